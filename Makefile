@@ -1,0 +1,53 @@
+# `make lab` opens the course, `make test` proves it. Both set up .venv first, and again when the lock changed.
+#
+#   TORCH_BACKEND=cpu make lab     the small CPU build of PyTorch (about 1 GB instead of 5; needs uv)
+#   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test build bench lock clean
+
+PYTHON        ?= python3
+TORCH_BACKEND ?=
+BIN           := .venv/bin
+JOBS          ?= 2
+
+help:
+	@sed -n '1,4p' Makefile
+
+# uv where it can be had (it also keeps a cache between clones), else plain pip: the same pins either way.
+# `.venv/ready-lab` is what a learner needs, `.venv/ready-test` adds the extra that tests need.
+.venv/ready-%: pyproject.toml requirements.lock
+	@[ -x $(BIN)/python ] || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) .venv; } || $(PYTHON) -m venv .venv
+	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || $(BIN)/python -m pip install -q uv \
+	    || echo "uv could not be installed; going on with pip, which takes longer"
+	@uv=$$(command -v uv || echo $(BIN)/uv); \
+	if [ -x "$$uv" ]; then VIRTUAL_ENV=$(CURDIR)/.venv "$$uv" pip install \
+	    $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c requirements.lock -e '.$(filter-out [lab],[$*])'; \
+	else $(BIN)/python -m pip install -c requirements.lock -e '.$(filter-out [lab],[$*])'; fi
+	@touch $@
+
+lab: .venv/ready-lab
+	$(BIN)/hookedu lab
+
+test: .venv/ready-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/hookedu build --check
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-cell-timeout 120 solutions
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval-lax --nbval-cell-timeout 120 lessons
+
+build: .venv/ready-test
+	$(BIN)/hookedu build
+
+bench: .venv/ready-bench
+	@for script in tests/bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# Pins for every package and platform, without a URL: the lock names no index.
+lock:
+	uv pip compile -q pyproject.toml --all-extras --universal --python-version 3.10 --no-header --no-annotate \
+	    --no-emit-index-url --no-emit-find-links --upgrade -o requirements.lock
+
+clean:
+	rm -rf .venv dist .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,29 @@
+"""hookedu: capture, pictures, widgets, checkers and grader of the course on PyTorch hooks.
+
+Names load on first use, so that `import hookedu` costs a learner next to nothing.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+# public name -> the module that defines it
+_HOME = {
+    "LanguageToggle": "widgets",
+    "Text": "language",
+    "check": "checking",
+    "hint": "checking",
+    "progress": "checking",
+    "solution": "checking",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'hookedu' has no attribute {name!r}")
+    return getattr(import_module(f"hookedu.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
