@@ -1,0 +1,53 @@
+"""The exercises of the course: package `lesson_NN` holds those of lesson NN, in its tuple `EXERCISES`.
+
+A lesson's module loads when one of its exercises is asked for.
+"""
+
+import difflib
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from hookedu.exercises.model import Criterion, Exercise, Mistake, Outcome
+from hookedu.language import Text
+
+__all__ = ["Criterion", "Exercise", "Mistake", "Outcome", "UnknownExercise", "find", "lessons", "of_lesson"]
+
+
+class UnknownExercise(KeyError):
+    """No exercise has that id; `says` names the nearest ids."""
+
+    def __init__(self, exercise_id: object):
+        ids = [e.id for lesson in lessons() for e in of_lesson(lesson)]
+        near = difflib.get_close_matches(str(exercise_id), ids, n=3, cutoff=0.0)
+        self.says = Text(
+            zh="没有编号为 `{id}` 的练习。最接近的是：{near}。",
+            en="There is no exercise `{id}`. The nearest ids: {near}.",
+        ).format(id=str(exercise_id)[:60], near=", ".join(f"`{i}`" for i in near))
+        super().__init__(str(self.says))
+
+    def __str__(self) -> str:
+        return str(self.says)
+
+
+@cache
+def lessons() -> tuple[str, ...]:
+    """The numbers of the lessons that have exercises, in order: ("02", ...)."""
+    return tuple(sorted(p.stem.removeprefix("lesson_") for p in Path(__file__).parent.glob("lesson_*")))
+
+
+def of_lesson(lesson: str) -> tuple[Exercise, ...]:
+    """The exercises of lesson "02", in order; () where it has none."""
+    if lesson not in lessons():
+        return ()
+    return import_module(f"hookedu.exercises.lesson_{lesson}").EXERCISES
+
+
+def find(exercise_id: str) -> Exercise:
+    """The exercise of that id; raises UnknownExercise, which names the nearest ids."""
+    if isinstance(exercise_id, str) and re.fullmatch(r"\d\d\.\d+", exercise_id):
+        for exercise in of_lesson(exercise_id.split(".")[0]):
+            if exercise.id == exercise_id:
+                return exercise
+    raise UnknownExercise(exercise_id)

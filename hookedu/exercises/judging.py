@@ -1,0 +1,106 @@
+"""The side of an exercise that decides: from a record of plain values to a verdict.
+
+For a grade this runs in a process where no learner's code has run; for a learner's own `check` it runs in
+the notebook, because there nothing counts but the message.
+"""
+
+import random
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from hookedu.exercises.model import Criterion, Exercise, Mistake, Outcome
+from hookedu.exercises.observation import ObservationError, decode
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one answer: how `check` and the gradebook speak of it."""
+
+    exercise: Exercise
+    outcome: Outcome
+    points: int
+    criteria: tuple[Criterion, ...] = ()
+    mistake: Mistake | None = None
+    error: dict[str, Any] | None = None  # for RAISED: type, message, the learner's frames
+    wrong_type: str | None = field(default=None)  # where the answer was not callable: what it was
+
+    @property
+    def failed(self) -> Criterion | None:
+        """The first criterion that failed: the one to speak about."""
+        return next((c for c in self.criteria if not c.passed), None)
+
+    @property
+    def message_id(self) -> str:
+        """Which message the learner gets: the mistake's id, else the failed criterion's, else the outcome."""
+        if self.mistake:
+            return self.mistake.id
+        if self.wrong_type:
+            return "not_callable"
+        return self.failed.id if self.failed else self.outcome.value
+
+    def _repr_html_(self) -> str:
+        from hookedu.exercises.feedback import verdict_html
+
+        return verdict_html(self)
+
+    def __repr__(self) -> str:
+        from hookedu.exercises.feedback import verdict_text
+
+        return verdict_text(self)
+
+
+def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
+    """The verdict on a record that `probing.probe` made with the same seed.
+
+    Raises ObservationError where the record is not one that a probe can have made: a learner cannot get there
+    by a wrong answer, only by tampering (or we by a defect).
+    """
+    status = record.get("status")
+    if status == "not_attempted":
+        return Verdict(exercise, Outcome.NOT_ATTEMPTED, 0)
+    if status == "wrong_type":
+        return Verdict(exercise, Outcome.INCORRECT, 0, wrong_type=str(record.get("got"))[:100])
+    if status == "raised":
+        error = check_error(record.get("error"))
+        return Verdict(exercise, Outcome.RAISED, 0, mistake=_raised_mistake(exercise, error), error=error)
+    if status != "observed":
+        raise ObservationError(f"unknown status {str(status)[:40]!r}")
+    observations = decode(record.get("observations"))
+    if not isinstance(observations, dict):
+        raise ObservationError("observations must be a dict")
+    try:
+        criteria = tuple(exercise.judge(observations, random.Random(seed)))
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
+        raise ObservationError(f"{exercise.id}: not what its probe reports ({error!r})") from error
+    return _weigh(exercise, criteria)
+
+
+def _weigh(exercise: Exercise, criteria: tuple[Criterion, ...]) -> Verdict:
+    failed = [c for c in criteria if not c.passed]
+    if not failed:
+        return Verdict(exercise, Outcome.CORRECT, exercise.points, criteria)
+    mistake = exercise.mistake(failed[0].mistake)
+    points = 0 if any(c.essential for c in failed) else sum(c.points for c in criteria if c.passed)
+    return Verdict(exercise, Outcome.PARTLY if points else Outcome.INCORRECT, points, criteria, mistake)
+
+
+def _raised_mistake(exercise: Exercise, error: dict[str, Any]) -> Mistake | None:
+    said = f"{error['type']}: {error['message']}"
+    return next((m for m in exercise.mistakes if m.raises and re.search(m.raises, said)), None)
+
+
+def check_error(error: Any) -> dict[str, Any]:
+    """An error as `probing.describe_error` writes it, or ObservationError."""
+    match error:
+        case {"type": str(kind), "message": str(message), "frames": list(frames)} if len(frames) <= 20:
+            kept = [
+                {"line": f["line"], "name": f["name"][:200], "code": f["code"][:200]}
+                for f in frames
+                if isinstance(f, dict)
+                and type(f.get("line")) is int
+                and type(f.get("name")) is str
+                and type(f.get("code")) is str
+            ]
+            return {"type": kind[:100], "message": message[:500], "frames": kept}
+    raise ObservationError("not an error's description")

@@ -1,0 +1,83 @@
+"""What the exercises of lesson 02 share: one small graph, one criterion, and mistakes that fit several."""
+
+import random
+from typing import Any
+
+import torch
+
+from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.tools import same, whole
+from hookedu.language import Text
+
+HANDLE = Opaque("RemovableHandle")
+
+
+def case(rng: random.Random) -> tuple[torch.Tensor, float, torch.Tensor]:
+    """(x, k, w) for y = k * x and loss = (w * y).sum(): the gradient of y is w, that of x is k * w."""
+    n = rng.randint(2, 4)
+    return whole(rng, n).requires_grad_(), float(rng.randint(2, 5)), whole(rng, n)
+
+
+def given_line(x: torch.Tensor, k: float, w: torch.Tensor) -> str:
+    """The case as a message shows it."""
+    return f"x = {show(x)}; y = {k:g} * x; loss = ({show(w)} * y).sum()"
+
+
+def unchanged(given: str, got: Any, expected: torch.Tensor, mistake: str = "changes_gradient") -> Criterion:
+    """Watching must not change what is watched: x.grad is what it is without any hook."""
+    return Criterion(
+        *("unchanged", same(got, expected)),
+        essential=True,
+        given=given,
+        expected=f"x.grad == {show(expected)}",
+        got=f"x.grad == {show(got)}",
+        mistake=mistake,
+    )
+
+
+CHANGES_GRADIENT = Mistake(
+    "changes_gradient",
+    Text(
+        zh="你的钩子改动了梯度：它要么返回了一个张量，要么就地修改了 `grad`。只看不改的钩子应当什么也不返回。",
+        en="Your hook changed the gradient: it returned a tensor, or modified `grad` in place. "
+        "A hook that only watches returns nothing.",
+    ),
+    fails="unchanged",
+)
+CALLS_NOW = Mistake(
+    "calls_now",
+    Text(
+        zh="`register_hook(...)` 收到的是 `None`：你在注册时就把函数调用掉了。要传的是函数本身，反向传播时由 PyTorch 去调用它。",
+        en="`register_hook(...)` was handed `None`: you called your function while registering it. "
+        "Pass the function itself; PyTorch calls it during backward.",
+    ),
+    raises=r"'NoneType' object is not callable",
+)
+NO_ARGUMENT = Mistake(
+    "no_argument",
+    Text(
+        zh="PyTorch 调用钩子时会传入 1 个参数，就是梯度。请把钩子写成 `def keep(grad): ...`。",
+        en="PyTorch calls a hook with 1 argument, the gradient. Write it as `def keep(grad): ...`.",
+    ),
+    raises=r"takes 0 positional arguments but 1 was given",
+)
+NO_HANDLE = Mistake(
+    "no_handle",
+    Text(
+        zh="没有把句柄交出来：`y.register_hook(...)` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
+        en="The handle got lost: `y.register_hook(...)` gives one back, and without it your caller "
+        "has no way to take the hook off.",
+    ),
+    fails="handle",
+)
+LATE_BINDING = Mistake(
+    "late_binding",
+    Text(
+        zh="所有梯度都记到了最后一个名字下。钩子等到反向传播时才去读 `name`，那时循环早已走完。"
+        "要在循环的当下把它固定住，例如 `lambda grad, name=name: ...`。",
+        en="Every gradient was filed under the last name. The hook looks `name` up when it runs, "
+        "and by then the loop is over. Fix its value inside the loop, for example `lambda grad, name=name: ...`.",
+    ),
+    fails="sees",
+)

@@ -1,0 +1,172 @@
+"""02.2 `watch_many(tensors, seen)`: watch many tensors, each under its own name."""
+
+import random
+from typing import Any
+
+import torch
+
+from hookedu.exercises.lesson_02.shared import (
+    CALLS_NOW,
+    CHANGES_GRADIENT,
+    HANDLE,
+    LATE_BINDING,
+    unchanged,
+)
+from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.observation import show
+from hookedu.exercises.probing import hooks_on, remove_handle
+from hookedu.exercises.tools import copies, same, whole
+from hookedu.language import Text
+
+_NAMES = ("stem", "conv", "gate", "pool", "skip", "head")
+
+
+def _case(rng: random.Random) -> tuple[torch.Tensor, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """(x, tensors, weights): four named tensors, the second of which needs no gradient."""
+    x, names = whole(rng, 2).requires_grad_(), rng.sample(_NAMES, 4)
+    made = (2 * x, torch.ones(2), 3 * x, x + 1)
+    weights = {name: whole(rng, 2) for name in (names[0], *names[2:])}
+    return x, dict(zip(names, made, strict=True)), weights
+
+
+def _loss(tensors: dict[str, torch.Tensor], weights: dict[str, torch.Tensor]) -> torch.Tensor:
+    return sum((weights[name] * tensors[name]).sum() for name in weights)
+
+
+def _probe(watch_many: Any, rng: random.Random) -> dict[str, Any]:
+    x, tensors, weights = _case(rng)
+    seen: dict[str, Any] = {}
+    handles = watch_many(tensors, seen)
+    hooks = {name: hooks_on(tensor) for name, tensor in tensors.items()}
+    _loss(tensors, weights).backward(retain_graph=True)
+    report = {"hooks": hooks, "seen": copies(seen), "x_grad": copies(x.grad), "handles": handles}
+    for handle in handles if isinstance(handles, (list, tuple)) else ():
+        remove_handle(handle)
+    seen.clear()
+    _loss(tensors, weights).backward()
+    return report | {"after_removal": len(seen)}
+
+
+def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    _, tensors, weights = _case(rng)
+    names = list(tensors)
+    given = "tensors: " + ", ".join(
+        f"{name}{'' if tensor.requires_grad else ' (requires_grad=False)'}"
+        for name, tensor in tensors.items()
+    )
+    seen, handles = saw["seen"], saw["handles"]
+    expected_x = 2 * weights[names[0]] + 3 * weights[names[2]] + weights[names[3]]
+    if not seen:
+        mistake = "rebinds_dict" if any(saw["hooks"].values()) else None
+    elif seen.keys() == {names[3]}:
+        mistake = "late_binding"
+    elif seen.keys() == {names[0]}:
+        mistake = "returns_in_loop"
+    else:
+        mistake = "wrong_keys" if not seen.keys() <= set(names) else None
+    good = isinstance(handles, list) and handles == [HANDLE] * 3 and saw["after_removal"] == 0
+    return [
+        unchanged(given, saw["x_grad"], expected_x),
+        Criterion(
+            *("sees", same(seen, weights), 2),
+            essential=True,
+            given=given,
+            expected=f"seen == {show(weights)}",
+            got=f"seen == {show(seen)}",
+            mistake=mistake,
+        ),
+        Criterion(
+            *("handle", good, 1),
+            given="handles = watch_many(tensors, seen)",
+            expected="[RemovableHandle, RemovableHandle, RemovableHandle]",
+            got=show(handles).replace("<", "").replace(">", ""),
+            mistake="one_handle"
+            if handles == HANDLE or handles == [HANDLE]
+            else "no_handle"
+            if not good
+            else None,
+        ),
+    ]
+
+
+WATCH_MANY = Exercise(
+    id="02.2",
+    title=Text(zh="按名字看住许多张量", en="Watch many tensors by name"),
+    answer="watch_many",
+    points=3,
+    probe=_probe,
+    judge=_judge,
+    hints=(
+        Text(
+            zh="先过一遍 `tensors.items()`，跳过 `requires_grad` 为 `False` 的：它们不接受钩子。",
+            en="Walk through `tensors.items()` and skip those whose `requires_grad` is `False`: they take no hook.",
+        ),
+        Text(
+            zh="钩子运行时循环早已结束，所以每个钩子要有自己的 `name`。第 2.7 节列出了 3 种办法。",
+            en="When a hook runs, the loop is long over, so each hook needs a `name` of its own. Section 2.7 shows 3 ways.",
+        ),
+        Text(
+            zh="循环里写 `def keep(grad, name=name): seen[name] = grad`，再把 `tensor.register_hook(keep)` 收进一个列表，循环之后返回它。",
+            en="In the loop: `def keep(grad, name=name): seen[name] = grad`; collect `tensor.register_hook(keep)` "
+            "in a list and return it after the loop.",
+        ),
+    ),
+    mistakes=(
+        LATE_BINDING,
+        Mistake(
+            "returns_in_loop",
+            Text(
+                zh="只有第一个张量被看住了：`return` 写在了循环里面，第一轮就结束了。",
+                en="Only the first tensor is watched: the `return` stands inside the loop, which ends in its first round.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "hooks_everything",
+            Text(
+                zh="有一个张量的 `requires_grad` 是 `False`，它永远不会有梯度，也不接受钩子。遇到这样的就跳过。",
+                en="One of the tensors has `requires_grad=False`: it never gets a gradient and takes no hook. Skip such tensors.",
+            ),
+            raises=r"cannot register a hook on a tensor that doesn't require gradient",
+        ),
+        Mistake(
+            "rebinds_dict",
+            Text(
+                zh="钩子触发了，`seen` 却是空的：`seen = ...` 只是换了一个局部名字。请写进调用者给的字典：`seen[name] = grad`。",
+                en="The hooks fired, yet `seen` is empty: `seen = ...` only gave a local name another value. "
+                "Write into the caller's dictionary: `seen[name] = grad`.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "wrong_keys",
+            Text(
+                zh="`seen` 的键应当是 `tensors` 里的名字，而不是序号或张量本身。",
+                en="The keys of `seen` should be the names in `tensors`, not numbers or the tensors themselves.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "one_handle",
+            Text(
+                zh="只交回了 1 个句柄，可是钩子有好几个：另外几个就再也取不下来了。把每个句柄都收进列表。",
+                en="You gave back 1 handle, but there are several hooks: the others can never be taken off. "
+                "Collect every handle in a list.",
+            ),
+            fails="handle",
+        ),
+        Mistake(
+            "no_handle",
+            Text(
+                zh="应当返回一个列表，里面是每一次 `register_hook` 给出的句柄。少了它们，这些钩子就取不下来。",
+                en="Return a list with the handle of every `register_hook`. Without them these hooks cannot be taken off.",
+            ),
+            fails="handle",
+        ),
+        *(CHANGES_GRADIENT, CALLS_NOW),
+    ),
+    insight=Text(
+        zh="每个钩子都在循环的当下拿到了自己的 `name`，所以反向传播时各报各的名字。",
+        en="Every hook got its own `name` at the moment the loop made it, so in backward each reports under its own.",
+    ),
+)

@@ -1,0 +1,221 @@
+"""02.4 `watching(tensors)`: a context manager that leaves nothing behind, even when something raises."""
+
+import random
+from typing import Any
+
+import torch
+
+from hookedu.exercises.lesson_02.shared import (
+    CHANGES_GRADIENT,
+    LATE_BINDING,
+    case,
+    unchanged,
+)
+from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.observation import show
+from hookedu.exercises.probing import hooks_on
+from hookedu.exercises.tools import copies, same
+from hookedu.language import Text
+
+
+class _Interruption(Exception):
+    """What the probe raises inside the block, as a training step that fails would."""
+
+
+def _is_manager(value: Any) -> bool:
+    return hasattr(type(value), "__enter__") and hasattr(type(value), "__exit__")
+
+
+def _tensors(x: torch.Tensor, k: float) -> dict[str, torch.Tensor]:
+    return {"scaled": k * x, "shifted": x + 1}
+
+
+def _loss(tensors: dict[str, torch.Tensor], w: torch.Tensor) -> torch.Tensor:
+    return (w * tensors["scaled"]).sum() + (3 * w * tensors["shifted"]).sum()
+
+
+def _probe(watching: Any, rng: random.Random) -> dict[str, Any]:
+    x, k, w = case(rng)
+    tensors = _tensors(x, k)
+    manager = watching(tensors)
+    if not _is_manager(manager):
+        return {"manager": manager}
+    with manager as seen:
+        hooks = sum(map(hooks_on, tensors.values()))
+        _loss(tensors, w).backward(retain_graph=True)
+    report = {"manager": True, "hooks": hooks, "seen": copies(seen), "x_grad": copies(x.grad)}
+    _loss(tensors, 2 * w).backward()
+    report |= {"after": copies(seen), "left": sum(map(hooks_on, tensors.values()))}
+
+    again, escaped = _tensors(x, k), False
+    try:
+        with watching(again):
+            raise _Interruption
+    except _Interruption:
+        escaped = True
+    return report | {"escaped": escaped, "left_by_error": sum(map(hooks_on, again.values()))}
+
+
+def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    x, k, w = case(rng)
+    call = "with watching({'scaled': y, 'shifted': z}) as seen: loss.backward()"
+    if saw["manager"] is not True:
+        got = show(saw["manager"]).strip("<>")
+        return [
+            Criterion(
+                *("is_manager", False),
+                essential=True,
+                given="manager = watching(tensors)",
+                expected="manager.__enter__, manager.__exit__",
+                got=got,
+                mistake="not_a_manager",
+            )
+        ]
+    seen, expected = saw["seen"], {"scaled": w, "shifted": 3 * w}
+    clean = same(saw["after"], seen) and saw["left"] == 0
+    if seen is None:
+        mistake = "yields_nothing"
+    elif not isinstance(seen, dict):
+        mistake = "yields_something_else"
+    elif not seen and not saw["hooks"]:
+        mistake = "not_on_inside"
+    else:
+        mistake = "late_binding" if seen.keys() == {"shifted"} else None
+    given = (
+        f"x = {show(x)}; y = {k:g} * x; z = x + 1; loss = ({show(w)} * y).sum() + ({show(3 * w)} * z).sum()"
+    )
+    left = Text(zh="块之后留下 {n} 个钩子", en="{n} hooks left after the block")
+    return [
+        unchanged(given, saw["x_grad"], k * w + 3 * w),
+        Criterion(
+            *("sees", same(seen, expected), 2),
+            essential=True,
+            given=f"{given}; {call}",
+            expected=f"seen == {show(expected)}",
+            got=f"seen == {show(seen)}",
+            mistake=mistake,
+        ),
+        Criterion(
+            *("clean", clean, 1),
+            given=call,
+            expected=left.format(n=0),
+            got=left.format(n=saw["left"]),
+            mistake="never_removes",
+        ),
+        Criterion(
+            *("clean_after_error", saw["left_by_error"] == 0, 1),
+            given="with watching(tensors): raise ...",
+            expected=left.format(n=0),
+            got=left.format(n=saw["left_by_error"]),
+            mistake="no_finally",
+        ),
+        Criterion(
+            *("error_escapes", saw["escaped"], 1),
+            given="with watching(tensors): raise ...",
+            expected=Text(zh="异常传出来", en="the exception comes through"),
+            got=Text(zh="异常不见了", en="the exception is gone"),
+            mistake="swallows_error",
+        ),
+    ]
+
+
+WATCHING = Exercise(
+    id="02.4",
+    title=Text(zh="用完不留痕迹", en="Leave nothing behind"),
+    answer="watching",
+    points=5,
+    probe=_probe,
+    judge=_judge,
+    hints=(
+        Text(
+            zh="`contextlib.contextmanager` 把带一个 `yield` 的函数变成上下文管理器：`yield` 之前挂上，之后取下。",
+            en="`contextlib.contextmanager` turns a function with one `yield` into a context manager: "
+            "hang up before the `yield`, take off after it.",
+        ),
+        Text(
+            zh="块里抛出的异常会从 `yield` 那一行冒出来。要让取下钩子的那几行无论如何都执行，需要 `try: ... finally: ...`。",
+            en="An exception raised in the block comes out at the line of the `yield`. To have the hooks taken off "
+            "whatever happens, you need `try: ... finally: ...`.",
+        ),
+        Text(
+            zh="`seen = {}`，`handles = watch_many(tensors, seen)`，`try:` `yield seen`，`finally:` 逐个 `handle.remove()`。",
+            en="`seen = {}`, `handles = watch_many(tensors, seen)`, `try:` `yield seen`, `finally:` each `handle.remove()`.",
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "not_a_manager",
+            Text(
+                zh="`watching(tensors)` 给出的东西不能放进 `with`。如果你写的是带 `yield` 的函数，多半是忘了 `@contextmanager` 这一行。",
+                en="What `watching(tensors)` gives cannot stand in a `with`. If you wrote a function with `yield`, "
+                "the line `@contextmanager` is probably missing.",
+            ),
+            fails="is_manager",
+        ),
+        Mistake(
+            "yields_nothing",
+            Text(
+                zh="`as seen` 得到了 `None`。要 `yield seen`（写成类的话，由 `__enter__` 返回它）。",
+                en="`as seen` received `None`. Write `yield seen` (in a class, return it from `__enter__`).",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "yields_something_else",
+            Text(
+                zh="`as seen` 应当得到那个装梯度的字典，得到的却是别的东西。",
+                en="`as seen` should receive the dictionary that holds the gradients; it got something else.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "not_on_inside",
+            Text(
+                zh="在 `with` 块里面一个钩子也没有：还没到 `yield`，它们就被取下了（或者从没挂上）。",
+                en="Inside the `with` block no hook was on: they came off before the `yield`, or were never hung up.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "never_removes",
+            Text(
+                zh="块结束之后钩子还在，继续往 `seen` 里写。`yield` 之后要逐个 `handle.remove()`。",
+                en="After the block the hooks are still on and go on writing into `seen`. After the `yield`, "
+                "call `handle.remove()` for each.",
+            ),
+            fails="clean",
+        ),
+        Mistake(
+            "no_finally",
+            Text(
+                zh="平时没有问题，可是块里一抛异常，`yield` 后面的代码就不执行了，钩子留了下来。把取下钩子的代码放进 `finally`。",
+                en="All is well until the block raises: then the code after the `yield` never runs and the hooks stay. "
+                "Put the removal into a `finally`.",
+            ),
+            fails="clean_after_error",
+        ),
+        Mistake(
+            "swallows_error",
+            Text(
+                zh="块里的异常被你吞掉了，调用者不会知道出了错。不要用 `except` 接住它（写成类的话，`__exit__` 不要返回 `True`）。",
+                en="You swallowed the exception of the block, so the caller never learns of it. "
+                "No `except` here (in a class: `__exit__` must not return `True`).",
+            ),
+            fails="error_escapes",
+        ),
+        Mistake(
+            "exit_signature",
+            Text(
+                zh="`__exit__` 除了 `self` 还会收到 3 个参数，用来说明异常：`def __exit__(self, kind, error, trace)`。",
+                en="Besides `self`, `__exit__` gets 3 arguments that describe the exception: `def __exit__(self, kind, error, trace)`.",
+            ),
+            raises=r"__exit__\(\) takes",
+        ),
+        *(LATE_BINDING, CHANGES_GRADIENT),
+    ),
+    insight=Text(
+        zh="`finally` 保证了：块正常结束也好，半途出错也好，钩子都会取下。第 05 课的 `record()` 靠的就是同一招。",
+        en="`finally` sees to it: whether the block ends well or fails half way, the hooks come off. "
+        "`record()` in lesson 05 rests on the same idea.",
+    ),
+)

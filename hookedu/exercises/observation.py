@@ -1,0 +1,157 @@
+"""How observations travel from beside the learner's code to the judge: JSON of plain values, never pickle.
+
+`encode` runs beside untrusted code, `decode` where it is not trusted: everything is checked against the
+schema and the limits below before a judge reads it. Anything that has no plain form travels as the name of
+its type, which is all that a message needs ("expected a handle, got function").
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+MAX_BYTES = 256 * 1024  # of one exercise's observations, as JSON
+MAX_DEPTH = 12
+MAX_ELEMENTS = 4096  # of one tensor
+MAX_TEXT = 2000  # characters of one string
+
+_DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        *(torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool),
+    )
+}
+
+
+class ObservationError(ValueError):
+    """What claims to be observations does not keep to the schema or the limits."""
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Stands for a value without a plain form: only its type's name crossed over."""
+
+    type: str
+
+    def __str__(self) -> str:
+        return f"<{self.type}>"
+
+
+def encode(value: Any) -> Any:
+    """A value as JSON can hold it. Exact types only: a subclass may lie about what it contains."""
+    if value is None or type(value) in (bool, int, float):
+        return value if not (type(value) is int and value.bit_length() > 64) else {"type": "int"}
+    if type(value) is str:
+        return value[:MAX_TEXT]
+    if type(value) in (list, tuple):
+        return [encode(v) for v in value]
+    if type(value) is dict:
+        return {"dict": [[encode(k), encode(v)] for k, v in value.items()]}
+    if isinstance(value, torch.Tensor):
+        return _encode_tensor(value)
+    return {"type": type(value).__name__[:MAX_TEXT]}
+
+
+def _encode_tensor(tensor: torch.Tensor) -> dict[str, Any]:
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in _DTYPES or tensor.numel() > MAX_ELEMENTS:
+        return {"type": f"Tensor of {name}, {tuple(tensor.shape)}"}
+    values = tensor.detach().to("cpu").reshape(-1).tolist()
+    # JSON has no NaN or infinity; as strings they cross over and float() reads them back.
+    values = [str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in values]
+    return {"dtype": name, "shape": list(tensor.shape), "values": values}
+
+
+def dumps(record: dict[str, Any]) -> str:
+    """A record of encoded values as one line of JSON."""
+    return json.dumps(
+        record, ensure_ascii=False, allow_nan=False, default=lambda v: {"type": type(v).__name__}
+    )
+
+
+def loads(text: str | bytes) -> dict[str, Any]:
+    """One line of JSON as a record; ObservationError if it is too long, no JSON or no object."""
+    if len(text) > MAX_BYTES:
+        raise ObservationError(f"{len(text)} bytes of observations, at most {MAX_BYTES} are read")
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ObservationError(f"not JSON: {error}") from None
+    if type(record) is not dict:
+        raise ObservationError("not a JSON object")
+    return record
+
+
+def decode(value: Any, depth: int = 0) -> Any:
+    """The inverse of `encode`: lists, dicts, plain values, CPU tensors and `Opaque`."""
+    if depth > MAX_DEPTH:
+        raise ObservationError(f"nested deeper than {MAX_DEPTH}")
+    if value is None or type(value) in (bool, int, float):
+        return value
+    if type(value) is str and len(value) <= MAX_TEXT:
+        return value
+    if type(value) is list:
+        return [decode(v, depth + 1) for v in value]
+    if type(value) is dict:
+        if value.keys() == {"type"} and type(value["type"]) is str:
+            return Opaque(value["type"][:MAX_TEXT])
+        if value.keys() == {"dict"} and type(value["dict"]) is list:
+            return _decode_dict(value["dict"], depth)
+        if value.keys() == {"dtype", "shape", "values"}:
+            return _decode_tensor(value)
+    raise ObservationError(f"no observation has this form: {str(value)[:80]}")
+
+
+def _decode_dict(pairs: list[Any], depth: int) -> dict[Any, Any]:
+    decoded = {}
+    for pair in pairs:
+        if type(pair) is not list or len(pair) != 2:
+            raise ObservationError("a dict must be a list of pairs")
+        key = decode(pair[0], depth + 1)
+        decoded[key if type(key) in (str, int, float, bool, type(None), Opaque) else str(key)] = decode(
+            pair[1], depth + 1
+        )
+    return decoded
+
+
+def _decode_tensor(value: dict[str, Any]) -> torch.Tensor:
+    dtype, shape, values = value["dtype"], value["shape"], value["values"]
+    if type(dtype) is not str or dtype not in _DTYPES:
+        raise ObservationError("unknown dtype")
+    if (
+        type(shape) is not list
+        or not all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in shape)
+        or len(shape) > 8
+    ):
+        raise ObservationError("not a shape")
+    if type(values) is not list or len(values) != math.prod(shape):
+        raise ObservationError("a tensor's shape and number of values differ")
+    try:
+        numbers = [float(v) if type(v) is str else v for v in values]
+        if not all(type(v) in (int, float, bool) for v in numbers):
+            raise ObservationError("a tensor holds numbers only")
+        return torch.tensor(numbers, dtype=_DTYPES[dtype]).reshape(shape)
+    except (ValueError, RuntimeError, OverflowError) as error:
+        raise ObservationError(f"not a tensor: {error}") from None
+
+
+def show(value: Any) -> str:
+    """A decoded value the way a message shows it, on one line: tensors as nested lists."""
+    if isinstance(value, torch.Tensor):
+        return _show_numbers(value.tolist())
+    if isinstance(value, list):
+        return "[" + ", ".join(show(v) for v in value[:8]) + (", …]" if len(value) > 8 else "]")
+    if isinstance(value, dict):
+        inside = ", ".join(f"{show(k)}: {show(v)}" for k, v in list(value.items())[:8])
+        return "{" + inside + (", …}" if len(value) > 8 else "}")
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _show_numbers(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_show_numbers(v) for v in value[:8]) + (", …]" if len(value) > 8 else "]")
+    return f"{value:g}" if isinstance(value, float) else str(value)
