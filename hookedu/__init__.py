@@ -13,6 +13,7 @@ _HOME = {
     "Text": "language",
     "check": "checking",
     "hint": "checking",
+    "plot_graph": "graph",
     "progress": "checking",
     "solution": "checking",
 }

@@ -12,7 +12,7 @@ from hookedu.language import Text
 
 # A sign and a word besides the colour: colour is never the only signal. The colours are JupyterLab's own
 # variables, so that light and dark themes both keep their contrast; the second value serves other front ends.
-_LOOKS = {
+LOOKS = {
     Outcome.CORRECT: ("✓", "--jp-success-color1, #2e7d32", Text(zh="正确", en="Correct")),
     Outcome.PARTLY: ("◐", "--jp-warn-color1, #b26a00", Text(zh="部分正确", en="Partly correct")),
     Outcome.INCORRECT: ("✗", "--jp-error-color1, #c62828", Text(zh="还不对", en="Not yet")),
@@ -72,7 +72,7 @@ def _traceback(error: dict[str, Any]) -> str:
 
 def verdict_html(verdict: Verdict) -> str:
     """One panel in the colours of the notebook's theme."""
-    sign, colour, outcome = _LOOKS[verdict.outcome]
+    sign, colour, outcome = LOOKS[verdict.outcome]
     points = _POINTS.format(points=verdict.points, of=verdict.exercise.points)
     table, said = _parts(verdict)
     rows = "".join(
@@ -111,7 +111,7 @@ def _value_html(value: str | Text) -> str:
 
 def verdict_text(verdict: Verdict) -> str:
     """The same in plain text, Chinese line first."""
-    sign, _, outcome = _LOOKS[verdict.outcome]
+    sign, _, outcome = LOOKS[verdict.outcome]
     points = _POINTS.format(points=verdict.points, of=verdict.exercise.points)
     table, said = _parts(verdict)
     lines = [

@@ -1,0 +1,98 @@
+"""Where the course lies on disk and what course.yml says about it."""
+
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hookedu.language import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class CourseError(Exception):
+    """Something about the course itself is wrong; the message says what and what to do, in both languages."""
+
+    def __init__(self, says: Text):
+        self.says = says
+        super().__init__(str(says))
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson as course.yml describes it."""
+
+    file: str  # "02_tensor_hooks"
+    title: Text
+    minutes: int
+    difficulty: int  # 1 to 5
+    goals: tuple[Text, ...]
+    needs: Text
+
+    @property
+    def id(self) -> str:
+        """Its number: "02"."""
+        return self.file[:2]
+
+    @property
+    def source(self) -> Path:
+        """What is written by hand."""
+        return ROOT / "course" / f"{self.file}.py"
+
+    @property
+    def notebook(self) -> Path:
+        """The learner's notebook: answers stripped, no outputs."""
+        return ROOT / "lessons" / f"{self.file}.ipynb"
+
+    @property
+    def solution(self) -> Path:
+        """The same notebook answered and run."""
+        return ROOT / "solutions" / f"{self.file}.ipynb"
+
+
+def _text(node: dict[str, Any]) -> Text:
+    return Text(zh=node["zh"], en=node["en"])
+
+
+@cache
+def lessons() -> tuple[Lesson, ...]:
+    """Every lesson of the course, in the order of course.yml."""
+    import yaml
+
+    path = ROOT / "course" / "course.yml"
+    if not path.exists():
+        raise CourseError(
+            Text(
+                zh="找不到课程文件 `{path}`。请在课程仓库的副本里运行。",
+                en="The course file `{path}` is missing. Run this inside a clone of the course.",
+            ).format(path=path)
+        )
+    found = []
+    for node in yaml.safe_load(path.read_text(encoding="utf-8"))["lessons"]:
+        found.append(
+            Lesson(
+                file=node["file"],
+                title=_text(node["title"]),
+                minutes=node["minutes"],
+                difficulty=node["difficulty"],
+                goals=tuple(map(_text, node["goals"])),
+                needs=_text(node["needs"]),
+            )
+        )
+    return tuple(found)
+
+
+def find(name: str) -> Lesson:
+    """The lesson called "02", "02_tensor_hooks" or "02_tensor_hooks.ipynb"; CourseError names the nearest."""
+    stem = Path(name).stem
+    for lesson in lessons():
+        if stem in (lesson.id, lesson.file):
+            return lesson
+    near = difflib.get_close_matches(stem, [x for le in lessons() for x in (le.id, le.file)], n=2, cutoff=0.0)
+    raise CourseError(
+        Text(
+            zh="没有叫 `{name}` 的课。最接近的是：{near}。",
+            en="There is no lesson `{name}`. The nearest: {near}.",
+        ).format(name=name, near=", ".join(f"`{n}`" for n in near))
+    )

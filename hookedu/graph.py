@@ -1,0 +1,122 @@
+"""A small autograd graph as a picture: which tensors keep a gradient, which one a hook caught, which is gone."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_KEPT, _CAUGHT, _GONE = "#1b7837", "#b35806", "#777777"
+
+
+def plot_graph(
+    output: torch.Tensor,
+    tensors: Mapping[str, torch.Tensor],
+    gradients: Mapping[str, torch.Tensor] | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw the graph behind `output`, one box a named tensor, forward from left to right.
+
+    output: the tensor that backward started from. tensors: every tensor to show, by name; steps between them
+    are joined into one arrow. gradients: what hooks caught, by name. Under each box stands the gradient: kept in
+    `.grad` (leaves, drawn with a double frame, and tensors after retain_grad), caught by a hook, or gone.
+    Returns the axes. Raises ValueError where `output` is not part of a graph or not among `tensors`.
+    """
+    import matplotlib.pyplot as plt
+
+    gradients = gradients or {}
+    if output.grad_fn is None:
+        raise ValueError("output has no grad_fn: it was not computed from a tensor that requires a gradient")
+    edges, shown = _edges(output, tensors)
+    places = _layout(edges, shown)
+    if ax is None:
+        width = 2.2 * (1 + max(x for x, _ in places.values()))
+        height = 0.5 + 1.15 * (1 + max(y for _, y in places.values()))
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    for source, target in edges:
+        ax.annotate(
+            *("", places[target], places[source]),
+            arrowprops={"arrowstyle": "-|>", "color": "#555555", "shrinkA": 34, "shrinkB": 34},
+        )
+    for name in shown:
+        _draw_tensor(ax, places[name], name, tensors[name], gradients.get(name))
+    xs, ys = zip(*places.values(), strict=True)
+    ax.set(xlim=(min(xs) - 0.5, max(xs) + 0.5), ylim=(max(ys) + 0.65, min(ys) - 0.45))
+    ax.set_axis_off()
+    return ax
+
+
+def _edges(
+    output: torch.Tensor, tensors: Mapping[str, torch.Tensor]
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Arrows (from, to) between named tensors, found by walking grad_fn.next_functions back from `output`."""
+    names = {tensor.grad_fn: name for name, tensor in tensors.items() if tensor.grad_fn is not None}
+    leaves = {id(tensor): name for name, tensor in tensors.items() if tensor.is_leaf}
+    if output.grad_fn not in names:
+        raise ValueError("output must be one of the named tensors")
+    edges, shown = [], [names[output.grad_fn]]
+    todo = [(output.grad_fn, names[output.grad_fn])]  # (node, the named tensor that its results flow into)
+    seen = set()
+    while todo:
+        node, target = todo.pop()
+        for parent, _ in node.next_functions:
+            if parent is None or (parent, target) in seen:
+                continue
+            seen.add((parent, target))
+            leaf = getattr(parent, "variable", None)  # only AccumulateGrad nodes, behind leaves, have one
+            name = names.get(parent) if leaf is None else leaves.get(id(leaf))
+            if name and name not in shown:
+                shown.append(name)
+            if name:
+                edges.append((name, target))
+            todo.append((parent, name or target))
+    order = list(tensors)
+    return sorted(set(edges), key=lambda e: (order.index(e[0]), order.index(e[1]))), sorted(
+        shown, key=order.index
+    )
+
+
+def _layout(edges: list[tuple[str, str]], shown: list[str]) -> dict[str, tuple[float, float]]:
+    """x: the longest way from a leaf; y: spread evenly within a column, each column centred."""
+    depth = dict.fromkeys(shown, 0)
+    for _ in shown:  # as many rounds as the longest chain can have
+        for source, target in edges:
+            depth[target] = max(depth[target], depth[source] + 1)
+    columns = [[n for n in shown if depth[n] == d] for d in range(max(depth.values()) + 1)]
+    tallest = max(map(len, columns))
+    return {
+        name: (float(x), y + (tallest - len(column)) / 2)
+        for x, column in enumerate(columns)
+        for y, name in enumerate(column)
+    }
+
+
+def _draw_tensor(ax, place, name, tensor, caught) -> None:
+    x, y = place
+    operation = (
+        "leaf" if tensor.is_leaf else tensor.grad_fn.name().removesuffix("0").removesuffix("Backward").lower()
+    )
+    frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
+    label = f"{name} = {_short(tensor)}"
+    if tensor.is_leaf:  # the outer frame first, so that the inner one lies on top
+        ax.text(x, y, label, ha="center", va="center", bbox={**frame, "boxstyle": "round,pad=0.65"})
+    ax.text(x, y, label, ha="center", va="center", bbox=frame)
+    ax.text(x, y - 0.36, operation, ha="center", va="center", fontsize=8, color=_GONE)
+    if (tensor.is_leaf or tensor.retains_grad) and tensor.grad is not None:
+        said, colour = f".grad = {_short(tensor.grad)}", _KEPT
+    elif caught is not None:
+        said, colour = f"hook saw {_short(caught)}", _CAUGHT
+    else:
+        said, colour = "gradient gone", _GONE
+    ax.text(x, y + 0.42, said, ha="center", va="center", fontsize=9, color=colour, weight="bold")
+
+
+def _short(tensor: torch.Tensor) -> str:
+    """A value that fits a box: a number, a short list, or a shape."""
+    if tensor.numel() == 1:
+        return f"{tensor.item():g}"
+    if tensor.dim() == 1 and tensor.numel() <= 4:
+        return "[" + ", ".join(f"{v:g}" for v in tensor.tolist()) + "]"
+    return "×".join(map(str, tensor.shape))
