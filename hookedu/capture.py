@@ -168,10 +168,10 @@ _recorders: "weakref.WeakKeyDictionary[nn.Module, dict[tuple, weakref.ref[Record
 
 
 def _place() -> tuple[Any, ...]:
-    """Where in the user's code `record` is being called: files and lines, out to the cell or script."""
+    """Where in the user's code `record` is being called: files, lines and calls, out to the cell or script."""
     place, frame = [], sys._getframe(2)
     while frame is not None:
-        place.append((frame.f_code.co_filename, frame.f_lineno))
+        place.append((frame.f_code.co_filename, frame.f_lineno, frame.f_lasti))
         frame = None if frame.f_code.co_name == "<module>" else frame.f_back
     return tuple(place)
 

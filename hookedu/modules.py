@@ -115,11 +115,9 @@ def why_never_called(model: nn.Module, module: nn.Module, name: str) -> Text:
     """Why hooks on `module` saw nothing, as far as the structure of the model tells."""
     if isinstance(module, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict):
         return CONTAINER.format(name=name, type=type(module).__name__)
-    parents = [
-        m
-        for parent, m in modules_by_name(model).items()
-        if f"{name}.".startswith(f"{parent}.") and parent != name
-    ]
+    above = ["", *(name[:i] for i, character in enumerate(name) if character == ".")] if name else []
+    named = modules_by_name(model)
+    parents = [named[path] for path in above if path in named]
     if any(isinstance(parent, nn.MultiheadAttention) for parent in parents):
         return ATTENTION.format(name=name)
     if any(isinstance(parent, nn.TransformerEncoderLayer | nn.TransformerEncoder) for parent in parents):

@@ -82,8 +82,8 @@ class Recording:
         if name not in self._layers:
             raise LayerNotFound(
                 Text(
-                    zh="没有录制 {name!r}；录制了：{known}",
-                    en="{name!r} was not recorded; recorded are: {known}",
+                    zh="没有录制 {name!r}；录制了的里面最接近的有：{known}",
+                    en="{name!r} was not recorded; of what was, the closest are: {known}",
                 ).format(name=name, known=closest(name, [*self._layers, *self._aliases]))
             )
         return self._layers[name]

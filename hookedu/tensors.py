@@ -18,8 +18,8 @@ def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
         return fn(value)
     if isinstance(value, tuple):
         items = [map_tensors(fn, item) for item in value]
-        if hasattr(value, "_fields"):  # a named tuple takes its fields one by one
-            return type(value)(*items)
+        if hasattr(value, "_make"):  # a named tuple; _make also passes by what a subclass's __new__ checks
+            return type(value)._make(items)
         return tuple(items) if type(value) is tuple else type(value)(items)  # such as torch.return_types.max
     if isinstance(value, list):
         result = copy.copy(value)
