@@ -4,7 +4,7 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test build bench lock clean
+.PHONY: help lab test zoo build bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
@@ -36,6 +36,10 @@ test: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-cell-timeout 120 solutions
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval-lax --nbval-cell-timeout 120 lessons
+
+# Every model of torchvision, the huge ones too (about 10 GB of memory).
+zoo: .venv/ready-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/test_capture_zoo.py
 
 build: .venv/ready-test
 	$(BIN)/hookedu build
