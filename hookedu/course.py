@@ -12,11 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class CourseError(Exception):
-    """Something about the course itself is wrong; the message says what and what to do, in both languages."""
+    """Something that the user of a command can mend: each text says what is wrong and what to do."""
 
-    def __init__(self, says: Text):
+    def __init__(self, *says: Text):
         self.says = says
-        super().__init__(str(says))
+        super().__init__("\n".join(map(str, says)))
 
 
 @dataclass(frozen=True)
