@@ -228,23 +228,24 @@ with y.register_hook(lambda grad: 2 * grad):
 print("after the with:     ", gradient_of_x())
 
 # %% [markdown]
-# ## 2.6 哪种反向传播会触发它 · Which kind of backward fires it
-#
-# <div class="alert alert-warning">
+# <div class="mistake">
 #
 # **常见错误 · Common mistake** (F6)
 #
 # <div lang="zh">
 #
-# 不留句柄，钩子就再也取不下来。`remove()` 多调用一次没有坏处，少调用一次却会一直挂着。
+# 丢了句柄，就没有正当的办法取下钩子。`remove()` 多调用一次没有坏处，少调用一次却会一直挂着。
 #
 # </div>
 # <div lang="en">
 #
-# Without its handle a hook can never be taken off. One `remove()` too many does no harm; one too few stays for good.
+# Lose the handle and there is no proper way to take the hook off. One `remove()` too many does no harm; after one too
+# few the hook stays for good.
 #
 # </div>
 # </div>
+#
+# ## 2.6 哪种反向传播会触发它 · Which kind of backward fires it
 #
 # <div lang="zh">
 #
@@ -282,9 +283,7 @@ print("after backward:     ", fired)
 print("post-accumulate received w itself:", received[0] is w, "with .grad", received[0].grad)
 
 # %% [markdown]
-# ## 2.7 太晚了，以及根本不行 · Too late, and not at all
-#
-# <div class="alert alert-warning">
+# <div class="mistake">
 #
 # **常见错误 · Common mistake** (F3)
 #
@@ -301,6 +300,8 @@ print("post-accumulate received w itself:", received[0] is w, "with .grad", rece
 #
 # </div>
 # </div>
+#
+# ## 2.7 太晚了，以及根本不行 · Too late, and not at all
 #
 # <div lang="zh">
 #
@@ -331,9 +332,7 @@ except RuntimeError as error:
     print("RuntimeError:", error)
 
 # %% [markdown]
-# ## 2.8 许多钩子，各有各的名字 · Many hooks, each with its name
-#
-# <div class="alert alert-warning">
+# <div class="mistake">
 #
 # **常见错误 · Common mistake** (F5)
 #
@@ -349,6 +348,8 @@ except RuntimeError as error:
 #
 # </div>
 # </div>
+#
+# ## 2.8 许多钩子，各有各的名字 · Many hooks, each with its name
 #
 # <div lang="zh">
 #
@@ -373,7 +374,7 @@ for name, tensor in tensors.items():
 print(seen)
 
 # %% [markdown]
-# <div class="alert alert-warning">
+# <div class="mistake">
 #
 # **常见错误 · Common mistake** (F9)
 #

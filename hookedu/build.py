@@ -112,7 +112,7 @@ def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
     for place, cell in enumerate(cells, 1):
         name = f"{lesson.id}-cell-{place:02d}"
         if not cell.is_code:
-            made.append(new_markdown_cell(cell.text, id=name))
+            made.append(new_markdown_cell(_prose(cell.text), id=name))
             continue
         metadata: dict = {"tags": list(cell.tags)} if cell.tags else {}
         if exercise_id := cell.exercise or cell.check:
@@ -121,6 +121,20 @@ def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
             metadata["nbgrader"] = _nbgrader(name, None if cell.exercise else exercise.points)
         made.append(new_code_cell(cell.text, id=name, metadata=metadata))
     return new_notebook(cells=made, metadata=_METADATA, nbformat_minor=5)
+
+
+# A line break between two Chinese characters, or after full-width punctuation, would be drawn as a space.
+_CHINESE_BREAK = re.compile(
+    r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?=\**[\u3000-\u9fff\uff00-\uffef])|(?<=[，。；：、！？）」])\n(?=[`*$A-Za-z])"
+)
+# Its own colours rather than JupyterLab's alert classes, whose orange on orange is hard to read; the text keeps
+# the theme's colour, light or dark.
+_MISTAKE = '<div style="border-left: 4px solid orange; padding: 0.6em 1em 0.1em; background-color: rgba(255, 165, 0, 0.12)">'
+
+
+def _prose(text: str) -> str:
+    """A prose cell's text as the front ends draw it best."""
+    return _CHINESE_BREAK.sub("", text).replace('<div class="mistake">', _MISTAKE)
 
 
 def _nbgrader(name: str, points: int | None) -> dict:
@@ -250,7 +264,9 @@ def _compare(path, expected: NotebookNode) -> list[Stale]:
         found = nbformat.reads(text, as_version=4)
     except FileNotFoundError:
         return [Stale(file, "", "missing")]
-    except ValueError as error:  # not JSON, not a notebook, not UTF-8
+    except (
+        Exception
+    ) as error:  # a spoilt file can fail anywhere in nbformat: not JSON, not a notebook, not UTF-8
         return [Stale(file, "", str(error)[:200])]
     solution = path.parent.name == "solutions"
     cells = {cell.get("id"): cell for cell in found.cells}

@@ -92,13 +92,11 @@ def open_lab(folder: Path, extra: list[str]) -> None:
     from jupyterlab.labapp import main
 
     first = sorted(folder.glob("*.ipynb"))[0].name
-    arguments = [
-        f"--ServerApp.root_dir={folder}",
-        f"--LabApp.default_url=/lab/tree/{first}",
-        # No question on the first start, and no request to the network.
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
+    # Our page_config.json switches JupyterLab's announcements off: no question on the first start, no request to
+    # the network. The learner's own configuration stays as it is.
+    config = [str(Path(__file__).parent / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, config))
+    arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{first}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         arguments.append("--allow-root")  # in a container one is root, and Jupyter would refuse to start
     main([*arguments, *extra])
