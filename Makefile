@@ -4,7 +4,7 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test build bench lock clean
+.PHONY: help lab test build pictures bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
@@ -36,6 +36,10 @@ test: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-cell-timeout 120 solutions
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval-lax --nbval-cell-timeout 120 lessons
+
+# The pictures of the README and the guides, from the browser tests that look at the lessons.
+pictures: .venv/ready-test
+	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
 
 build: .venv/ready-test
 	$(BIN)/hookedu build

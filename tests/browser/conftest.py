@@ -51,7 +51,9 @@ class Lab:
 
     def url(self, name: str = "") -> str:
         """The page that opens a notebook alone, in a workspace of its own; the start page without a name."""
-        return f"http://127.0.0.1:{self.port}/lab" + (f"/workspaces/{Path(name).stem}/tree/{name}" if name else "")
+        return f"http://127.0.0.1:{self.port}/lab" + (
+            f"/workspaces/{Path(name).stem}/tree/{name}" if name else ""
+        )
 
 
 @pytest.fixture(scope="session")
@@ -98,12 +100,12 @@ def _wait_until_it_answers(lab: Lab, server: subprocess.Popen, log: Path) -> Non
 
 
 @pytest.fixture
-def open_notebook(lab, browser, request, tmp_path):
+def open_notebook(lab, browser, tmp_path):
     """Open a copy of a lesson, one for each test, in a fresh browser profile."""
     pages = []
 
     def open_(path: Path, theme: str = "light") -> Notebook:
-        name = f"{path.stem}-{request.node.name.replace('[', '-').rstrip(']')}-{len(pages)}.ipynb"
+        name = f"{path.stem}-{len(list(lab.folder.glob('*.ipynb')))}.ipynb"
         shutil.copy(path, lab.folder / name)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         pages.append(page)
@@ -111,5 +113,7 @@ def open_notebook(lab, browser, request, tmp_path):
 
     yield open_
     for number, page in enumerate(pages):
-        page.screenshot(path=tmp_path / f"page-{number}.png")  # pytest keeps the folders of its last three runs
+        page.screenshot(
+            path=tmp_path / f"page-{number}.png"
+        )  # pytest keeps the folders of its last three runs
         page.close()

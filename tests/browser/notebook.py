@@ -11,6 +11,11 @@ from hookedu import course
 _RUN = 60_000  # ms that a notebook may take to run
 _PICTURES = course.ROOT / "course" / "images"
 
+# Whether this page is connected to a notebook's idle kernel: JupyterLab drops what is run before.
+_CONNECTED = """async name => {
+  const sessions = await (await fetch('/api/sessions')).json();
+  return sessions.some(s => s.path === name && s.kernel.connections > 0 && s.kernel.execution_state === 'idle');
+}"""
 # Contrast by WCAG 2 of every text in the elements that match, against what is really painted behind it.
 _CONTRAST = """elements => {
   const parse = c => { const n = c.match(/[\\d.]+/g).map(Number); return [n[0], n[1], n[2], n[3] ?? 1]; };
@@ -40,10 +45,10 @@ class Notebook:
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         page.goto(url)
         expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(self.ids), timeout=60_000)
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
+        page.wait_for_function(_CONNECTED, arg=path.name, timeout=60_000, polling=200)
         if theme == "dark":
             self.menu("Settings", "Theme", "JupyterLab Dark")
-            page.locator("body[data-jp-theme-light=false]").wait_for()
+            page.locator("body[data-jp-theme-light=false]").wait_for(state="attached")
 
     def menu(self, *labels: str) -> None:
         """Click through the menu bar."""
@@ -93,6 +98,14 @@ class Notebook:
         """What asks for an answer or pops up."""
         return self.page.locator(".jp-Dialog, .Toastify__toast").all_inner_texts()
 
+    def speaks(self, *languages: str) -> None:
+        """Wait until the page shows these languages and no other: the kernel answers a click on the toggle."""
+        script = """languages => ['zh', 'en'].every(language => {
+          const shown = getComputedStyle(document.querySelector(`.jp-Notebook [lang=${language}]`)).display !== 'none';
+          return shown === languages.includes(language);
+        })"""
+        self.page.wait_for_function(script, arg=languages)
+
     def visible(self, language: str, within: str = ".jp-RenderedMarkdown") -> int:
         """How many texts of a language can be seen within elements of this notebook."""
         script = "elements => elements.filter(e => e.offsetParent !== null && e.innerText.trim()).length"
@@ -103,7 +116,11 @@ class Notebook:
         found = self.page.locator(f".jp-Notebook {within} *").evaluate_all(_CONTRAST)
         return [(ratio, text) for ratio, text in found]
 
+    def scroll_to(self, cell_id: str) -> None:
+        """Bring a cell to the top of the page."""
+        self.cell(cell_id).evaluate("cell => cell.scrollIntoView({block: 'start'})")
+
     def picture(self, name: str) -> bytes:
-        """A screenshot; kept as course/images/NAME.png when HOOKEDU_PICTURES is set: `make pictures`."""
+        """A screenshot of the notebook; kept as course/images/NAME.png when HOOKEDU_PICTURES is set: `make pictures`."""
         keep = {"path": _PICTURES / f"{name}.png"} if os.environ.get("HOOKEDU_PICTURES") else {}
-        return self.page.screenshot(**keep)
+        return self.page.locator(".jp-NotebookPanel").screenshot(**keep)
