@@ -30,6 +30,7 @@ _TOO_LARGE = Text(
 _LINK = Text(zh="这是一个链接，不是文件；不跟随链接", en="this is a link, not a file; links are not followed")
 _NOT_A_FILE = Text(zh="这不是普通文件", en="this is not an ordinary file")
 _BAD_PATH = Text(zh="压缩包里的路径不合规", en="its path in the zip is not allowed")
+_COMPRESSION = Text(zh="压缩方法不受支持", en="compressed in a way that is not read")
 _FAILED = Text(zh="读取失败：{error}", en="reading failed: {error}")
 _LAYOUT = Text(
     zh="应当是 `学生/课程.ipynb`，或 nbgrader 的 `submitted/学生/作业/笔记本.ipynb`",
@@ -92,7 +93,7 @@ def _unwrap(entries: dict[tuple[str, ...], Read], stem: str) -> dict[tuple[str, 
     A first part "" marks a path that is not to be taken apart, a last part "" a link to a folder: of those only
     the students' own matter.
     """
-    kept = {parts: read for parts, read in entries.items() if not parts[0]}
+    kept = {parts: read for parts, read in entries.items() if not parts[0] and len(parts) > 1}
     entries = {parts: read for parts, read in entries.items() if parts[0]}
     if all(len(parts) > 2 and parts[0] == stem for parts in entries):
         entries = {parts[1:]: read for parts, read in entries.items()}
@@ -113,7 +114,8 @@ def _unreadable(says: Text) -> Read:
 
 
 def _in_folder(folder: Path) -> Iterator[tuple[tuple[str, ...], Read]]:
-    for place, names, files in os.walk(folder):
+    closed: list[OSError] = []
+    for place, names, files in os.walk(folder, onerror=closed.append):
         here = Path(place).relative_to(folder).parts
         names[:] = (
             [n for n in names if not n.startswith(".") and n != "__MACOSX"] if len(here) <= MAX_DEPTH else []
@@ -125,6 +127,12 @@ def _in_folder(folder: Path) -> Iterator[tuple[tuple[str, ...], Read]]:
         for name in names:
             if Path(place, name).is_symlink():  # not entered, but a student behind it is not forgotten either
                 yield (*here, name, ""), _unreadable(_LINK)
+    for error in closed:  # a folder that may not be entered: again the student is not forgotten
+        yield (*Path(error.filename).relative_to(folder).parts, ""), _unreadable(_failed(error))
+
+
+def _failed(error: OSError) -> Text:
+    return _FAILED.format(error=error.strerror or type(error).__name__)
 
 
 def _file_reader(path: Path) -> Read:
@@ -138,7 +146,7 @@ def _file_reader(path: Path) -> Read:
             with os.fdopen(os.open(path, flags), "rb") as file:
                 return _limited(file.read(MAX_BYTES + 1))
         except OSError as error:
-            raise Unreadable(_FAILED.format(error=error.strerror or type(error).__name__)) from None
+            raise Unreadable(_failed(error)) from None
 
     return read
 
@@ -176,6 +184,8 @@ def _in_zip(path: Path) -> Iterator[tuple[tuple[str, ...], Read]]:
             yield ("", name), _unreadable(_BAD_PATH)
         elif stat.S_ISLNK(member.external_attr >> 16):
             yield parts, _unreadable(_LINK)
+        elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            yield parts, _unreadable(_COMPRESSION)  # LZMA would take as much memory as the member asks for
         else:
             yield parts, _member_reader(archive, member)
 
@@ -197,7 +207,7 @@ def _member_reader(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Read:
             with archive.open(member) as file:  # what the header says about the size is not believed
                 return _limited(file.read(MAX_BYTES + 1))
         except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
-            # RuntimeError: encrypted; NotImplementedError, a kind of it: an unknown compression
+            # RuntimeError: encrypted
             raise Unreadable(_FAILED.format(error=clean(str(error))[:200])) from None
 
     return read

@@ -141,7 +141,7 @@ def _status(status: Status) -> Line:
 
 def _summary(rows: list[Row]) -> Table:
     """How many ended how, and the mean of their points."""
-    table = Table()
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for text, justify in (
         (_HEAD["status"], "left"),
         (Text(zh="份数", en="Count"), "right"),
