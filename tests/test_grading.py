@@ -406,7 +406,7 @@ def test_a_corrupt_gradebook_is_named_and_left_alone(stubs, tmp_path, what):
     assert (tmp_path / "grades.csv").read_text() == "as it was"
 
 
-@pytest.mark.parametrize("sql", ["CREATE TABLE photos (x)", "PRAGMA user_version = 99"])
+@pytest.mark.parametrize("sql", ["CREATE TABLE photos (x)", "CREATE TABLE submissions (source); PRAGMA user_version = 99"])
 def test_somebody_elses_database_is_left_alone(stubs, tmp_path, sql):
     connection = sqlite3.connect(tmp_path / "grades.db")
     connection.executescript(sql)
