@@ -13,6 +13,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -260,18 +261,20 @@ def hostile(tmp_path_factory):
     odd["fails-elsewhere"] = "1 / 0"
     for name, source in odd.items():
         nb.hand_in(folder / name / FILE, nb.before(nb.answered(right), "02.1", [nb.code(source)]))
+    twice = nb.answered(right)
+    copied = nb.cell_of(twice, "02.1") | {"source": "1 / 0\ndef watch(y, seen): pass"}
+    nb.hand_in(folder / "copy-fails" / FILE, nb.before(twice, "02.2", [copied]))
     damaged = nb.answered(right)
     for cell in damaged["cells"]:
         cell.pop("id"), cell.update(metadata={})
     nb.hand_in(folder / "lost-metadata" / "homework.ipynb", damaged)
     nb.hand_in(folder / "lost-metadata-named" / FILE, "\ufeff" + nb.json.dumps(damaged))
-    os.environ["HOOKEDU_TEST_SECRET"] = "of the instructor"
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOOKEDU_TEST_SECRET", "of the instructor")
+        patch.setattr(tempfile, "tempdir", str(root))  # so that these workers are told from any others
         _, rows, _ = graded(folder, root / "out", memory_limit=512)
-    finally:
-        del os.environ["HOOKEDU_TEST_SECRET"]
     assert len(rows) == len(list(folder.iterdir()))
-    return rows, root / "out", mark
+    return rows, root, mark
 
 
 @pytest.mark.parametrize("student", ["forges-lines", "patches-probe", "floods-channel"])
@@ -346,7 +349,9 @@ def test_odd_cells_around_right_answers_change_nothing(hostile, student):
 
 
 def test_nothing_that_a_submission_started_is_alive(hostile):
-    assert processes_with(hostile[2]) == [] and processes_with("hookedu-grade-") == []
+    _, root, mark = hostile
+    assert processes_with(mark) == [] and _running(root) == []
+    assert sorted(p.name for p in root.iterdir()) == ["class", "out"], "no home is left behind"
 
 
 def test_lost_metadata_still_grades_and_says_so(hostile):
@@ -355,6 +360,12 @@ def test_lost_metadata_still_grades_and_says_so(hostile):
     unknown = hostile[0]["lost-metadata"]
     assert (unknown.status, unknown.lesson) == (Status.UNREADABLE, "")
     assert "of no lesson" in unknown.notes[0].en
+
+
+def test_a_copy_that_fails_leaves_the_definition_before_it(hostile):
+    row = hostile[0]["copy-fails"]
+    assert (row.status, row.points) == (Status.GRADED, FULL)
+    assert [note.en for note in row.notes] == ["02.1: 2 cells answer it; the last one counts"]
 
 
 def test_no_wrong_answer_scores_more_than_its_mistake(hostile):
@@ -406,7 +417,9 @@ def test_a_corrupt_gradebook_is_named_and_left_alone(stubs, tmp_path, what):
     assert (tmp_path / "grades.csv").read_text() == "as it was"
 
 
-@pytest.mark.parametrize("sql", ["CREATE TABLE photos (x)", "CREATE TABLE submissions (source); PRAGMA user_version = 99"])
+@pytest.mark.parametrize(
+    "sql", ["CREATE TABLE photos (x)", "CREATE TABLE submissions (source); PRAGMA user_version = 99"]
+)
 def test_somebody_elses_database_is_left_alone(stubs, tmp_path, sql):
     connection = sqlite3.connect(tmp_path / "grades.db")
     connection.executescript(sql)
@@ -485,7 +498,7 @@ def test_a_setup_that_fails_is_our_fault():
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_running(tmp_path, how):
+def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_running(tmp_path, how, request):
     nb.hand_in(tmp_path / "class" / "a-stub" / FILE, nb.handed_out())
     for n in range(3):
         nb.hand_in(tmp_path / "class" / f"loop-{n}" / FILE, nb.answered({"02.1": "while True: pass"}))
@@ -499,6 +512,7 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    request.addfinalizer(process.kill)
     limit = time.monotonic() + 120
     while not ((tmp_path / "out" / "grades.db").exists() and _running(tmp_path) and table(tmp_path / "out")):
         assert process.poll() is None and time.monotonic() < limit

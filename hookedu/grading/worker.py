@@ -103,11 +103,9 @@ class _Submission:
     def run(self, send: Send) -> None:
         """Every cell in order, whatever became of those before it; every exercise after the cell that answers it."""
         for source, exercises in self._steps:
-            before = {e.answer: self._shell.user_ns.get(e.answer) for e in exercises}
             error = self._run_cell(source)
             for exercise in exercises:
-                record = self._observe(exercise, before[exercise.answer], error)
-                send({"exercise": exercise.id, "record": record})
+                send({"exercise": exercise.id, "record": self._observe(exercise, error)})
 
     def _run_cell(self, source: str) -> BaseException | None:
         try:
@@ -120,16 +118,13 @@ class _Submission:
             self._note_memory(self._describe(error))
         return error
 
-    def _observe(self, exercise: Any, before: Any, error: BaseException | None) -> dict[str, Any]:
-        missing = exercise.answer not in self._shell.user_ns
-        answer = self._shell.user_ns.get(exercise.answer)
-        if error is not None and (
-            missing or answer is before
-        ):  # the cell failed before it came to the answer
+    def _observe(self, exercise: Any, error: BaseException | None) -> dict[str, Any]:
+        """The record of an exercise. As in a notebook, a cell that fails leaves an earlier definition standing."""
+        if exercise.answer not in self._shell.user_ns:
+            if error is None:
+                error = NameError(f"name '{exercise.answer}' is not defined")
             return {"status": "raised", "error": self._describe(error)}
-        if missing:
-            message = f"name '{exercise.answer}' is not defined"
-            return {"status": "raised", "error": {"type": "NameError", "message": message, "frames": []}}
+        answer = self._shell.user_ns[exercise.answer]
         try:
             record = self._probe(exercise, answer, self._seeds[exercise.id])
         except KeyboardInterrupt as interrupt:  # nobody is there to press stop: the learner's code raised it
