@@ -8,40 +8,9 @@ from typing import Any
 
 from hookedu import course
 from hookedu.exercises import of_lesson
-from hookedu.exercises.probing import STUB
 from tests.answers import answers, imports
 
 LESSON = "02"
-
-
-def build_lesson() -> None:
-    """TEMPORARY, until `hookedu build` is merged: lessons/02_tensor_hooks.ipynb as build will make it.
-
-    When build is there, delete this function and its fixture in tests/test_grading.py.
-    """
-    import jupytext
-
-    lesson = course.find(LESSON)
-    if lesson.notebook.exists():
-        return
-    notebook = jupytext.read(lesson.source, fmt="py:percent")
-    for number, cell in enumerate(notebook.cells):
-        cell["id"] = f"{lesson.id}-cell-{number:02}"
-        for kind in ("exercise", "check"):
-            if kind not in cell.metadata:
-                continue
-            slug = "exercise-" + cell.metadata.pop(kind).replace(".", "-")
-            cell["id"] = slug if kind == "exercise" else slug + "-check"
-            cell.metadata["nbgrader"] = {"grade_id": cell["id"], "schema_version": 3, "task": False} | (
-                {"grade": False, "locked": False, "solution": True}
-                if kind == "exercise"
-                else {"grade": True, "locked": True, "solution": False, "points": 1}
-            )
-            if kind == "exercise":
-                head, _ = cell.source.split("    ### BEGIN SOLUTION")
-                cell["source"] = f'{head}    raise NotImplementedError("{STUB}")'
-    lesson.notebook.parent.mkdir(exist_ok=True)
-    lesson.notebook.write_text(json.dumps(notebook), encoding="utf-8")
 
 
 def handed_out() -> dict[str, Any]:

@@ -81,7 +81,7 @@ def test_nothing_to_grade_is_said(tmp_path):
     ):
         with pytest.raises(CourseError) as caught:
             collect(tmp_path / name)
-        assert said in caught.value.says.en and name in caught.value.says.zh
+        assert said in caught.value.says[0].en and name in caught.value.says[0].zh
 
 
 def test_links_pipes_and_giants_are_rows_with_a_reason(tmp_path):

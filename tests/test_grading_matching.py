@@ -14,9 +14,8 @@ from tests import grading_notebooks as nb
 IDS = ("02.1", "02.2", "02.3", "02.4")
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def key():
-    nb.build_lesson()
     return key_of(course.find("02"))
 
 
@@ -34,7 +33,7 @@ def test_blank_lines_and_trailing_blanks_are_no_change(key):
     notebook = nb.handed_out()
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            cell["source"] = "\n\n" + cell["source"].replace("\n", "  \n\n") + "\n"
+            cell["source"] = "\n\n" + "".join(cell["source"]).replace("\n", "  \n\n") + "\n"
     assert planned(notebook, key)[0].steps == ()
 
 
