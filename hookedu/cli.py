@@ -8,6 +8,7 @@ import typer
 
 from hookedu import course
 from hookedu.course import CourseError
+from hookedu.grading.command import grade_command
 from hookedu.language import Text
 
 app = typer.Typer(
@@ -80,6 +81,9 @@ def build(
         build_.build(
             chosen, lambda lesson, place, of: bar.update(tasks[lesson], completed=place + 1, total=of)
         )
+
+
+app.command("grade")(grade_command)
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """The command line as people type it: one clear text in both languages, exit code 2, never a traceback of ours."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -55,12 +56,23 @@ def test_doctor_says_what_to_do_about_a_missing_front_end(tmp_path):
         (("build", "77"), "There is no lesson `77`"),
         (("build", "--check", "tensor"), "There is no lesson `tensor`. The nearest: `02_tensor_hooks`"),
         (("lab", "--folder", "{file}/mine"), "cannot be written to"),
+        (("grade", "{empty}", "--out", "{empty}/out"), "no notebooks"),
+        (("grade", "{empty}/nowhere", "--out", "{empty}/out"), "nowhere"),
+        (("grade", "{class_}", "--out", "{file}/out"), "cannot be written"),
+        (("grade", "{class_}", "--out", "{spoilt}"), "grades.db"),
     ],
-    ids=["lesson", "lesson-check", "lab-folder"],
+    ids=["lesson", "lesson-check", "lab-folder", "no-notebooks", "no-folder", "unwritable-out", "corrupt-db"],
 )
 def test_bad_input_is_one_text_and_exit_code_2(arguments, says, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    run = hookedu(*(a.format(file=tmp_path / "file") for a in arguments))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "class_" / "ann").mkdir(parents=True)
+    shutil.copy(course.find("02").notebook, tmp_path / "class_" / "ann")
+    (tmp_path / "spoilt").mkdir()
+    (tmp_path / "spoilt" / "grades.db").write_bytes(b"not a database" * 100)
+    places = {name: tmp_path / name for name in ("file", "empty", "class_", "spoilt")}
+    run = hookedu(*(a.format(**places) for a in arguments))
+    assert (tmp_path / "spoilt" / "grades.db").read_bytes() == b"not a database" * 100, "nothing is lost"
     assert run.returncode == 2
     assert says in run.stderr and "Traceback" not in run.stderr
     assert any("\u4e00" <= c <= "\u9fff" for c in run.stderr), "in Chinese as well"
