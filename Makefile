@@ -4,7 +4,7 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test zoo build bench lock clean
+.PHONY: help lab test zoo build pictures bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
@@ -40,6 +40,10 @@ test: .venv/ready-test
 # Every model of torchvision, the huge ones too (about 10 GB of memory).
 zoo: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/test_capture_zoo.py
+
+# The pictures of the README and the guides, from the browser tests that look at the lessons.
+pictures: .venv/ready-test
+	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
 
 build: .venv/ready-test
 	$(BIN)/hookedu build

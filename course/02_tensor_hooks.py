@@ -83,7 +83,7 @@ print("y.grad:", y.grad)
 #
 # <div lang="zh">
 #
-# 找到了：$\partial z/\partial y_i=\frac{1}{4}$，也就是 `0.25`。`y.grad` 依旧是 `None`，是钩子替我们把它记在了 `seen` 里。
+# 梯度找到了：$\partial z/\partial y_i=\frac{1}{4}$，也就是 `0.25`。`y.grad` 依旧是 `None`，是钩子替我们把它记在了 `seen` 里。
 #
 # 再看一张有岔路的图：`w` 同时通向 `a` 和 `b`。**先猜**：`w.grad` 是多少？钩子在 `a` 上会看到多少？
 #
@@ -111,7 +111,7 @@ y.backward()
 print("w.grad:", w.grad, " x.grad:", x.grad)
 print("a.grad:", a.grad, " b.grad:", b.grad, " y.grad:", y.grad)
 print("the hook on a saw:", seen["a"])
-plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen);
+ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 
 # %% [markdown]
 # ## 2.4 什么时候触发 · When it fires
@@ -153,7 +153,7 @@ print("x.grad:", x.grad)
 #
 # <div lang="zh">
 #
-# 挂上时不运行，每次反向传播运行 1 次；它看到的是**这一次**的 `12`，而 `x.grad` 把几次的都加在一起。
+# 挂上时不运行，每次反向传播运行一次；它看到的是**这一次**的 `12`，而 `x.grad` 把几次的都加在一起。
 #
 # 轮到你了：写 `watch(y, seen)`，让 `y` 的每个梯度都进入列表 `seen`，梯度本身不要动；再把 `register_hook` 给你的
 # **句柄**返回。卡住了就运行 `hint("02.1")`。
@@ -161,7 +161,7 @@ print("x.grad:", x.grad)
 # </div>
 # <div lang="en">
 #
-# Not when it is hung up, but 1 time in each backward; it sees the `12` of **this** pass, while `x.grad` adds the passes up.
+# Not when it is hung up, but once in each backward; it sees the `12` of **this** pass, while `x.grad` adds the passes up.
 #
 # Your turn: write `watch(y, seen)`. Every gradient of `y` goes into the list `seen`, the gradient itself stays as it
 # is, and you return the **handle** that `register_hook` gives you. Stuck? Run `hint("02.1")`.
@@ -175,6 +175,7 @@ def watch(y, seen):
 
     Put every gradient of y into the list seen; return the handle.
     """
+
     ### BEGIN SOLUTION
     def keep(grad):
         seen.append(grad)
@@ -191,18 +192,18 @@ check("02.1", watch)
 #
 # <div lang="zh">
 #
-# 句柄是用来取下钩子的：`handle.remove()`。下面的钩子把梯度变成 2 倍（返回一个张量就会替换梯度，第 03 课细讲），
+# 句柄是用来取下钩子的：`handle.remove()`。下面的钩子让梯度翻倍（返回一个张量就会替换梯度，第 03 课细讲），
 # 所以它还在不在，看 `x.grad` 就知道。
 #
-# 句柄也能放进 `with`：离开那个块，钩子就取下了。**先猜**最后 2 行。
+# 句柄也能放进 `with`：离开那个块，钩子就取下了。**先猜**最后两行。
 #
 # </div>
 # <div lang="en">
 #
-# The handle is there to take the hook off: `handle.remove()`. The hook below multiplies the gradient by 2 (what a hook
+# The handle is there to take the hook off: `handle.remove()`. The hook below doubles the gradient (what a hook
 # returns replaces the gradient, see lesson 03), so `x.grad` tells whether it is still on.
 #
-# A handle can also stand in a `with`: once the block is left, the hook is off. **Guess** the last 2 lines.
+# A handle can also stand in a `with`: once the block is left, the hook is off. **Guess** the last two lines.
 #
 # </div>
 
@@ -227,23 +228,24 @@ with y.register_hook(lambda grad: 2 * grad):
 print("after the with:     ", gradient_of_x())
 
 # %% [markdown]
-# ## 2.6 哪种反向传播会触发它 · Which kind of backward fires it
-#
-# <div class="alert alert-warning">
+# <div class="mistake">
 #
 # **常见错误 · Common mistake** (F6)
 #
 # <div lang="zh">
 #
-# 不留句柄，钩子就再也取不下来。`remove()` 多调用一次没有坏处，少调用一次却会一直挂着。
+# 丢了句柄，就没有正当的办法取下钩子。`remove()` 多调用一次没有坏处，少调用一次却会一直挂着。
 #
 # </div>
 # <div lang="en">
 #
-# Without its handle a hook can never be taken off. One `remove()` too many does no harm; one too few stays for good.
+# Lose the handle and there is no proper way to take the hook off. One `remove()` too many does no harm; after one too
+# few the hook stays for good.
 #
 # </div>
 # </div>
+#
+# ## 2.6 哪种反向传播会触发它 · Which kind of backward fires it
 #
 # <div lang="zh">
 #
@@ -281,9 +283,7 @@ print("after backward:     ", fired)
 print("post-accumulate received w itself:", received[0] is w, "with .grad", received[0].grad)
 
 # %% [markdown]
-# ## 2.7 太晚了，以及根本不行 · Too late, and not at all
-#
-# <div class="alert alert-warning">
+# <div class="mistake">
 #
 # **常见错误 · Common mistake** (F3)
 #
@@ -300,6 +300,8 @@ print("post-accumulate received w itself:", received[0] is w, "with .grad", rece
 #
 # </div>
 # </div>
+#
+# ## 2.7 太晚了，以及根本不行 · Too late, and not at all
 #
 # <div lang="zh">
 #
@@ -330,9 +332,7 @@ except RuntimeError as error:
     print("RuntimeError:", error)
 
 # %% [markdown]
-# ## 2.8 许多钩子，各有各的名字 · Many hooks, each with its name
-#
-# <div class="alert alert-warning">
+# <div class="mistake">
 #
 # **常见错误 · Common mistake** (F5)
 #
@@ -348,6 +348,8 @@ except RuntimeError as error:
 #
 # </div>
 # </div>
+#
+# ## 2.8 许多钩子，各有各的名字 · Many hooks, each with its name
 #
 # <div lang="zh">
 #
@@ -372,24 +374,25 @@ for name, tensor in tensors.items():
 print(seen)
 
 # %% [markdown]
-# <div class="alert alert-warning">
+# <div class="mistake">
 #
 # **常见错误 · Common mistake** (F9)
 #
 # <div lang="zh">
 #
 # 两个都报 `triple`！这叫**延迟绑定**：钩子运行时才去查 `name`，那时循环早已走完，只剩最后一个名字。
-# 3 种改法，都在循环的当下把名字固定住：默认参数、工厂函数（闭包）、`functools.partial`。
+# 改法有三种，都在循环的当下把名字固定住：默认参数、工厂函数（闭包）、`functools.partial`。
 #
 # </div>
 # <div lang="en">
 #
 # Both say `triple`! This is **late binding**: the hook looks `name` up when it runs, and by then the loop is over and only the
-# last name is left. There are 3 cures, all of which fix the name inside the loop: a default for a parameter, a factory
+# last name is left. There are three cures, all of which fix the name inside the loop: a default for a parameter, a factory
 # function (a closure), `functools.partial`.
 #
 # </div>
 # </div>
+
 
 # %% tags=["F9"]
 def named(name):  # a factory: each call has a `name` of its own
@@ -502,14 +505,14 @@ print("h8 is over 1000 times h1:", norms["h8"] > 1000 * norms["h1"])
 #
 # <div lang="zh">
 #
-# 有时只需要看第 1 次反向传播。写 `observe_once(y, seen)`：把 `y` 的第 1 个梯度放进 `seen`，然后钩子**自己取下自己**；
+# 有时只需要看第一次反向传播。写 `observe_once(y, seen)`：把 `y` 的第一个梯度放进 `seen`，然后钩子**自己取下自己**；
 # 别人挂在 `y` 上的钩子不受影响。仍然返回句柄，好让调用者提前取消。
 #
 # </div>
 # <div lang="en">
 #
-# Sometimes backward number 1 is all you want to see. Write `observe_once(y, seen)`: it puts gradient number 1 of `y` into
-# `seen`, and then the hook **takes itself off**. Hooks that others hung on `y` stay. Return the handle as before, so
+# Sometimes the first backward is all you want to see. Write `observe_once(y, seen)`: it puts the first gradient of `y`
+# into `seen`, and then the hook **takes itself off**. Hooks that others hung on `y` stay. Return the handle as before, so
 # that a caller can cancel early.
 #
 # </div>
@@ -521,6 +524,7 @@ def observe_once(y, seen):
 
     Put the first gradient of y into seen, then take the hook off; return the handle.
     """
+
     ### BEGIN SOLUTION
     def keep(grad):
         seen.append(grad)

@@ -12,11 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class CourseError(Exception):
-    """Something about the course itself is wrong; the message says what and what to do, in both languages."""
+    """Something that the user of a command can mend: each text says what is wrong and what to do."""
 
-    def __init__(self, says: Text):
+    def __init__(self, *says: Text):
         self.says = says
-        super().__init__(str(says))
+        super().__init__("\n".join(map(str, says)))
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Lesson:
     difficulty: int  # 1 to 5
     goals: tuple[Text, ...]
     needs: Text
+    root: Path = ROOT  # the copy of the course that it belongs to
 
     @property
     def id(self) -> str:
@@ -38,17 +39,17 @@ class Lesson:
     @property
     def source(self) -> Path:
         """What is written by hand."""
-        return ROOT / "course" / f"{self.file}.py"
+        return self.root / "course" / f"{self.file}.py"
 
     @property
     def notebook(self) -> Path:
         """The learner's notebook: answers stripped, no outputs."""
-        return ROOT / "lessons" / f"{self.file}.ipynb"
+        return self.root / "lessons" / f"{self.file}.ipynb"
 
     @property
     def solution(self) -> Path:
         """The same notebook answered and run."""
-        return ROOT / "solutions" / f"{self.file}.ipynb"
+        return self.root / "solutions" / f"{self.file}.ipynb"
 
 
 def _text(node: dict[str, Any]) -> Text:

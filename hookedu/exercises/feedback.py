@@ -10,8 +10,9 @@ from hookedu.exercises.judging import Verdict
 from hookedu.exercises.model import Outcome
 from hookedu.language import Text
 
-# A sign and a word besides the colour: colour is never the only signal. The colours are JupyterLab's own
-# variables, so that light and dark themes both keep their contrast; the second value serves other front ends.
+# A sign and a word besides the colour of the bar: colour is never the only signal, and on text it would lack
+# contrast. The colours are JupyterLab's own variables, so that they suit light and dark themes; the second value
+# serves other front ends.
 LOOKS = {
     Outcome.CORRECT: ("✓", "--jp-success-color1, #2e7d32", Text(zh="正确", en="Correct")),
     Outcome.PARTLY: ("◐", "--jp-warn-color1, #b26a00", Text(zh="部分正确", en="Partly correct")),
@@ -81,8 +82,8 @@ def verdict_html(verdict: Verdict) -> str:
         for label, value in table
     )
     body = [
-        f'<div style="font-weight:600"><span style="color:var({colour})">{sign}</span> '
-        f"{escape(verdict.exercise.id)} {outcome.inline_html()} — {points.inline_html()}</div>"
+        f'<div style="font-weight:600">{sign} {escape(verdict.exercise.id)} {outcome.inline_html()} — '
+        f"{points.inline_html()}</div>"
     ]
     if rows:
         body.append(

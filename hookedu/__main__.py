@@ -1,0 +1,5 @@
+"""`python -m hookedu`: the same as the command `hookedu`."""
+
+from hookedu.cli import main
+
+main()

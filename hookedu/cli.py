@@ -1,0 +1,104 @@
+"""The command `hookedu`. What a user can mend is said in one clear text and ends with exit code 2."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hookedu import course
+from hookedu.course import CourseError
+from hookedu.grading.command import grade_command
+from hookedu.language import Text
+
+app = typer.Typer(
+    help="PyTorch 钩子课程 · The course on PyTorch hooks",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Entry point: runs a command; a CourseError becomes its text and exit code 2."""
+    try:
+        app()
+    except CourseError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def lab(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None, typer.Option(help="放课程笔记本的文件夹 · where your notebooks lie")
+    ] = None,
+) -> None:
+    """打开课程 · Open the course in JupyterLab. 其余选项交给 JupyterLab · Other options go to JupyterLab."""
+    from hookedu import lab as lab_
+
+    folder = (folder or lab_.FOLDER).expanduser().resolve()
+    for said in lab_.hand_out(folder):
+        print(said)
+    print(
+        Text(zh="你的笔记本在 {folder}", en="Your notebooks lie in {folder}").format(folder=folder),
+        flush=True,
+    )
+    lab_.open_lab(folder, context.args)
+
+
+@app.command()
+def build(
+    lessons: Annotated[
+        list[str] | None, typer.Argument(help="如 02；不写就是全部 · such as 02; all when left out")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="只检查，不写文件 · only say what is stale")] = False,
+) -> None:
+    """由 course/ 生成笔记本 · Build the notebooks from course/ (for authors)."""
+    from hookedu import build as build_
+
+    chosen = [course.find(name) for name in lessons] if lessons else list(course.lessons())
+    if check:
+        stale = build_.check(chosen)
+        for difference in stale:
+            print(difference, file=sys.stderr)
+        if stale:
+            print(
+                Text(
+                    zh="生成的笔记本不要手改：改 course/，再运行 `hookedu build`。",
+                    en="Built notebooks are not edited by hand: change course/, then run `hookedu build`.",
+                ),
+                file=sys.stderr,
+            )
+            raise typer.Exit(1)
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns) as bar:
+        tasks = {lesson: bar.add_task(lesson.file, total=None) for lesson in chosen}
+        build_.build(
+            chosen, lambda lesson, place, of: bar.update(tasks[lesson], completed=place + 1, total=of)
+        )
+
+
+app.command("grade")(grade_command)
+
+
+@app.command()
+def doctor() -> None:
+    """这台机器能不能上这门课 · Can this machine run the course?"""
+    from hookedu.doctor import State, examine
+
+    findings = examine()
+    for finding in findings:
+        print(f"{finding.state.value} {finding.what.zh} · {finding.what.en}: {finding.detail}")
+        if finding.remedy:
+            print(f"    {finding.remedy.zh}\n    {finding.remedy.en}")
+    if any(finding.state is State.FAIL for finding in findings):
+        print(
+            Text(zh="还不能上课：请先处理标 ✗ 的各项。", en="Not ready yet: see to the lines marked ✗ first.")
+        )
+        raise typer.Exit(1)
+    print(Text(zh="一切就绪：运行 `make lab`。", en="All set: run `make lab`."))

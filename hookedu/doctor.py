@@ -1,0 +1,195 @@
+"""`hookedu doctor`: can this machine run the course? One line a check, in both languages."""
+
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from hookedu import course, storage
+from hookedu.language import Text
+
+_FREE_GB = 1.0
+
+
+class State(Enum):
+    """How a check ended; only FAIL keeps the course from running."""
+
+    OK = "✓"
+    NOTE = "–"  # something that most people do not need is missing
+    FAIL = "✗"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found, and for anything but OK what to do."""
+
+    state: State
+    what: Text
+    detail: str
+    remedy: Text | None = None
+
+
+def examine() -> list[Finding]:
+    """Run every check; a check that breaks is itself a finding."""
+    findings = []
+    for check in _CHECKS:
+        try:
+            findings.append(check())
+        except Exception as error:
+            findings.append(
+                Finding(
+                    State.FAIL,
+                    Text(zh=check.__doc__, en=check.__doc__),
+                    f"{type(error).__name__}: {error}"[:300],
+                    _REINSTALL,
+                )
+            )
+    return findings
+
+
+_REINSTALL = Text(
+    zh="重新安装：`make clean lab`（或重建 conda 环境）。",
+    en="Install again: `make clean lab` (or build the conda environment anew).",
+)
+
+
+def _python() -> Finding:
+    """Python"""
+    ok = sys.version_info >= (3, 10)
+    return Finding(
+        State.OK if ok else State.FAIL,
+        Text(zh="Python 版本", en="Python version"),
+        f"{sys.version.split()[0]}  {sys.executable}",
+        None if ok else Text(zh="需要 3.10 或更新的 Python。", en="Python 3.10 or newer is needed."),
+    )
+
+
+def _torch() -> Finding:
+    """PyTorch"""
+    import torch
+    import torchvision
+
+    x = torch.ones(2, requires_grad=True)
+    seen: list[torch.Tensor] = []
+    x.register_hook(seen.append)
+    (2 * x).sum().backward()
+    works = len(seen) == 1 and seen[0].tolist() == [2.0, 2.0]
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    return Finding(
+        State.OK if works else State.FAIL,
+        Text(zh="PyTorch 与一个真钩子", en="PyTorch and one real hook"),
+        f"torch {torch.__version__}, torchvision {torchvision.__version__}, {device}",
+        None if works else _REINSTALL,
+    )
+
+
+def _packages() -> Finding:
+    """packages"""
+    names = ("jupyterlab", "ipykernel", "ipywidgets", "matplotlib")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    return Finding(State.OK, Text(zh="所需的包", en="Packages"), versions)
+
+
+def _kernel() -> Finding:
+    """kernel"""
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    argv = KernelSpecManager().get_kernel_spec("python3").argv
+    return Finding(State.OK, Text(zh="笔记本用的内核", en="Kernel for the notebooks"), f"python3: {argv[0]}")
+
+
+def _widgets() -> Finding:
+    """widgets"""
+    from jupyter_core.paths import jupyter_path
+
+    for folder in jupyter_path("labextensions"):
+        manifest = os.path.join(folder, "@jupyter-widgets", "jupyterlab-manager", "package.json")
+        if os.path.exists(manifest):
+            with open(manifest, encoding="utf-8") as file:
+                version = json.load(file)["version"]
+            return Finding(
+                State.OK,
+                Text(zh="控件的前端", en="Front end of the widgets"),
+                f"jupyterlab-manager {version}",
+            )
+    return Finding(
+        State.FAIL,
+        Text(zh="控件的前端", en="Front end of the widgets"),
+        "@jupyter-widgets/jupyterlab-manager: not found",
+        Text(
+            zh="在运行 JupyterLab 的环境里安装 `jupyterlab_widgets`。",
+            en="Install `jupyterlab_widgets` in the environment that runs JupyterLab.",
+        ),
+    )
+
+
+def _lessons() -> Finding:
+    """lessons"""
+    built = [lesson.file for lesson in course.lessons() if lesson.notebook.exists()]
+    every = len(course.lessons())
+    return Finding(
+        State.OK if len(built) == every else State.FAIL,
+        Text(zh="课程笔记本", en="Lesson notebooks"),
+        f"{len(built)}/{every}",
+        None if len(built) == every else Text(zh="运行 `hookedu build`。", en="Run `hookedu build`."),
+    )
+
+
+def _disk() -> Finding:
+    """disk"""
+    free = shutil.disk_usage(course.ROOT).free / 1e9
+    enough = free >= _FREE_GB
+    return Finding(
+        State.OK if enough else State.FAIL,
+        Text(zh="磁盘剩余空间", en="Free disk space"),
+        f"{free:.1f} GB",
+        None if enough else Text(zh="请腾出至少 1 GB。", en="Make room for at least 1 GB."),
+    )
+
+
+def _memory() -> Finding:
+    """progress"""
+    ok = storage.writable()
+    return Finding(
+        State.OK if ok else State.NOTE,
+        Text(zh="保存进度的文件夹", en="Folder for your progress"),
+        str(storage.folder()),
+        None
+        if ok
+        else Text(
+            zh="这个文件夹不能写：课程照常运行，但不会记住进度和语言。",
+            en="It cannot be written to: the course works, but forgets progress and language.",
+        ),
+    )
+
+
+def _sandbox() -> Finding:
+    """sandbox"""
+    what = Text(zh="沙箱（只有批改需要）", en="Sandbox (for grading only)")
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        remedy = Text(
+            zh="只有教师需要：在 Linux 上安装 `bubblewrap`。",
+            en="Only instructors need it: install `bubblewrap` on Linux.",
+        )
+        return Finding(State.NOTE, what, "bubblewrap: not found", remedy)
+    command = [bwrap, "--ro-bind", "/", "/", "--unshare-all", sys.executable, "-c", "print('inside')"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    if run.stdout.strip() == "inside":
+        return Finding(State.OK, what, bwrap)
+    remedy = Text(
+        zh="只有教师需要：请管理员允许非特权用户命名空间（user namespaces）。",
+        en="Only instructors need it: ask the administrator to allow unprivileged user namespaces.",
+    )
+    return Finding(State.NOTE, what, run.stderr.strip()[:200], remedy)
+
+
+_CHECKS: tuple[Callable[[], Finding], ...] = (
+    *(_python, _torch, _packages, _kernel, _widgets),
+    *(_lessons, _disk, _memory, _sandbox),
+)

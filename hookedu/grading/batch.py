@@ -1,0 +1,229 @@
+"""Grading a class: every submission ends in one row, and no submission ends the batch."""
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from hookedu import course
+from hookedu.course import CourseError
+from hookedu.exercises import Outcome
+from hookedu.exercises.judging import judge
+from hookedu.exercises.observation import ObservationError
+from hookedu.grading import report
+from hookedu.grading.collect import Submission, collect
+from hookedu.grading.gradebook import Gradebook
+from hookedu.grading.matching import Key, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
+from hookedu.grading.model import LOST, Limits, Result, Row, Status, Unreadable, clean
+from hookedu.grading.runner import Run, Stopped, fresh_seeds, run
+from hookedu.language import Text
+
+_POSIX_ONLY = Text(
+    zh="评分需要 Linux 或 macOS：在 Windows 上无法限制学生代码用的内存和时间。可以在 WSL 里运行。",
+    en="Grading needs Linux or macOS: on Windows the memory and time of learners' code cannot be limited. "
+    "Run it inside WSL.",
+)
+_NOT_BUILT = Text(
+    zh="课程笔记本还没有生成。请先运行 `hookedu build`。",
+    en="The lessons are not built yet. Run `hookedu build` first.",
+)
+_NO_KEY = Text(
+    zh="没有第 {id} 课的笔记本，请先运行 `hookedu build`",
+    en="the notebook of lesson {id} is missing; run `hookedu build` first",
+)
+_BREAKS = Text(zh="评分程序自身出错：{error}", en="the grader itself failed: {error}")
+_JUDGE_BREAKS = Text(zh="{id}：评判程序自身出错：{error}", en="{id}: the judge itself failed: {error}")
+_NO_OBSERVATION = Text(zh="{id} 的记录不可信：{error}", en="{id}: a record not to be trusted: {error}")
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What one call of `grade` did: the rows it wrote, and how many submissions it left as they were."""
+
+    rows: tuple[Row, ...]
+    skipped: int
+    seconds: float
+
+
+def grade(
+    folder: Path,
+    out: Path,
+    *,
+    jobs: int | None = None,
+    time_limit: float = Limits.seconds,
+    memory_limit: int = Limits.memory,
+    again: bool = False,
+    console: Console | None = None,
+) -> Graded:
+    """Grade every notebook in a folder or zip into `out`/grades.db and `out`/grades.csv.
+
+    jobs: submissions at once, by default one a processor. time_limit (seconds) and memory_limit (MiB) are those
+    of one submission. A submission whose bytes have not changed is left as it is, unless `again`.
+    CourseError says what the caller can mend; Ctrl-C ends all workers and keeps what is finished.
+    """
+    if os.name != "posix":
+        raise CourseError(_POSIX_ONLY)
+    console = console or Console()
+    begun = time.monotonic()
+    submissions, outside = collect(Path(folder))
+    keys = _keys()
+    gradebook = Gradebook(Path(out))
+    try:
+        limits = Limits(seconds=time_limit, memory=memory_limit)
+        grader = _Grader(keys, {} if again else gradebook.graded(), limits)
+        rows = _all(grader, submissions, gradebook, jobs or os.cpu_count() or 1, console)
+    finally:
+        try:
+            gradebook.write_csv()
+        finally:
+            gradebook.close()
+    graded = Graded(tuple(rows), len(submissions) - len(rows), time.monotonic() - begun)
+    report.closing(console, graded, outside, gradebook.csv)
+    return graded
+
+
+def _all(
+    grader: "_Grader", submissions: list[Submission], gradebook: Gradebook, jobs: int, console: Console
+) -> list[Row]:
+    rows = []
+    with report.progress(console) as bar, ThreadPoolExecutor(jobs) as pool:
+        task = bar.add_task("", total=len(submissions))
+        try:
+            for future in as_completed([pool.submit(grader, submission) for submission in submissions]):
+                row = future.result()
+                if row:
+                    gradebook.save(row)
+                    rows.append(row)
+                bar.advance(task)
+        except BaseException:  # Ctrl-C, or a gradebook that can no longer be written
+            grader.stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return sorted(rows, key=lambda row: row.source)
+
+
+def _keys() -> dict[str, Key]:
+    keys = {}
+    for lesson in course.lessons():
+        if lesson.notebook.exists():
+            keys[lesson.id] = key_of(lesson)
+    if not keys:
+        raise CourseError(_NOT_BUILT)
+    return keys
+
+
+class _Grader:
+    """From a submission to its row; called from many threads, each with its own worker process."""
+
+    def __init__(self, keys: dict[str, Key], graded: dict[str, str], limits: Limits):
+        self._keys, self._graded, self._limits = keys, graded, limits
+        self.stop = threading.Event()
+
+    def __call__(self, submission: Submission) -> Row | None:
+        """The row of a submission; None where an earlier one stands."""
+        begun = time.monotonic()
+        found: dict[str, Any] = {"lesson": "", "sha256": ""}
+
+        def row(status: Status, **values: Any) -> Row:
+            seconds = time.monotonic() - begun
+            return Row(
+                submission.source, submission.student, status=status, seconds=seconds, **found | values
+            )
+
+        try:
+            return self._grade(submission, found, row)
+        except Stopped:
+            return None
+        except Unreadable as reason:
+            lost = _nothing(self._keys.get(found["lesson"]))
+            return row(Status.UNREADABLE, notes=(reason.says,), results=lost)
+        except Exception as error:  # a defect of ours must cost one row, not the batch
+            note = _BREAKS.format(error=clean(f"{type(error).__name__}: {error}")[:300])
+            lost = _nothing(self._keys.get(found["lesson"]))
+            return row(Status.GRADER_ERROR, notes=(note,), results=lost)
+
+    def _grade(self, submission: Submission, found: dict[str, Any], row: Callable[..., Row]) -> Row | None:
+        if self.stop.is_set():
+            raise Stopped
+        named = lesson_by_name(submission.stem)
+        if named:
+            found |= _facts(named, self._keys)
+        data = submission.read()
+        found["sha256"] = hashlib.sha256(data).hexdigest()
+        if self._graded.get(submission.source) == found["sha256"]:
+            return None
+        cells = read_cells(data)
+        lesson = named or lesson_by_cells(cells)
+        found |= _facts(lesson, self._keys)
+        key = self._keys.get(lesson.id)
+        if not key:
+            return row(Status.GRADER_ERROR, notes=(_NO_KEY.format(id=lesson.id),))
+        todo = plan(cells, key)
+        if not todo.probes:
+            results = tuple(Result(e.id, Outcome.NOT_ATTEMPTED.value, e.points) for e in key.exercises)
+            return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
+        seeds = fresh_seeds(todo)
+        ran = run(todo, key, seeds, self._limits, self.stop)
+        status, results = _judged(key, todo.probes, seeds, ran)
+        return row(status, notes=(*todo.notes, *ran.notes), results=results)
+
+
+def _facts(lesson: course.Lesson, keys: dict[str, Key]) -> dict[str, Any]:
+    key = keys.get(lesson.id)
+    return {"lesson": lesson.id, "max_points": sum(e.points for e in key.exercises) if key else 0}
+
+
+def _nothing(key: Key | None) -> tuple[Result, ...]:
+    """Every exercise of a lesson without a verdict."""
+    return tuple(Result(e.id, LOST, e.points) for e in key.exercises) if key else ()
+
+
+def _judged(
+    key: Key, probed: tuple[str, ...], seeds: dict[str, int], ran: Run
+) -> tuple[Status, tuple[Result, ...]]:
+    """The verdicts on what a run observed, and its status now that the records have been read."""
+    if ran.status is Status.TAMPERED:
+        return ran.status, _nothing(key)
+    results = []
+    for exercise in key.exercises:
+        if exercise.id not in probed:
+            results.append(Result(exercise.id, Outcome.NOT_ATTEMPTED.value, exercise.points))
+            continue
+        seed = seeds[exercise.id]
+        if exercise.id not in ran.records:
+            results.append(Result(exercise.id, LOST, exercise.points, seed=seed))
+            continue
+        try:
+            verdict = judge(exercise, ran.records[exercise.id], seed)
+        except ObservationError as error:
+            note = _NO_OBSERVATION.format(id=exercise.id, error=clean(str(error))[:200])
+            ran.ended(Status.TAMPERED, note)
+            return ran.status, _nothing(key)
+        except Exception as error:
+            note = _JUDGE_BREAKS.format(id=exercise.id, error=clean(f"{type(error).__name__}: {error}")[:200])
+            ran.ended(Status.GRADER_ERROR, note)
+            results.append(Result(exercise.id, LOST, exercise.points, seed=seed))
+            continue
+        error = verdict.error
+        results.append(
+            Result(
+                exercise.id,
+                verdict.outcome.value,
+                exercise.points,
+                points=verdict.points,
+                message_id=verdict.message_id,
+                seed=seed,
+                error=clean(f"{error['type']}: {error['message']}") if error else "",
+                feedback="\n".join(map(clean, repr(verdict).split("\n"))),
+            )
+        )
+    if ran.status is Status.GRADED and all(r.outcome == Outcome.NOT_ATTEMPTED.value for r in results):
+        return Status.NOT_ATTEMPTED, tuple(results)
+    return ran.status, tuple(results)

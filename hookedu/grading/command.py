@@ -1,0 +1,38 @@
+"""`hookedu grade`: the command line's face of grading, for `app.command("grade")(grade_command)`."""
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hookedu.grading.model import Limits
+
+
+def grade_command(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="STUDENT/LESSON.ipynb，或 nbgrader 的 submitted/，或其 zip · or nbgrader's, or a zip"
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="grades.db 和 grades.csv 的文件夹 · where the grades go")],
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="同时评几份，默认每核一份 · at once; default: one a processor")
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(min=1, help="每份的时间，秒 · seconds for each")
+    ] = Limits.seconds,
+    memory_limit: Annotated[
+        int, typer.Option(min=64, help="每份的内存，MiB · memory for each, MiB")
+    ] = Limits.memory,
+    again: Annotated[
+        bool, typer.Option("--again", help="没有变化的也重新评 · also those that have not changed")
+    ] = False,
+) -> None:
+    """给一个班的笔记本评分 · Grade a class's notebooks into grades.db and grades.csv."""
+    from hookedu.grading.batch import grade  # loads torch
+
+    # Asked to end by whatever means, end like on Ctrl-C: with all workers gone and what is finished saved.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    grade(folder, out, jobs=jobs, time_limit=time_limit, memory_limit=memory_limit, again=again)

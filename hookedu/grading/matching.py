@@ -1,0 +1,208 @@
+"""A handed-in notebook against the lesson it comes from: which cells run, which exercise is probed after which.
+
+Notebooks come back damaged: cells copied, moved, turned into Markdown, stripped of their metadata. So nothing
+here insists on a valid notebook; a cell needs a source, nothing else. An exercise's cell is known by its
+grade_id, else by its cell id, else by the name that it defines, which a regular expression finds: compiling
+hostile source, even into a syntax tree, can crash an interpreter, and this one must not crash.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from hookedu import course, exercises
+from hookedu.exercises.model import Exercise
+from hookedu.grading.model import Unreadable, clean
+from hookedu.language import Text
+
+_EMPTY = Text(zh="文件是空的", en="the file is empty")
+_NOT_JSON = Text(zh="不是完整的 JSON：{error}", en="not complete JSON: {error}")
+_NOT_A_NOTEBOOK = Text(zh="里面没有单元，不是笔记本", en="there are no cells in it: not a notebook")
+_NO_LESSON = Text(
+    zh="看不出是哪一课：文件名和单元都没有说明", en="of no lesson: neither its name nor its cells say which"
+)
+_BY_ID = Text(zh="{id}：元数据丢失，按单元 id 找到", en="{id}: metadata lost, found by its cell id")
+_BY_NAME = Text(
+    zh="{id}：元数据丢失，按名字 `{name}` 找到", en="{id}: metadata lost, found by the name `{name}`"
+)
+_ELSEWHERE = Text(
+    zh="{id}：答案写在另一个单元里，按名字 `{name}` 找到",
+    en="{id}: answered in another cell, found by the name `{name}`",
+)
+_RETYPED = Text(
+    zh="{id}：单元类型被改成了 {kind}，仍按代码运行", en="{id}: the cell was turned into {kind}; run as code"
+)
+_COPIED = Text(
+    zh="{id}：有 {n} 个单元作答，以最后一个为准", en="{id}: {n} cells answer it; the last one counts"
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What matters of one cell, whatever the notebook's version."""
+
+    kind: str
+    source: str
+    grade_id: str = ""
+    id: str = ""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> str:
+        """Its source without blank lines and trailing blanks: two cells that differ only there are the same."""
+        return "\n".join(line.rstrip() for line in self.source.splitlines() if line.strip())
+
+
+@dataclass(frozen=True)
+class Key:
+    """A lesson as it was handed out, from the repository: what to run first, and what the learner did not write."""
+
+    lesson: course.Lesson
+    exercises: tuple[Exercise, ...]
+    setup: tuple[str, ...]
+    known: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One cell to run, and the ids of the exercises to probe right after it."""
+
+    source: str
+    probes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run of one submission, and what had to be repaired to know it."""
+
+    steps: tuple[Step, ...]
+    notes: tuple[Text, ...]
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The ids of all exercises it probes, in the order in which that happens."""
+        return tuple(exercise for step in self.steps for exercise in step.probes)
+
+
+def read_cells(data: bytes) -> list[Cell]:
+    """The cells of a notebook of any version; Unreadable says why there are none."""
+    if not data.strip():
+        raise Unreadable(_EMPTY)
+    try:
+        notebook = json.loads(data)  # finds UTF-8, UTF-16 and a byte order mark by itself
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(_NOT_JSON.format(error=str(error)[:100])) from None
+    sheets = _get(notebook, "worksheets", list) or [notebook]  # versions 2 and 3 had worksheets
+    cells = [cell for sheet in sheets for cell in _get(sheet, "cells", list)]
+    if not cells:
+        raise Unreadable(_NOT_A_NOTEBOOK)
+    return [_cell(cell) for cell in cells]
+
+
+def _get(node: Any, name: str, kind: type) -> Any:
+    value = node.get(name) if isinstance(node, dict) else None
+    return value if isinstance(value, kind) else kind()
+
+
+def _cell(node: Any) -> Cell:
+    source = ""
+    for name in ("source", "input"):  # code cells of version 3 say "input"
+        lines = _get(node, name, list)
+        source = source or _get(node, name, str) or "".join(line for line in lines if isinstance(line, str))
+    metadata = _get(node, "metadata", dict)
+    return Cell(
+        kind=clean(_get(node, "cell_type", str)[:20]) or "code",
+        source=source.encode("utf-8", "replace").decode("utf-8"),  # JSON can hold half a surrogate pair
+        grade_id=_get(_get(metadata, "nbgrader", dict), "grade_id", str),
+        id=_get(node, "id", str),
+        tags=tuple(tag for tag in _get(metadata, "tags", list) if isinstance(tag, str)),
+    )
+
+
+def key_of(lesson: course.Lesson) -> Key:
+    """The key of a lesson from its built notebook; OSError where that is missing."""
+    cells = [cell for cell in read_cells(lesson.notebook.read_bytes()) if cell.kind == "code"]
+    return Key(
+        lesson=lesson,
+        exercises=exercises.of_lesson(lesson.id),
+        setup=tuple(cell.source for cell in cells if "setup" in cell.tags),
+        known=frozenset(cell.plain for cell in cells),
+    )
+
+
+def lesson_by_name(stem: str) -> course.Lesson | None:
+    """The lesson that a file's name speaks of: "02_tensor_hooks (1)", "02-final", "ann_02_tensor_hooks"."""
+    stem = re.sub(r"[\s-]+", "_", stem.lower())
+    for lesson in course.lessons():
+        if lesson.file.lower() in stem or re.match(rf"{lesson.id}(?![0-9])", stem):
+            return lesson
+    return None
+
+
+def lesson_by_cells(cells: list[Cell]) -> course.Lesson:
+    """The lesson whose exercises' ids the cells carry; Unreadable where there is none."""
+    carried = {name for cell in cells for name in (cell.grade_id, cell.id)}
+    for lesson in course.lessons():
+        if any(exercise.slug in carried for exercise in exercises.of_lesson(lesson.id)):
+            return lesson
+    raise Unreadable(_NO_LESSON)
+
+
+def plan(cells: list[Cell], key: Key) -> Plan:
+    """Which cells the learner wrote or changed, in order, and after which of them each exercise is probed."""
+    slugs = {exercise.slug for exercise in key.exercises}
+    checks = {slug + "-check" for slug in slugs}
+
+    def written(cell: Cell) -> bool:
+        if not cell.plain or cell.plain in key.known or {cell.grade_id, cell.id} & checks:
+            return False
+        return cell.kind == "code" or bool({cell.grade_id, cell.id} & slugs)
+
+    own = [i for i, cell in enumerate(cells) if written(cell)]
+    probes: dict[int, list[str]] = {}
+    run, notes = set(own), []
+    for exercise in key.exercises:
+        answering, said = _answering(exercise, cells, own)
+        notes += said
+        if answering:
+            run |= set(answering)
+            probes.setdefault(answering[-1], []).append(exercise.id)
+    steps = tuple(Step(cells[i].source, tuple(probes.get(i, ()))) for i in sorted(run))
+    return Plan(steps, tuple(notes))
+
+
+def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[list[int], list[Text]]:
+    """The places of the cells that answer an exercise, in order, and what was repaired to find them."""
+
+    def defining(places: list[int]) -> list[int]:
+        return [i for i in places if _defines(cells[i].source, exercise.answer)]
+
+    marked = [i for i, cell in enumerate(cells) if exercise.slug in (cell.grade_id, cell.id)]
+    edited = [i for i in marked if i in own]
+
+    def say(text: Text, **values: object) -> None:
+        notes.append(text.format(id=exercise.id, name=exercise.answer, **values))
+
+    found, notes = defining(edited), []
+    if found or (edited and not defining(own)):
+        found = found or edited  # the name may come into being in ways that no expression finds
+        if all(cells[i].grade_id != exercise.slug for i in found):
+            say(_BY_ID)
+    else:
+        texts = [i for i, cell in enumerate(cells) if cell.kind != "code" and i not in marked]
+        found = defining(own) or defining(texts)
+        if found:
+            say(_ELSEWHERE if marked else _BY_NAME)
+    for kind in sorted({cells[i].kind for i in found} - {"code"}):
+        say(_RETYPED, kind=kind)
+    if len(found) > 1:
+        say(_COPIED, n=len(found))
+    return found, notes
+
+
+def _defines(source: str, name: str) -> bool:
+    """Whether a line outside any function defines that name."""
+    return bool(
+        re.search(rf"(?m)^(?:(?:async[ ]+)?def|class)[ ]+{name}\b|^{name}[ ]*(?::[^=\n]+)?=(?!=)", source)
+    )

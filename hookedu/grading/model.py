@@ -1,0 +1,85 @@
+"""What the parts of the grader hand to each other."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hookedu.language import Text
+
+
+class Status(str, Enum):
+    """How a submission ended. The value is what stands in the gradebook."""
+
+    GRADED = "graded"
+    NOT_ATTEMPTED = "not_attempted"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    KILLED = "killed"
+    UNREADABLE = "unreadable"
+    TAMPERED = "tampered"
+    GRADER_ERROR = "grader_error"
+
+    @property
+    def fine(self) -> bool:
+        """Whether nobody needs to look at it."""
+        return self in (Status.GRADED, Status.NOT_ATTEMPTED)
+
+
+LOST = "lost"  # the outcome of an exercise without a verdict: the process ended before it, or was not trusted
+
+
+class Unreadable(Exception):
+    """A submission that cannot be graded for what it is; `says` tells the instructor why."""
+
+    def __init__(self, says: Text):
+        self.says = says
+        super().__init__(str(says))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use. Time counts from its first cell on, without loading torch."""
+
+    seconds: float = 60.0
+    memory: int = 2048  # MiB on top of what torch takes
+    file: int = 64  # MiB of one file written
+    startup: float = 180.0  # seconds for what is ours to do
+
+
+@dataclass(frozen=True)
+class Result:
+    """One exercise of one submission. `feedback` is what the learner would have read."""
+
+    exercise: str
+    outcome: str
+    max_points: int
+    points: int = 0
+    message_id: str = ""
+    seed: int | None = None
+    error: str = ""
+    feedback: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One submission in the gradebook. `source` is its path inside the folder or zip, and its identity."""
+
+    source: str
+    student: str
+    lesson: str
+    sha256: str
+    status: Status
+    max_points: int = 0
+    seconds: float = 0.0
+    notes: tuple[Text, ...] = ()
+    results: tuple[Result, ...] = ()
+
+    @property
+    def points(self) -> int:
+        """The sum over its exercises."""
+        return sum(result.points for result in self.results)
+
+
+def clean(text: str) -> str:
+    """Text from outside as it may be stored and shown: no control characters, no half surrogates."""
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,178 @@
+"""The process in which one submission runs. Untrusted as soon as its first cell has run.
+
+The job comes as JSON on stdin; what happens goes out, one line of JSON each, through what was stdout:
+
+    {"ready": true}                       torch is loaded, the lesson's own setup cells have run
+    {"exercise": "02.1", "record": {...}}     see hookedu.exercises.probing; in the order of the job
+    {"done": true, "out_of_memory": false}
+    {"failed": "..."}                     instead of ready: our own fault, no learner's code has run yet
+
+No expectation and no judge's word comes in with the job. Prints go to the null device; input() meets its end.
+"""
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+MEMORY_GONE = 77  # exit code: not even the next line could be sent
+
+Send = Callable[[dict[str, Any]], None]
+
+
+def main() -> None:
+    """Run one job and leave without any farewell: a learner's exit handlers and threads are not waited for."""
+    job = json.loads(sys.stdin.buffer.read())
+    send = _open_channel()
+    try:
+        submission = _Submission(job)
+        _limit(job["limits"])
+    except BaseException:
+        send({"failed": traceback.format_exc(limit=-3)[-2000:]})
+        os._exit(1)
+    try:
+        send({"ready": True})
+        submission.run(send)
+        send({"done": True, "out_of_memory": submission.out_of_memory})
+    except MemoryError:
+        os._exit(MEMORY_GONE)
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
+
+
+def _open_channel() -> Send:
+    """Take stdout for results alone. The copy is closed in programs that a learner starts (PEP 446)."""
+    channel = os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+
+    def send(message: dict[str, Any]) -> None:
+        from hookedu.exercises.observation import dumps
+
+        line = dumps(message).encode("utf-8", "replace") + b"\n"
+        while line:
+            line = line[os.write(channel, line) :]
+
+    return send
+
+
+def _limit(limits: dict[str, int]) -> None:
+    """Limits from here on: torch and the setup are already paid for."""
+    import resource
+
+    used = sum(os.times()[:4])
+    data = 0
+    if sys.platform == "linux":
+        with open("/proc/self/statm") as pages:
+            data = int(pages.read().split()[5]) * resource.getpagesize()
+    for name, value in (
+        # Of memory only what can be written to counts: torch reserves far more address space than it uses.
+        ("RLIMIT_DATA", data + limits["memory"]),
+        ("RLIMIT_CPU", int(used) + limits["seconds"] + 1),
+        ("RLIMIT_FSIZE", limits["file"]),
+        ("RLIMIT_NOFILE", 256),
+        ("RLIMIT_CORE", 0),
+    ):
+        which = getattr(resource, name)
+        hard = resource.getrlimit(which)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (value, value))
+
+
+class _Submission:
+    """The cells of one notebook in one IPython shell."""
+
+    def __init__(self, job: dict[str, Any]):
+        from hookedu.exercises import find, probing
+
+        # Held here, because a cell may put something else in the modules' place.
+        self._probe, self._describe = probing.probe, probing.describe_error
+        self._steps = [(step["source"], list(map(find, step["probes"]))) for step in job["steps"]]
+        self._seeds = job["seeds"]
+        self._shell = _shell()
+        self.out_of_memory = False
+        for source in job["setup"]:
+            error = self._run_cell(source)
+            if error is not None:
+                raise error
+
+    def run(self, send: Send) -> None:
+        """Every cell in order, whatever became of those before it; every exercise after the cell that answers it."""
+        for source, exercises in self._steps:
+            error = self._run_cell(source)
+            for exercise in exercises:
+                send({"exercise": exercise.id, "record": self._observe(exercise, error)})
+
+    def _run_cell(self, source: str) -> BaseException | None:
+        try:
+            result = self._shell.run_cell(source, silent=True, store_history=False)
+            # Not `or`: an exception may have a __bool__ of the learner's.
+            error = result.error_in_exec if result.error_before_exec is None else result.error_before_exec
+        except BaseException as caught:  # IPython itself stumbled over the cell
+            error = caught
+        if error is not None:
+            self._note_memory(self._describe(error))
+        return error
+
+    def _observe(self, exercise: Any, error: BaseException | None) -> dict[str, Any]:
+        """The record of an exercise. As in a notebook, a cell that fails leaves an earlier definition standing."""
+        if exercise.answer not in self._shell.user_ns:
+            if error is None:
+                error = NameError(f"name '{exercise.answer}' is not defined")
+            return {"status": "raised", "error": self._describe(error)}
+        answer = self._shell.user_ns[exercise.answer]
+        try:
+            record = self._probe(exercise, answer, self._seeds[exercise.id])
+        except KeyboardInterrupt as interrupt:  # nobody is there to press stop: the learner's code raised it
+            return {"status": "raised", "error": self._describe(interrupt)}
+        if record["status"] == "raised":
+            self._note_memory(record["error"])
+        return _presentable(record)
+
+    def _note_memory(self, error: dict[str, Any]) -> None:
+        gone = (
+            error["type"] == "MemoryError" or "can't allocate memory" in error["message"]
+        )  # Python's, torch's
+        self.out_of_memory |= gone
+
+
+def _presentable(record: dict[str, Any]) -> dict[str, Any]:
+    """The record if the other side will read it. An answer may return a thing too large or too deep; that is
+    an error in the answer, not the forgery for which the other side would have to take it."""
+    from hookedu.exercises.observation import MAX_BYTES, ObservationError, decode, dumps
+
+    try:
+        if len(dumps(record).encode("utf-8", "replace")) > MAX_BYTES - 200:
+            raise ObservationError(f"more than {MAX_BYTES} bytes")
+        decode(record.get("observations"))
+    except ObservationError as error:
+        message = f"what the answer produced cannot be observed: {error}"
+        return {"status": "raised", "error": {"type": "ValueError", "message": message[:500], "frames": []}}
+    return record
+
+
+def _shell() -> Any:
+    """An IPython shell that shows nothing and keeps nothing."""
+    from IPython.core.displaypub import DisplayPublisher
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    class Nothing(DisplayPublisher):
+        def publish(self, *args: Any, **kwargs: Any) -> None:
+            pass
+
+    def silent(*args: Any, **kwargs: Any) -> None:
+        pass
+
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = InteractiveShell.instance(
+        config=config, display_pub_class=Nothing, ast_node_interactivity="none", colors="nocolor"
+    )
+    shell.showtraceback = shell.showsyntaxerror = shell.showindentationerror = silent
+    sys.path.insert(0, "")  # as in a notebook: a module that a cell wrote can be imported
+    return shell

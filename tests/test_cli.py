@@ -1,0 +1,78 @@
+"""The command line as people type it: one clear text in both languages, exit code 2, never a traceback of ours."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from hookedu import course
+
+
+def hookedu(*arguments, **env):
+    command = [sys.executable, "-m", "hookedu", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=course.ROOT, env=os.environ | env, capture_output=True, encoding="utf-8", timeout=120
+    )
+
+
+def test_without_arguments_it_shows_the_commands():
+    run = hookedu()
+    for command in ("lab", "build", "grade", "doctor"):
+        assert command in run.stdout + run.stderr
+
+
+def test_doctor_checks_this_machine_in_both_languages():
+    run = hookedu("doctor")
+    assert run.returncode == 0, run.stdout
+    for part in (
+        "Python 版本 · Python version",
+        "torch 2.",
+        "jupyterlab-manager",
+        "磁盘",
+        "Sandbox",
+        "All set",
+    ):
+        assert part in run.stdout
+
+
+def test_doctor_says_what_to_do_about_a_missing_front_end(tmp_path):
+    """A front end that JupyterLab cannot find: its search path leads to an empty folder."""
+    program = (
+        "import jupyter_core.paths as p; p.jupyter_path = lambda *a: ['" + str(tmp_path) + "']\n"
+        "from hookedu.cli import main; main()"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, "doctor"], capture_output=True, encoding="utf-8", timeout=120
+    )
+    assert run.returncode == 1
+    assert "Install `jupyterlab_widgets`" in run.stdout and "Not ready yet" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("build", "77"), "There is no lesson `77`"),
+        (("build", "--check", "tensor"), "There is no lesson `tensor`. The nearest: `02_tensor_hooks`"),
+        (("lab", "--folder", "{file}/mine"), "cannot be written to"),
+        (("grade", "{empty}", "--out", "{empty}/out"), "no notebooks"),
+        (("grade", "{empty}/nowhere", "--out", "{empty}/out"), "nowhere"),
+        (("grade", "{class_}", "--out", "{file}/out"), "cannot be written"),
+        (("grade", "{class_}", "--out", "{spoilt}"), "grades.db"),
+    ],
+    ids=["lesson", "lesson-check", "lab-folder", "no-notebooks", "no-folder", "unwritable-out", "corrupt-db"],
+)
+def test_bad_input_is_one_text_and_exit_code_2(arguments, says, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "class_" / "ann").mkdir(parents=True)
+    shutil.copy(course.find("02").notebook, tmp_path / "class_" / "ann")
+    (tmp_path / "spoilt").mkdir()
+    (tmp_path / "spoilt" / "grades.db").write_bytes(b"not a database" * 100)
+    places = {name: tmp_path / name for name in ("file", "empty", "class_", "spoilt")}
+    run = hookedu(*(a.format(**places) for a in arguments))
+    assert (tmp_path / "spoilt" / "grades.db").read_bytes() == b"not a database" * 100, "nothing is lost"
+    assert run.returncode == 2
+    assert says in run.stderr and "Traceback" not in run.stderr
+    assert any("\u4e00" <= c <= "\u9fff" for c in run.stderr), "in Chinese as well"

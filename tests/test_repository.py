@@ -1,0 +1,74 @@
+"""What the root files promise: the same packages everywhere, pins without hosts, answers that stand alone."""
+
+import re
+import subprocess
+
+import pytest
+import tomllib
+import yaml
+
+from hookedu import course, exercises, source
+from hookedu.exercises import Outcome
+from hookedu.exercises.judging import judge
+from hookedu.exercises.probing import probe
+
+ROOT = course.ROOT
+CONDA_NAMES = {"torch": "pytorch"}
+
+
+def test_conda_and_pip_ask_for_the_same_packages():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    wanted = {f"python{project['requires-python']}"}
+    for requirement in project["dependencies"]:
+        name, bound = re.fullmatch(r"([\w-]+)(.*)", requirement).groups()
+        wanted.add(CONDA_NAMES.get(name, name) + bound)
+    conda = {entry for entry in environment["dependencies"] if isinstance(entry, str)}
+    assert conda - {"pip"} == wanted
+    assert environment["channels"] == ["conda-forge"]
+    assert {"pip": ["-e ."]} in environment["dependencies"]
+
+
+def test_the_lock_pins_every_direct_dependency_and_names_no_host():
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = {line.split("==")[0] for line in lock.splitlines() if "==" in line}
+    asked = [
+        *project["dependencies"],
+        *(r for extra in project["optional-dependencies"].values() for r in extra),
+    ]
+    names = {re.match(r"[\w-]+", r)[0].lower() for r in asked} - {"hookedu"}
+    assert names <= pins
+    assert "://" not in lock and "--" not in lock
+
+
+def test_tracked_files_name_no_registry():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    hosts = re.compile(
+        "|".join([r"python" r"hosted", r"pypi\." r"org", r"registry\." r"npmjs", r"deb\." r"debian"])
+    )
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix in {".png", ".gif", ".pt"} or not path.is_file():
+            continue
+        assert not hosts.search(path.read_text(encoding="utf-8")), name
+
+
+def test_the_readme_gives_both_commands_on_its_first_screen():
+    first = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
+    assert any("make lab" in line for line in first) and any("make test" in line for line in first)
+
+
+@pytest.mark.parametrize("lesson", course.lessons(), ids=lambda lesson: lesson.id)
+def test_no_answer_needs_a_demonstration_cell(lesson):
+    """The reference answers, run after the setup cells alone, in one namespace: as a grader runs a submission."""
+    cells = source.read(lesson)
+    for exercise in exercises.of_lesson(lesson.id):
+        namespace: dict = {}
+        for cell in cells:
+            if cell.is_code and ("setup" in cell.tags or cell.exercise == exercise.id):
+                exec(cell.text, namespace)
+        verdict = judge(exercise, probe(exercise, namespace[exercise.answer], seed=5), seed=5)
+        assert verdict.outcome is Outcome.CORRECT, verdict
