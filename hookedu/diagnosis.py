@@ -19,7 +19,7 @@ from hookedu.modules import is_compiled, modules_by_name, unwrap, why_never_call
 from hookedu.scopes import Scope
 from hookedu.state import restored
 from hookedu.tables import size_text
-from hookedu.tensors import map_tensors, storage_bytes, tensors_in
+from hookedu.tensors import fresh, map_tensors, storage_bytes, tensors_in
 
 _BACKWARD = ("backward", "legacy_backward", "backward_pre", "param_grad", "post_accumulate")
 _WATCHED = ("forward_pre", "forward", "global forward_pre", "global forward", *_BACKWARD)
@@ -64,7 +64,7 @@ def diagnose(model: nn.Module, *inputs: Any, kept: Any = None, **kwargs: Any) ->
         scopes[-1] = Scope.of_values({"kept": kept})
     found: list[Finding] = []
     if inputs or kwargs:
-        found += _by_running(model, inner, hooks, scopes, inputs, kwargs)
+        found += _by_running(model, inner, hooks, scopes, *fresh((inputs, kwargs)))
     found += _registered_twice(hooks)
     found += _holding_graphs(inner, scopes)
     found += [_finding("global_leftover", hook) for hook in hooks if hook.path is None]

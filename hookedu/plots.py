@@ -1,6 +1,7 @@
 """Tensors, Recordings and Timelines as pictures. Each function returns its axes and shows nothing by itself."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -210,10 +211,12 @@ def _draw(picture: Mosaic | str, title: str | None, ax: "Axes | None") -> "Axes"
     for x, y, label in picture.corners:
         if label:
             ax.text(x, y - 0.5, label, fontsize=6, va="bottom", color="#555555")
-    if picture.low is not None:
+    says = [part for part in (title, picture.caption, picture.remarks) if part]
+    if picture.low is not None and not isfinite(picture.high - picture.low):
+        says.append(f"{picture.low:g} to {picture.high:g}")  # too wide for a colour bar's arithmetic
+    elif picture.low is not None:
         scale = ScalarMappable(Normalize(picture.low, picture.high), picture.cmap)
         ax.figure.colorbar(scale, ax=ax, fraction=0.04, pad=0.02)
-    says = [part for part in (title, picture.caption, picture.remarks) if part]
     ax.set_title(" · ".join(says), fontsize=9, loc="left")
     return ax
 

@@ -47,6 +47,11 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
     return iter(found)
 
 
+def fresh(value: Any) -> Any:
+    """The structure with leaf copies of its tensors, for a run that must not touch the originals."""
+    return map_tensors(lambda t: t.detach().clone().requires_grad_(t.requires_grad), value)
+
+
 def shape_of(value: Any) -> Any:
     """The structure with `tuple(tensor.shape)` for each tensor: (1, 8, 4, 4) for a single one."""
     return map_tensors(lambda tensor: tuple(tensor.shape), value)

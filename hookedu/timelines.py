@@ -23,7 +23,7 @@ from hookedu.modules import choose, unwrap
 from hookedu.recording import Event
 from hookedu.state import restored
 from hookedu.tables import Table
-from hookedu.tensors import map_tensors, shape_of, shape_text, tensors_in
+from hookedu.tensors import fresh, map_tensors, shape_of, shape_text, tensors_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +112,7 @@ def _run(
     kwargs: dict[str, Any],
 ) -> None:
     """One run with all hooks on, into `events`; afterwards the model is as it was."""
-    inputs, kwargs = map_tensors(_copy_of, (inputs, kwargs))  # a model may change its input in place
+    inputs, kwargs = fresh((inputs, kwargs))  # a model may change its input in place
     note = functools.partial(_note, events, values)
     with contextlib.ExitStack() as stack:
         stack.enter_context(restored(model))
@@ -214,10 +214,6 @@ def _watched(module: nn.Module, path: str, note: Callable[..., None], full_backw
         if compiled_call is not None:
             object.__setattr__(module, "_compiled_call_impl", compiled_call)
         module._is_full_backward_hook = kind_before
-
-
-def _copy_of(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
 
 WITHOUT_MODULE_BACKWARD = Text(

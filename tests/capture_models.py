@@ -99,6 +99,17 @@ class Broken(nn.Module):
         raise ValueError("broken on purpose")
 
 
+class CallsForward(nn.Module):
+    """`skipped` runs, but not by being called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.skipped, self.layers = nn.Linear(3, 3), nn.ModuleList([nn.Linear(3, 3)])
+
+    def forward(self, x):
+        return self.layers[0](self.skipped.forward(x))
+
+
 def hook_tables(model: nn.Module) -> list[dict]:
     """A copy of every hook table of a model, its parameters and the process: equal before and after means that
     nothing was left, taken or reordered."""

@@ -10,6 +10,7 @@ from torch import nn
 from hookedu import record
 from tests.capture_models import (
     Answer,
+    CallsForward,
     Failing,
     Holder,
     Pair,
@@ -235,15 +236,6 @@ def test_case_11_what_matches_nothing_is_an_error(choice):
     with pytest.raises(ValueError, match=r"no layer matches .*Conv2d, Flatten, Linear"):
         record(model, ["0", choice])
     assert hook_tables(model) == tables
-
-
-class CallsForward(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.skipped, self.layers = nn.Linear(3, 3), nn.ModuleList([nn.Linear(3, 3)])
-
-    def forward(self, x):
-        return self.layers[0](self.skipped.forward(x))
 
 
 def test_case_12_a_layer_that_never_ran_is_missed_with_the_reason():

@@ -50,7 +50,9 @@ def one_thread():
 @pytest.fixture
 def quick_init(monkeypatch):
     """trunc_normal_ takes seconds for a large model, and normal_ weights are as good for us."""
-    monkeypatch.setattr(nn.init, "trunc_normal_", lambda t, mean=0.0, std=1.0, *_, **__: nn.init.normal_(t, mean, std))
+    monkeypatch.setattr(
+        nn.init, "trunc_normal_", lambda t, mean=0.0, std=1.0, *_, **__: nn.init.normal_(t, mean, std)
+    )
 
 
 def build(name: str) -> tuple[nn.Module, torch.Tensor]:
@@ -70,6 +72,11 @@ def run(model, x, train, recorder=None):
     return output, [buffer.clone() for buffer in model.buffers()], torch.get_rng_state()
 
 
+def restore(model: nn.Module, buffers: list[torch.Tensor]) -> None:
+    for buffer, before in zip(model.buffers(), buffers, strict=True):
+        buffer.copy_(before)
+
+
 def leaves(name: str, module: nn.Module) -> bool:
     return not any(module.children())
 
@@ -77,7 +84,7 @@ def leaves(name: str, module: nn.Module) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_model_is_recorded_and_left_as_it_was(name, quick_init):
     model, x = build(name)
-    state = {key: value.clone() for key, value in model.state_dict().items()}
+    state = [buffer.clone() for buffer in model.buffers()]
     clones = {key: [] for key, module in model.named_modules() if leaves(key, module)}
     handles = [
         model.get_submodule(key).register_forward_hook(
@@ -90,7 +97,7 @@ def test_every_model_is_recorded_and_left_as_it_was(name, quick_init):
         model.train(train)
         modes, tables = [m.training for m in model.modules()], hook_tables(model)
         expected, buffers, rng = run(model, x, train)
-        model.load_state_dict(state)
+        restore(model, state)
         for kept in clones.values():
             kept.clear()
 
@@ -111,7 +118,7 @@ def test_every_model_is_recorded_and_left_as_it_was(name, quick_init):
         else:
             run_that_fails_half_way(model, x, clones, tables)
             agree_with_feature_extractor(name, model, x, recorder)
-        model.load_state_dict(state)
+        restore(model, state)
         recorder.close()
 
 
@@ -156,11 +163,15 @@ def works_in_place(model, user, node) -> bool:
     return user.target in (operator.iadd, operator.imul) or bool(user.kwargs.get("inplace"))
 
 
-@pytest.mark.parametrize("name", ["alexnet", pytest.param("vgg11", marks=pytest.mark.xdist_group("large models")), "resnet18"])
+@pytest.mark.parametrize(
+    "name", ["alexnet", pytest.param("vgg11", marks=pytest.mark.xdist_group("large models")), "resnet18"]
+)
 def test_gradients_equal_those_of_the_model_without_in_place(name, quick_init):
     model, x = build(name)
     model.eval()  # no dropout: both runs must do the same
-    chosen = [key for key, m in model.named_modules() if isinstance(m, nn.Conv2d | nn.Linear | nn.BatchNorm2d)]
+    chosen = [
+        key for key, m in model.named_modules() if isinstance(m, nn.Conv2d | nn.Linear | nn.BatchNorm2d)
+    ]
     with record(model, chosen, gradients=True) as ours:
         model(x).square().sum().backward()
     gradients = {key: [] for key in chosen}
@@ -168,7 +179,9 @@ def test_gradients_equal_those_of_the_model_without_in_place(name, quick_init):
     assert in_place
     for module in in_place:
         module.inplace = False
-    if name == "resnet18":  # its `out += identity` is in place, too: switch that off by making it another tensor
+    if (
+        name == "resnet18"
+    ):  # its `out += identity` is in place, too: switch that off by making it another tensor
         for module in model.modules():
             if isinstance(module, models.resnet.BasicBlock):
                 module.bn2.register_forward_hook(lambda m, i, o, key=None: o.clone())
