@@ -90,25 +90,26 @@ def draw_maps(
     if not form.is_maps or tensor.numel() == 0:
         draw_strip(figure, tensor[form.index(place)], signed, title)
         return
-    ax = figure.add_axes((0.01, 0.0, 0.98, 1.0))
+    ax = figure.add_axes((0, 0, 1, 1))
     plot = plot_gradients if signed else plot_feature_maps
     # All channels, not this page's only: they share one scale.
     maps = tensor[tuple(slice(None) if isinstance(i, slice) else i for i in form.index(place))]
     plot(maps, page=place.page, tiles=TILES, per_map=per_map, title=title, ax=ax)
-    height, width = ax.get_images()[0].get_size()
-    _fit(figure, ax, 0.88 * _WIDTH * min(max(height / width, 0.12), 1.5))
-
-
-def _fit(figure: "Figure", ax: "Axes", height: float) -> None:
-    """As high as the picture needs to be, and room for a line of title above."""
-    for axes in figure.axes:
-        box = axes.get_position()
-        axes.set_position((box.x0, 0.0, box.width, height / (height + 0.35)))
-    for axes in figure.axes[1:]:  # the colour bar: room for its own outermost numbers
-        box = axes.get_position()
-        axes.set_position((box.x0, 0.02 + box.y0, box.width, box.height - 0.04))
-    ax.set_anchor("NW")
+    rows, columns = ax.get_images()[0].get_size()
+    height = 0.87 * _WIDTH * min(max(rows / columns, 0.12), 1.5)  # as high as the mosaic needs to be
     figure.set_size_inches(_WIDTH, height + 0.35)
+    _arrange(figure, ax, (0.005, 0.0, 0.87, height / (height + 0.35)), 0.89)
+
+
+def _arrange(figure: "Figure", ax: "Axes", box: tuple[float, ...], bar_at: float) -> None:
+    """Put a picture into a box of the figure, and its colour bar, if it has one, at its side."""
+    ax.set_position(box)
+    ax.set_anchor("NW")
+    bar = figure.axes[-1]
+    if bar.get_label() == "<colorbar>":
+        bar.set_box_aspect(None)
+        bar.set_position((bar_at, box[1] + 0.04, 0.018, box[3] - 0.08))
+        bar.tick_params(labelsize=8)
 
 
 def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str) -> None:
@@ -153,12 +154,12 @@ def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str)
 
 def draw_channel(figure: "Figure", channel: torch.Tensor, beside: Any, signed: bool, title: str) -> None:
     """One channel large, and the input beside it."""
-    left, right = figure.subplots(1, 2)
-    figure.subplots_adjust(0.01, 0.02, 0.99, 0.9, 0.06)
-    figure.set_size_inches(_WIDTH, 0.55 * _WIDTH)
+    figure.set_size_inches(_WIDTH, 0.47 * _WIDTH)
     plot = plot_gradients if signed else plot_feature_maps
+    left = figure.add_axes((0, 0, 1, 1))
     plot(channel, title=title, ax=left)
-    draw_input(right, beside)
+    _arrange(figure, left, (0.005, 0.01, 0.41, 0.9), 0.425)
+    draw_input(figure.add_axes((0.55, 0.01, 0.41, 0.9), anchor="NW"), beside)
 
 
 def draw_input(ax: "Axes", image: torch.Tensor | None) -> None:
