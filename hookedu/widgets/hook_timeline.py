@@ -53,14 +53,14 @@ class HookTimeline(Panel):
     def _make_controls(self) -> None:
         w, label, wide = ipywidgets, self.label, {"description_width": "initial"}
         auto = {"width": "auto"}
-        self._mode = label(w.ToggleButtons(style={"button_width": "auto"}), description=MODE)
-        self._mode.style.description_width = "initial"
+        self._mode = w.ToggleButtons(style={"button_width": "auto"})
         self.options(self._mode, [(WATCH, "watch"), (PREDICT, "predict")], "watch")
         self._play = w.Play(max=0, interval=700, show_repeat=False)
         self._back = label(w.Button(icon="step-backward", layout=auto), description=BACK, tooltip=BACK)
         self._next = label(w.Button(icon="step-forward", layout=auto), description=NEXT, tooltip=NEXT)
         self._slider = label(
-            w.IntSlider(max=0, style=wide, layout={"width": "auto", "flex": "1 1 240px"}), description=EVENT
+            w.IntSlider(max=0, style=wide, readout=False, layout={"width": "auto", "flex": "1 1 240px"}),
+            description=EVENT,
         )
         # Linked in the browser: playing goes on at its pace, however busy the kernel is.
         self._link = w.jslink((self._play, "value"), (self._slider, "value"))
@@ -322,7 +322,6 @@ KINDS = {
         ),
     ),
 }
-MODE = Text(zh="模式", en="Mode")
 WATCH = Text(zh="观看", en="Watch")
 PREDICT = Text(zh="预测", en="Predict")
 BACK = Text(zh="上一个", en="Back")
