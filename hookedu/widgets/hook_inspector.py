@@ -27,12 +27,13 @@ class HookInspector(Panel):
     """
 
     def __init__(self, model: nn.Module, x: Any = None) -> None:
+        inner = unwrap(model)  # raises for what is no model, before anything is made
         super().__init__()
-        self._model, self._x = model, x
-        self._inner = unwrap(model)
+        self._model, self._inner, self._x = model, inner, x
         self._hooks, self._findings, self._removed = Hooks(), Findings(), None
         self._wanted: Hook | None = None
-        self._drawn: tuple[Any, ...] | None = None
+        self._drawn: int | None = None
+        self._stale = True
         self._make_controls()
         self._answer()
         self._shell = _shell()
@@ -45,7 +46,7 @@ class HookInspector(Panel):
         self._list.add_class("hookedu-list")
         self._details = w.HTML().add_class("hookedu-code")
         self._remove = label(
-            w.Button(icon="trash", button_style="warning", layout=auto),
+            w.Button(icon="trash", layout=auto),
             description=REMOVE,
             tooltip=REMOVE_TIP,
         )
@@ -63,41 +64,40 @@ class HookInspector(Panel):
 
     def refresh(self, _: Any = None) -> None:
         """Look at the model again."""
-        self._drawn = None
+        self._stale = True
         self.changed()
 
     def _update(self) -> None:
         wanted, self._wanted = self._wanted, None
         if wanted is not None and wanted.owner != "torch":
             wanted.remove()
-            self._removed, self._drawn = wanted, None
-        if self._drawn is None:
-            self._look()
-        if self._drawn != (self._list.value,):
-            self._drawn = (self._list.value,)
+            self._removed, self._stale = wanted, True
+        stale, self._stale = self._stale, False
+        if stale:
+            self._fill_list()
+        if stale or self._drawn != self._list.value:
+            self._drawn = self._list.value
             self._describe(self.value)
+        if stale:
+            self._diagnose()  # last: it may run the model, which may raise
             self._no_error()
 
-    def _look(self) -> None:
+    def _fill_list(self) -> None:
         chosen = self.value
         self._hooks = list_hooks(self._inner)
-        hooks = list(enumerate(self._hooks))
         keys = [_key(hook) for hook in self._hooks]
-        keep = (
-            keys.index(_key(chosen))
-            if chosen is not None and _key(chosen) in keys
-            else (0 if hooks else None)
-        )
-        self.options(
-            self._list, [(line, n) for (n, _), line in zip(hooks, _lines(self._hooks), strict=True)], keep
-        )
-        self.label(self._list, description=HOOKS.format(n=len(hooks)))
+        keep = keys.index(_key(chosen)) if chosen is not None and _key(chosen) in keys else 0
+        self.options(self._list, [(line, n) for n, line in enumerate(_lines(self._hooks))], keep)
+        self.label(self._list, description=HOOKS.format(n=len(keys)))
+
+    def _diagnose(self) -> None:
         args, kwargs = ((), {}) if self._x is None else arguments(self._inner, self._x)
         self._findings = diagnose(self._model, *args, **kwargs)
         parts = [REMOVED.format(hook=self._removed.function)] if self._removed else []
-        heading = FINDINGS.format(n=len(self._findings)) if self._findings else WELL if hooks else NONE
-        items = [Text(zh=f"• {f.says.zh}", en=f"• {f.says.en}") for f in self._findings]
-        parts += [heading, *items]
+        parts.append(
+            FINDINGS.format(n=len(self._findings)) if self._findings else WELL if self._hooks else NONE
+        )
+        parts += [Text(zh=f"• {f.says.zh}", en=f"• {f.says.en}") for f in self._findings]
         self.say(self._report, Text(*("  \n".join(getattr(p, side) for p in parts) for side in ("zh", "en"))))
 
     def _describe(self, hook: Hook | None) -> None:
@@ -152,6 +152,8 @@ def _where(hook: Hook) -> str:
 
 
 def _lines(hooks: Hooks) -> list[str]:
+    if not hooks:
+        return []
     cells = [(_where(h), h.kind, h.function, h.owner) for h in hooks]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) for line in cells]

@@ -37,8 +37,9 @@ class HookTimeline(Panel):
     value = traitlets.Int(0, min=0)
 
     def __init__(self, model: nn.Module, x: Any, loss: Any = None) -> None:
+        inner = unwrap(model)  # raises for what is no model, before anything is made
         super().__init__()
-        self._model, self._x, self._loss = unwrap(model), x, loss
+        self._model, self._x, self._loss = inner, x, loss
         self._types = {name: type(module).__name__ for name, module in modules_by_name(self._model).items()}
         self._drawing = Box.of(self._model)
         self._events: Timeline | None = None

@@ -11,7 +11,7 @@ import traitlets
 from torch import nn
 
 from hookedu.language import Text
-from hookedu.modules import choose
+from hookedu.modules import choose, unwrap
 from hookedu.recording import Recording
 from hookedu.tensors import Stats
 from hookedu.widgets import pictures, programs
@@ -63,10 +63,11 @@ class LayerPicker(Panel):
         target: Any = None,
         images: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> None:
+        unwrap(model)  # raises for what is no model, before anything is made
         super().__init__()
-        named = images.items() if isinstance(images, Mapping) else enumerate([] if images is None else images)
-        self._sources = {"x": ""} | {f"images[{k!r}]": f"images[{k!r}]" for k, _ in named}
-        inputs = {"x": x} | {f"images[{k!r}]": image for k, image in named}
+        named = dict(images if isinstance(images, Mapping) else enumerate([] if images is None else images))
+        self._sources = {"x": ""} | {f"images[{k!r}]": f"images[{k!r}]" for k in named}
+        inputs = {"x": x} | {f"images[{k!r}]": image for k, image in named.items()}
         for name, image in inputs.items():
             if _dimensions(image) == 3 and _dimensions(x) == 4:  # a picture where x is a batch of such
                 inputs[name], self._sources[name] = image[None], f"{name}[None]"

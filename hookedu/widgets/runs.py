@@ -86,8 +86,10 @@ class Runs:
             self.output_form = [(path, t.shape) for path, t in leaves(output) if t.is_floating_point()]
             if everything is not None:
                 self._rows[name] = [_row(everything, path) for path in everything]
-            if gradients:
-                score(output, self.target).backward()
+            if (
+                gradients and (start := score(output, self.target)).requires_grad
+            ):  # else the recording says why
+                start.backward()
         return recording
 
 
