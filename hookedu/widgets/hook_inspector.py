@@ -173,7 +173,7 @@ def _source(hook: Hook) -> str:
 
 
 HOOKS = Text(
-    zh="活着的钩子：{n} 个（位置、种类、函数、归属）", en="Live hooks: {n} (where, kind, function, owner)"
+    zh="现有钩子：{n} 个（位置、种类、函数、归属）", en="Live hooks: {n} (where, kind, function, owner)"
 )
 REMOVE = Text(zh="移除这个钩子", en="Remove this hook")
 REMOVE_TIP = Text(zh="从模型上取下选中的钩子", en="Take the chosen hook off the model")
@@ -184,6 +184,6 @@ FINDINGS = Text(zh="**诊断：发现 {n} 个问题**", en="**Diagnosis: {n} fou
 WELL = Text(zh="**诊断：没有发现问题**", en="**Diagnosis: nothing is wrong**")
 NONE = Text(zh="模型上没有钩子。", en="The model has no hook.")
 ABOUT = Text(
-    zh="`{function}` · {kind} 钩子，在 `{where}` 上排第 {order} · 归属 {owner} · 定义于 `{place}`",
+    zh="`{function}` · {kind} 钩子，位于 `{where}`，序号 {order} · 归属 {owner} · 定义于 `{place}`",
     en="`{function}` · a {kind} hook on `{where}`, number {order} there · owner {owner} · defined at `{place}`",
 )

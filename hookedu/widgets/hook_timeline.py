@@ -68,7 +68,9 @@ class HookTimeline(Panel):
         self._question = w.HTML()
         self._answers = label(w.RadioButtons(layout={"width": "max-content"}, style=wide), description=ANSWER)
         self._check = label(
-            w.Button(icon="check", button_style="primary", layout=auto), description=CHECK, tooltip=CHECK
+            w.Button(icon="check", button_style="primary", layout={"width": "max-content"}),
+            description=CHECK,
+            tooltip=CHECK,
         )
         self._verdict, self._event, self._drawing_box = w.HTML(), w.HTML(), w.HTML()
         self._again = label(w.Button(icon="refresh", layout=auto), description=AGAIN, tooltip=AGAIN)
@@ -345,7 +347,7 @@ SCORE = Text(zh="得分：**{right} / {asked}**。", en="Score: **{right} / {ask
 THE_END = Text(zh="到此为止，没有更多事件。", en="That was the last event.")
 TOO_LARGE = Text(zh="这次运行太大，没有保留数值", en="this run is too large to keep values")
 ABOUT = Text(
-    zh="**{n} / {total} · {kind}**  \n{says}。  \n模块：`{path}`（{type}），第 {call} 次调用{leaf}  \n"
+    zh="**{n} / {total} · {kind}**  \n{says}。  \n模块：`{path}`（{type}），调用序号 {call}{leaf}  \n"
     "注册：`{registration}`  \n签名：`{signature}`  \n形状：{shape}  \n数值：{values}",
     en="**{n} / {total} · {kind}**  \n{says}.  \nModule: `{path}` ({type}), call {call}{leaf}  \n"
     "Registered by: `{registration}`  \nSignature: `{signature}`  \nShape: {shape}  \nValues: {values}",

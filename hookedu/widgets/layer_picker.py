@@ -385,19 +385,19 @@ VIEW_TIPS = (
     Text(zh="这一层自己的权重", en="The layer's own weights"),
 )
 INPUT = Text(zh="输入", en="Input")
-PART = Text(zh="输出的哪一部分", en="Part of the output")
-CALL = Text(zh="第几次调用", en="Call")
+PART = Text(zh="输出的部分", en="Part of the output")
+CALL = Text(zh="调用序号", en="Call")
 SAMPLE = Text(zh="样本", en="Sample")
 IN_CHANNEL = Text(zh="输入通道", en="Input channel")
 PAGE = Text(zh="通道页", en="Page of channels")
-PER_MAP = Text(zh="每张图各用色标", en="A scale for each map")
+PER_MAP = Text(zh="每图独立色标", en="A scale for each map")
 CHANNEL = Text(zh="放大通道", en="Enlarge channel")
 ALL = Text(zh="全部", en="All")
 AGAIN = Text(zh="重新运行", en="Run again")
 AGAIN_TIP = Text(zh="模型或输入变了：重新运行一遍", en="The model or its input has changed: run it again")
 SHOW_CODE = Text(zh="显示代码", en="Show code")
 NUMBERS = Text(
-    zh="所示数值：均值 {mean} · 标准差 {std} · 最小 {min} · 最大 {max} · 零占 {zeros}{odd}",
+    zh="所示数值：均值 {mean} · 标准差 {std} · 最小 {min} · 最大 {max} · 零的比例 {zeros}{odd}",
     en="Values shown: mean {mean} · std {std} · min {min} · max {max} · zeros {zeros}{odd}",
 )
 ODD = Text(zh=" · **NaN {nan} 个，Inf {inf} 个**", en=" · **{nan} NaN, {inf} Inf**")

@@ -31,6 +31,7 @@ class Panel(ipywidgets.VBox):
     """
 
     error = traitlets.Instance(Exception, allow_none=True)
+    closed = True  # until it has been made
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TILES = 64
-_WIDTH, _DPI = 7.4, 110  # inches, dots
+_WIDTH, _DPI = 5.8, 120  # inches, dots
 
 
 class Picture(ipywidgets.Image):

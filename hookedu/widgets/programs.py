@@ -52,7 +52,8 @@ shown = model.get_submodule({layer!r}).weight.detach(){index}
 
 _NUMBERS = """
 values = shown.float()
-print("mean", values.mean(), "std", values.std(), "min", values.min(), "max", values.max())
+print("mean", values.mean(), "std", values.std())
+print("min", values.min(), "max", values.max())
 print("zeros", (values == 0).float().mean())
 """
 

@@ -57,7 +57,7 @@ def kernel():
 
 
 def test_twenty_runs_leave_nothing_behind(kernel):
-    for _ in range(4):
+    for _ in range(2):
         kernel(SHOW)
     before, memory = (json.loads(kernel(f"print({what})")[0]) for what in ("census()", "resident()"))
     for _ in range(20):
