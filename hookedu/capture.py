@@ -15,9 +15,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.events import Dropped, Event
 from hookedu.language import Text
 from hookedu.modules import choose, is_compiled, modules_by_name, unwrap
-from hookedu.recording import Dropped, Event, Layer, Recording
+from hookedu.recording import Layer, Recording
 from hookedu.tensors import map_tensors, shape_of, tensors_in
 
 

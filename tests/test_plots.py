@@ -127,7 +127,7 @@ class TestConventions:
             plot_feature_maps(maps, tiles=0)
 
     def test_one_scale_with_a_bar_by_default_and_per_map_without(self):
-        maps = torch.stack([torch.rand(4, 4), 100 * torch.rand(4, 4)])
+        maps = torch.stack([torch.arange(16.0).view(4, 4), 100 * torch.arange(16.0).view(4, 4)])
         shared, own = plot_feature_maps(maps), plot_feature_maps(maps, per_map=True)
         assert len(shared.figure.axes) == 2 and len(own.figure.axes) == 1
         assert "each map on a scale of its own" in title(own) and "own" not in title(shared)
