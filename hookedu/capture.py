@@ -187,10 +187,11 @@ class _Tap:
     Case 22. A copied or unpickled model brings copies of its hooks along; a copied tap has no recorder and is deaf.
     """
 
-    __slots__ = ("calls", "name", "recorder", "running")
+    __slots__ = ("calls", "keep", "log", "name", "recorder", "running")
 
     def __init__(self, name: str, recorder: Recorder | None = None) -> None:
         self.name, self.recorder = name, recorder
+        self.log, self.keep = (recorder.events, recorder._keep) if recorder else (None, None)
         self.calls = (
             0  # case 3: a module called n times makes n events, not one that is overwritten n - 1 times
         )
@@ -200,33 +201,32 @@ class _Tap:
         return _Tap, (self.name,)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        recorder = self.recorder
-        if recorder is None:
+        log = self.log
+        if log is None:
             return
         self.running.append(self.calls)
-        log, value = recorder.events, map_tensors(recorder._keep, (args, kwargs))
+        value = map_tensors(self.keep, (args, kwargs))
         log.append(Event(len(log), "forward_pre", self.name, self.calls, value))
         self.calls += 1
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        recorder = self.recorder
-        if recorder is None:
+        log = self.log
+        if log is None:
             return
         if self.running:
             call = self.running.pop()
         else:
             call = self.calls
-            self.calls += 1
-        wants, log = recorder._wants, recorder.events
-        if wants["outputs"]:
-            # Case 7: outputs may be nested. The plain tensor, by far the most frequent, takes the short way.
-            keep = recorder._keep
-            value = keep(output) if output.__class__ is torch.Tensor else map_tensors(keep, output)
-            log.append(Event(len(log), "forward", self.name, call, value))
-        else:
-            log.append(Event(len(log), "forward", self.name, call, size=shape_of(output)))
+            self.calls = call + 1
+        wants = self.recorder._wants
+        if not wants["outputs"]:
+            log.append(Event(len(log), "forward", self.name, call, None, shape_of(output)))
+        elif output.__class__ is torch.Tensor:  # by far the most frequent: the short way
+            log.append(Event(len(log), "forward", self.name, call, self.keep(output)))
+        else:  # case 7: outputs may be nested
+            log.append(Event(len(log), "forward", self.name, call, map_tensors(self.keep, output)))
         if wants["gradients"]:
-            self._watch_gradients(recorder, call, output)
+            self._watch_gradients(self.recorder, call, output)
 
     def _watch_gradients(self, recorder: Recorder, call: int, output: Any) -> None:
         """Case 2. A tensor hook on the output, put on before any later op can change the output in place: it stays
