@@ -18,7 +18,7 @@ from torch import nn
 from hookedu.events import Dropped, Event
 from hookedu.language import Text
 from hookedu.modules import choose, is_compiled, modules_by_name, unwrap
-from hookedu.recording import Layer, Recording
+from hookedu.recording import Recording
 from hookedu.tensors import map_tensors, shape_of, tensors_in
 
 
@@ -77,16 +77,9 @@ class Recorder(Recording):
         max_bytes: int | None,
     ) -> None:
         self._compiled = isinstance(model, nn.Module) and is_compiled(model)
-        self._model = model = unwrap(model)
-        chosen = choose(model, layers)
-        super().__init__(
-            {name: Layer(name, others, module, model) for name, (module, others) in chosen.items()},
-            {other: name for name, (_, others) in chosen.items() for other in others},
-            wants,
-        )
-        for layer in self._layers.values():
-            layer._recording = self
-        self._keep = _keeper(self, copy, device, max_bytes)
+        model = unwrap(model)
+        super().__init__(model, choose(model, layers), wants)
+        self._keep = _keeper(copy, device, max_bytes, self._versions, self._pending)
         self._handles: list[torch.utils.hooks.RemovableHandle] = []
         self._gradient_handles: list[torch.utils.hooks.RemovableHandle] = []
         self._stance: Any = None
@@ -100,13 +93,16 @@ class Recorder(Recording):
             # Case 19. Compiled code has the hooks of its first call baked in and never looks for new ones.
             warnings.warn(str(RUNS_EAGERLY), stacklevel=3)
             self._stance = torch.compiler.set_stance("force_eager")
-        for name, layer in self._layers.items():  # case 6: one hook for a module, however many names it has
+        for name, (
+            module,
+            _,
+        ) in self._chosen.items():  # case 6: one hook for a module, however many names it has
             tap = _Tap(name, self)
             if self._wants["inputs"]:
                 # Case 8. Without with_kwargs a hook never sees keyword arguments. And not in a forward hook: a
                 # module that works in place has overwritten its own input by then.
-                self._handles.append(layer._module.register_forward_pre_hook(tap.before, with_kwargs=True))
-            self._handles.append(layer._module.register_forward_hook(tap.after))
+                self._handles.append(module.register_forward_pre_hook(tap.before, with_kwargs=True))
+            self._handles.append(module.register_forward_hook(tap.after))
 
     def _take_hooks_off(self) -> None:
         """Module hooks only: gradients may still be on their way (case 15)."""
@@ -137,6 +133,7 @@ class Recorder(Recording):
         for event in self.events:  # somebody may hold an Event or a Call: let go of the tensor all the same
             event.value = None
         self.events.clear()
+        self._by_call.clear()
         self.closed = True
 
     def _innermost_module(self, trace: TracebackType | None) -> str | None:
@@ -154,7 +151,7 @@ class Recorder(Recording):
 
     def _replace_earlier(self, place: tuple[Any, ...]) -> None:
         """Case 23. A cell that is run again must not put a second set of hooks beside the first."""
-        self._place = (place, tuple(self._layers))
+        self._place = (place, tuple(self._chosen))
         recorders = _recorders.setdefault(self._model, {})
         earlier = recorders.get(self._place, lambda: None)()
         if earlier is not None:
@@ -268,15 +265,22 @@ class _GradientHook:
 
 
 def _keeper(
-    recorder: Recorder, copy: bool, device: torch.device | None, max_bytes: int | None
+    copy: bool,
+    device: torch.device | None,
+    max_bytes: int | None,
+    versions: dict[int, int],
+    pending: set[torch.device],
 ) -> Callable[[torch.Tensor], torch.Tensor]:
-    """How a tensor is kept. Always detached: an attached tensor holds its whole graph in memory."""
+    """How a tensor is kept. Always detached: an attached tensor holds its whole graph in memory.
+
+    versions, pending: a Recording's notes of aliases and of copies that are on their way.
+    """
     if not copy:
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
             alias = tensor.detach()
             if not alias.is_inference():  # inference tensors have no version to tell a change by
-                recorder._versions[id(alias)] = alias._version
+                versions[id(alias)] = alias._version
             return alias
 
     elif device is None:
@@ -290,7 +294,7 @@ def _keeper(
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
             if tensor.device.type not in ("cpu", device.type):
-                recorder._pending.add(tensor.device)  # a hook never waits for a GPU; who reads does, once
+                pending.add(tensor.device)  # a hook never waits for a GPU; who reads does, once
             return tensor.detach().to(
                 device, non_blocking=True, copy=True
             )  # case 25: a copy even on the spot

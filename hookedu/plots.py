@@ -174,9 +174,9 @@ def _tensor_of(value: Any, what: str) -> tuple[torch.Tensor, str]:
 
 def _rows_of_stats(values: Any, of: str) -> list[tuple[str, Stats | None]]:
     if isinstance(values, Recording):
-        rows = []
+        rows, missed = [], values.missed
         for name in values:
-            calls = values[name]._calls_now()
+            calls = [] if name in missed else values[name].calls
             for call in calls:
                 label = (name or "(model)") + (f" #{call.number}" if len(calls) > 1 else "")
                 try:
