@@ -184,11 +184,14 @@ class _Tap:
     Case 22. A copied or unpickled model brings copies of its hooks along; a copied tap has no recorder and is deaf.
     """
 
-    __slots__ = ("calls", "keep", "log", "name", "recorder", "running")
+    __slots__ = ("calls", "gradients", "keep", "log", "name", "outputs", "recorder", "running")
 
     def __init__(self, name: str, recorder: Recorder | None = None) -> None:
         self.name, self.recorder = name, recorder
-        self.log, self.keep = (recorder.events, recorder._keep) if recorder else (None, None)
+        self.log = self.keep = None
+        if recorder is not None:
+            self.log, self.keep = recorder.events, recorder._keep
+            self.outputs, self.gradients = recorder._wants["outputs"], recorder._wants["gradients"]
         self.calls = (
             0  # case 3: a module called n times makes n events, not one that is overwritten n - 1 times
         )
@@ -215,14 +218,13 @@ class _Tap:
         else:
             call = self.calls
             self.calls = call + 1
-        wants = self.recorder._wants
-        if not wants["outputs"]:
+        if not self.outputs:
             log.append(Event(len(log), "forward", self.name, call, None, shape_of(output)))
         elif output.__class__ is torch.Tensor:  # by far the most frequent: the short way
             log.append(Event(len(log), "forward", self.name, call, self.keep(output)))
         else:  # case 7: outputs may be nested
             log.append(Event(len(log), "forward", self.name, call, map_tensors(self.keep, output)))
-        if wants["gradients"]:
+        if self.gradients:
             self._watch_gradients(self.recorder, call, output)
 
     def _watch_gradients(self, recorder: Recorder, call: int, output: Any) -> None:
