@@ -54,7 +54,9 @@ def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
 def _walk(module: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
     found = [(path, module)]
     for name, child in module._modules.items():
-        if child is not None:  # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
+        if (
+            child is not None
+        ):  # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
             found += _walk(child, path if name == "_orig_mod" else f"{path}.{name}" if path else name)
     return found
 

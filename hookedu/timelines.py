@@ -92,12 +92,13 @@ def timeline(
     events = Timeline()
     try:
         _run(inner, chosen, events, values, True, loss, inputs, kwargs)
+        return events
     except RuntimeError as error:
         if "is a view and is being modified inplace" not in str(error):
             raise
-        events = Timeline()
-        events.note = WITHOUT_MODULE_BACKWARD
-        _run(inner, chosen, events, values, False, loss, inputs, kwargs)
+    events = Timeline()
+    events.note = WITHOUT_MODULE_BACKWARD
+    _run(inner, chosen, events, values, False, loss, inputs, kwargs)
     return events
 
 

@@ -33,7 +33,7 @@ def test_what_makes_no_sense_is_refused_before_any_hook(options, error, message)
     assert hook_tables(model) == tables
 
 
-@pytest.mark.parametrize("model", [None, 3, lambda x: x, nn.Linear], ids=repr)
+@pytest.mark.parametrize("model", [None, 3, lambda x: x, nn.Linear], ids=["None", "int", "function", "class"])
 @pytest.mark.parametrize("function", [lambda m: record(m, "0"), diagnose, lambda m: timeline(m, 1)])
 def test_a_model_must_be_a_module(model, function):
     with pytest.raises(TypeError, match=r"a model must be an `nn\.Module`, got"):
