@@ -10,8 +10,8 @@ PYTHON        ?= python3
 TORCH_BACKEND ?=
 BIN           := .venv/bin
 JOBS          ?= 2
-# The test processes share the cores already; threads of each would only be in one another's way.
-export OMP_NUM_THREADS ?= 1
+# Test processes share the cores already; threads of each would only be in one another's way.
+test zoo: export OMP_NUM_THREADS := 1
 
 help:
 	@sed -n '1,4p' Makefile
