@@ -10,6 +10,8 @@ PYTHON        ?= python3
 TORCH_BACKEND ?=
 BIN           := .venv/bin
 JOBS          ?= 2
+# Test processes share the cores already; threads of each would only be in one another's way.
+test zoo: export OMP_NUM_THREADS := 1
 
 help:
 	@sed -n '1,4p' Makefile

@@ -15,9 +15,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.events import Dropped, Event
 from hookedu.language import Text
 from hookedu.modules import choose, is_compiled, modules_by_name, unwrap
-from hookedu.recording import Dropped, Event, Layer, Recording
+from hookedu.recording import Recording
 from hookedu.tensors import map_tensors, shape_of, tensors_in
 
 
@@ -76,16 +77,9 @@ class Recorder(Recording):
         max_bytes: int | None,
     ) -> None:
         self._compiled = isinstance(model, nn.Module) and is_compiled(model)
-        self._model = model = unwrap(model)
-        chosen = choose(model, layers)
-        super().__init__(
-            {name: Layer(name, others, module, model) for name, (module, others) in chosen.items()},
-            {other: name for name, (_, others) in chosen.items() for other in others},
-            wants,
-        )
-        for layer in self._layers.values():
-            layer._recording = self
-        self._keep = _keeper(self, copy, device, max_bytes)
+        model = unwrap(model)
+        super().__init__(model, choose(model, layers), wants)
+        self._keep = _keeper(copy, device, max_bytes, self._versions, self._pending)
         self._handles: list[torch.utils.hooks.RemovableHandle] = []
         self._gradient_handles: list[torch.utils.hooks.RemovableHandle] = []
         self._stance: Any = None
@@ -99,13 +93,16 @@ class Recorder(Recording):
             # Case 19. Compiled code has the hooks of its first call baked in and never looks for new ones.
             warnings.warn(str(RUNS_EAGERLY), stacklevel=3)
             self._stance = torch.compiler.set_stance("force_eager")
-        for name, layer in self._layers.items():  # case 6: one hook for a module, however many names it has
+        for name, (
+            module,
+            _,
+        ) in self._chosen.items():  # case 6: one hook for a module, however many names it has
             tap = _Tap(name, self)
             if self._wants["inputs"]:
                 # Case 8. Without with_kwargs a hook never sees keyword arguments. And not in a forward hook: a
                 # module that works in place has overwritten its own input by then.
-                self._handles.append(layer._module.register_forward_pre_hook(tap.before, with_kwargs=True))
-            self._handles.append(layer._module.register_forward_hook(tap.after))
+                self._handles.append(module.register_forward_pre_hook(tap.before, with_kwargs=True))
+            self._handles.append(module.register_forward_hook(tap.after))
 
     def _take_hooks_off(self) -> None:
         """Module hooks only: gradients may still be on their way (case 15)."""
@@ -136,6 +133,7 @@ class Recorder(Recording):
         for event in self.events:  # somebody may hold an Event or a Call: let go of the tensor all the same
             event.value = None
         self.events.clear()
+        self._by_call.clear()
         self.closed = True
 
     def _innermost_module(self, trace: TracebackType | None) -> str | None:
@@ -153,7 +151,7 @@ class Recorder(Recording):
 
     def _replace_earlier(self, place: tuple[Any, ...]) -> None:
         """Case 23. A cell that is run again must not put a second set of hooks beside the first."""
-        self._place = (place, tuple(self._layers))
+        self._place = (place, tuple(self._chosen))
         recorders = _recorders.setdefault(self._model, {})
         earlier = recorders.get(self._place, lambda: None)()
         if earlier is not None:
@@ -186,10 +184,14 @@ class _Tap:
     Case 22. A copied or unpickled model brings copies of its hooks along; a copied tap has no recorder and is deaf.
     """
 
-    __slots__ = ("calls", "name", "recorder", "running")
+    __slots__ = ("calls", "gradients", "keep", "log", "name", "outputs", "recorder", "running")
 
     def __init__(self, name: str, recorder: Recorder | None = None) -> None:
         self.name, self.recorder = name, recorder
+        self.log = self.keep = None
+        if recorder is not None:
+            self.log, self.keep = recorder.events, recorder._keep
+            self.outputs, self.gradients = recorder._wants["outputs"], recorder._wants["gradients"]
         self.calls = (
             0  # case 3: a module called n times makes n events, not one that is overwritten n - 1 times
         )
@@ -199,33 +201,31 @@ class _Tap:
         return _Tap, (self.name,)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        recorder = self.recorder
-        if recorder is None:
+        log = self.log
+        if log is None:
             return
         self.running.append(self.calls)
-        log, value = recorder.events, map_tensors(recorder._keep, (args, kwargs))
+        value = map_tensors(self.keep, (args, kwargs))
         log.append(Event(len(log), "forward_pre", self.name, self.calls, value))
         self.calls += 1
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        recorder = self.recorder
-        if recorder is None:
+        log = self.log
+        if log is None:
             return
         if self.running:
             call = self.running.pop()
         else:
             call = self.calls
-            self.calls += 1
-        wants, log = recorder._wants, recorder.events
-        if wants["outputs"]:
-            # Case 7: outputs may be nested. The plain tensor, by far the most frequent, takes the short way.
-            keep = recorder._keep
-            value = keep(output) if output.__class__ is torch.Tensor else map_tensors(keep, output)
-            log.append(Event(len(log), "forward", self.name, call, value))
-        else:
-            log.append(Event(len(log), "forward", self.name, call, size=shape_of(output)))
-        if wants["gradients"]:
-            self._watch_gradients(recorder, call, output)
+            self.calls = call + 1
+        if not self.outputs:
+            log.append(Event(len(log), "forward", self.name, call, None, shape_of(output)))
+        elif output.__class__ is torch.Tensor:  # by far the most frequent: the short way
+            log.append(Event(len(log), "forward", self.name, call, self.keep(output)))
+        else:  # case 7: outputs may be nested
+            log.append(Event(len(log), "forward", self.name, call, map_tensors(self.keep, output)))
+        if self.gradients:
+            self._watch_gradients(self.recorder, call, output)
 
     def _watch_gradients(self, recorder: Recorder, call: int, output: Any) -> None:
         """Case 2. A tensor hook on the output, put on before any later op can change the output in place: it stays
@@ -267,15 +267,22 @@ class _GradientHook:
 
 
 def _keeper(
-    recorder: Recorder, copy: bool, device: torch.device | None, max_bytes: int | None
+    copy: bool,
+    device: torch.device | None,
+    max_bytes: int | None,
+    versions: dict[int, int],
+    pending: set[torch.device],
 ) -> Callable[[torch.Tensor], torch.Tensor]:
-    """How a tensor is kept. Always detached: an attached tensor holds its whole graph in memory."""
+    """How a tensor is kept. Always detached: an attached tensor holds its whole graph in memory.
+
+    versions, pending: a Recording's notes of aliases and of copies that are on their way.
+    """
     if not copy:
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
             alias = tensor.detach()
             if not alias.is_inference():  # inference tensors have no version to tell a change by
-                recorder._versions[id(alias)] = alias._version
+                versions[id(alias)] = alias._version
             return alias
 
     elif device is None:
@@ -289,7 +296,7 @@ def _keeper(
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
             if tensor.device.type not in ("cpu", device.type):
-                recorder._pending.add(tensor.device)  # a hook never waits for a GPU; who reads does, once
+                pending.add(tensor.device)  # a hook never waits for a GPU; who reads does, once
             return tensor.detach().to(
                 device, non_blocking=True, copy=True
             )  # case 25: a copy even on the spot

@@ -40,7 +40,7 @@ def unwrap(model: nn.Module) -> nn.Module:
 
 def is_compiled(model: nn.Module) -> bool:
     """Whether torch.compile or Module.compile has been applied to the model or to a part of it."""
-    return any("_orig_mod" in m._modules or m._compiled_call_impl is not None for m in model.modules())
+    return any("_orig_mod" in m._modules or m._compiled_call_impl is not None for _, m in _walk(model))
 
 
 def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
@@ -48,10 +48,17 @@ def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
 
     The wrapper that torch.compile puts around a part leaves no trace in the names.
     """
-    named = {}
-    for name, module in model.named_modules(remove_duplicate=False):
-        named[".".join(part for part in name.split(".") if part != "_orig_mod")] = module
-    return named
+    return dict(_walk(model))
+
+
+def _walk(module: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
+    found = [(path, module)]
+    for name, child in module._modules.items():
+        if (
+            child is not None
+        ):  # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
+            found += _walk(child, path if name == "_orig_mod" else f"{path}.{name}" if path else name)
+    return found
 
 
 def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:

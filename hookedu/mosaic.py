@@ -62,18 +62,23 @@ def mosaic(
         raise IndexError(f"page {page} of {pages}: pages are counted from 0")
     first = page * tiles
     shown = maps[first : first + tiles]
-    signed = bool((maps[torch.isfinite(maps)] < 0).any()) if signed is None else signed
+    finite = maps[maps.isfinite()]
+    if signed is None:
+        signed = finite.numel() > 0 and finite.min().item() < 0
     cmap = "RdBu_r" if signed else "viridis"
-    scale = None if per_map else _scale(maps, signed)
+    scale = None if per_map else _scale(finite, signed)
     images = np.stack(
-        [_coloured(one.numpy(), _scale(one, signed) if per_map else scale, cmap) for one in shown]
+        [
+            _coloured(one.numpy(), _scale(one[one.isfinite()], signed) if per_map else scale, cmap)
+            for one in shown
+        ]
     )
     labels = [f"ch {first + i}" for i in range(len(shown))] if len(maps) > 1 else []
     pixels, corners = _tiled(images, labels)
     return Mosaic(
         *(pixels, corners, *(scale or (None, None)), cmap),
         caption=_caption(len(shown), len(maps), first),
-        remarks=", ".join(remarks + _oddities(maps, per_map)),
+        remarks=", ".join(remarks + _oddities(maps, finite, per_map)),
     )
 
 
@@ -94,9 +99,8 @@ def _as_maps(data: torch.Tensor, sample: int, remarks: list[str]) -> torch.Tenso
     return data
 
 
-def _scale(maps: torch.Tensor, signed: bool) -> tuple[float, float]:
-    """The range of the finite values; symmetric about 0 for signed data, never of width 0."""
-    finite = maps[torch.isfinite(maps)]
+def _scale(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
+    """The range of finite values; symmetric about 0 for signed data, never of width 0."""
     if finite.numel() == 0:
         return (-1.0, 1.0) if signed else (0.0, 1.0)
     low, high = finite.min().item(), finite.max().item()
@@ -152,13 +156,13 @@ def _caption(shown: int, total: int, first: int) -> str:
     return f"{shown} of {total}" + (", first by index" if shown < total else "")
 
 
-def _oddities(maps: torch.Tensor, per_map: bool) -> list[str]:
+def _oddities(maps: torch.Tensor, finite: torch.Tensor, per_map: bool) -> list[str]:
     """What must be known to read the picture."""
     found = ["each map on a scale of its own"] if per_map else []
-    nan, inf = maps.isnan().sum().item(), maps.isinf().sum().item()
-    found += [f"{nan} NaN (magenta)"] if nan else []
-    found += [f"{inf} Inf (+ orange, − cyan)"] if inf else []
-    finite = maps[torch.isfinite(maps)]
+    if finite.numel() < maps.numel():
+        nan, inf = maps.isnan().sum().item(), maps.isinf().sum().item()
+        found += [f"{nan} NaN (magenta)"] if nan else []
+        found += [f"{inf} Inf (+ orange, − cyan)"] if inf else []
     if finite.numel() and finite.min() == finite.max():
         found.append(f"constant {finite[0].item():g}")
     return found

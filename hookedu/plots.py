@@ -174,9 +174,9 @@ def _tensor_of(value: Any, what: str) -> tuple[torch.Tensor, str]:
 
 def _rows_of_stats(values: Any, of: str) -> list[tuple[str, Stats | None]]:
     if isinstance(values, Recording):
-        rows = []
+        rows, missed = [], values.missed
         for name in values:
-            calls = values[name]._calls_now()
+            calls = [] if name in missed else values[name].calls
             for call in calls:
                 label = (name or "(model)") + (f" #{call.number}" if len(calls) > 1 else "")
                 try:
@@ -199,24 +199,29 @@ def _draw(picture: Mosaic | str, title: str | None, ax: "Axes | None") -> "Axes"
 
     if ax is None:
         height, width = (1.0, 3.0) if isinstance(picture, str) else picture.pixels.shape[:2]
-        tall = 6.0 * min(max(height / width, 0.2), 1.4)
-        _, ax = plt.subplots(figsize=(7.0, tall + 0.6), layout="constrained")
+        tall = 5.2 * min(max(height / width, 0.2), 1.4)
+        # Placed by hand: a layout engine would draw everything twice.
+        ax = plt.figure(figsize=(6.0, tall + 0.4)).add_axes((0.01, 0.01, 0.83, tall / (tall + 0.4)))
     ax.set_axis_off()
     if isinstance(picture, str):
         ax.text(0.5, 0.5, picture, ha="center", va="center", transform=ax.transAxes)
         if title:
             ax.set_title(title, fontsize=10)
         return ax
-    ax.imshow(picture.pixels, interpolation="nearest")
+    height, width = picture.pixels.shape[:2]
+    strip = not 0.1 < height / width < 10  # one map of 1×1000, say: stretched, or nobody would see it
+    ax.imshow(picture.pixels, interpolation="nearest", aspect="auto" if strip else "equal")
     for x, y, label in picture.corners:
         if label:
-            ax.text(x, y - 0.5, label, fontsize=6, va="bottom", color="#555555")
+            # in_layout=False: measuring every label for the layout would take longer than drawing the picture
+            ax.text(x, y - 0.5, label, fontsize=6, va="bottom", color="#555555", in_layout=False)
     says = [part for part in (title, picture.caption, picture.remarks) if part]
     if picture.low is not None and not isfinite(picture.high - picture.low):
         says.append(f"{picture.low:g} to {picture.high:g}")  # too wide for a colour bar's arithmetic
     elif picture.low is not None:
         scale = ScalarMappable(Normalize(picture.low, picture.high), picture.cmap)
-        ax.figure.colorbar(scale, ax=ax, fraction=0.04, pad=0.02)
+        bar = ax.figure.colorbar(scale, cax=ax.inset_axes((1.02, 0.05, 0.03, 0.9)))
+        bar.ax.tick_params(labelsize=8)
     ax.set_title(" · ".join(says), fontsize=9, loc="left")
     return ax
 

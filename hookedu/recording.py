@@ -1,57 +1,17 @@
-"""The event log that hooks write, and the Recording that reads it by layer and call.
-
-`record()` (capture.py) and `timeline()` (timelines.py) write the same kind of events; nothing else is stored.
-"""
+"""A Recording: the event log that the hooks of `record()` write, read by layer and call."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import torch
+from torch import nn
 
+from hookedu.events import Dropped, Event
 from hookedu.language import Text
 from hookedu.modules import LayerNotFound, closest, why_never_called
 from hookedu.tables import Table, size_text
 from hookedu.tensors import Stats, map_tensors, shape_text, storage_bytes, tensors_in
-
-
-@dataclass(slots=True)
-class Event:
-    """One thing that a hook saw in a run.
-
-    kind: "forward_pre", "forward", "output_grad" (a Recording has these), and in a timeline also "backward_pre",
-    "backward", "input_grad", "param_grad" and "post_accumulate". path: the module's dotted name, "" for the model
-    itself. call: the how-manieth call of that module, from 0. value: what was seen, if it was asked for.
-    size: its shape, where no value is kept. leaf: which tensor of a nested output, or which parameter.
-    """
-
-    order: int
-    kind: str
-    path: str
-    call: int
-    value: Any = None
-    size: Any = None
-    leaf: int | str = 0
-
-    @property
-    def shape(self) -> Any:
-        """The shape of the value: a tuple, or a structure of tuples."""
-        if self.value is None:
-            return self.size
-        return map_tensors(lambda t: t.stats.shape if isinstance(t, Dropped) else tuple(t.shape), self.value)
-
-
-class Dropped(torch.Tensor):
-    """What stands in the place of a tensor that no longer fitted into `max_bytes`: no elements, only `stats`."""
-
-    stats: Stats
-
-    @classmethod
-    def from_tensor(cls, tensor: torch.Tensor) -> "Dropped":
-        dropped = torch.empty(0, dtype=tensor.dtype).as_subclass(cls)
-        dropped.stats = Stats(tensor)
-        return dropped
 
 
 class Recording:
@@ -61,41 +21,42 @@ class Recording:
     nbytes: bytes of all kept tensors. failed_at: the module in which the forward pass raised inside the block.
     """
 
-    def __init__(self, layers: dict[str, "Layer"], aliases: dict[str, str], wants: dict[str, bool]) -> None:
+    def __init__(
+        self, model: nn.Module, chosen: dict[str, tuple[nn.Module, tuple[str, ...]]], wants: dict[str, bool]
+    ) -> None:
         self.events: list[Event] = []
         self.failed_at: str | None = None
         self.closed = False
-        self._layers, self._aliases, self._wants = layers, aliases, wants
-        self._read = 0  # how many events `_calls` has sorted in so far
+        self._model, self._chosen, self._wants = model, chosen, wants
+        self._aliases = {other: name for name, (_, others) in chosen.items() for other in others}
+        # The log once more, by layer and call. Layers and Calls are made when asked for and not kept: a cycle of
+        # references would hold the tensors until Python's garbage collector comes by.
+        self._by_call: dict[str, dict[int, list[Event]]] = {name: {} for name in chosen}
+        self._read = 0  # how many events of the log stand there already
         self._no_gradient: dict[tuple[str, int], str] = {}  # (layer, call) -> a key of NO_GRADIENT
         self._skeletons: dict[
             tuple[str, int], Any
-        ] = {}  # outputs=False: the form of the output, tensors empty
+        ] = {}  # outputs=False: the output's form, with empty tensors
         self._views: set[tuple[str, int]] = set()
         self._pending: set[torch.device] = set()  # GPUs whose copies to the CPU may still be on their way
-        self._versions: dict[
-            int, int
-        ] = {}  # copy=False: id of a kept tensor -> its _version when the hook saw it
+        self._versions: dict[int, int] = {}  # copy=False: id of a kept tensor -> its _version for the hook
 
     def __getitem__(self, name: str) -> "Layer":
         name = self._aliases.get(name, name)
-        if name not in self._layers:
+        if name not in self._chosen:
             raise LayerNotFound(
-                Text(
-                    zh="没有录制 {name!r}；录制了的里面最接近的有：{known}",
-                    en="{name!r} was not recorded; of what was, the closest are: {known}",
-                ).format(name=name, known=closest(name, [*self._layers, *self._aliases]))
+                NOT_RECORDED.format(name=name, known=closest(name, [*self._chosen, *self._aliases]))
             )
-        return self._layers[name]
+        return Layer(self, name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._layers)
+        return iter(self._chosen)
 
     def __len__(self) -> int:
-        return len(self._layers)
+        return len(self._chosen)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._layers or name in self._aliases
+        return name in self._chosen or name in self._aliases
 
     @property
     def nbytes(self) -> int:
@@ -105,11 +66,11 @@ class Recording:
     @property
     def missed(self) -> dict[str, Text]:
         """Chosen layers without a call, by name, and why: a Text in both languages."""
-        return {name: layer.why_missed() for name, layer in self._layers.items() if not layer._calls_now()}
+        return {name: self[name].why_missed() for name in self if not self._calls_of(name)}
 
     def summary(self) -> Table:
         """One row a layer: calls, output shape of the last call, dtype, bytes, and what to know about it."""
-        rows = [layer._row() for layer in self._layers.values()]
+        rows = [self[name]._row() for name in self]
         return Table(
             ["layer", "type", "calls", "output", "dtype", "memory", "note"],
             rows,
@@ -122,21 +83,23 @@ class Recording:
     def _repr_html_(self) -> str:
         return repr(self) if self.closed else self.summary()._repr_html_()
 
-    def _sort_in(self) -> None:
-        """Hand new events to the layer and call that they belong to."""
+    def _calls_of(self, name: str) -> dict[int, list[Event]]:
+        """The events of one layer by call, with what the log got since the last look."""
+        if self.closed:
+            raise RuntimeError(str(CLOSED))
         for event in self.events[self._read :]:
-            self._layers[event.path]._add(event)
+            self._by_call[event.path].setdefault(event.call, []).append(event)
         self._read = len(self.events)
+        return self._by_call[name]
 
     def _ready(self) -> None:
         """Wait for copies from a GPU, once, when somebody reads; the hooks themselves never wait."""
         while self._pending:
             torch.accelerator.synchronize(self._pending.pop())
 
-    def _overwritten(self, value: Any) -> bool:
+    def _overwritten(self, tensor: torch.Tensor) -> bool:
         """copy=False only: whether an in-place op has changed the tensor since its hook saw it."""
-        versions = self._versions
-        return any(id(t) in versions and versions[id(t)] != t._version for t in tensors_in(value))
+        return id(tensor) in self._versions and self._versions[id(tensor)] != tensor._version
 
 
 class Layer:
@@ -145,22 +108,18 @@ class Layer:
     name, aliases (other names of the same module), type (its class's name).
     """
 
-    def __init__(
-        self, name: str, aliases: tuple[str, ...], module: torch.nn.Module, model: torch.nn.Module
-    ) -> None:
-        self.name, self.aliases, self.type = name, aliases, type(module).__name__
-        self._module, self._model = module, model
-        self._calls: list[Call] = []
-        self._by_number: dict[int, Call] = {}
-        self._recording: Recording | None = None
+    def __init__(self, recording: Recording, name: str) -> None:
+        self.recording, self.name = recording, name
+        self._module, self.aliases = recording._chosen[name]
+        self.type = type(self._module).__name__
 
     @property
     def calls(self) -> tuple["Call", ...]:
         """Every call of the module, in order. Raises RuntimeError with the reason where it never ran."""
-        calls = self._calls_now()
-        if not calls:
+        numbers = self.recording._calls_of(self.name)
+        if not numbers:
             raise RuntimeError(str(self.why_missed()))
-        return tuple(calls)
+        return tuple(Call(self, number) for number in numbers)
 
     @property
     def activation(self) -> Any:
@@ -188,52 +147,26 @@ class Layer:
 
     def why_missed(self) -> Text:
         """Why the layer has no call."""
-        return why_never_called(self._model, self._module, self.name)
+        return why_never_called(self.recording._model, self._module, self.name)
 
     def __repr__(self) -> str:
         return " ".join(str(cell) for cell in self._row() if cell not in (None, ""))
 
-    def _calls_now(self) -> list["Call"]:
-        if self._recording.closed:
-            raise RuntimeError(str(CLOSED))
-        self._recording._sort_in()
-        return self._calls
-
     def _only(self, what: str) -> "Call":
         calls = self.calls
         if len(calls) > 1:
-            raise ValueError(
-                str(
-                    Text(
-                        zh="`{name}` 被调用了 {n} 次：请选一次，例如 `.calls[0].{what}`",
-                        en="`{name}` was called {n} times: choose one, for example `.calls[0].{what}`",
-                    ).format(name=self.name, n=len(calls), what=what)
-                )
-            )
+            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=len(calls), what=what)))
         return calls[0]
 
-    def _add(self, event: Event) -> None:
-        call = self._by_number.get(event.call)
-        if call is None:
-            call = self._by_number[event.call] = Call(self, event.call)
-            self._calls.append(call)
-        if event.kind == "output_grad":
-            call.gradients[event.leaf] = event
-            call.fired[event.leaf] = call.fired.get(event.leaf, 0) + 1
-        else:
-            setattr(call, "before" if event.kind == "forward_pre" else "after", event)
-
     def _row(self) -> list[Any]:
-        calls = self._calls_now()
-        events = [event for call in calls for event in call.events()]
-        tensors = [tensor for event in events for tensor in tensors_in(event.value)]
-        last = next((call.after for call in reversed(calls) if call.after), None)
+        calls = list(self.recording._calls_of(self.name).values())
+        tensors = [tensor for events in calls for event in events for tensor in tensors_in(event.value)]
+        last = next((e for events in reversed(calls) for e in events if e.kind == "forward"), None)
         dtypes = {str(t.dtype).removeprefix("torch.") for t in tensors_in(last.value)} if last else set()
         notes = [f"also {', '.join(self.aliases)}"] if self.aliases else []
         notes += [] if calls else [self.why_missed().en]
-        notes += (
-            ["overwritten since by an in-place op"] if any(map(self._recording._overwritten, tensors)) else []
-        )
+        overwritten = any(self.recording._overwritten(tensor) for tensor in tensors)
+        notes += ["overwritten since by an in-place op"] if overwritten else []
         notes += ["values dropped: max_bytes"] if any(isinstance(t, Dropped) for t in tensors) else []
         return [
             self.name or "(model)",
@@ -251,23 +184,17 @@ class Call:
 
     def __init__(self, layer: Layer, number: int) -> None:
         self.layer, self.number = layer, number
-        self.before: Event | None = None  # of kind "forward_pre"
-        self.after: Event | None = None  # of kind "forward"
-        self.gradients: dict[
-            int, Event
-        ] = {}  # of kind "output_grad": the last one of each tensor of the output
-        self.fired: dict[int, int] = {}  # how often each of them came
 
+    @property
     def events(self) -> list[Event]:
         """What the log holds about this call, in order."""
-        found = [e for e in (self.before, self.after, *self.gradients.values()) if e is not None]
-        return sorted(found, key=lambda event: event.order)
+        return self.layer.recording._calls_of(self.layer.name)[self.number]
 
     @property
     def n_backward(self) -> int:
         """How many backward passes reached this call's output; `.gradient` is the last one's."""
-        self.layer._calls_now()
-        return max(self.fired.values(), default=0)
+        fired = [event.leaf for event in self.events if event.kind == "output_grad"]
+        return max(map(fired.count, fired), default=0)
 
     @property
     def activation(self) -> Any:
@@ -277,92 +204,98 @@ class Call:
     @property
     def input(self) -> tuple[Any, ...]:
         self._asked_for("inputs")
-        return self._value(self.before)[0]
+        return self._value(self._event("forward_pre"))[0]
 
     @property
     def kwargs(self) -> dict[str, Any]:
         self._asked_for("inputs")
-        return self._value(self.before)[1]
+        return self._value(self._event("forward_pre"))[1]
 
     @property
     def gradient(self) -> Any:
-        self._asked_for("gradients")
-        self._need_gradient()
-        return self._in_place_of_tensors({leaf: self._value(event) for leaf, event in self.gradients.items()})
+        return self._like_the_output({leaf: self._value(event) for leaf, event in self._gradients().items()})
 
     def stats(self, of: str = "activation") -> Any:
         """`Stats` of "activation", "gradient" or "input": one for a tensor, else a structure of them."""
-        wanted = {"activation": "outputs", "gradient": "gradients", "input": "inputs"}
-        if of not in wanted:
-            raise ValueError(f"of must be one of {', '.join(wanted)}, got {of!r}")
-        self._asked_for(wanted[of])
+        if of not in ("activation", "gradient", "input"):
+            raise ValueError(f"of must be one of activation, gradient, input, got {of!r}")
+        self.layer.recording._ready()
         if of == "gradient":
-            self._need_gradient()
-            return self._in_place_of_tensors({leaf: _stats(e.value) for leaf, e in self.gradients.items()})
-        self.layer._recording._ready()
-        return map_tensors(_stats, self._finished().value if of == "activation" else self.before.value[0])
+            return self._like_the_output(
+                {leaf: _stats(event.value) for leaf, event in self._gradients().items()}
+            )
+        self._asked_for(f"{of}s" if of == "input" else "outputs")
+        return map_tensors(
+            _stats, self._finished().value if of == "activation" else self._event("forward_pre").value[0]
+        )
 
     def __repr__(self) -> str:
-        shape = shape_text(self.after.shape) if self.after else "did not finish"
-        return f"call {self.number} of {self.layer.name or '(model)'}: {shape}"
+        after = self._event("forward")
+        return f"call {self.number} of {self.layer.name or '(model)'}: " + (
+            shape_text(after.shape) if after else "did not finish"
+        )
+
+    def _event(self, kind: str) -> Event | None:
+        return next((event for event in self.events if event.kind == kind), None)
 
     def _asked_for(self, option: str) -> None:
-        self.layer._calls_now()
-        if not self.layer._recording._wants[option]:
-            raise RuntimeError(
-                str(
-                    Text(
-                        zh="没有录制这一项：请用 `record(..., {option}=True)`",
-                        en="this was not recorded: use `record(..., {option}=True)`",
-                    ).format(option=option)
-                )
-            )
+        if not self.layer.recording._wants[option]:
+            raise RuntimeError(str(NOT_ASKED_FOR.format(option=option)))
 
     def _finished(self) -> Event:
-        self.layer._calls_now()
-        if self.after is None:
-            raise RuntimeError(
-                str(
-                    Text(
-                        zh="`{name}` 的这次调用没有完成：前向传播途中抛出了异常",
-                        en="this call of `{name}` did not finish: the forward pass raised on the way",
-                    ).format(name=self.layer.name)
-                )
-            )
-        return self.after
+        event = self._event("forward")
+        if event is None:
+            raise RuntimeError(str(NOT_FINISHED.format(name=self.layer.name)))
+        return event
 
     def _value(self, event: Event) -> Any:
-        recording = self.layer._recording
         if any(isinstance(tensor, Dropped) for tensor in tensors_in(event.value)):
             raise RuntimeError(str(DROPPED.format(name=self.layer.name)))
-        recording._ready()
+        self.layer.recording._ready()
         return event.value
 
-    def _need_gradient(self) -> None:
-        """Raise RuntimeError with the reason where no gradient has come."""
+    def _gradients(self) -> dict[int, Event]:
+        """The last gradient of each tensor of the output. Raises RuntimeError with the reason if none has come."""
+        self._asked_for("gradients")
         self._finished()
-        if self.gradients:
-            return
-        recording, key = self.layer._recording, (self.layer.name, self.number)
-        if key in recording._no_gradient:
-            reason = NO_GRADIENT[recording._no_gradient[key]]
-        elif not any(event.kind == "output_grad" for event in recording.events):
-            reason = NO_GRADIENT["no backward"]
-        else:
-            reason = NO_GRADIENT["view" if key in recording._views else "not reached"]
-        raise RuntimeError(str(reason.format(name=self.layer.name)))
+        recording, key = self.layer.recording, (self.layer.name, self.number)
+        found = {event.leaf: event for event in self.events if event.kind == "output_grad"}
+        if found:
+            return found
+        reason = recording._no_gradient.get(key)
+        if reason is None and not any(event.kind == "output_grad" for event in recording.events):
+            reason = "no backward"
+        elif reason is None:
+            reason = "view" if key in recording._views else "not reached"
+        raise RuntimeError(str(NO_GRADIENT[reason].format(name=self.layer.name)))
 
-    def _in_place_of_tensors(self, found: dict[int, Any]) -> Any:
+    def _like_the_output(self, found: dict[int, Any]) -> Any:
         """The structure of the output with what was found for each of its tensors, None where nothing was."""
-        recording, numbers = self.layer._recording, count()
-        kept = recording._skeletons.get((self.layer.name, self.number), self.after.value)
-        return map_tensors(lambda _: found.get(next(numbers)), kept)
+        recording, numbers = self.layer.recording, count()
+        output = recording._skeletons.get((self.layer.name, self.number), self._finished().value)
+        return map_tensors(lambda _: found.get(next(numbers)), output)
 
 
 def _stats(tensor: torch.Tensor) -> Stats:
     return tensor.stats if isinstance(tensor, Dropped) else Stats(tensor)
 
 
+NOT_RECORDED = Text(
+    zh="没有录制 {name!r}；录制了的里面最接近的有：{known}",
+    en="{name!r} was not recorded; of what was, the closest are: {known}",
+)
+SEVERAL_CALLS = Text(
+    zh="`{name}` 被调用了 {n} 次：请选一次，例如 `.calls[0].{what}`",
+    en="`{name}` was called {n} times: choose one, for example `.calls[0].{what}`",
+)
+NOT_ASKED_FOR = Text(
+    zh="没有录制这一项：请用 `record(..., {option}=True)`",
+    en="this was not recorded: use `record(..., {option}=True)`",
+)
+NOT_FINISHED = Text(
+    zh="`{name}` 的这次调用没有完成：前向传播途中抛出了异常",
+    en="this call of `{name}` did not finish: the forward pass raised on the way",
+)
 CLOSED = Text(
     zh="这个录制已经关闭，其中的张量都已释放", en="this recording is closed, its tensors are released"
 )

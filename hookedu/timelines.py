@@ -1,6 +1,6 @@
 """timeline(): every hook event of one forward and backward pass, in the order in which PyTorch fires them.
 
-The events are those of recording.py; here all eight kinds occur. One step of one module gives, in this order:
+The events are those of events.py; here all eight kinds occur. One step of one module gives, in this order:
 
     forward_pre, forward                         on the way up
     output_grad, backward_pre                    the gradient of the output: on the tensor, then for the module
@@ -18,9 +18,9 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from hookedu.events import Event
 from hookedu.language import Text
 from hookedu.modules import choose, unwrap
-from hookedu.recording import Event
 from hookedu.state import restored
 from hookedu.tables import Table
 from hookedu.tensors import fresh, map_tensors, shape_of, shape_text, tensors_in
@@ -92,12 +92,13 @@ def timeline(
     events = Timeline()
     try:
         _run(inner, chosen, events, values, True, loss, inputs, kwargs)
+        return events
     except RuntimeError as error:
         if "is a view and is being modified inplace" not in str(error):
             raise
-        events = Timeline()
-        events.note = WITHOUT_MODULE_BACKWARD
-        _run(inner, chosen, events, values, False, loss, inputs, kwargs)
+    events = Timeline()
+    events.note = WITHOUT_MODULE_BACKWARD
+    _run(inner, chosen, events, values, False, loss, inputs, kwargs)
     return events
 
 

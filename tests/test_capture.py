@@ -119,7 +119,7 @@ def test_case_06_one_module_under_two_names():
     with record(model, ["again", "0"]) as rec:
         assert len(model[0]._forward_hooks) == 1
         model[0](images())
-    assert rec["0"] is rec["again"]
+    assert rec["0"].name == rec["again"].name == "0"
     assert rec["again"].aliases == ("again",) and list(rec) == ["0"] and "again" in rec
     assert rec["again"].activation.shape == (2, 2, 2, 2)
     assert "also again" in str(rec.summary())

@@ -14,7 +14,7 @@ from tests.capture_models import conv_relu, hook_tables, images
         ({"layers": []}, ValueError, "no layer was chosen; for example"),
         ({"layers": None}, ValueError, "no layer was chosen"),
         ({}, ValueError, "no layer was chosen"),
-        ({"layers": 3}, TypeError, "chosen by a name, a type, a module or a function, got `int`"),
+        ({"layers": 3}, TypeError, "a function, got `int`"),
         ({"layers": ["0", 3]}, TypeError, "got `int`"),
         ({"layers": "conv"}, KeyError, "no layer named 'conv'"),
         ({"layers": nn.Linear(1, 1)}, ValueError, "this `Linear` does not belong to this model"),
@@ -33,13 +33,13 @@ def test_what_makes_no_sense_is_refused_before_any_hook(options, error, message)
     assert hook_tables(model) == tables
 
 
-@pytest.mark.parametrize("model", [None, 3, lambda x: x, nn.Linear], ids=repr)
+@pytest.mark.parametrize("model", [None, 3, lambda x: x, nn.Linear], ids=["None", "int", "function", "class"])
 @pytest.mark.parametrize("function", [lambda m: record(m, "0"), diagnose, lambda m: timeline(m, 1)])
 def test_a_model_must_be_a_module(model, function):
-    with pytest.raises(TypeError, match="a model must be an `nn.Module`, got"):
+    with pytest.raises(TypeError, match=r"a model must be an `nn\.Module`, got"):
         function(model)
     if model is not None:  # list_hooks() without a model lists the process's
-        with pytest.raises(TypeError, match="must be an `nn.Module`"):
+        with pytest.raises(TypeError, match=r"must be an `nn\.Module`"):
             list_hooks(model)
 
 
@@ -78,7 +78,7 @@ def test_what_was_not_asked_for_says_how_to_ask():
         _ = rec["0"].kwargs
     with pytest.raises(RuntimeError, match=r"record\(\.\.\., outputs=True\)"):
         rec["0"].stats()
-    with pytest.raises(ValueError, match="of must be one of activation, gradients?, input"):
+    with pytest.raises(ValueError, match="of must be one of activation, gradient, input"):
         rec["0"].stats("weights")
 
 

@@ -8,6 +8,7 @@ import gc
 import io
 import pickle
 import warnings
+import weakref
 
 import pytest
 import torch
@@ -316,9 +317,20 @@ class TestNothingIsLeft:
         rec.close()
         assert hook_tables(model) == tables
 
-    def test_a_recorder_keeps_no_model_alive_after_it_is_forgotten(self):
-        import weakref
+    def test_a_forgotten_recording_goes_at_once_without_the_garbage_collector(self):
+        model = conv_relu()
+        with record(model, nn.Module, inputs=True, gradients=True) as rec:
+            model(images()).sum().backward()
+        alive = weakref.ref(rec["0"].activation)
+        gc.collect()
+        gc.disable()
+        try:
+            del rec
+            assert alive() is None
+        finally:
+            gc.enable()
 
+    def test_a_recorder_keeps_no_model_alive_after_it_is_forgotten(self):
         model = conv_relu()
         rec = record(model, "0")
         model(images())
