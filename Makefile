@@ -4,12 +4,14 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test build pictures bench lock clean
+.PHONY: help lab test zoo build pictures bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
 BIN           := .venv/bin
 JOBS          ?= 2
+# Test processes share the cores already; threads of each would only be in one another's way.
+test zoo: export OMP_NUM_THREADS := 1
 
 help:
 	@sed -n '1,4p' Makefile
@@ -40,6 +42,10 @@ test: .venv/ready-test
 # The pictures of the README and the guides, from the browser tests that look at the lessons.
 pictures: .venv/ready-test
 	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
+
+# Every model of torchvision, the huge ones too (about 10 GB of memory).
+zoo: .venv/ready-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/test_capture_zoo.py
 
 build: .venv/ready-test
 	$(BIN)/hookedu build

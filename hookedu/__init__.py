@@ -12,10 +12,19 @@ _HOME = {
     "LanguageToggle": "widgets",
     "Text": "language",
     "check": "checking",
+    "diagnose": "diagnosis",
     "hint": "checking",
+    "list_hooks": "inspection",
+    "plot_feature_maps": "plots",
+    "plot_gradients": "plots",
     "plot_graph": "graph",
+    "plot_stats": "plots",
+    "plot_timeline": "plots",
     "progress": "checking",
+    "record": "capture",
+    "remove_hooks": "inspection",
     "solution": "checking",
+    "timeline": "timelines",
 }
 __all__ = sorted(_HOME)
 

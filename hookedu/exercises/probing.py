@@ -22,6 +22,7 @@ import torch
 
 from hookedu.exercises.model import Exercise
 from hookedu.exercises.observation import encode
+from hookedu.state import restored
 
 # What stands where the answer goes; the text tells an untouched stub from an error of the learner's or torch's.
 STUB = "在这里写你的代码 · your code here"
@@ -55,25 +56,10 @@ def undisturbed() -> Iterator[None]:
 
     Inside, gradients are on and the default dtype is float32, whatever the notebook did before.
     """
-    module = torch.nn.modules.module
-    global_hooks = {
-        name: table
-        for name, table in vars(module).items()
-        if name.startswith("_global_") and name.endswith("_hooks")
-    }
-    contents = {name: dict(table) for name, table in global_hooks.items()}
-    python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
-    torch.set_default_dtype(torch.float32)
-    try:
+    with restored():
+        torch.set_default_dtype(torch.float32)
         with torch.inference_mode(False), torch.enable_grad():
             yield
-    finally:
-        torch.set_default_dtype(dtype)
-        torch.set_rng_state(torch_rng)
-        random.setstate(python_rng)
-        for name, table in global_hooks.items():
-            table.clear()
-            table.update(contents[name])
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:

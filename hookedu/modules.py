@@ -1,0 +1,185 @@
+"""Finding modules in a model: by name, type or predicate, and saying clearly when one cannot be found."""
+
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import nn
+
+from hookedu.language import Text
+
+Choice = str | type | nn.Module | Callable[[str, nn.Module], bool]
+
+
+class LayerNotFound(KeyError):
+    """No layer of that name. A KeyError whose message keeps its lines."""
+
+    def __init__(self, message: Text) -> None:
+        super().__init__(str(message))
+
+    def __str__(self) -> str:
+        return self.args[0]
+
+
+def unwrap(model: nn.Module) -> nn.Module:
+    """The model inside torch.compile, DataParallel and DistributedDataParallel.
+
+    Raises TypeError for what is no nn.Module and for TorchScript, ValueError for DataParallel on several GPUs.
+    """
+    if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
+            raise ValueError(str(SEVERAL_GPUS))
+        return unwrap(model.module)
+    if not isinstance(model, nn.Module):
+        raise TypeError(str(NOT_A_MODEL.format(got=type(model).__name__)))
+    if isinstance(model, torch.jit.ScriptModule):
+        raise TypeError(str(TORCHSCRIPT))
+    return unwrap(model._modules["_orig_mod"]) if "_orig_mod" in model._modules else model
+
+
+def is_compiled(model: nn.Module) -> bool:
+    """Whether torch.compile or Module.compile has been applied to the model or to a part of it."""
+    return any("_orig_mod" in m._modules or m._compiled_call_impl is not None for _, m in _walk(model))
+
+
+def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
+    """Every dotted name of every module, "" for the model itself; a module under two names stands twice.
+
+    The wrapper that torch.compile puts around a part leaves no trace in the names.
+    """
+    return dict(_walk(model))
+
+
+def _walk(module: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
+    found = [(path, module)]
+    for name, child in module._modules.items():
+        if (
+            child is not None
+        ):  # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
+            found += _walk(child, path if name == "_orig_mod" else f"{path}.{name}" if path else name)
+    return found
+
+
+def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
+    """Chosen layers by name, in the model's order: the module, and its other names.
+
+    layers: one choice or several. A choice is a dotted name, a type of module, a module of this model, or a
+    function (name, module) -> bool. Raises KeyError for an unknown name, ValueError where nothing is chosen.
+    """
+    named = modules_by_name(model)
+    single = isinstance(layers, str | type | nn.Module) or callable(layers)
+    choices: list[Choice] = [layers] if single else list(layers) if isinstance(layers, Iterable) else [layers]
+    if not choices or choices == [None]:
+        raise ValueError(str(NOTHING_CHOSEN))
+    chosen: set[int] = set()
+    for choice in choices:
+        chosen.update(map(id, _matches(named, choice)))
+    names: dict[int, list[str]] = {}
+    for name, module in named.items():
+        if id(module) in chosen:
+            names.setdefault(id(module), []).append(name)
+    found = {first: (named[first], tuple(others)) for first, *others in names.values()}
+    if any(isinstance(module, torch.jit.ScriptModule) for module, _ in found.values()):
+        raise TypeError(str(TORCHSCRIPT))
+    return found
+
+
+def _matches(named: dict[str, nn.Module], choice: Choice) -> list[nn.Module]:
+    if isinstance(choice, str):
+        if choice not in named:
+            raise LayerNotFound(NO_SUCH_NAME.format(name=choice, close=closest(choice, list(named))))
+        return [named[choice]]
+    if isinstance(choice, nn.Module):
+        if not any(module is choice for module in named.values()):
+            raise ValueError(str(ANOTHER_MODEL.format(type=type(choice).__name__)))
+        return [choice]
+    if isinstance(choice, type):
+        found = [module for module in named.values() if isinstance(module, choice)]
+        what = choice.__name__
+    elif callable(choice):
+        found = [module for name, module in named.items() if choice(name, module)]
+        what = getattr(choice, "__name__", repr(choice))
+    else:
+        raise TypeError(str(BAD_CHOICE.format(got=type(choice).__name__)))
+    if not found:
+        types = sorted({type(module).__name__ for module in named.values()})
+        raise ValueError(str(NO_MATCH.format(what=what, types=", ".join(types))))
+    return found
+
+
+def closest(name: str, names: list[str], n: int = 5) -> str:
+    """The names that look most like a misspelt one, as text: those that end like it first."""
+    ends = [known for known in names if known.endswith(f".{name}") or (name.endswith(f".{known}") and known)]
+    # compare case-blind, answer in the model's own spelling
+    lower = {known.lower(): known for known in names}
+    similar = [lower[match] for match in get_close_matches(name.lower(), list(lower), n=n, cutoff=0.5)]
+    best = list(dict.fromkeys([*ends, *similar] or names))[:n]
+    return ", ".join(repr(known) for known in best)
+
+
+def why_never_called(model: nn.Module, module: nn.Module, name: str) -> Text:
+    """Why hooks on `module` saw nothing, as far as the structure of the model tells."""
+    if isinstance(module, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict):
+        return CONTAINER.format(name=name, type=type(module).__name__)
+    above = ["", *(name[:i] for i, character in enumerate(name) if character == ".")] if name else []
+    named = modules_by_name(model)
+    parents = [named[path] for path in above if path in named]
+    if any(isinstance(parent, nn.MultiheadAttention) for parent in parents):
+        return ATTENTION.format(name=name)
+    if any(isinstance(parent, nn.TransformerEncoderLayer | nn.TransformerEncoder) for parent in parents):
+        return FUSED.format(name=name)
+    return NEVER_CALLED.format(name=name or "(model)")
+
+
+NOT_A_MODEL = Text(
+    zh="需要一个 `nn.Module`，得到的是 `{got}`",
+    en="a model must be an `nn.Module`, got `{got}`",
+)
+TORCHSCRIPT = Text(
+    zh="TorchScript 模块不运行 Python 钩子；请用转换之前的 Python 模型",
+    en="a TorchScript module runs no Python hooks; use the Python model that it was made from",
+)
+SEVERAL_GPUS = Text(
+    zh="DataParallel 在多个 GPU 上运行的是各层的副本；请录制 `model.module`，并直接调用它",
+    en="DataParallel on several GPUs runs copies of the layers; record `model.module` and call that",
+)
+NOTHING_CHOSEN = Text(
+    zh='没有选择任何层；例如 `layers=["layer1.0.conv1"]` 或 `layers=nn.Conv2d`',
+    en='no layer was chosen; for example `layers=["layer1.0.conv1"]` or `layers=nn.Conv2d`',
+)
+NO_SUCH_NAME = Text(
+    zh="模型里没有名为 {name!r} 的层；最接近的有：{close}",
+    en="the model has no layer named {name!r}; the closest are: {close}",
+)
+ANOTHER_MODEL = Text(
+    zh="这个 `{type}` 不属于这个模型",
+    en="this `{type}` does not belong to this model",
+)
+BAD_CHOICE = Text(
+    zh="层可以用名字、类型、模块或函数来选，得到的是 `{got}`",
+    en="a layer is chosen by a name, a type, a module or a function, got `{got}`",
+)
+NO_MATCH = Text(
+    zh="没有一层符合 {what}；模型里有这些类型：{types}",
+    en="no layer matches {what}; the model has these types: {types}",
+)
+CONTAINER = Text(
+    zh="`{name}` 从未运行：`{type}` 只是容器，没有 forward，被调用的是它里面的模块",
+    en="`{name}` never ran: a `{type}` only holds modules and has no forward; what is inside it gets called",
+)
+ATTENTION = Text(
+    zh="`{name}` 从未运行：`MultiheadAttention` 只读取它的权重，从不调用它",
+    en="`{name}` never ran: `MultiheadAttention` reads its weights and never calls it",
+)
+FUSED = Text(
+    zh="`{name}` 从未运行：评估模式下 Transformer 编码器走了融合的快速路径；"
+    "可用 `torch.backends.mha.set_fastpath_enabled(False)` 关闭",
+    en="`{name}` never ran: in eval mode the Transformer encoder took its fused fast path; "
+    "`torch.backends.mha.set_fastpath_enabled(False)` turns that off",
+)
+NEVER_CALLED = Text(
+    zh="`{name}` 从未被调用：模型没有运行，或者上层没有用到它，或者上层调用的是 `.forward()`（会跳过钩子）",
+    en="`{name}` was never called: the model did not run, or nothing above uses it, or what is above calls its "
+    "`.forward()`, which skips hooks",
+)

@@ -1,0 +1,59 @@
+"""Rows of plain values as a table: text for a terminal, HTML for a notebook."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+
+class Table:
+    """Headers and rows; prints as aligned text and shows as an HTML table in a notebook.
+
+    >>> print(Table(["layer", "calls"], [["conv1", 1], ["relu", 16]]))
+    layer  calls
+    -----  -----
+    conv1      1
+    relu      16
+    """
+
+    def __init__(self, headers: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
+        self.headers, self.rows, self.caption = list(headers), [list(row) for row in rows], caption
+
+    def __str__(self) -> str:
+        cells = [self.headers, *([_text(cell) for cell in row] for row in self.rows)]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.headers))]
+        right = [
+            bool(self.rows) and all(isinstance(row[i], (int, float)) for row in self.rows)
+            for i in range(len(widths))
+        ]
+        lines = [
+            "  ".join(
+                cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right, strict=True)
+            ).rstrip()
+            for row in cells
+        ]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        return "\n".join([*lines, self.caption] if self.caption else lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(header)}</th>" for header in self.headers)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_text(cell))}</td>" for cell in row) + "</tr>" for row in self.rows
+        )
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell)
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for people: `784 B`, `12.3 kB`, `345.0 MB`."""
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.2f} GB"

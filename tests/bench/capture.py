@@ -1,0 +1,206 @@
+"""How fast record() is, against a hand-written hook and against other libraries that capture activations.
+
+    python tests/bench/capture.py [rounds]
+
+1. One hook call: the time of calling the forward hook itself on a tensor, against a hand-written hook that keeps
+   `output.detach().clone()`; the other figures contain the model's run and so differ less.
+2. A whole run with every convolution captured, hooks put on and taken off again, without and with the graph being
+   built: of a chain of small layers, and of ResNet-18.
+
+Every contender runs once in each round, in turn; the figures are minima over all rounds and their ratios, so that
+whatever else the machine does hits all alike. Libraries that are not installed are left out and named.
+Other libraries keep aliases or the last call only; the note says what each really keeps.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import torch
+from torch import nn
+from torchvision.models import resnet18
+
+from hookedu import record
+
+ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+SHAPES = [(1, 8, 4, 4), (1, 64, 56, 56), (8, 64, 56, 56)]
+
+
+def minima(contenders: dict[str, Callable[[], object]], rounds: int, repeat: int = 1) -> dict[str, float]:
+    """Seconds of one call, the least over all rounds; contenders take turns within a round."""
+    best = dict.fromkeys(contenders, float("inf"))
+    for name in contenders:
+        contenders[name]()
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            start = time.perf_counter()
+            for _ in range(repeat):
+                run()
+            best[name] = min(best[name], (time.perf_counter() - start) / repeat)
+    return best
+
+
+def report(title: str, best: dict[str, float], against: str, notes: dict[str, str] | None = None) -> None:
+    print(f"\n{title}")
+    for name, seconds in sorted(best.items(), key=lambda item: item[1]):
+        note = (notes or {}).get(name, "")
+        print(
+            f"  {name:<28} {seconds * 1e6:10.1f} µs   {seconds / best[against]:6.2f} × {against}   {note}".rstrip()
+        )
+
+
+def hook_calls() -> None:
+    for shape in SHAPES:
+        output, layer, kept = torch.randn(shape), nn.Identity(), []
+        recorder = record(layer, "")
+        (ours,) = layer._forward_hooks.values()
+
+        def by_hand(module, args, output, kept=kept):
+            kept.append(output.detach().clone())
+
+        def call(hook, store, layer=layer, output=output):
+            for _ in range(50):
+                hook(layer, (output,), output)
+            store.clear()  # within the time of both: letting go of 50 tensors
+
+        best = minima(
+            {
+                "hand-written": lambda call=call, by_hand=by_hand, kept=kept: call(by_hand, kept),
+                "record": lambda call=call, ours=ours, recorder=recorder: call(ours, recorder.events),
+            },
+            rounds=ROUNDS * 5,
+        )
+        size = "×".join(map(str, shape))
+        report(f"one hook call, {size}", {name: t / 50 for name, t in best.items()}, "hand-written")
+        recorder.close()
+
+
+def captures(model: nn.Module, x: torch.Tensor, layers: list[str]) -> tuple[dict, dict]:
+    """One run with everything captured, by each library that is installed."""
+    modules = [model.get_submodule(name) for name in layers]
+
+    def by_hand():
+        kept, handles = {}, []
+        for name, module in zip(layers, modules, strict=True):
+            handles.append(
+                module.register_forward_hook(
+                    lambda m, i, o, name=name: kept.__setitem__(name, o.detach().clone())
+                )
+            )
+        model(x)
+        for handle in handles:
+            handle.remove()
+        return kept
+
+    def ours():
+        with record(model, layers) as rec:
+            model(x)
+        return rec
+
+    contenders = {"no capture": lambda: model(x), "hand-written": by_hand, "record": ours}
+    notes = {"record": "clones of every call", "hand-written": "a clone of the last call"}
+    for name, make, note in PEERS:
+        try:
+            contenders[name] = make(model, x, layers, modules)
+            notes[name] = note
+            contenders[name]()
+        except Exception as error:  # not installed, or not working with this PyTorch: said, not hidden
+            contenders.pop(name, None)
+            print(f"  {name} is left out: {type(error).__name__}: {str(error).splitlines()[0][:100]}")
+    return contenders, notes
+
+
+def captum(model, x, layers, modules):
+    from captum.attr import LayerActivation
+
+    capture = LayerActivation(model, modules)
+    return lambda: capture.attribute(x)
+
+
+def fastai(model, x, layers, modules):
+    from fastai.callback.hook import hook_outputs
+
+    def run():
+        with hook_outputs(modules, detach=True, cpu=False) as hooks:
+            model(x)
+            return hooks.stored
+
+    return run
+
+
+def torchextractor(model, x, layers, modules):
+    import torchextractor
+
+    def run():
+        extractor = torchextractor.Extractor(model, layers)
+        result = extractor(x)
+        for handle in extractor.hook_handles:
+            handle.remove()
+        return result
+
+    return run
+
+
+def nnsight(model, x, layers, modules):
+    from nnsight import NNsight
+
+    wrapped = NNsight(model)
+
+    def run():
+        kept = []
+        with wrapped.trace(x):
+            for name in layers:
+                kept.append(wrapped.get(name).output.detach().clone().save())
+        return kept
+
+    return run
+
+
+PEERS = [
+    ("captum", captum, "aliases of the last call"),
+    ("fastai", fastai, "aliases of the last call"),
+    ("torchextractor", torchextractor, "aliases of the last call"),
+    ("nnsight", nnsight, "clones, asked for"),
+]
+
+
+def whole_runs() -> None:
+    torch.manual_seed(0)
+    # Small layers, so that a run is short: then the least of many is not disturbed by what else the machine does,
+    # and capturing is a part of it that can be measured.
+    chain = nn.Sequential(*(nn.Conv2d(8, 8, 3, padding=1) for _ in range(20)))
+    runs = [
+        ("20 small convolutions", chain.eval(), torch.randn(1, 8, 16, 16), ROUNDS * 5),
+        ("ResNet-18 at 64×64", resnet18().eval(), torch.randn(1, 3, 64, 64), ROUNDS),
+    ]
+    for name, model, x, rounds in runs:
+        layers = [name for name, module in model.named_modules() if isinstance(module, nn.Conv2d)]
+        for title, mode in (("no_grad", torch.no_grad), ("building the graph", nullcontext)):
+            with mode():
+                contenders, notes = captures(model, x, layers)
+                best = minima(contenders, rounds)
+            report(f"{name}, {len(layers)} layers captured, {title}", best, "record", notes)
+
+
+def bytes_kept() -> None:
+    model, x = resnet18().eval(), torch.randn(4, 3, 64, 64)
+    with torch.no_grad(), record(model, nn.Module) as rec:
+        model(x)
+    clones = sum(
+        call.activation.untyped_storage().nbytes()
+        for name in rec
+        if name not in rec.missed
+        for call in rec[name].calls
+    )
+    print(
+        f"\nbytes: rec.nbytes {rec.nbytes}, sum of the clones {clones}: {'equal' if rec.nbytes == clones else 'DIFFERENT'}"
+    )
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    print(f"torch {torch.__version__}, {ROUNDS} rounds, one thread")
+    hook_calls()
+    whole_runs()
+    bytes_kept()
