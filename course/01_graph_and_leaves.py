@@ -16,7 +16,7 @@ LanguageToggle()
 # <div lang="zh">
 #
 # 权重常常从小的数开始。`a` 直接写出 `0.5`，`b` 先建一串 `1`，再乘以 `0.5`。
-# 它们的值一样，也都说自己需要梯度。接着对两者做同样的计算，再反向传播。
+# 它们的值一样，也都说自己需要梯度。接着对两者做同样的计算，再反向传播，最后交给优化器。
 #
 # **先猜一猜**：`a.grad` 和 `b.grad` 会一样吗？
 #
@@ -24,7 +24,8 @@ LanguageToggle()
 # <div lang="en">
 #
 # Weights often start small. `a` writes `0.5` down at once; `b` starts from ones (`1`) and multiplies them by `0.5`. Both hold the
-# same values, and both say that they require a gradient. Then the same computation runs on each, and backward.
+# same values, and both say that they require a gradient. Then the same computation runs on each, and backward; last, each is
+# handed to an optimizer.
 #
 # **Guess first**: will `a.grad` and `b.grad` be the same?
 #
@@ -42,23 +43,30 @@ print("same values:", torch.equal(a, b), " require a gradient:", a.requires_grad
 print("a.grad:", a.grad)
 print("b.grad:", b.grad)
 
+torch.optim.SGD([a], lr=0.1)
+try:
+    torch.optim.SGD([b], lr=0.1)
+except ValueError as error:
+    print("ValueError:", error)
+
 # %% [markdown]
 # ## 1.2 PyTorch 在记账 · PyTorch keeps a record
 #
 # <div lang="zh">
 #
-# 训练时 `b` 永远不会更新！差别在**来历**：`a` 是你直接建的，`b` 是算出来的。
+# `b` 没有梯度，优化器也拒收它：它不是**叶子**（leaf）。差别在来历：`a` 是你直接建的，`b` 是算出来的。
 #
 # 凡是用到需要梯度的张量，PyTorch 就把那一步运算记在结果的 `grad_fn` 里。这些记录连起来，就是**计算图**。
-# 没有 `grad_fn` 的张量是图的起点，叫**叶子**。再看一条链，**先猜**：谁的 `.grad` 会留下？
+# 没有 `grad_fn` 的张量是图的起点，也就是叶子。再看一条链，**先猜**：谁的 `.grad` 会留下？
 #
 # </div>
 # <div lang="en">
 #
-# In training, `b` would never be updated! The difference is where they **came from**: you made `a` yourself, `b` was computed.
+# `b` has no gradient, and the optimizer refuses it: it is not a **leaf**. The difference is where they came from: you made `a`
+# yourself, `b` was computed.
 #
 # Whenever a tensor that requires a gradient is used, PyTorch notes the operation in the result's `grad_fn`. These
-# notes, linked up, are the **computation graph**. A tensor without `grad_fn` is where the graph starts: a **leaf**. Here is a chain.
+# notes, linked up, are the **computation graph**. A tensor without `grad_fn` is where the graph starts: a leaf. Here is a chain.
 # **Guess** who keeps a `.grad`.
 #
 # </div>
@@ -82,7 +90,7 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 #
 # 前向传播从左往右，梯度从右往左。它经过 `z` 和 `y`，用完就扔，省下内存；只有叶子 `x`（双线框）留住了自己的那一份。
 #
-# 那么，凡是叶子都有梯度吗？下面有 7 个张量。**先猜**每一行的两个布尔值，尤其是 `data`。
+# 那么，凡是叶子都有梯度吗？下面有 8 个张量。**先猜**每一行的两个布尔值，尤其是 `data`。
 #
 # </div>
 # <div lang="en">
@@ -90,7 +98,7 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 # Forward runs left to right, the gradient right to left. It passed `z` and `y` and was thrown away after use, which saves
 # memory; only the leaf `x` (double frame) kept its share.
 #
-# So does every leaf have a gradient? Below are 7 tensors. **Guess** the two booleans in each line, above all for `data`.
+# So does every leaf have a gradient? Below are 8 tensors. **Guess** the two booleans in each line, above all for `data`.
 #
 # </div>
 
@@ -99,6 +107,7 @@ w = torch.ones(2, requires_grad=True)
 data = torch.tensor([3.0, 4.0])
 with torch.no_grad():  # nothing is recorded in here
     quiet = 2 * w
+cured = (0.5 * torch.ones(2)).requires_grad_()  # b of section 1.1: compute first, then ask for a gradient
 
 tensors = {
     "w": w,
@@ -108,6 +117,7 @@ tensors = {
     "w.double()": w.double(),
     "w.detach()": w.detach(),
     "quiet": quiet,
+    "cured": cured,
 }
 for name, tensor in tensors.items():
     print(f"{name:11} requires_grad {tensor.requires_grad!s:5}  is_leaf {tensor.is_leaf}")
@@ -119,7 +129,7 @@ for name, tensor in tensors.items():
 #
 # <div lang="zh">
 #
-# 没人记账的张量也算叶子，却没有梯度。**要留住梯度，两个条件缺一不可**：`requires_grad` 和 `is_leaf`。
+# 没人记账的张量也算叶子，却没有梯度。**留住梯度，两样缺一不可**：`requires_grad` 和 `is_leaf`。`b` 的治法是 `cured`：先算好，再 `requires_grad_()`。
 #
 # 写 `classify(tensors)`：收到字典「名字 → 张量」，返回字典「名字 → 词」。`"keeps"`：反向传播把梯度留在 `.grad`；
 # `"passes"`：梯度只是路过；`"none"`：梯度根本不来。卡住了就运行 `hint("01.1")`。
@@ -127,7 +137,8 @@ for name, tensor in tensors.items():
 # </div>
 # <div lang="en">
 #
-# A tensor of which nothing is recorded counts as a leaf, but has no gradient. **To keep one takes both**: `requires_grad` and `is_leaf`.
+# A tensor with no record counts as a leaf, but has no gradient. **To keep one takes both**: `requires_grad` and `is_leaf`. The cure
+# for `b` is `cured`: compute first, then `requires_grad_()`.
 #
 # Write `classify(tensors)`. It gets a dictionary from names to tensors and returns one from names to words. `"keeps"`: backward
 # leaves the gradient in `.grad`; `"passes"`: the gradient only passes; `"none"`: none ever comes. Stuck? Run `hint("01.1")`.
@@ -191,7 +202,7 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # 经过 `b` 的那条路带来 `3`，经过 `a` 的带来 `2`，叶子 `w` 把**各条路**的梯度相加，得 `5`。它也把**各次**反向传播的梯度相加。
 #
 # 反向传播一边走，一边释放图里存着的数；还要再走，就写 `retain_graph=True`。
-# 下面对同一个 `y` 做 3 次 `backward`。**先猜**每一行。
+# 下面对同一个 `y` 做三次 `backward`，再清零。**先猜**每一行。
 #
 # </div>
 # <div lang="en">
@@ -199,8 +210,8 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # The path through `b` brought `3`, the one through `a` brought `2`. The leaf `w` adds the gradients of all **paths**, here to `5`. It also
 # adds those of all backward **passes**.
 #
-# As it goes, backward frees the values stored in the graph. If you need them again, say `retain_graph=True`. Below, `backward` runs 3
-# times on the same `y`. **Guess** each line.
+# As it goes, backward frees the values stored in the graph. If you need them again, say `retain_graph=True`. Below, `backward` runs
+# three times on the same `y`, then we clear. **Guess** each line.
 #
 # </div>
 
@@ -217,10 +228,11 @@ try:
 except RuntimeError as error:
     print("third time:  RuntimeError:", str(error).split(" (")[0])
 
-w.grad = None  # forget the sum
+torch.optim.SGD([w], lr=0.1).zero_grad()  # the same as w.grad = None
+print("cleared:    ", w.grad)
 y = w**2  # a new forward pass builds a new graph
 y.backward()
-print("after clearing, with a new graph:", w.grad)
+print("new graph:  ", w.grad)
 
 # %% [markdown]
 # ### 练习 01.2：累加与清零 · Exercise 01.2: Add up and zero
@@ -354,13 +366,13 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 写 `keep_all(tensors, loss)`：`loss` 已由字典 `tensors` 里的张量算出。请做 1 次反向传播，之后每个张量的 `.grad` 里都有它的梯度；
+# 写 `keep_all(tensors, loss)`：`loss` 已由字典 `tensors` 里的张量算出。请做一次反向传播，之后每个张量的 `.grad` 里都有它的梯度；
 # 跳过 `requires_grad` 为 `False` 的。什么也不用返回。
 #
 # </div>
 # <div lang="en">
 #
-# Write `keep_all(tensors, loss)`, where `loss` has been computed from the tensors in the dictionary `tensors`. Run backward 1 time so that
+# Write `keep_all(tensors, loss)`, where `loss` has been computed from the tensors in the dictionary `tensors`. Run backward once so that
 # every tensor then has its gradient in `.grad`; skip those whose `requires_grad` is `False`. Return nothing.
 #
 # </div>
@@ -416,6 +428,10 @@ for v in ([1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, 10.0, 1.0]):
     y.backward(torch.tensor(v), retain_graph=True)
     print("v =", v, "->", x.grad)
 
+x.grad = None
+(torch.tensor(v) * y).sum().backward(retain_graph=True)
+print("(v * y).sum(), last v  ->", x.grad)
+
 (slope,) = torch.autograd.grad(y, x, torch.ones(3))
 print("autograd.grad returns", slope, "and leaves x.grad at", x.grad)
 
@@ -426,8 +442,8 @@ print("autograd.grad returns", slope, "and leaves x.grad at", x.grad)
 #
 # 全 1 的向量给出斜率；`0` 让一个输出不说话。`torch.autograd.grad` 把梯度返回给你（装在元组里），不写 `.grad`。
 #
-# 现在把学过的放在一起：`inp` 是 4 行 5 列，对角线上是 1，其余是 0；`out` 是 $(inp+1)^2$ 的转置。做 3 次反向传播，第 3 次之前清零。
-# **先猜** 3 个对角线上的数。
+# 现在把学过的放在一起：`inp` 是 4 行 5 列，对角线上是 1，其余是 0；`out` 是 $(inp+1)^2$ 的转置。做三次反向传播，第三次之前清零。
+# **先猜**：每次之后，对角线上是几？
 #
 # </div>
 # <div lang="en">
@@ -435,8 +451,8 @@ print("autograd.grad returns", slope, "and leaves x.grad at", x.grad)
 # A vector of 1s gives the slopes; a `0` silences an output. `torch.autograd.grad` returns the gradient to you (in a tuple) and writes
 # no `.grad`.
 #
-# Now everything together: `inp` has 4 rows and 5 columns, 1 on the diagonal and 0 elsewhere; `out` is $(inp+1)^2$, transposed. Backward runs 3
-# times, with zeroing before time 3. **Guess** the 3 numbers on the diagonal.
+# Now everything together: `inp` has 4 rows and 5 columns, 1 on the diagonal and 0 elsewhere; `out` is $(inp+1)^2$, transposed. Backward runs three
+# times, with zeroing before the third. **Guess** what the diagonal holds after each.
 #
 # </div>
 
@@ -480,14 +496,15 @@ y = torch.stack([x[0] * x[1], x[1] * x[2], x.sum()])
 rows = []
 for i in range(3):
     x.grad = None  # a new tensor for each row; zero_() would overwrite the rows we keep
-    y.backward(torch.eye(3)[i], retain_graph=True)
+    y.backward(torch.eye(3)[i], retain_graph=True)  # 1 in place i, 0 elsewhere
     rows.append(x.grad)
 J = torch.stack(rows)
 
 fig, ax = plt.subplots(figsize=(3.2, 2.6), layout="constrained")
 ax.imshow(J, cmap="RdBu_r", vmin=-8, vmax=8)
-for (i, j), value in zip([(i, j) for i in range(3) for j in range(3)], J.flatten(), strict=True):
-    ax.text(j, i, f"{value:g}", ha="center", va="center")
+for i in range(3):
+    for j in range(3):
+        ax.text(j, i, f"{J[i, j]:g}", ha="center", va="center")
 ax.set(xticks=range(3), xticklabels=["x[0]", "x[1]", "x[2]"])
 ax.set(yticks=range(3), yticklabels=["y[0]", "y[1]", "y[2]"], title="Jacobian: d y[i] / d x[j]")
 
@@ -556,7 +573,7 @@ check("01.4", choose_vector)
 #
 # </div>
 
-# %% tags=["E6", "E1", "E13"]
+# %% tags=["E6"]
 v = torch.zeros(3, requires_grad=True)
 g = torch.tensor([1.0, 2.0, 3.0])
 v.backward(g)
@@ -567,15 +584,18 @@ v.register_hook(lambda grad: grad**2)
 v.backward(g)
 print("with the hook,  v.grad:", v.grad)
 
+# %% tags=["E1", "E13"]
 x = torch.full((4,), 2.0, requires_grad=True)
 y = x**2
 y.register_hook(lambda grad: print("the hook on y saw:", grad))
 y.mean().backward()
 
 w = torch.tensor(1.0, requires_grad=True)
-a = w + 2
+x = torch.tensor(2.0, requires_grad=True)
+a = w + x
 a.register_hook(lambda grad: print("the hook on a saw:", grad))
 (a * (w + 1)).backward()
+
 print("y.grad:", y.grad, " a.grad:", a.grad)
 
 # %% [markdown]
@@ -604,29 +624,28 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 # ## 1.13 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>，为什么 <code>b.grad</code> 是 <code>None</code>？</summary>乘法的结果不是叶子；叶子是那个没有名字、全为 1 的张量。</details>
-# <details><summary>2. 同一个损失做两次反向传播，梯度为什么翻倍？</summary><code>.grad</code> 会累加。</details>
+# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>，为什么 <code>b.grad</code> 是 <code>None</code>？</summary>它是乘出来的；叶子是那个没有名字、全为 1 的张量。</details>
+# <details><summary>2. 再做一次反向传播，梯度为什么翻倍？</summary><code>.grad</code> 会累加。</details>
 # <details><summary>3. 怎样读出雅可比矩阵的一行？</summary>让 <code>v</code> 只在那一行取 1。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>: why is <code>b.grad</code> <code>None</code>?</summary>A product is no leaf; the leaf is the nameless tensor of 1s.</details>
-# <details><summary>2. The same loss, backward twice: why does the gradient double?</summary><code>.grad</code> adds up.</details>
+# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>: why is <code>b.grad</code> <code>None</code>?</summary>It is a product; the leaf is the nameless tensor of 1s.</details>
+# <details><summary>2. Why does a second backward double the gradient?</summary><code>.grad</code> adds up.</details>
 # <details><summary>3. How do you read one row of a Jacobian?</summary>Let <code>v</code> be 1 in that row only.</details>
 # </div>
-
-# %% [markdown]
+#
 # ## 1.14 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# 显存放不下大批次时，人们把它拆开，几次反向传播才清一次零，这叫**梯度累积**（搜索 `gradient_accumulation_steps`）。
-# 下一课用钩子看住任何一个梯度。下面是你到目前为止的进度。
+# 显存放不下大批次时，就把它拆开，做几次反向传播才清一次零，这叫**梯度累积**（搜索 `gradient_accumulation_steps`）。
+# 下一站：第 02 课，钩子。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# When a large batch does not fit into memory, people split it and clear only after several backward passes: **gradient accumulation**
-# (search for `gradient_accumulation_steps`). The next lesson watches any gradient with a hook. Below is your progress so far.
+# A batch too large for memory is split, and gradients are cleared only after several backward passes: **gradient accumulation**
+# (search for `gradient_accumulation_steps`). Next, lesson 02: hooks. Below is your progress.
 #
 # </div>
 

@@ -86,13 +86,13 @@ CHOOSE_VECTOR = Exercise(
             "result that is wanted?",
         ),
         Text(
-            zh="斜率不用猜公式：向量全取 1 时，得到的就是斜率。只是别忘了 `retain_graph=True`，因为 `y` 还要再用一次。",
-            en="No need to guess the formula of the slope: with a vector of ones (all 1) you get the slope itself. "
+            zh="斜率不用猜公式：用全 1 的向量去问，得到的就是斜率。只是别忘了 `retain_graph=True`，因为 `y` 还要再用一次。",
+            en="No need to guess the formula of the slope: with a vector of 1s you get the slope itself. "
             "Remember `retain_graph=True`, for `y` is needed once more.",
         ),
         Text(
-            zh="2 行：`(slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)`，然后 `return wanted / slope`。",
-            en="2 lines: `(slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)`, then `return wanted / slope`.",
+            zh="两行就够：`(slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)`，然后 `return wanted / slope`。",
+            en="Two lines will do: `(slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)`, then `return wanted / slope`.",
         ),
     ),
     mistakes=(
@@ -123,8 +123,8 @@ CHOOSE_VECTOR = Exercise(
         Mistake(
             "only_ones",
             Text(
-                zh="全取 1 的向量给出的是斜率本身，不是想要的梯度。那是第一步，还差一次除法。",
-                en="A vector of ones (all 1) gives the slope itself, not the wanted gradient. That was step one; a division is missing.",
+                zh="全 1 的向量给出的是斜率本身，不是想要的梯度。那是第一步，还差一次除法。",
+                en="A vector of 1s gives the slope itself, not the wanted gradient. That was step one; a division is missing.",
             ),
             fails="yields",
         ),

@@ -113,13 +113,13 @@ CLASSIFY = Exercise(
     judge=_judge,
     hints=(
         Text(
-            zh="每个张量只问 2 个问题：`tensor.requires_grad` 是真是假？`tensor.is_leaf` 呢？",
-            en="Ask each tensor only 2 questions: is `tensor.requires_grad` true or false? And `tensor.is_leaf`?",
+            zh="每个张量只问两个问题：`tensor.requires_grad` 是真是假？`tensor.is_leaf` 呢？",
+            en="Ask each tensor only two questions: is `tensor.requires_grad` true or false? And `tensor.is_leaf`?",
         ),
         Text(
-            zh="先问 `requires_grad`：是 `False` 就是 `'none'`，不必再问。是 `True`，再由 `is_leaf` 决定其余 2 种。",
+            zh="先问 `requires_grad`：是 `False` 就是 `'none'`，不必再问。是 `True`，再由 `is_leaf` 决定是另外两种里的哪一种。",
             en="Ask for `requires_grad` first: if it is `False`, the word is `'none'` and you are done. "
-            "If it is `True`, `is_leaf` decides between the other 2.",
+            "If it is `True`, `is_leaf` decides between the other two.",
         ),
         Text(
             zh="循环里：`if not tensor.requires_grad:` 记 `'none'`；`elif tensor.is_leaf:` 记 `'keeps'`；`else:` 记 `'passes'`。循环之后返回字典。",

@@ -96,9 +96,9 @@ KEEP_ALL = Exercise(
             "the others (on a leaf it does no harm).",
         ),
         Text(
-            zh="`for tensor in tensors.values():`，里面 `if tensor.requires_grad: tensor.retain_grad()`；循环之后 `loss.backward()`，只做 1 次。",
+            zh="`for tensor in tensors.values():`，里面 `if tensor.requires_grad: tensor.retain_grad()`；循环之后 `loss.backward()`，只做一次。",
             en="`for tensor in tensors.values():`, in it `if tensor.requires_grad: tensor.retain_grad()`; after the loop "
-            "`loss.backward()`, only 1 time.",
+            "`loss.backward()`, only once.",
         ),
     ),
     mistakes=(
@@ -129,9 +129,9 @@ KEEP_ALL = Exercise(
         Mistake(
             "backward_in_loop",
             Text(
-                zh="反向传播做了不止一次，梯度于是累加了起来（或者计算图已被释放）。`backward()` 应当在循环之后，只做 1 次。",
+                zh="反向传播做了不止一次，梯度于是累加了起来（或者计算图已被释放）。`backward()` 应当在循环之后，只做一次。",
                 en="Backward ran more than once, so the gradients added up (or the graph was gone). "
-                "`backward()` belongs after the loop, only 1 time.",
+                "`backward()` belongs after the loop, only once.",
             ),
             fails="keeps",
             raises=r"backward through the graph a second time",

@@ -84,17 +84,17 @@ SUM_GRADIENTS = Exercise(
     judge=_judge,
     hints=(
         Text(
-            zh="累加不用自己写：每次 `backward()` 都会往 `w.grad` 里加。要做的是，开始之前把旧的清掉，而且只清 1 次。",
+            zh="累加不用自己写：每次 `backward()` 都会往 `w.grad` 里加。要做的是，开始之前把旧的清掉，而且只清一次。",
             en="You need not add yourself: each `backward()` adds to `w.grad`. What is left to do: clear the old gradient "
-            "before you begin, and only 1 time.",
+            "before you begin, and only once.",
         ),
         Text(
             zh="这些损失共用 `h` 那一段计算图，第一次 `backward()` 之后它就被释放了。哪个参数能把它留住？",
             en="The losses share the part of the graph behind `h`, and the first `backward()` frees it. Which argument keeps it?",
         ),
         Text(
-            zh="3 行：`w.grad = None`；然后 `for loss in losses:`，循环里 `loss.backward(retain_graph=True)`。",
-            en="3 lines: `w.grad = None`; then `for loss in losses:` and in the loop `loss.backward(retain_graph=True)`.",
+            zh="三行就够：`w.grad = None`；然后 `for loss in losses:`，循环里 `loss.backward(retain_graph=True)`。",
+            en="Three lines will do: `w.grad = None`; then `for loss in losses:` and in the loop `loss.backward(retain_graph=True)`.",
         ),
     ),
     mistakes=(
