@@ -350,12 +350,13 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# `retain_grad()` 只管**以后**的反向传播，过去的找不回来。不需要梯度的张量会拒绝它。
+# `retain_grad()` 只管**以后**的反向传播：过去的梯度已经扔掉，找不回来。不需要梯度的张量会拒绝它。
 #
 # </div>
 # <div lang="en">
 #
-# `retain_grad()` works for the **next** backward; what is past is lost. A tensor that requires no gradient refuses it.
+# `retain_grad()` works from the **next** backward on: the gradient of the last one has been thrown away. A tensor that requires no
+# gradient refuses it.
 #
 # </div>
 # </div>
@@ -474,6 +475,8 @@ print("third call, after zeroing:\n", inp.grad)
 #
 # <div lang="zh">
 #
+# 刚才的斜率是 $2(inp+1)$：对角线上 4，其余 2；转置只换了位置。
+#
 # 如果每个输出都牵涉好几个输入，斜率就排成一张表：**雅可比矩阵** $J$，第 $i$ 行是 $y_i$ 对各个输入的导数。
 # `backward(v)` 算的正是 $v^\top J$，所以叫**向量-雅可比积**；整张 $J$ 它从不建出来。
 #
@@ -481,6 +484,8 @@ print("third call, after zeroing:\n", inp.grad)
 #
 # </div>
 # <div lang="en">
+#
+# The slopes just now were $2(inp+1)$: 4 on the diagonal, 2 elsewhere; transposing only moved them.
 #
 # If each output depends on several inputs, the slopes form a table: the **Jacobian** $J$, whose row $i$ holds the derivatives of
 # $y_i$ by each input. What `backward(v)` computes is $v^\top J$, hence the name **vector-Jacobian product**; the whole $J$ is never built.
@@ -558,15 +563,15 @@ check("01.4", choose_vector)
 #
 # <div lang="zh">
 #
-# `retain_grad` 只会留一份。若想趁梯度经过时自己做点什么，就要挂**钩子**：一个函数，收到梯度，可以返回新的来替换。
+# `retain_grad` 只会留一份。若想趁梯度经过时自己做点什么，就用 `register_hook` 挂一个**钩子**：它是个函数，收到梯度，可以返回新的来替换。
 #
 # 下面的 `v` 本身就是叶子，`v.backward(g)` 直接把 `g` 送进 `v.grad`；钩子半路把它平方。后两个钩子只看不改。**先猜**。
 #
 # </div>
 # <div lang="en">
 #
-# All that `retain_grad` does is keep. To do something of your own while the gradient passes, hang up a **hook**: a function that gets
-# the gradient and may return a new one instead.
+# All that `retain_grad` does is keep. To do something of your own while the gradient passes, hang up a **hook** with `register_hook`: a
+# function that gets the gradient and may return a new one instead.
 #
 # Below, `v` is itself a leaf, and `v.backward(g)` sends `g` straight into `v.grad`; on the way a hook squares it. The other two hooks
 # only look. **Guess**.
