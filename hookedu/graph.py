@@ -35,10 +35,17 @@ def plot_graph(
         width = 2.2 * (1 + max(x for x, _ in places.values()))
         height = 0.5 + 1.15 * (1 + max(y for _, y in places.values()))
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    # An arrow ends at a box's edge, not behind it: in points, more for a box with a longer text.
+    gaps = {name: max(34, 6 + 2.6 * len(_label(name, tensors[name]))) for name in shown}
     for source, target in edges:
         ax.annotate(
             *("", places[target], places[source]),
-            arrowprops={"arrowstyle": "-|>", "color": "#555555", "shrinkA": 34, "shrinkB": 34},
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": "#555555",
+                "shrinkA": gaps[source],
+                "shrinkB": gaps[target],
+            },
         )
     for name in shown:
         _draw_tensor(ax, places[name], name, tensors[name], gradients.get(name))
@@ -99,7 +106,7 @@ def _draw_tensor(ax, place, name, tensor, caught) -> None:
         "leaf" if tensor.is_leaf else tensor.grad_fn.name().removesuffix("0").removesuffix("Backward").lower()
     )
     frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
-    label = f"{name} = {_short(tensor)}"
+    label = _label(name, tensor)
     if tensor.is_leaf:  # the outer frame first, so that the inner one lies on top
         ax.text(x, y, label, ha="center", va="center", bbox={**frame, "boxstyle": "round,pad=0.65"})
     ax.text(x, y, label, ha="center", va="center", bbox=frame)
@@ -111,6 +118,10 @@ def _draw_tensor(ax, place, name, tensor, caught) -> None:
     else:
         said, colour = "gradient gone", _GONE
     ax.text(x, y + 0.42, said, ha="center", va="center", fontsize=9, color=colour, weight="bold")
+
+
+def _label(name: str, tensor: torch.Tensor) -> str:
+    return f"{name} = {_short(tensor)}"
 
 
 def _short(tensor: torch.Tensor) -> str:

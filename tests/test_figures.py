@@ -9,6 +9,37 @@ from hookedu import course
 
 # (lesson, id) -> what its tagged cells must print, in this order, as regular expressions
 FIGURES = {
+    ("01", "E1"): [
+        r"x: is_leaf True   grad_fn None",
+        r"y: is_leaf False  grad_fn PowBackward0",
+        r"x\.grad: tensor\(\[1\., 1\., 1\., 1\.\]\)  y\.grad: None  z\.grad: None",
+        r"the hook on y saw: tensor\(\[0\.2500, 0\.2500, 0\.2500, 0\.2500\]\)",
+        r"y\.grad: None",
+    ],
+    ("01", "E6"): [
+        r"without a hook, v\.grad: tensor\(\[1\., 2\., 3\.\]\)",
+        r"with the hook,  v\.grad: tensor\(\[1\., 4\., 9\.\]\)",
+    ],
+    ("01", "E7"): [
+        *(
+            rf"{call}.*:\n tensor\(\[\[{d}\., {o}\., {o}\., {o}\., {o}\.\],\n"
+            rf" +\[{o}\., {d}\., {o}\., {o}\., {o}\.\],\n +\[{o}\., {o}\., {d}\., {o}\., {o}\.\],\n"
+            rf" +\[{o}\., {o}\., {o}\., {d}\., {o}\.\]\]\)"
+            for call, d, o in (("first call", 4, 2), ("second call", 8, 4), ("third call", 4, 2))
+        ),
+    ],
+    ("01", "E13"): [
+        r"w\.grad: tensor\(5\.\)  x\.grad: tensor\(2\.\)",
+        r"a\.grad: None  b\.grad: None  y\.grad: None",
+        r"a\.grad tensor\(2\.\)  b\.grad tensor\(3\.\)",
+        r"the hook on a saw: tensor\(2\.\)",
+        r"a\.grad: None",
+    ],
+    ("01", "F5"): [
+        r"asked after backward, y\.grad: None",
+        r"after the next backward, y\.grad: tensor\(\[1\., 1\.\]\)",
+        r"RuntimeError: can't retain_grad on Tensor that has requires_grad=False",
+    ],
     ("02", "E1"): [
         r"x\.grad: tensor\(\[1\., 1\., 1\., 1\.\]\)",
         r"y\.grad: None",

@@ -34,3 +34,12 @@ def same(got: Any, expected: Any) -> bool:
             and all(same(got[k], expected[k]) for k in expected)
         )
     return isinstance(got, list) and len(got) == len(expected) and all(map(same, got, expected))
+
+
+def close(got: Any, expected: torch.Tensor) -> bool:
+    """A tensor of the same shape and nearly the same values: for answers that may round on the way."""
+    return (
+        isinstance(got, torch.Tensor)
+        and got.shape == expected.shape
+        and torch.allclose(got.to(expected.dtype), expected, rtol=1e-4)
+    )
