@@ -14,6 +14,7 @@ _HOME = {
     "check": "checking",
     "hint": "checking",
     "plot_graph": "graph",
+    "plot_sharing": "graph",
     "progress": "checking",
     "solution": "checking",
 }
