@@ -391,22 +391,21 @@ for hook, ax in zip((double_in_place, double), axes, strict=True):
 #
 # <div lang="zh">
 #
-# 加法的导数是 1，没什么可算，PyTorch 就把**同一个张量**交给 `a` 和 `b`，连 `mine` 都是它。
+# 加法的导数是 1，没什么可算，PyTorch 就把**同一个张量**交给 `a` 和 `b`，连 `mine` 都是它。3.5 节的梯度却是刚刚算出来的，没有别人拿着。
 #
-# 3.5 节没坏，是因为那里的梯度刚刚算出来，没有别人拿着：平方要做乘法，岔路要把两份加起来。
+# 现在去掉岔路：$y=2(w+x)$，`x.grad` 应当是 2；再把 `w` 和 `x` 换个次序。
 #
-# 现在去掉岔路：$y=2(w+x)$，再把 `w` 和 `x` 换个次序。`x.grad` 应当是 2。**先猜**。
+# 最后是一个残差：只想去掉支路的梯度，`x.grad` 应当剩下 `[1, 1]`。**先猜**。
 #
 # </div>
 # <div lang="en">
 #
-# The derivative of a sum is 1, there is nothing to compute, and PyTorch hands **the same tensor** to `a` and `b`. Even
-# `mine` is that one.
+# The derivative of a sum is 1, there is nothing to compute, and PyTorch hands **the same tensor** to `a` and `b`; even
+# `mine` is that one. The gradients of 3.5 had just been computed, and nobody else held them.
 #
-# In 3.5 nothing broke because each gradient had just been computed and nobody else held it: a square multiplies, a fork
-# adds two shares.
+# Now without the fork: $y=2(w+x)$, where `x.grad` should be 2; then with `w` and `x` swapped.
 #
-# Now without the fork: $y=2(w+x)$, then with `w` and `x` swapped. `x.grad` should be 2. **Guess**.
+# Last, a residual: only the branch should lose its gradient, and `[1, 1]` remain in `x.grad`. **Guess**.
 #
 # </div>
 
@@ -446,13 +445,13 @@ print("branch zeroed in place:", residual(lambda grad: grad.zero_()))
 #
 # <div lang="zh">
 #
-# 两种说法都对了一半：没有别人拿着这个张量，就地修改便没事；有，就弄坏别人的。可在钩子里看不出来，加法两边换个次序，结果都会变。**所以一律返回新张量。**
+# 两种说法都对了一半：没有别人拿着这个张量，或者他们已经用完，就地修改便没事；否则就弄坏别人的。可钩子看不出是哪一种，`w + x` 写成 `x + w` 都会变。**所以一律返回新张量。**
 #
 # </div>
 # <div lang="en">
 #
-# Both opinions are half right: in place does no harm while nobody else holds the tensor, and spoils theirs when somebody
-# does. A hook cannot tell; even swapping the sides of a sum changes the result. **So always return a new tensor.**
+# Both opinions are half right. In place does no harm while nobody else holds the tensor, or once they are done with it;
+# otherwise it spoils theirs. A hook cannot tell which: writing `x + w` for `w + x` is enough. **So always return a new tensor.**
 #
 # </div>
 # </div>
@@ -560,14 +559,14 @@ x.register_hook(lambda grad: grad * 0)
 print("hook on x: x.grad", x.grad)
 
 x = torch.tensor(2.0, requires_grad=True)
-y = x.view_as(x)
-seen = {}
+y, seen = x.view_as(x), {}
 y.register_hook(lambda grad: seen.update(y=grad))  # looks before the change
 y.register_hook(lambda grad: grad * 0)
-loss = 3 * x + 5 * y
+three = 3 * x
+loss = three + 5 * y
 loss.backward()
 print("hook on y: x.grad", x.grad)
-ax = plot_graph(loss, {"x": x, "y": y, "loss": loss}, gradients=seen)
+ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=seen)
 
 # %% [markdown]
 # ### 练习 03.5：梯度反转 · Exercise 03.5: Gradient reversal

@@ -147,7 +147,7 @@ def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None
             frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
             ax.annotate(
                 *("", (1, middle), (0, y)),
-                arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 16, "shrinkB": 46},
+                arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 16, "shrinkB": 38},
             )
             ax.text(0, y, name, ha="center", va="center", bbox=frame)
             y += 1
