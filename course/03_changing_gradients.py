@@ -7,7 +7,7 @@ from hookedu import LanguageToggle, check, hint, plot_graph, plot_sharing, progr
 LanguageToggle()
 
 # %% [markdown]
-# ## 3.1 改一个，坏了两个 · Change one, spoil two
+# ## 3.1 只改一个？ · Change only one?
 #
 # <div lang="zh">
 #
@@ -492,14 +492,15 @@ for line in lines:
 #
 # <div lang="zh">
 #
-# `*=`、下标赋值、`detach()` 都改到了原来的；`.data` 连 `_version` 都不动。
+# `*=` 和下标赋值都是就地修改；`detach()` 共用内存，`clone()` 才是拷贝；`.data` 连 `_version` 都瞒过了。
 #
-# `tame(branch)` 挂两个钩子：去掉负的梯度，再减半。注释里是原来的写法，它弄坏了与 `branch` 相加的那条路。请修好两个，**每个单独留下时也要对**。`clamp(min=0)` 去掉负数。
+# `tame(branch)` 挂两个钩子：去掉负的梯度，再减半。注释里的旧写法弄坏了与 `branch` 相加的那条路。请修好两个，**只留其中一个时也要对**。`clamp(min=0)` 去掉负数。
 #
 # </div>
 # <div lang="en">
 #
-# `*=`, assignment to an index and `detach()` all changed the original; with `.data` not even `_version` moves.
+# `*=` and assignment to an index work in place; `detach()` shares the memory, only `clone()` copies; `.data` hides even
+# from `_version`.
 #
 # `tame(branch)` hangs up two hooks: drop negative gradients, then halve. The comments hold the old lines, which spoil the
 # path that is added to `branch`. Mend both, so that **each is right even when left alone**. `clamp(min=0)` drops negatives.
