@@ -77,12 +77,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             *("reversed", same(got, expected), 3),
             essential=True,
             given=given,
-            expected=Text(zh="`x` 的梯度 = {want}", en="gradient of `x` = {want}").format(
-                want=show(u - strength * w)
-            ),
-            got=Text(zh="{got}", en="{got}").format(
-                got=show(got / k if isinstance(got, torch.Tensor) else got)
-            ),
+            expected=f"dloss/dx == {show(u - strength * w)}",
+            got=f"dloss/dx == {show(got / k if isinstance(got, torch.Tensor) else got)}",
             mistake=mistake,
         ),
         neighbour(given.replace("* y)", "* (skip + y))") + "; skip = 2 * s", saw["s_grad"], 2 * w),
