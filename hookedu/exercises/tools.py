@@ -37,9 +37,9 @@ def same(got: Any, expected: Any) -> bool:
 
 
 def close(got: Any, expected: torch.Tensor) -> bool:
-    """A tensor of the same shape and nearly the same values: for answers that may round on the way."""
+    """A tensor of the same dtype and shape whose values differ by no more than rounding; NaN is never close."""
     return (
         isinstance(got, torch.Tensor)
-        and got.shape == expected.shape
-        and torch.allclose(got.to(expected.dtype), expected, rtol=1e-4)
+        and (got.dtype, got.shape) == (expected.dtype, expected.shape)
+        and torch.allclose(got, expected, rtol=1e-4, atol=1e-6)
     )
