@@ -39,13 +39,13 @@ test: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-cell-timeout 120 solutions
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval-lax --nbval-cell-timeout 120 lessons
 
-# Every model of torchvision, the huge ones too (about 10 GB of memory).
-zoo: .venv/ready-test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/test_capture_zoo.py
-
 # The pictures of the README and the guides, from the browser tests that look at the lessons.
 pictures: .venv/ready-test
 	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
+
+# Every model of torchvision, the huge ones too (about 10 GB of memory).
+zoo: .venv/ready-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/test_capture_zoo.py
 
 build: .venv/ready-test
 	$(BIN)/hookedu build

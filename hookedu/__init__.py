@@ -21,6 +21,7 @@ _HOME = {
     "plot_feature_maps": "plots",
     "plot_gradients": "plots",
     "plot_graph": "graph",
+    "plot_sharing": "graph",
     "plot_stats": "plots",
     "plot_timeline": "plots",
     "progress": "checking",

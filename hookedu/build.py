@@ -213,8 +213,10 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
             resources={"metadata": {"path": folder}},
             on_cell_execute=starts,
         )
+        # The kernel runs elsewhere: it must find this copy of hookedu, and no other that may be installed.
+        paths = os.pathsep.join(filter(None, [str(lesson.root), os.environ.get("PYTHONPATH", "")]))
         try:
-            client.execute(env=os.environ | {"XDG_DATA_HOME": folder})
+            client.execute(env=os.environ | {"XDG_DATA_HOME": folder, "PYTHONPATH": paths})
         except CellExecutionError as error:
             raise BuildError(
                 Text(
@@ -228,6 +230,7 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
                 # A live widget's id is random, and without its kernel it shows nothing: its text stays.
                 output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             _refuse_addresses(lesson, cell)
+            _refuse_wrong_answers(lesson, cell)
             cell.metadata["hookedu"] = {"outputs": _checksum(cell)}
 
 
@@ -240,6 +243,20 @@ def _refuse_addresses(lesson: Lesson, cell: NotebookNode) -> None:
                 en="{file}: the output of cell {cell} holds a memory address, `{address}`, which changes with every "
                 "run; print something else.",
             ).format(file=lesson.file, cell=cell.id, address=address[0])
+        )
+
+
+def _refuse_wrong_answers(lesson: Lesson, cell: NotebookNode) -> None:
+    """The reference answers must pass their own checks."""
+    if cell.id.endswith("-check") and 'data-outcome="correct"' not in json.dumps(cell.outputs).replace(
+        '\\"', '"'
+    ):
+        said = [output.data.get("text/plain", "") for output in cell.outputs if "data" in output]
+        raise BuildError(
+            Text(
+                zh="{file}：单元 {cell} 没有通过自己的检查：\n{said}",
+                en="{file}: cell {cell} does not pass its own check:\n{said}",
+            ).format(file=lesson.file, cell=cell.id, said="\n".join(said))
         )
 
 

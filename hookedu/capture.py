@@ -93,10 +93,8 @@ class Recorder(Recording):
             # Case 19. Compiled code has the hooks of its first call baked in and never looks for new ones.
             warnings.warn(str(RUNS_EAGERLY), stacklevel=3)
             self._stance = torch.compiler.set_stance("force_eager")
-        for name, (
-            module,
-            _,
-        ) in self._chosen.items():  # case 6: one hook for a module, however many names it has
+        # Case 6. One hook for a module, however many names it has.
+        for name, (module, _) in self._chosen.items():
             tap = _Tap(name, self)
             if self._wants["inputs"]:
                 # Case 8. Without with_kwargs a hook never sees keyword arguments. And not in a forward hook: a
@@ -192,9 +190,8 @@ class _Tap:
         if recorder is not None:
             self.log, self.keep = recorder.events, recorder._keep
             self.outputs, self.gradients = recorder._wants["outputs"], recorder._wants["gradients"]
-        self.calls = (
-            0  # case 3: a module called n times makes n events, not one that is overwritten n - 1 times
-        )
+        # Case 3. A module called n times makes n events, not one that is overwritten n - 1 times.
+        self.calls = 0
         self.running: list[int] = []  # numbers of calls that have begun; a module may call itself
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -297,9 +294,8 @@ def _keeper(
         def keep(tensor: torch.Tensor) -> torch.Tensor:
             if tensor.device.type not in ("cpu", device.type):
                 pending.add(tensor.device)  # a hook never waits for a GPU; who reads does, once
-            return tensor.detach().to(
-                device, non_blocking=True, copy=True
-            )  # case 25: a copy even on the spot
+            # Case 25. A copy even where the tensor is on that device already.
+            return tensor.detach().to(device, non_blocking=True, copy=True)
 
     if max_bytes is None:
         return keep

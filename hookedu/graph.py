@@ -1,4 +1,4 @@
-"""A small autograd graph as a picture: which tensors keep a gradient, which one a hook caught, which is gone."""
+"""Small pictures of autograd: the graph and its gradients, and which gradients lie in the same memory."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -35,10 +35,17 @@ def plot_graph(
         width = 2.2 * (1 + max(x for x, _ in places.values()))
         height = 0.5 + 1.15 * (1 + max(y for _, y in places.values()))
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    # An arrow ends at a box's edge, not behind it: in points, more for a box with a longer text.
+    gaps = {name: max(34, 6 + 2.6 * len(_label(name, tensors[name]))) for name in shown}
     for source, target in edges:
         ax.annotate(
             *("", places[target], places[source]),
-            arrowprops={"arrowstyle": "-|>", "color": "#555555", "shrinkA": 34, "shrinkB": 34},
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": "#555555",
+                "shrinkA": gaps[source],
+                "shrinkB": gaps[target],
+            },
         )
     for name in shown:
         _draw_tensor(ax, places[name], name, tensors[name], gradients.get(name))
@@ -99,7 +106,7 @@ def _draw_tensor(ax, place, name, tensor, caught) -> None:
         "leaf" if tensor.is_leaf else tensor.grad_fn.name().removesuffix("0").removesuffix("Backward").lower()
     )
     frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
-    label = f"{name} = {_short(tensor)}"
+    label = _label(name, tensor)
     if tensor.is_leaf:  # the outer frame first, so that the inner one lies on top
         ax.text(x, y, label, ha="center", va="center", bbox={**frame, "boxstyle": "round,pad=0.65"})
     ax.text(x, y, label, ha="center", va="center", bbox=frame)
@@ -113,6 +120,10 @@ def _draw_tensor(ax, place, name, tensor, caught) -> None:
     ax.text(x, y + 0.42, said, ha="center", va="center", fontsize=9, color=colour, weight="bold")
 
 
+def _label(name: str, tensor: torch.Tensor) -> str:
+    return f"{name} = {_short(tensor)}"
+
+
 def _short(tensor: torch.Tensor) -> str:
     """A value that fits a box: a number, a short list, or a shape."""
     if tensor.numel() == 1:
@@ -120,3 +131,41 @@ def _short(tensor: torch.Tensor) -> str:
     if tensor.dim() == 1 and tensor.numel() <= 4:
         return "[" + ", ".join(f"{v:g}" for v in tensor.tolist()) + "]"
     return "×".join(map(str, tensor.shape))
+
+
+def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None) -> "Axes":
+    """Draw who holds which memory: names at the left, one box a piece of memory at the right.
+
+    gradients: what hooks caught, by name. Names whose tensors lie in the same memory, be they one object or views
+    of each other, point to one box. Under each box stands how often it was written to in place (`_version`).
+    Returns the axes. Raises ValueError where there is nothing to draw.
+    """
+    import matplotlib.pyplot as plt
+
+    if not gradients:
+        raise ValueError("no gradients to draw")
+    holders: dict[int, list[str]] = {}
+    for name, tensor in gradients.items():
+        storage = tensor.untyped_storage()  # an empty one has no address of its own
+        holders.setdefault(storage.data_ptr() or id(tensor), []).append(name)
+    if ax is None:
+        _, ax = plt.subplots(figsize=(5.6, 0.4 + 0.8 * len(gradients)), layout="constrained")
+    y = 0.0
+    for names in holders.values():
+        middle, tensor = y + (len(names) - 1) / 2, gradients[names[0]]
+        colour = _CAUGHT if len(names) > 1 else _KEPT
+        for name in names:
+            frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
+            ax.annotate(
+                *("", (1, middle), (0, y)),
+                arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 16, "shrinkB": 38},
+            )
+            ax.text(0, y, name, ha="center", va="center", bbox=frame)
+            y += 1
+        frame = {"boxstyle": "square,pad=0.5", "facecolor": "white", "edgecolor": colour, "linewidth": 2}
+        ax.text(1, middle, _short(tensor), ha="center", va="center", bbox=frame)
+        said = f"{'shared' if len(names) > 1 else 'its own'} · _version {tensor._version}"
+        ax.text(1.28, middle, said, ha="left", va="center", fontsize=9, color=colour, weight="bold")
+    ax.set(xlim=(-0.25, 2.0), ylim=(y - 0.4, -0.6))
+    ax.set_axis_off()
+    return ax

@@ -28,10 +28,9 @@ class Clone:
         for name in ("hookedu", "course", "lessons", "solutions"):
             shutil.copytree(course.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
 
-    @property
-    def lessons(self) -> list[course.Lesson]:
-        """The lessons of this copy, for functions called in this process."""
-        return [dataclasses.replace(lesson, root=self.root) for lesson in course.lessons()]
+    def lesson(self, number: str) -> course.Lesson:
+        """A lesson of this copy, for functions called in this process."""
+        return dataclasses.replace(course.find(number), root=self.root)
 
     @property
     def env(self) -> dict[str, str]:

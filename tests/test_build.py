@@ -17,11 +17,11 @@ SOURCE = "course/02_tensor_hooks.py"
 
 
 def test_building_twice_changes_no_byte(clone):
-    assert clone.hookedu("build").returncode == 0
+    assert clone.hookedu("build", "02").returncode == 0
     first = clone.built()
-    build.build(clone.lessons)
+    build.build([clone.lesson("02")])
     assert clone.built() == first
-    assert build.check(clone.lessons) == []
+    assert build.check([clone.lesson("02")]) == []
 
 
 def test_the_built_notebooks_are_up_to_date():
@@ -44,7 +44,7 @@ def test_the_built_notebooks_are_up_to_date():
 )
 def test_one_changed_character_fails_the_check(clone, file, old, new, cell):
     clone.replace(file, old, new)
-    stale = build.check(clone.lessons)[0]
+    stale = build.check([clone.lesson("02")])[0]
     assert (stale.file, stale.cell) == (file, cell)
     assert file in str(stale) and cell in str(stale) and stale.diff
 
@@ -55,13 +55,13 @@ def test_one_changed_character_fails_the_check(clone, file, old, new, cell):
 def test_a_spoilt_notebook_fails_the_check(clone, content):
     path = clone.root / LESSON
     path.unlink() if content is None else path.write_text(content)
-    (stale,) = build.check(clone.lessons)
+    (stale,) = build.check([clone.lesson("02")])
     assert stale.file == LESSON
 
 
 def test_the_command_names_what_is_stale_and_what_to_do(clone):
     clone.replace(LESSON, "先猜一猜", "先想一想")
-    run = clone.hookedu("build", "--check")
+    run = clone.hookedu("build", "--check", "02")
     assert run.returncode == 1 and "Traceback" not in run.stderr
     for part in (LESSON, "02-cell-02", "先想一想", "change course/, then run `hookedu build`"):
         assert part in run.stderr
@@ -109,14 +109,14 @@ def test_a_broken_source_is_named_and_nothing_is_written(clone, old, new, line, 
     number = text[: text.index(line)].count("\n") + 1
     clone.replace(SOURCE, old, new)
     with pytest.raises(BuildError) as caught:
-        build.build(clone.lessons)
+        build.build([clone.lesson("02")])
     assert f"{SOURCE}:{number}: " in str(caught.value) and says in str(caught.value)
     assert clone.built() == before
 
 
 def test_the_command_says_what_is_broken_in_one_text(clone):
     clone.replace(SOURCE, "    ### END SOLUTION\n", "")
-    run = clone.hookedu("build")
+    run = clone.hookedu("build", "02")
     assert run.returncode == 2 and f"{SOURCE}:" in run.stderr and "Traceback" not in run.stderr
 
 
@@ -124,14 +124,20 @@ def test_a_solution_that_raises_is_named_and_nothing_is_written(clone):
     before = clone.built()
     clone.replace(SOURCE, 'print("y.grad:", y.grad)', 'print("y.grad:", y.nope)')
     with pytest.raises(BuildError, match=r"02-cell-03(.|\n)*AttributeError"):
-        build.build(clone.lessons)
+        build.build([clone.lesson("02")])
     assert clone.built() == before
+
+
+def test_a_reference_answer_that_fails_its_check_is_refused(clone):
+    clone.replace(SOURCE, "    return y.register_hook(keep)\n", "    y.register_hook(keep)\n")
+    with pytest.raises(BuildError, match="exercise-02-1-check does not pass its own check"):
+        build.build([clone.lesson("02")])
 
 
 def test_an_output_that_changes_with_every_run_is_refused(clone):
     clone.replace(SOURCE, 'print("y.grad:", y.grad)', 'print("y.grad:", object())')
     with pytest.raises(BuildError, match="02-cell-03 holds a memory address"):
-        build.build(clone.lessons)
+        build.build([clone.lesson("02")])
 
 
 @pytest.mark.parametrize("lesson", course.lessons(), ids=lambda lesson: lesson.id)

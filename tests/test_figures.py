@@ -9,6 +9,37 @@ from hookedu import course
 
 # (lesson, id) -> what its tagged cells must print, in this order, as regular expressions
 FIGURES = {
+    ("01", "E1"): [
+        r"x: is_leaf True   grad_fn None",
+        r"y: is_leaf False  grad_fn PowBackward0",
+        r"x\.grad: tensor\(\[1\., 1\., 1\., 1\.\]\)  y\.grad: None  z\.grad: None",
+        r"the hook on y saw: tensor\(\[0\.2500, 0\.2500, 0\.2500, 0\.2500\]\)",
+        r"y\.grad: None",
+    ],
+    ("01", "E6"): [
+        r"without a hook, v\.grad: tensor\(\[1\., 2\., 3\.\]\)",
+        r"with the hook,  v\.grad: tensor\(\[1\., 4\., 9\.\]\)",
+    ],
+    ("01", "E7"): [
+        *(
+            rf"{call}.*:\n tensor\(\[\[{d}\., {o}\., {o}\., {o}\., {o}\.\],\n"
+            rf" +\[{o}\., {d}\., {o}\., {o}\., {o}\.\],\n +\[{o}\., {o}\., {d}\., {o}\., {o}\.\],\n"
+            rf" +\[{o}\., {o}\., {o}\., {d}\., {o}\.\]\]\)"
+            for call, d, o in (("first call", 4, 2), ("second call", 8, 4), ("third call", 4, 2))
+        ),
+    ],
+    ("01", "E13"): [
+        r"w\.grad: tensor\(5\.\)  x\.grad: tensor\(2\.\)",
+        r"a\.grad: None  b\.grad: None  y\.grad: None",
+        r"a\.grad tensor\(2\.\)  b\.grad tensor\(3\.\)",
+        r"the hook on a saw: tensor\(2\.\)",
+        r"a\.grad: None",
+    ],
+    ("01", "F5"): [
+        r"asked after backward, y\.grad: None",
+        r"after the next backward, y\.grad: tensor\(\[1\., 1\.\]\)",
+        r"RuntimeError: can't retain_grad on Tensor that has requires_grad=False",
+    ],
     ("02", "E1"): [
         r"x\.grad: tensor\(\[1\., 1\., 1\., 1\.\]\)",
         r"y\.grad: None",
@@ -41,6 +72,43 @@ FIGURES = {
     ("02", "F9"): [
         r"\['triple', 'triple'\]",
         *(rf"{way}: \['double', 'triple'\]" for way in ("default", "factory", "partial")),
+    ],
+    ("03", "E2"): [
+        r"mean_of_squares, leave_alone: x\.grad \[1\.0, 1\.0, 1\.0, 1\.0\]",
+        r"mean_of_squares, double_in_place: x\.grad \[2\.0, 2\.0, 2\.0, 2\.0\]",
+    ],
+    ("03", "E5"): [
+        r"first look: +tensor\(\[ 4\.,  8\., 12\.\]\)",
+        r"second look: tensor\(\[2\., 4\., 6\.\]\)",
+    ],
+    ("03", "E6"): [r"v\.grad: tensor\(\[1\., 4\., 9\.\]\)", r"g: +tensor\(\[1\., 2\., 3\.\]\)"],
+    ("03", "E14"): [
+        r"fork, leave_alone: w\.grad 5, x\.grad 2",
+        r"fork, double_in_place: w\.grad 10, x\.grad 2",
+    ],
+    ("03", "E21"): [
+        r"mean_of_squares, double: x\.grad \[2\.0, 2\.0, 2\.0, 2\.0\]",
+        r"mean_of_squares, double_in_place: x\.grad \[2\.0, 2\.0, 2\.0, 2\.0\]",
+        r"fork, double: w\.grad 10, x\.grad 2",
+        r"fork, double_in_place: w\.grad 10, x\.grad 2",
+    ],
+    ("03", "F1"): [
+        r"a\.grad: tensor\(2\.\)",
+        r"b\.grad: tensor\(2\.\)",
+        r"double_in_place\n +a and b got the same object: +True\n +a and b got the same address: True",
+        r"mine: \[10\.0, 14\.0\]  _version: 1",
+        r"double\n +a and b got the same object: +False\n +a and b got the same address: False",
+        r"mine: \[5\.0, 7\.0\]  _version: 0",
+        r"in place, w \+ x: w\.grad 4, x\.grad 4",
+        r"in place, x \+ w: w\.grad 4, x\.grad 2",
+        r"returned, w \+ x: w\.grad 4, x\.grad 2",
+        r"branch \* 0, returned: +\[1\.0, 1\.0\]",
+        r"branch zeroed in place: \[0\.0, 0\.0\]",
+    ],
+    ("03", "F7"): [r"too_short: RuntimeError: hook 'too_short' has changed the size of value"],
+    ("03", "F8"): [
+        r"forgot_return: v\.grad is \[2\.0, 3\.0, 6\.0\]",
+        r"two_values: TypeError: expected Variable, but hook returned 'tuple'",
     ],
 }
 

@@ -3,6 +3,7 @@
 Each batch of notebooks is graded once and many tests look at what came of it.
 """
 
+import contextlib
 import csv
 import dataclasses
 import io
@@ -13,7 +14,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zipfile
@@ -30,6 +30,7 @@ from hookedu.grading.batch import grade
 from hookedu.grading.matching import Plan, Step, key_of
 from hookedu.grading.model import LOST, Limits, Row, Status
 from hookedu.grading.runner import Run, run
+from hookedu.grading.sandbox import Sandbox
 from tests import grading_notebooks as nb
 
 pytestmark = pytest.mark.xdist_group("grading")  # the batches below are shared: one process grades them
@@ -264,12 +265,12 @@ def hostile(tmp_path_factory):
         cell.pop("id"), cell.update(metadata={})
     nb.hand_in(folder / "lost-metadata" / "homework.ipynb", damaged)
     nb.hand_in(folder / "lost-metadata-named" / FILE, "\ufeff" + nb.json.dumps(damaged))
+    before = _descendants(os.getpid())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOOKEDU_TEST_SECRET", "of the instructor")
-        patch.setattr(tempfile, "tempdir", str(root))  # so that these workers are told from any others
         _, rows, _ = graded(folder, root / "out", memory_limit=512)
     assert len(rows) == len(list(folder.iterdir()))
-    return rows, root, mark
+    return rows, _descendants(os.getpid()).keys() - before.keys(), mark
 
 
 @pytest.mark.parametrize("student", ["forges-lines", "patches-probe", "floods-channel"])
@@ -333,8 +334,7 @@ def test_feedback_shows_the_line_where_a_learners_cell_failed(hostile):
 def test_a_submission_sees_nothing_of_the_instructors_environment(hostile):
     error = hostile[0]["spies"].results[0].error
     assert "HOOKEDU_TEST_SECRET" not in error and "'HOME'" in error
-    home = Path(error.rsplit("]", 1)[-1])
-    assert home != Path.home() and not home.exists(), "its home is gone with it"
+    assert error.endswith("]/home/learner")
 
 
 @pytest.mark.parametrize("student", ["leaves-processes", "is-loud", "uses-magics", "fails-elsewhere"])
@@ -344,9 +344,8 @@ def test_odd_cells_around_right_answers_change_nothing(hostile, student):
 
 
 def test_nothing_that_a_submission_started_is_alive(hostile):
-    _, root, mark = hostile
-    assert processes_with(mark) == [] and _running(root) == []
-    assert sorted(p.name for p in root.iterdir()) == ["class", "out"], "no home is left behind"
+    _, left, mark = hostile
+    assert processes_with(mark) == [] and left == set()
 
 
 def test_lost_metadata_still_grades_and_says_so(hostile):
@@ -489,7 +488,8 @@ def test_a_judge_that_breaks_costs_its_exercise_and_says_whose_fault_it_is():
 def test_a_setup_that_fails_is_our_fault():
     key = dataclasses.replace(key_of(course.find("02")), setup=("raise RuntimeError('ours')",))
     plan = Plan((Step("def watch(y, seen): pass", ("02.1",)),), ())
-    ran = run(plan, key, {"02.1": 1}, Limits(), threading.Event())
+    with contextlib.closing(Sandbox(True, 120)) as sandbox:
+        ran = run(plan, key, {"02.1": 1}, Limits(), sandbox, threading.Event())
     assert ran.status is Status.GRADER_ERROR and "ours" in ran.notes[0].en
 
 
@@ -510,15 +510,29 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
     )
     request.addfinalizer(process.kill)
     limit = time.monotonic() + 120
-    while not ((tmp_path / "out" / "grades.db").exists() and _running(tmp_path) and table(tmp_path / "out")):
+    started = {}  # bubblewrap (twice), the warm process, and a loop with its keeper and watcher
+    while not (len(started) >= 6 and (tmp_path / "out" / "grades.db").exists() and table(tmp_path / "out")):
         assert process.poll() is None and time.monotonic() < limit
         time.sleep(0.1)
+        started = _descendants(process.pid)
     process.send_signal(how)
     assert process.wait(timeout=60) != 0
     assert [(r["student"], r["status"]) for r in table(tmp_path / "out")] == [("a-stub", "not_attempted")]
     assert list(csv_rows(tmp_path / "out")) == ["a-stub"]
-    assert not _running(tmp_path)
+    assert not [pid for pid, birth in started.items() if _birth(pid) == birth]
 
 
-def _running(place: Path) -> list[int]:
-    return processes_with(f"HOME={place}/hookedu-grade-")
+def _descendants(pid: int) -> dict[int, str]:
+    """Every process that came from this one and lives, with the time of its birth: numbers are used again."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found |= {child: _birth(child)} | _descendants(child)
+    return found
+
+
+def _birth(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    except OSError:
+        return ""

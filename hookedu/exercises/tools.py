@@ -34,3 +34,12 @@ def same(got: Any, expected: Any) -> bool:
             and all(same(got[k], expected[k]) for k in expected)
         )
     return isinstance(got, list) and len(got) == len(expected) and all(map(same, got, expected))
+
+
+def close(got: Any, expected: torch.Tensor) -> bool:
+    """A tensor of the same dtype and shape whose values differ by no more than rounding; NaN is never close."""
+    return (
+        isinstance(got, torch.Tensor)
+        and (got.dtype, got.shape) == (expected.dtype, expected.shape)
+        and torch.allclose(got, expected, rtol=1e-4, atol=1e-6)
+    )

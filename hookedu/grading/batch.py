@@ -1,7 +1,9 @@
 """Grading a class: every submission ends in one row, and no submission ends the batch."""
 
+import contextlib
 import hashlib
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +24,8 @@ from hookedu.grading.collect import Submission, collect
 from hookedu.grading.gradebook import Gradebook
 from hookedu.grading.matching import Key, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
 from hookedu.grading.model import LOST, Limits, Result, Row, Status, Unreadable, clean
-from hookedu.grading.runner import Run, Stopped, fresh_seeds, run
+from hookedu.grading.runner import Run, Stopped, run, seeds_for
+from hookedu.grading.sandbox import Sandbox
 from hookedu.language import Text
 
 _POSIX_ONLY = Text(
@@ -38,6 +41,7 @@ _NO_KEY = Text(
     zh="没有第 {id} 课的笔记本，请先运行 `hookedu build`",
     en="the notebook of lesson {id} is missing; run `hookedu build` first",
 )
+_OPEN = Text(zh="未隔离运行", en="run without isolation")
 _BREAKS = Text(zh="评分程序自身出错：{error}", en="the grader itself failed: {error}")
 _JUDGE_BREAKS = Text(zh="{id}：评判程序自身出错：{error}", en="{id}: the judge itself failed: {error}")
 _NO_OBSERVATION = Text(zh="{id} 的记录不可信：{error}", en="{id}: a record not to be trusted: {error}")
@@ -60,9 +64,14 @@ def grade(
     time_limit: float = Limits.seconds,
     memory_limit: int = Limits.memory,
     again: bool = False,
+    isolated: bool = True,
+    seed: int | None = None,
     console: Console | None = None,
 ) -> Graded:
     """Grade every notebook in a folder or zip into `out`/grades.db and `out`/grades.csv.
+
+    isolated: run submissions in a sandbox of their own; CourseError where the machine has none. Without it,
+    every row says so. seed: two runs with the same seed give the same rows; by default it is fresh.
 
     jobs: submissions at once, by default one a processor. time_limit (seconds) and memory_limit (MiB) are those
     of one submission. A submission whose bytes have not changed is left as it is, unless `again`.
@@ -77,8 +86,10 @@ def grade(
     gradebook = Gradebook(Path(out))
     try:
         limits = Limits(seconds=time_limit, memory=memory_limit)
-        grader = _Grader(keys, {} if again else gradebook.graded(), limits)
-        rows = _all(grader, submissions, gradebook, jobs or os.cpu_count() or 1, console)
+        fresh = secrets.token_hex(16) if seed is None else str(seed)
+        with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
+            grader = _Grader(keys, {} if again else gradebook.graded(), limits, sandbox, fresh)
+            rows = _all(grader, submissions, gradebook, jobs or os.cpu_count() or 1, console)
     finally:
         try:
             gradebook.write_csv()
@@ -122,8 +133,11 @@ def _keys() -> dict[str, Key]:
 class _Grader:
     """From a submission to its row; called from many threads, each with its own worker process."""
 
-    def __init__(self, keys: dict[str, Key], graded: dict[str, str], limits: Limits):
+    def __init__(
+        self, keys: dict[str, Key], graded: dict[str, str], limits: Limits, sandbox: Sandbox, seed: str
+    ):
         self._keys, self._graded, self._limits = keys, graded, limits
+        self._sandbox, self._seed = sandbox, seed
         self.stop = threading.Event()
 
     def __call__(self, submission: Submission) -> Row | None:
@@ -169,10 +183,11 @@ class _Grader:
         if not todo.probes:
             results = tuple(Result(e.id, Outcome.NOT_ATTEMPTED.value, e.points) for e in key.exercises)
             return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
-        seeds = fresh_seeds(todo)
-        ran = run(todo, key, seeds, self._limits, self.stop)
+        seeds = seeds_for(todo, submission.source, self._seed)
+        ran = run(todo, key, seeds, self._limits, self._sandbox, self.stop)
         status, results = _judged(key, todo.probes, seeds, ran)
-        return row(status, notes=(*todo.notes, *ran.notes), results=results)
+        open_ = () if self._sandbox.isolated else (_OPEN,)
+        return row(status, notes=(*todo.notes, *ran.notes, *open_), results=results)
 
 
 def _facts(lesson: course.Lesson, keys: dict[str, Key]) -> dict[str, Any]:

@@ -29,10 +29,18 @@ def grade_command(
     again: Annotated[
         bool, typer.Option("--again", help="没有变化的也重新评 · also those that have not changed")
     ] = False,
+    isolation: Annotated[
+        bool,
+        typer.Option(help="--no-isolation：不用沙箱，只评你信任的 · only for submissions that you trust"),
+    ] = True,
+    seed: Annotated[
+        int | None, typer.Option(help="相同的种子给出相同的结果 · the same seed gives the same rows")
+    ] = None,
 ) -> None:
     """给一个班的笔记本评分 · Grade a class's notebooks into grades.db and grades.csv."""
     from hookedu.grading.batch import grade  # loads torch
 
     # Asked to end by whatever means, end like on Ctrl-C: with all workers gone and what is finished saved.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    grade(folder, out, jobs=jobs, time_limit=time_limit, memory_limit=memory_limit, again=again)
+    limits = {"time_limit": time_limit, "memory_limit": memory_limit}
+    grade(folder, out, jobs=jobs, **limits, again=again, isolated=isolation, seed=seed)

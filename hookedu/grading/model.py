@@ -42,6 +42,8 @@ class Limits:
     seconds: float = 60.0
     memory: int = 2048  # MiB on top of what torch takes
     file: int = 64  # MiB of one file written
+    disk: int = 128  # MiB in all, with isolation
+    processes: int = 64  # processes and threads at once, with isolation
     startup: float = 180.0  # seconds for what is ours to do
 
 

@@ -1,8 +1,8 @@
-"""The process in which one submission runs. Untrusted as soon as its first cell has run.
+"""What runs one submission: a fork of the warm process. Untrusted as soon as its first cell has run.
 
-The job comes as JSON on stdin; what happens goes out, one line of JSON each, through what was stdout:
+The job comes as a dict; what happens goes out over the channel, one line of JSON each:
 
-    {"ready": true}                       torch is loaded, the lesson's own setup cells have run
+    {"ready": true}                       the lesson's own setup cells have run
     {"exercise": "02.1", "record": {...}}     see hookedu.exercises.probing; in the order of the job
     {"done": true, "out_of_memory": false}
     {"failed": "..."}                     instead of ready: our own fault, no learner's code has run yet
@@ -10,25 +10,52 @@ The job comes as JSON on stdin; what happens goes out, one line of JSON each, th
 No expectation and no judge's word comes in with the job. Prints go to the null device; input() meets its end.
 """
 
-import json
 import os
+import resource
+import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 MEMORY_GONE = 77  # exit code: not even the next line could be sent
 
 Send = Callable[[dict[str, Any]], None]
+_warm: dict[str, Any] = {}  # what the warm process made once: the shell, and how much memory it takes
 
 
-def main() -> None:
+def warm_up() -> None:
+    """Load, once for all submissions, what every submission needs. Nothing here may start a thread: only the
+    thread that forks goes on in the child."""
+    import ipywidgets  # noqa: F401
+    import matplotlib.pyplot
+    import torch
+
+    import hookedu
+    from hookedu import exercises
+
+    torch.set_num_threads(1)
+    matplotlib.pyplot.figure().canvas.draw()  # finds its fonts
+    matplotlib.pyplot.close()
+    for name in hookedu.__all__:
+        getattr(hookedu, name)
+    for lesson in exercises.lessons():
+        exercises.of_lesson(lesson)
+    _warm["shell"] = _shell()
+    if sys.platform == "linux":
+        with open("/proc/self/statm") as pages:
+            _warm["data"] = int(pages.read().split()[5]) * resource.getpagesize()
+
+
+def main(job: dict[str, Any], channel: int, home: str, isolated: bool) -> NoReturn:
     """Run one job and leave without any farewell: a learner's exit handlers and threads are not waited for."""
-    job = json.loads(sys.stdin.buffer.read())
-    send = _open_channel()
+    send = _sender(channel)
     try:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _move_in(home)
         submission = _Submission(job)
-        _limit(job["limits"])
+        _limit(job["limits"], isolated)
     except BaseException:
         send({"failed": traceback.format_exc(limit=-3)[-2000:]})
         os._exit(1)
@@ -43,16 +70,13 @@ def main() -> None:
     os._exit(0)
 
 
-def _open_channel() -> Send:
-    """Take stdout for results alone. The copy is closed in programs that a learner starts (PEP 446)."""
-    channel = os.dup(1)
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
+def _sender(channel: int) -> Send:
+    """Write messages into the channel, which is closed in programs that a learner starts."""
+    from hookedu.exercises.observation import dumps
+
+    os.set_inheritable(channel, False)
 
     def send(message: dict[str, Any]) -> None:
-        from hookedu.exercises.observation import dumps
-
         line = dumps(message).encode("utf-8", "replace") + b"\n"
         while line:
             line = line[os.write(channel, line) :]
@@ -60,23 +84,37 @@ def _open_channel() -> Send:
     return send
 
 
-def _limit(limits: dict[str, int]) -> None:
-    """Limits from here on: torch and the setup are already paid for."""
-    import resource
+def _move_in(home: str) -> None:
+    """Make the submission's own folder its home, for itself and for programs that it starts."""
+    os.chdir(home)
+    places = {
+        "HOME": "",
+        "TMPDIR": "",
+        "XDG_DATA_HOME": "data",
+        "XDG_CONFIG_HOME": "config",
+        "XDG_CACHE_HOME": "cache",
+    }
+    for name, place in places.items():
+        os.environ[name] = os.path.join(home, place) if place else home
+    import tempfile
 
-    used = sum(os.times()[:4])
-    data = 0
-    if sys.platform == "linux":
-        with open("/proc/self/statm") as pages:
-            data = int(pages.read().split()[5]) * resource.getpagesize()
-    for name, value in (
+    tempfile.tempdir = None  # found anew
+
+
+def _limit(limits: dict[str, int], isolated: bool) -> None:
+    """Limits from here on: torch and the setup are already paid for."""
+    used = sum(os.times()[:2])
+    bounds = [
         # Of memory only what can be written to counts: torch reserves far more address space than it uses.
-        ("RLIMIT_DATA", data + limits["memory"]),
+        ("RLIMIT_DATA", _warm.get("data", 0) + limits["memory"]),
         ("RLIMIT_CPU", int(used) + limits["seconds"] + 1),
         ("RLIMIT_FSIZE", limits["file"]),
         ("RLIMIT_NOFILE", 256),
         ("RLIMIT_CORE", 0),
-    ):
+    ]
+    if isolated:  # elsewhere the kernel would count every process of the instructor's as well
+        bounds.append(("RLIMIT_NPROC", limits["processes"]))
+    for name, value in bounds:
         which = getattr(resource, name)
         hard = resource.getrlimit(which)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -93,7 +131,7 @@ class _Submission:
         self._probe, self._describe = probing.probe, probing.describe_error
         self._steps = [(step["source"], list(map(find, step["probes"]))) for step in job["steps"]]
         self._seeds = job["seeds"]
-        self._shell = _shell()
+        self._shell = _warm["shell"]
         self.out_of_memory = False
         for source in job["setup"]:
             error = self._run_cell(source)

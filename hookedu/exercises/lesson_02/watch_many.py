@@ -5,16 +5,11 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_02.shared import (
-    CALLS_NOW,
-    CHANGES_GRADIENT,
-    HANDLE,
-    LATE_BINDING,
-    unchanged,
-)
+from hookedu.exercises.lesson_02.shared import CHANGES_GRADIENT, LATE_BINDING, unchanged
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
+from hookedu.exercises.shared import CALLS_NOW, HANDLE
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
@@ -102,8 +97,8 @@ WATCH_MANY = Exercise(
             en="Walk through `tensors.items()` and skip those whose `requires_grad` is `False`: they take no hook.",
         ),
         Text(
-            zh="钩子运行时循环早已结束，所以每个钩子要有自己的 `name`。第 2.7 节列出了 3 种办法。",
-            en="When a hook runs, the loop is long over, so each hook needs a `name` of its own. Section 2.7 shows 3 ways.",
+            zh="钩子运行时循环早已结束，所以每个钩子要有自己的 `name`。第 2.8 节列出了 3 种办法。",
+            en="When a hook runs, the loop is long over, so each hook needs a `name` of its own. Section 2.8 shows 3 ways.",
         ),
         Text(
             zh="循环里写 `def keep(grad, name=name): seen[name] = grad`，再把 `tensor.register_hook(keep)` 收进一个列表，循环之后返回它。",

@@ -1,0 +1,84 @@
+"""Linux namespaces for one submission, from inside bubblewrap: what the standard library has no call for.
+
+Python 3.12 has os.unshare; mounting and dropping capabilities it has not, so libc is called by its name.
+Every function raises OSError where the kernel refuses, and nothing of a learner's has run by then.
+"""
+
+import contextlib
+import ctypes
+import os
+import struct
+
+_PIDS = 400  # processes and threads of one submission; the kernel takes no smaller number than 301
+UID = 1000  # what a submission sees itself as
+
+_NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
+    0x20000,
+    0x4000000,
+    0x8000000,
+    0x10000000,
+    0x20000000,
+    0x40000000,
+)
+_NOSUID, _NODEV, _NOEXEC, _RDONLY, _REC, _PRIVATE = 2, 4, 8, 1, 0x4000, 0x40000
+_SET_DUMPABLE, _CAPBSET_DROP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 4, 24, 36, 38
+_CAPABILITY_VERSION_3 = 0x20080522
+
+
+def _call(name: str, *arguments: object) -> None:
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    if function(*arguments):
+        error = ctypes.get_errno()
+        raise OSError(error, f"{name}: {os.strerror(error)}")
+
+
+def enter() -> None:
+    """Leave for new user, mount, network, IPC, host-name and process namespaces; the next fork is process 1 there."""
+    uid, gid = os.getuid(), os.getgid()
+    _call("unshare", _NEWUSER | _NEWNS | _NEWPID | _NEWNET | _NEWIPC | _NEWUTS)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{UID} {uid} 1"), ("gid_map", f"{UID} {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def furnish(folders: list[str], mib: int) -> None:
+    """Inside the new namespaces: empty, small folders of memory to write into, no /proc, no privileges, no more
+    namespaces. Neighbours are neither seen in /proc nor reached by a signal."""
+    _call("mount", b"none", b"/", None, _REC | _PRIVATE, None)
+    with open("/proc/sys/user/max_user_namespaces", "w") as file:
+        file.write("0")
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/pid_max", "w") as file:
+        file.write(
+            str(_PIDS)
+        )  # since Linux 6.14 each namespace has its own; RLIMIT_NPROC does not hold for root
+    for folder in folders:
+        size = f"size={mib}m,nr_inodes=8192,mode=0700".encode()
+        _call("mount", b"tmpfs", os.fsencode(folder), b"tmpfs", _NOSUID | _NODEV, size)
+    _call("mount", b"tmpfs", b"/proc", b"tmpfs", _NOSUID | _NODEV | _NOEXEC | _RDONLY, b"size=0,nr_inodes=1")
+    drop_privileges()
+
+
+def drop_privileges() -> None:
+    """No capability, now or through any program that is started."""
+    _prctl(_SET_NO_NEW_PRIVS, 1)
+    for capability in range(64):
+        try:
+            _prctl(_CAPBSET_DROP, capability)
+        except OSError:
+            break  # beyond the last one that this kernel knows
+    header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION_3, 0))
+    _call("capset", header, ctypes.create_string_buffer(struct.pack("6I", *[0] * 6)))
+
+
+def traceable(allowed: bool) -> None:
+    """Whether others of the same user may read this process's memory figures, and attach to it."""
+    _prctl(_SET_DUMPABLE, int(allowed))
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, so that none can leave."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    _call("prctl", option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
