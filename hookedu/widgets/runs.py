@@ -1,7 +1,7 @@
 """The runs of a model that a widget shows: what goes in, what is recorded, what is kept for the next click."""
 
 import inspect
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, is_dataclass
@@ -85,7 +85,7 @@ class Runs:
             output = self.model(*args, **kwargs)
             self.output_form = [(path, t.shape) for path, t in leaves(output) if t.is_floating_point()]
             if everything is not None:
-                self._rows[name] = [_row(everything, path) for path in everything]
+                self._rows[name] = _rows(everything, self.model)
             if (
                 gradients and (start := score(output, self.target)).requires_grad
             ):  # else the recording says why
@@ -99,11 +99,14 @@ def _once(model: nn.Module) -> dict[str, nn.Module]:
     return {name: module for name, module in modules_by_name(model).items() if first[id(module)] == name}
 
 
-def _row(everything: Recording, path: str) -> Row:
-    layer = everything[path]
-    calls = () if path in everything.missed else layer.calls
-    last = next((call.after for call in reversed(calls) if call.after), None)
-    return Row(path, layer.type, shape_text(last.shape) if last else "", len(calls))
+def _rows(everything: Recording, model: nn.Module) -> list[Row]:
+    """A row a module, read off the log: the shape of the last output, and how often it ran to its end."""
+    ran = [event for event in everything.events if event.kind == "forward"]
+    shapes, calls = {event.path: event.shape for event in ran}, Counter(event.path for event in ran)
+    return [
+        Row(path, type(module).__name__, shape_text(shapes[path]) if path in shapes else "", calls[path])
+        for path, module in _once(model).items()
+    ]
 
 
 def arguments(model: nn.Module, x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
