@@ -29,18 +29,13 @@ class Picture(ipywidgets.Image):
         self.figure: Figure | None = None
 
     def draw(self, draw: "Callable[[Figure], None]") -> None:
-        import numpy as np
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-        from PIL import Image
 
         # Not a figure of pyplot: pyplot keeps every figure until it is told to close it.
         figure = Figure(figsize=(_WIDTH, _WIDTH), dpi=_DPI)
         draw(figure)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        png = io.BytesIO()  # by hand, for savefig takes twice as long: it sets the figure up and compresses hard
-        Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()).save(png, "png", compress_level=1)
+        png = io.BytesIO()
+        figure.savefig(png, format="png", pil_kwargs={"compress_level": 1})
         self.figure, self.value = figure, png.getvalue()
         self.layout.display = None
 
