@@ -55,7 +55,7 @@ class HookInspector(Panel):
         self._list.observe(self.changed, "value")
         self._remove.on_click(self._want_removal)
         self._refresh.on_click(self.refresh)
-        buttons = w.HBox([self._remove, self._refresh]).add_class("hookedu-row")
+        buttons = w.HBox([self.stepper(self._list), self._remove, self._refresh]).add_class("hookedu-row")
         self._show(self._list, buttons, self._about, self._details, self._report)
 
     def _want_removal(self, _: Any) -> None:

@@ -66,7 +66,9 @@ class HookTimeline(Panel):
         # Linked in the browser: playing goes on at its pace, however busy the kernel is.
         self._link = w.jslink((self._play, "value"), (self._slider, "value"))
         self._question = w.HTML()
-        self._answers = label(w.RadioButtons(layout={"width": "max-content"}, style=wide), description=ANSWER)
+        # Buttons, not radio buttons: JupyterLab takes the arrow keys for itself, and Tab reaches only one of those.
+        self._answers = label(w.ToggleButtons(style={"button_width": "auto"}), description=ANSWER)
+        self._answers.add_class("hookedu-answers")
         self._check = label(
             w.Button(icon="check", button_style="primary", layout={"width": "max-content"}),
             description=CHECK,

@@ -131,7 +131,10 @@ class LayerPicker(Panel):
         self._again.on_click(self._forget)
         row = w.HBox([self._input, self._part, self._call, self._sample, self._page, self._per_map])
         head = w.HBox([self._view, self._again, self._show_code]).add_class("hookedu-row")
-        left = w.VBox([self._search, self._list], layout={"flex": "1 1 340px", "min_width": "300px"})
+        left = w.VBox(
+            [self._search, self._list, self.stepper(self._list)],
+            layout={"flex": "1 1 340px", "min_width": "300px"},
+        )
         right = w.VBox(
             [head, row.add_class("hookedu-row"), self._program, self._picture, self._caption, self._channels],
             layout={"flex": "3 1 480px", "min_width": "320px"},

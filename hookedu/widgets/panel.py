@@ -77,6 +77,20 @@ class Panel(ipywidgets.VBox):
         widget.value = rich(text) if text else ""
         widget.layout.display = None if text else "none"
 
+    def stepper(self, select: ipywidgets.Select) -> ipywidgets.HBox:
+        """Buttons that move the choice in a list: JupyterLab takes the arrow keys of a focused list for itself."""
+
+        def move(by: int) -> None:
+            if select.options:
+                at = -1 if select.index is None else select.index
+                select.index = min(max(at + by, 0), len(select.options) - 1)
+
+        up, down = ipywidgets.Button(icon="chevron-up"), ipywidgets.Button(icon="chevron-down")
+        for button, text, by in ((up, PREVIOUS, -1), (down, NEXT, 1)):
+            self.label(button, description=text, tooltip=text).layout.width = "auto"
+            button.on_click(lambda _, by=by: move(by))
+        return ipywidgets.HBox([up, down]).add_class("hookedu-row")
+
     def _speak(self, _: Any) -> None:
         with self._lock:
             for (widget, trait), text in list(self._labels.items()):
@@ -235,6 +249,8 @@ def _cell() -> tuple[str | None, str]:
     return request.get("metadata", {}).get("cellId") or content.get("code"), header.get("msg_id", "")
 
 
+PREVIOUS = Text(zh="上一项", en="Previous")
+NEXT = Text(zh="下一项", en="Next")
 FAILED = Text(
     zh="运行或绘图时出现异常。可以换一个选择；修好模型或输入后，再选一次或点“重新运行”。",
     en="Running or drawing raised an exception. Choose something else; or mend the model or the input, and choose "

@@ -13,6 +13,10 @@ CSS = """<style>
 .hookedu-list select { width: 100%; height: auto; }
 .hookedu-channels .widget-toggle-buttons, .hookedu-channels.widget-toggle-buttons { flex-wrap: wrap; }
 .hookedu-channels button { padding: 0 4px; margin: 1px; line-height: 22px; height: 24px; }
+.hookedu-answers.widget-toggle-buttons { flex-direction: column; align-items: flex-start; }
+.hookedu-answers .widget-toggle-buttons, .hookedu-answers > div { display: flex; flex-direction: column; align-items: flex-start; }
+.hookedu-answers button { text-align: left; margin: 1px 2px; }
+.hookedu-answers > label { width: auto; }
 .hookedu-widget button.mod-active { font-weight: bold; text-decoration: underline; }
 .hookedu-code pre, .hookedu-error pre { background: var(--jp-layout-color2); color: var(--jp-content-font-color1);
   padding: 8px 10px; border-radius: 4px; overflow: auto; max-height: 26em; margin: 4px 0; white-space: pre; }
