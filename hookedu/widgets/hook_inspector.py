@@ -11,7 +11,7 @@ from hookedu.diagnosis import Findings, diagnose
 from hookedu.inspection import Hook, Hooks, list_hooks, plain_function
 from hookedu.language import Text
 from hookedu.modules import unwrap
-from hookedu.widgets.panel import Panel
+from hookedu.widgets.panel import Panel, aligned
 from hookedu.widgets.runs import arguments
 
 _LINES = 40  # of a hook's source
@@ -87,7 +87,8 @@ class HookInspector(Panel):
         self._hooks = list_hooks(self._inner)
         keys = [_key(hook) for hook in self._hooks]
         keep = keys.index(_key(chosen)) if chosen is not None and _key(chosen) in keys else 0
-        self.options(self._list, [(line, n) for n, line in enumerate(_lines(self._hooks))], keep)
+        lines = aligned([(_where(h), h.kind, h.function, h.owner) for h in self._hooks])
+        self.options(self._list, [(line, n) for n, line in enumerate(lines)], keep)
         self.label(self._list, description=HOOKS.format(n=len(keys)))
 
     def _diagnose(self) -> None:
@@ -149,15 +150,6 @@ def _key(hook: Hook) -> tuple[Any, ...]:
 
 def _where(hook: Hook) -> str:
     return "(process)" if hook.path is None else hook.path or "(model)"
-
-
-def _lines(hooks: Hooks) -> list[str]:
-    if not hooks:
-        return []
-    cells = [(_where(h), h.kind, h.function, h.owner) for h in hooks]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) for line in cells]
-    return [line.rstrip().replace(" ", "\u00a0") for line in lines]
 
 
 def _source(hook: Hook) -> str:

@@ -15,7 +15,7 @@ from hookedu.modules import choose, unwrap
 from hookedu.recording import Recording
 from hookedu.tensors import Stats
 from hookedu.widgets import pictures, programs
-from hookedu.widgets.panel import Panel
+from hookedu.widgets.panel import Panel, aligned, limit
 from hookedu.widgets.pictures import TILES, Form, Picture, Place
 from hookedu.widgets.runs import Row, Runs, call_text, leaves, score_text
 
@@ -187,9 +187,9 @@ class LayerPicker(Panel):
             return
         self._form = form = Form(tuple(tensor.shape), self._unbatched and choice.view != "weights")
         maps = choice.view != "statistics"
-        _limit(self._sample, form.samples if maps else 1)
+        limit(self._sample, form.samples if maps else 1)
         self.label(self._sample, description=IN_CHANNEL if choice.view == "weights" else SAMPLE)
-        _limit(self._page, -(-form.channels // TILES) if maps else 1)
+        limit(self._page, -(-form.channels // TILES) if maps else 1)
         self._set_channels(self._page.value, form.channels if maps and choice.view != "weights" else 0)
         self._per_map.layout.display = None if maps and form.is_maps else "none"
         self._drawn = choice = self._choice()  # within the limits
@@ -201,7 +201,7 @@ class LayerPicker(Panel):
             weight = getattr(self._runs.model.get_submodule(choice.layer), "weight", None)
             if not isinstance(weight, torch.Tensor):
                 return self._blank(NO_WEIGHT.format(layer=choice.layer or "(model)"))
-            _limit(self._call, 1)
+            limit(self._call, 1)
             self._set_parts([""])
             weight = weight.detach()
             return weight.transpose(0, 1) if weight.dim() > 2 else weight
@@ -209,7 +209,7 @@ class LayerPicker(Panel):
         if choice.layer in self._recording.missed:
             return self._blank(self._recording.missed[choice.layer])
         calls = self._recording[choice.layer].calls
-        _limit(self._call, len(calls))
+        limit(self._call, len(calls))
         call = calls[self._call.value]
         parts = list(leaves(call.activation))
         if not parts:
@@ -225,8 +225,8 @@ class LayerPicker(Panel):
         self._picture.clear()
         self._shown = self._form = None
         self._set_channels(0, 0)
-        for control in (self._call, self._sample, self._page):
-            _limit(control, 1)
+        for control in self._numbers:
+            limit(control, 1)
         self.say(self._caption, why)
 
     def _draw(self, choice: _Choice, tensor: torch.Tensor, form: Form) -> None:
@@ -288,8 +288,12 @@ class LayerPicker(Panel):
         if self._listed != (self._search.value, rows):
             self._listed = self._search.value, rows
             found = [r for r in rows if all(w in f"{r.name} {r.type}".lower() for w in words)]
+            cells = [
+                (r.name or "(model)", r.type, r.shape, "" if r.calls is None else f"×{r.calls}")
+                for r in found
+            ]
             self.options(
-                self._list, list(zip(_aligned(found), (r.name for r in found), strict=True)), self.value
+                self._list, list(zip(aligned(cells), (r.name for r in found), strict=True)), self.value
             )
             self.label(self._list, description=LAYERS.format(n=len(found), total=len(rows)))
         elif self._list.value != self.value and self.value in dict(self._list.options).values():
@@ -353,20 +357,6 @@ class LayerPicker(Panel):
 
 def _dimensions(x: Any) -> int | None:
     return x.dim() if isinstance(x, torch.Tensor) else None
-
-
-def _limit(control: ipywidgets.BoundedIntText, n: int) -> None:
-    """Values from 0 to n - 1; out of sight where there is no choice."""
-    control.max = max(n - 1, 0)
-    control.layout.display = None if n > 1 else "none"
-
-
-def _aligned(rows: list[Row]) -> list[str]:
-    """Columns in the lines of a list, which has no table: no-break spaces, for a browser would join plain ones."""
-    cells = [(r.name or "(model)", r.type, r.shape, "" if r.calls is None else f"×{r.calls}") for r in rows]
-    widths = [min(max(map(len, column)), 34) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) for line in cells]
-    return [line.rstrip().replace(" ", "\u00a0") for line in lines]
 
 
 SEARCH = Text(zh="搜索层", en="Search layers")

@@ -18,6 +18,7 @@ from hookedu.widgets.language_toggle import preference
 from hookedu.widgets.style import CSS
 
 _BURST = 0.01  # seconds: clicks that come faster than this are answered together
+_WIDEST = 34  # characters of a column in a list
 
 
 class Panel(ipywidgets.VBox):
@@ -199,6 +200,19 @@ def _set_options(widget: ipywidgets.Widget, options: Sequence[tuple[Text | str, 
         widget.options = [(plain(label), choice) for label, choice in options]
         if any(choice == value for _, choice in options):
             widget.value = value
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns in the lines of a list, which has no table: no-break spaces, for a browser would join plain ones."""
+    widths = [min(max(map(len, column)), _WIDEST) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return [line.rstrip().replace(" ", "\u00a0") for line in lines]
+
+
+def limit(control: ipywidgets.BoundedIntText, n: int) -> None:
+    """Values from 0 to n - 1; out of sight where there is no choice."""
+    control.max = max(n - 1, 0)
+    control.layout.display = None if n > 1 else "none"
 
 
 def _parts(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:

@@ -137,6 +137,14 @@ def test_pages_scales_and_one_channel():
     assert tuple(picker.shown.shape) == (64, 2, 2)
 
 
+def test_another_layer_starts_at_its_first_call_and_page_with_all_channels():
+    picker = LayerPicker(nn.Sequential(nn.Conv2d(1, 100, 3), nn.Conv2d(100, 100, 1)), images())
+    picker._page.value, picker._channels.value, picker._sample.value = 1, 70, 1
+    picker.value = "1"
+    assert (picker._page.value, picker._channels.value, picker._sample.value) == (0, -1, 1)
+    assert tuple(picker.shown.shape) == (64, 2, 2)
+
+
 def test_value_can_be_set_and_observed_and_a_wrong_name_says_which_are_close():
     picker, seen = LayerPicker(conv_relu(), images()), []
     picker.observe(lambda change: seen.append(change["new"]), "value")
