@@ -116,17 +116,9 @@ class LayerPicker(Panel):
         self._show_code = label(w.ToggleButton(icon="code", layout={"width": "auto"}), description=SHOW_CODE)
         self._program = w.HTML(layout={"display": "none"}).add_class("hookedu-code")
         self._list.observe(self._take_layer, "value")
-        for control in (
-            self._search,
-            self._view,
-            self._input,
-            self._part,
-            self._call,
-            self._sample,
-            self._page,
-        ):
-            control.observe(self.changed, "value")
-        for control in (self._per_map, self._channels, self._show_code):
+        self._numbers = (self._call, self._sample, self._page)
+        choices = (self._search, self._view, self._input, self._part, self._per_map, self._channels)
+        for control in (*choices, *self._numbers, self._show_code):
             control.observe(self.changed, "value")
         self._again.on_click(self._forget)
         row = w.HBox([self._input, self._part, self._call, self._sample, self._page, self._per_map])
