@@ -11,7 +11,7 @@ CSS = """<style>
 .hookedu-list.widget-select { flex-direction: column; height: auto; }
 .hookedu-list.widget-select > label { text-align: left; width: auto; max-width: 100%; white-space: normal; height: auto; }
 .hookedu-list select { width: 100%; height: auto; }
-.hookedu-channels .widget-toggle-buttons, .hookedu-channels.widget-toggle-buttons { flex-wrap: wrap; }
+.hookedu-channels.widget-toggle-buttons { flex-wrap: wrap; }
 .hookedu-channels button { padding: 0 4px; margin: 1px; line-height: 22px; height: 24px; }
 .hookedu-answers.widget-toggle-buttons { flex-direction: column; align-items: flex-start; }
 .hookedu-answers .widget-toggle-buttons, .hookedu-answers > div { display: flex; flex-direction: column; align-items: flex-start; }
@@ -28,8 +28,5 @@ CSS = """<style>
   background: var(--jp-layout-color1); }
 .hookedu-box code { background: transparent; font-weight: 600; }
 .hookedu-lit { border: 3px solid var(--jp-brand-color1); background: var(--jp-layout-color3); padding: 0 5px; }
-.hookedu-lit > .hookedu-name::before { content: "▶ "; }
-.hookedu-event { display: grid; grid-template-columns: max-content 1fr; gap: 1px 14px; }
-.hookedu-event dt { opacity: .85; } .hookedu-event dd { margin: 0; overflow-wrap: anywhere; }
-.hookedu-event code, .hookedu-widget code { font-family: var(--jp-code-font-family); font-size: 12px; }
+.hookedu-widget code { font-family: var(--jp-code-font-family); font-size: 12px; }
 </style>"""
