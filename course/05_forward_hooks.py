@@ -73,7 +73,7 @@ print("args[0]:         ", tuple(args[0].shape), "all ones:", bool((args[0] == 1
 #
 # <div lang="zh">
 #
-# 卷积给出了 2 张 2×2 的特征图，池化只留下各自的最大值。`args` 是一个**元组**，装着所有位置参数，所以输入是 `args[0]`。
+# 卷积给出了 2 张 2×2 的特征图：每个窗口有 9 个 1，权重为 1 就得 9，为 2 就得 18。池化只留下最大值。`args` 是一个**元组**，装着所有位置参数，所以输入是 `args[0]`。
 # 钩子只看不改，就什么也不返回。
 #
 # 下面给网络和卷积各挂一个计数的钩子，再用 3 种写法运行。**先猜**：各触发几次？
@@ -81,7 +81,8 @@ print("args[0]:         ", tuple(args[0].shape), "all ones:", bool((args[0] == 1
 # </div>
 # <div lang="en">
 #
-# The convolution gave 2 feature maps of 2×2, of which pooling kept only the largest values. `args` is a **tuple** of all
+# The convolution gave 2 feature maps of 2×2: each window has 9 ones, which weights of 1 turn into 9, weights of 2 into 18.
+# Pooling kept the largest. `args` is a **tuple** of all
 # positional arguments, so the input is `args[0]`. A hook that only looks returns nothing.
 #
 # Now the net and the convolution each get a hook that counts, and we run them in 3 ways. **Guess**: how often does each fire?
@@ -217,17 +218,21 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # <div lang="zh">
 #
+# 0.1+0.1+1 得 1.2，1.2+1.2+1 得 3.4，一点不差。
+#
 # 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`。给每个子模块挂上钩子，类型为 `skip` 的除外，运行一次，再取下。
-# 返回一个列表，按**调用**的次序，每项是一对：类名，以及像上面那样`returned` 比较的最大绝对差。
+# 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。
 #
 # 检查时也会用一个谎报中间值的模型：你的证据必须能失败。
 #
 # </div>
 # <div lang="en">
 #
+# 0.1+0.1+1 is 1.2, and 1.2+1.2+1 is 3.4: no difference.
+#
 # Write `prove(model, x, skip)`, where `model(x)` returns `(out, returned)`. Hook every child except those of type `skip`, run once,
 # take the hooks off. Return a list in the order of **calls**; each entry is a pair: the class's name, and the largest
-# absolute difference from `returned`, as above.
+# absolute difference from its value in `returned`.
 #
 # The check also uses a model that misreports its values: your proof must be able to fail.
 #
@@ -268,7 +273,7 @@ check("05.2", prove)
 #
 # ResNet-50，一批 4 张图。钩子只留下最后一组层的输出：4×2048×7×7 个数，不到 2 MB。
 #
-# `held` 从一个张量沿 `grad_fn` 往回走，把它身后的计算图所保留的张量都加起来（参数不算，它们本来就在）。
+# `held` 从一个张量沿 `grad_fn` 往回走，把图上各节点为反向传播存下的张量（属性名以 `_saved_` 开头）都加起来，参数不算。
 # **先猜**：留着 `output`，一共占住多少内存？留着 `output.detach()` 呢？
 #
 # </div>
@@ -276,8 +281,8 @@ check("05.2", prove)
 #
 # ResNet-50 on a batch of 4 pictures. A hook keeps the output of the last group of layers only: 4×2048×7×7 numbers, less than 2 MB.
 #
-# `held` walks back from a tensor along `grad_fn` and adds up all tensors that the graph behind it keeps (not the parameters: they are there
-# anyway). **Guess**: how much memory does keeping `output` tie up? And `output.detach()`?
+# `held` walks back from a tensor along `grad_fn` and adds up the tensors that each node saved for backward (attributes that begin with
+# `_saved_`), without parameters. **Guess**: how much memory does keeping `output` tie up? And `output.detach()`?
 #
 # </div>
 
@@ -314,12 +319,12 @@ for name, tensor in seen.items():
 #
 # <div lang="zh">
 #
-# 留下 `output` 就留下了它身后的整张图。只要值，就用 `output.detach()`。
+# 留下 `output` 就留下了它身后的整张图：344 MB，而不是 1.6 MB。只要值，就用 `output.detach()`。
 #
 # </div>
 # <div lang="en">
 #
-# Keep `output` and you keep the whole graph behind it. For the values alone, take `output.detach()`.
+# Keep `output` and you keep the whole graph behind it: 344 MB instead of 1.6 MB. For the values alone, take `output.detach()`.
 #
 # </div>
 # </div>
@@ -369,12 +374,12 @@ for run in (careless, careful):
 #
 # <div lang="zh">
 #
-# 一抛异常，`handle.remove()` 就不执行了，旧钩子越积越多。用 `with` 或 `finally`。
+# 一抛异常，`handle.remove()` 就不执行了，旧钩子越积越多，最后一个输出记了 3 遍。用 `with` 或 `finally`。
 #
 # </div>
 # <div lang="en">
 #
-# An exception skips `handle.remove()`, and old hooks pile up. Use `with` or `finally`.
+# An exception skips `handle.remove()`, old hooks pile up, and the last output is kept 3 times. Use `with` or `finally`.
 #
 # </div>
 # </div>
@@ -469,12 +474,12 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# `lambda` 的值就是返回值。`setdefault` 交出的张量断了梯度，没有人报错；元组要到下一层 `relu` 才出错。
+# `lambda` 的值就是返回值。`update` 返回 `None`，没事；`setdefault` 交出的张量断了梯度，没有人报错；元组要到下一层 `relu` 才出错。
 #
 # </div>
 # <div lang="en">
 #
-# The value of a `lambda` is what it returns. `setdefault` hands over a tensor cut off from the gradient, and nobody complains; the tuple fails
+# The value of a `lambda` is what it returns. `update` returns `None`: harmless. `setdefault` hands over a tensor cut off from the gradient, and nobody complains; the tuple fails
 # a layer later, in `relu`.
 #
 # </div>
@@ -617,13 +622,13 @@ check("05.5", every_call)
 #
 # <div lang="zh">
 #
-# 卷积（3→8 通道）、ReLU、自适应平均池化到 4×4，最后一个线性层。图里只有一个亮方块。在池化上留下特征图，再用它重算一遍线性层：
+# 卷积（3→8 通道）、ReLU、自适应平均池化到 4×4，最后一个线性层。图里只有一个亮方块，在右上方。在池化上留下特征图，再用它重算一遍线性层：
 # 分毫不差，可见线性层看到的就是这些。
 #
 # </div>
 # <div lang="en">
 #
-# A convolution (3→8 channels), ReLU, adaptive average pooling to 4×4, and a linear layer. The picture holds one bright square. We keep the feature maps
+# A convolution (3→8 channels), ReLU, adaptive average pooling to 4×4, and a linear layer. The picture holds one bright square, at the upper right. We keep the feature maps
 # at the pooling and run the linear layer on them once more: no difference, so this is all that it gets to see.
 #
 # </div>

@@ -106,9 +106,9 @@ CAPTURE = Exercise(
     judge=_judge,
     hints=(
         Text(
-            zh="前向钩子有 3 个参数：`module`、`args`、`output`。你要的输入在元组 `args` 里，是它的第 1 个。",
+            zh="前向钩子有 3 个参数：`module`、`args`、`output`。你要的输入在元组 `args` 里，是它的第一项。",
             en="A forward hook takes 3 arguments: `module`, `args`, `output`. The input you want is in the tuple "
-            "`args`: number 1 of it.",
+            "`args`: its first item.",
         ),
         Text(
             zh="在 `capture` 里写一个 `keep(module, args, output)`，让它往 `seen` 里添加一对，什么也不返回。",

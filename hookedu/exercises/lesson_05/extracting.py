@@ -297,7 +297,7 @@ EXTRACTING = Exercise(
         *(ATTACHED, RETURNS_TUPLE, WRONG_ARGUMENTS),
     ),
     insight=Text(
-        zh="从挂上第 1 个钩子起，一切都在 `try` 里面，所以不管哪一步出错，`finally` 都会收拾干净。",
-        en="From hook number 1 on, everything stands inside the `try`, so wherever it fails, the `finally` cleans up.",
+        zh="从挂上第一个钩子起，一切都在 `try` 里面，所以不管哪一步出错，`finally` 都会收拾干净。",
+        en="From the first hook on, everything stands inside the `try`, so wherever it fails, the `finally` cleans up.",
     ),
 )

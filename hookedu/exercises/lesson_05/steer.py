@@ -172,8 +172,8 @@ STEER = Exercise(
         Mistake(
             "steers_once",
             Text(
-                zh="第 1 次运行推动了，第 2 次没有：钩子要一直挂着，直到调用者 `handle.remove()`。",
-                en="Run 1 was steered, run 2 was not: the hook should stay on until the caller says `handle.remove()`.",
+                zh="第一次运行推动了，第二次没有：钩子要一直挂着，直到调用者 `handle.remove()`。",
+                en="The first run was steered, the second was not: the hook should stay on until the caller says `handle.remove()`.",
             ),
             fails="steers",
         ),
