@@ -109,6 +109,42 @@ FIGURES = {
     ("03", "F8"): [
         r"forgot_return: v\.grad is \[2\.0, 3\.0, 6\.0\]",
         r"two_values: TypeError: expected Variable, but hook returned 'tuple'",
+    ("05", "E3"): [
+        r"the net returned: \(1, 2, 1, 1\) \[9\.0, 18\.0\]",
+        r"the hook saw: +\(1, 2, 2, 2\) \[9\.0, 9\.0, 9\.0, 9\.0, 18\.0, 18\.0, 18\.0, 18\.0\]",
+        r"args is a tuple of length 1",
+        r"args\[0\]: +\(1, 1, 4, 4\) all ones: True",
+    ],
+    ("05", "E4"): [
+        r"Linear +1\.2  difference 0\n",
+        r"Linear +3\.4  difference 0\n",
+        r"ReLU +3\.4  difference 0\n",
+    ],
+    ("05", "E23"): [
+        r"image: \(1, 3, 10, 10\)  kept: \(1, 8, 4, 4\)  holds a graph: False",
+        r"gives the same: True",
+    ],
+    ("05", "F8"): [
+        r"nothing +3\.0",
+        r"ten times +30\.0",
+        r"setdefault +3\.0  needs a gradient: False",
+        r"tuple +TypeError in relu\(\): argument 'input' \(position 1\) must be Tensor, not tuple",
+    ],
+    ("05", "F11"): [
+        r"net\(x\) .* hook on net: 1, on conv: 1",
+        r"net\.forward\(x\) .* hook on net: 0, on conv: 1",
+        r"conv\.forward\(x\) .* hook on net: 0, on conv: 0",
+    ],
+    ("05", "F13"): [r"attached: .* holds 34\d\.\d MB", r"detached: .* holds [1-5]\.\d MB"],
+    ("05", "F27"): [
+        r"'conv1': 1, 'bn1': 1, 'relu': 3",
+        r"9 outputs, 7 of them kept",
+        r"the block's output: True",
+    ],
+    ("05", "F28"): [
+        r"careless, 3 wide: hooks left on 2, outputs kept 3",
+        r"careful, 4 wide: hooks left on 0, outputs kept 0",
+        r"careful, 3 wide: hooks left on 0, outputs kept 1",
     ],
 }
 

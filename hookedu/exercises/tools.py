@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import torch
+from torch import nn
 
 
 def whole(rng: random.Random, n: int) -> torch.Tensor:
@@ -43,3 +44,22 @@ def close(got: Any, expected: torch.Tensor) -> bool:
         and (got.dtype, got.shape) == (expected.dtype, expected.shape)
         and torch.allclose(got, expected, rtol=1e-4, atol=1e-6)
     )
+
+
+def module_hooks(model: nn.Module) -> int:
+    """How many forward hooks and forward pre-hooks a model carries now, all its modules together."""
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+def is_manager(value: Any) -> bool:
+    """Whether a value can stand in a `with`."""
+    return hasattr(type(value), "__enter__") and hasattr(type(value), "__exit__")
+
+
+def linear(weight: torch.Tensor, bias: torch.Tensor | None = None) -> nn.Linear:
+    """nn.Linear with these weights, and a bias of 0 where none is given."""
+    layer = nn.Linear(weight.shape[1], weight.shape[0])
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+        layer.bias.copy_(torch.zeros(weight.shape[0]) if bias is None else bias)
+    return layer
