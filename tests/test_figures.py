@@ -109,6 +109,7 @@ FIGURES = {
     ("03", "F8"): [
         r"forgot_return: v\.grad is \[2\.0, 3\.0, 6\.0\]",
         r"two_values: TypeError: expected Variable, but hook returned 'tuple'",
+    ],
     ("05", "E3"): [
         r"the net returned: \(1, 2, 1, 1\) \[9\.0, 18\.0\]",
         r"the hook saw: +\(1, 2, 2, 2\) \[9\.0, 9\.0, 9\.0, 9\.0, 18\.0, 18\.0, 18\.0, 18\.0\]",
