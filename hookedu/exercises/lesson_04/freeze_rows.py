@@ -144,8 +144,8 @@ FREEZE_ROWS = Exercise(
     judge=_judge,
     hints=(
         Text(
-            zh="要改梯度，而且 `torch.autograd.grad` 也要改到：在 4.8 节的表里，哪种钩子两条都做得到？",
-            en="It has to change the gradient, under `torch.autograd.grad` as well: which hook in the table of 4.8 can do both?",
+            zh="要改梯度，而且 `torch.autograd.grad` 也要改到：在 4.9 节的表里，哪种钩子两条都做得到？",
+            en="It has to change the gradient, under `torch.autograd.grad` as well: which hook in the table of 4.9 can do both?",
         ),
         Text(
             zh="在 `embedding.weight` 上挂张量钩子。里面先 `clone()`，再把那几行设成零，最后把新的梯度返回。",

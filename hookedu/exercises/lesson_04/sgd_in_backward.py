@@ -88,10 +88,11 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "rebinds_param" if saw["hooks"]["tensor"] + saw["hooks"]["post"] else "not_registered"
     elif close(first, _after_sgd(again(), lr=-_LR)[0]):
         mistake = "wrong_sign"
-    elif all(close(first[n], (1 - _LR) * start[n]) for n in moved):
-        mistake = "takes_param_for_gradient"
+    elif moved == {_NAMES[-1]}:
+        mistake = "late_binding"
     else:
-        mistake = "late_binding" if moved == {_NAMES[-1]} else None
+        itself = all(close(first[n], (1 - _LR) * start[n]) for n in moved)
+        mistake = "takes_param_for_gradient" if itself else None
     left = [name for name in _NAMES if grads[1][name] is not None]
     zeroed = left and all(not grads[1][name].any() for name in left)
     return [
