@@ -99,7 +99,7 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # </div>
 # <div lang="en">
 #
-# To think that `retain_grad` stores the gradient as it arrives. Tensor hooks run in the order they were registered, but
+# Thinking that `retain_grad` stores the gradient as it arrives. Tensor hooks run in the order they were registered, but
 # `retain_grad` does not queue: it comes last and stores what **goes on**. To see the unchanged gradient, register a
 # hook of your own first.
 #
@@ -236,13 +236,13 @@ check("04.1", predict)
 # <div lang="zh">
 #
 # `torch.autograd.grad` 把梯度直接还给你，不写叶子的 `.grad`。
-# **先猜**：三样东西里，哪些照常工作？post-accumulate 钩子又能不能挂在 `y` 上？
+# **先猜**：张量钩子、post-accumulate 钩子、`retain_grad`，哪些照常工作？post-accumulate 钩子能不能挂在 `y` 上？
 #
 # </div>
 # <div lang="en">
 #
-# `torch.autograd.grad` hands the gradient straight to you and writes no `.grad` of a leaf. **Guess**: which of the
-# three still work? And can a post-accumulate hook be hung on `y`?
+# `torch.autograd.grad` hands the gradient straight to you and writes no `.grad` of a leaf. **Guess**: which still work,
+# the tensor hook, the post-accumulate hook, `retain_grad`? And can a post-accumulate hook be hung on `y`?
 #
 # </div>
 
@@ -261,12 +261,12 @@ def on_accumulated(param):
 w.register_hook(lambda grad: fired.update({"tensor hook": fired["tensor hook"] + 1}))
 w.register_post_accumulate_grad_hook(on_accumulated)
 y.retain_grad()
-
 torch.autograd.grad(y**2, w, retain_graph=True)
-print("after autograd.grad:", fired, "y.grad:", y.grad, "w.grad:", w.grad)
+print("after autograd.grad:", fired)
+print("   y.grad:", y.grad, " w.grad:", w.grad)
 (y**2).backward()
-print("after backward:     ", fired, "y.grad:", y.grad, "w.grad:", w.grad)
-print("received w itself:", received[0] is w)
+print("after backward:     ", fired)
+print("   y.grad:", y.grad, " w.grad:", w.grad, " received w itself:", received[0] is w)
 try:
     y.register_post_accumulate_grad_hook(on_accumulated)
 except RuntimeError as error:
@@ -285,7 +285,7 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# To use a post-accumulate hook as a tensor hook. It goes on leaves only, stays silent where nobody writes `.grad`, and
+# Using a post-accumulate hook like a tensor hook. It goes on leaves only, stays silent where nobody writes `.grad`, and
 # receives the **parameter**, with the gradient in `param.grad`. Tensor hooks and `retain_grad` work either way.
 #
 # </div>
@@ -361,22 +361,29 @@ except RuntimeError as error:
     print("RuntimeError:", error)
 
 # %% [markdown]
-# ### 练习 04.2：反向传播里的 SGD · Exercise 04.2: SGD inside backward
-#
-# ●●● · 10 min
-#
 # <div lang="zh">
 #
 # 梯度模式是关着的，所以可以就地改参数；`sub_` 会返回张量，所以那个 `lambda` 不行，要写 `def`。
-#
-# 写 `sgd_in_backward(model, lr)`：此后每次 `backward()`，每个参数各走一步 SGD（减去 `lr` 乘梯度），并把自己的 `.grad` 放掉。
-# 跳过冻结的参数；返回句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
 # Grad mode is off, so a parameter may be changed in place; and `sub_` returns a tensor, so that `lambda` will not do:
 # write a `def`.
+#
+# </div>
+#
+# ### 练习 04.2：反向传播里的 SGD · Exercise 04.2: SGD inside backward
+#
+# ●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `sgd_in_backward(model, lr)`：此后每次 `backward()`，每个参数各走一步 SGD（减去 `lr` 乘梯度），并把自己的 `.grad` 放掉。
+# 跳过冻结的参数；返回句柄的列表。
+#
+# </div>
+# <div lang="en">
 #
 # Write `sgd_in_backward(model, lr)`: from then on, in every `backward()`, each parameter takes one SGD step (subtract
 # `lr` times the gradient) and lets its `.grad` go. Skip frozen parameters; return a list of the handles.
@@ -458,7 +465,7 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients={"old": seen[1]})
 # </div>
 # <div lang="en">
 #
-# To change a tensor in place after hanging up a hook. The hook stays with the **old value** (`old` in the picture) and
+# Changing a tensor in place after hanging up a hook. The hook stays with the **old value** (`old` in the picture) and
 # sees `2`; `retain_grad` follows the variable and stores `1`, the gradient of the **new value**. Hang hooks up after
 # the last change in place, or change nothing in place.
 #
@@ -517,7 +524,7 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# To expect it to change gradients, or to tell who came first. It runs **once, when all are there**, with a list in the
+# Expecting it to change gradients, or to tell who came first. It runs **once, when all are there**, with a list in the
 # order you named them (`b` arrives first, `a` stands first). An unused one gives `None`; what it returns is ignored.
 # With a leaf in the list, `torch.autograd.grad` fails.
 #
@@ -564,11 +571,21 @@ ax.set(xlabel="step", ylabel="cosine", ylim=(-1.1, 1.1))
 print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 
 # %% [markdown]
-# ## 4.9 该用哪一个 · Which one to use
-#
 # <div lang="zh">
 #
 # 起初两个损失往同一边拉，点走到两个目标之间就互相抵消。多任务训练里，这就叫梯度冲突。
+#
+# </div>
+# <div lang="en">
+#
+# At first both losses pull the same way; between the two goals they cancel. In training with several tasks this is
+# called gradient conflict.
+#
+# </div>
+#
+# ## 4.9 该用哪一个 · Which one to use
+#
+# <div lang="zh">
 #
 # | | 得到 | `torch.autograd.grad` 下 | 能改梯度 |
 # |---|---|---|---|
@@ -579,9 +596,6 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # </div>
 # <div lang="en">
-#
-# At first both losses pull the same way; between the two goals they cancel. In training with several tasks this is
-# called gradient conflict.
 #
 # | | gets | under `torch.autograd.grad` | changes the gradient |
 # |---|---|---|---|
@@ -599,15 +613,17 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # <div lang="zh">
 #
-# 词表里有些词的向量不该再学。写 `freeze_rows(embedding, rows)`：`embedding.weight` 的梯度里，列表 `rows` 中的行总是零，其余照旧；
-# 返回句柄。用 `torch.autograd.grad` 来要梯度时也得如此；别的张量的梯度不能受影响（第 03 课）。先想好：用哪种钩子？
+# `nn.Embedding` 的 `embedding.weight` 里，一行是一个词的向量；有些词不该再学。写 `freeze_rows(embedding, rows)`：
+# 列表 `rows` 中的行，梯度总是零，其余照旧；返回句柄。用 `torch.autograd.grad` 来要梯度时也得如此；
+# 别的张量的梯度不能受影响（第 03 课）。先想好：用哪种钩子？
 #
 # </div>
 # <div lang="en">
 #
-# The vectors of some words should learn no more. Write `freeze_rows(embedding, rows)`: in the gradient of
-# `embedding.weight`, the rows listed in `rows` are always zero, the others as before. Return the handle. It must hold
-# under `torch.autograd.grad` too, and no other tensor's gradient may suffer (lesson 03). Decide first: which kind of hook?
+# In `nn.Embedding`, each row of `embedding.weight` is the vector of a word, and some words should learn no more. Write
+# `freeze_rows(embedding, rows)`: for the rows in the list `rows` the gradient is always zero, for the others as before.
+# Return the handle. It must hold under `torch.autograd.grad` too, and no other tensor's gradient may suffer
+# (lesson 03). Decide first: which kind of hook?
 #
 # </div>
 

@@ -1,10 +1,24 @@
-"""Mistakes that fit hooks of every lesson, and what a handle looks like to a judge."""
+"""What the exercises of several lessons share: the handle, and mistakes that people make with any tensor hook."""
 
-from hookedu.exercises.model import Mistake
-from hookedu.exercises.observation import Opaque
+from typing import Any
+
+from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.observation import Opaque, show
 from hookedu.language import Text
 
 HANDLE = Opaque("RemovableHandle")
+
+
+def hands_over(call: str, handle: Any, silent: bool, points: int = 1) -> Criterion:
+    """`call` must return a handle, and its remove() must leave the hook silent."""
+    return Criterion(
+        *("handle", handle == HANDLE and silent, points),
+        given=f"handle = {call}",
+        expected="RemovableHandle",
+        got=show(handle).strip("<>"),
+        mistake=None if handle == HANDLE else "no_handle",
+    )
+
 
 CALLS_NOW = Mistake(
     "calls_now",
@@ -23,13 +37,12 @@ NO_ARGUMENT = Mistake(
     ),
     raises=r"takes 0 positional arguments but 1 was given",
 )
-LATE_BINDING = Mistake(
-    "late_binding",
+NO_HANDLE = Mistake(
+    "no_handle",
     Text(
-        zh="所有梯度都记到了最后一个名字下。钩子等到反向传播时才去读 `name`，那时循环早已走完。"
-        "要在循环的当下把它固定住，例如 `lambda grad, name=name: ...`。",
-        en="Every gradient was filed under the last name. The hook looks `name` up when it runs, "
-        "and by then the loop is over. Fix its value inside the loop, for example `lambda grad, name=name: ...`.",
+        zh="没有把句柄交出来：`y.register_hook(...)` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
+        en="The handle got lost: `y.register_hook(...)` gives one back, and without it your caller "
+        "has no way to take the hook off.",
     ),
-    fails="sees",
+    fails="handle",
 )

@@ -43,12 +43,13 @@ CHANGES_GRADIENT = Mistake(
     ),
     fails="unchanged",
 )
-NO_HANDLE = Mistake(
-    "no_handle",
+LATE_BINDING = Mistake(
+    "late_binding",
     Text(
-        zh="没有把句柄交出来：`y.register_hook(...)` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
-        en="The handle got lost: `y.register_hook(...)` gives one back, and without it your caller "
-        "has no way to take the hook off.",
+        zh="所有梯度都记到了最后一个名字下。钩子等到反向传播时才去读 `name`，那时循环早已走完。"
+        "要在循环的当下把它固定住，例如 `lambda grad, name=name: ...`。",
+        en="Every gradient was filed under the last name. The hook looks `name` up when it runs, "
+        "and by then the loop is over. Fix its value inside the loop, for example `lambda grad, name=name: ...`.",
     ),
-    fails="handle",
+    fails="sees",
 )

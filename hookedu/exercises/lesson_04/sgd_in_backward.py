@@ -8,6 +8,7 @@ import torch
 from hookedu.exercises.lesson_04.shared import (
     FROZEN,
     NO_HANDLES,
+    all_close,
     gradients,
     handles_given,
     parameters,
@@ -65,7 +66,7 @@ def _probe(sgd_in_backward: Any, rng: random.Random) -> dict[str, Any]:
     remove_handles(handles)
     before = parameters(model)
     model(inputs[0]).sum().backward()
-    return report | {"off": close(parameters(model), before)}
+    return report | {"off": all_close(parameters(model), before)}
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -82,11 +83,11 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     call = f"sgd_in_backward(model, lr={_LR}); model(x1).sum().backward()"
     moved = {name for name in _NAMES if not close(first[name], start[name])}
     shown = next((n for n in reversed(_NAMES) if not close(first[n], expected[0][n])), _NAMES[-1])
-    if not close(saw["at_once"], start):
+    if not all_close(saw["at_once"], start):
         mistake = "steps_at_once"
     elif not moved:
         mistake = "rebinds_param" if saw["hooks"]["tensor"] + saw["hooks"]["post"] else "not_registered"
-    elif close(first, _after_sgd(again(), lr=-_LR)[0]):
+    elif all_close(first, _after_sgd(again(), lr=-_LR)[0]):
         mistake = "wrong_sign"
     elif moved == {_NAMES[-1]}:
         mistake = "late_binding"
@@ -97,7 +98,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     zeroed = left and all(not grads[1][name].any() for name in left)
     return [
         Criterion(
-            *("first_step", close(first, expected[0]), 2),
+            *("first_step", all_close(first, expected[0]), 2),
             essential=True,
             given=f"{call}; model.{shown} = {show(start[shown])}",
             expected=f"model.{shown} == {show(expected[0][shown])}",
@@ -105,11 +106,11 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("second_step", close(second, expected[1]), 1),
+            *("second_step", all_close(second, expected[1]), 1),
             given=f"{call}; model(x2).sum().backward()",
             expected=f"model.{_NAMES[-1]} == {show(expected[1][_NAMES[-1]])}",
             got=f"model.{_NAMES[-1]} == {show(second[_NAMES[-1]])}",
-            mistake="keeps_grad" if close(second, _after_sgd(again(), zero=False)[1]) else None,
+            mistake="keeps_grad" if all_close(second, _after_sgd(again(), zero=False)[1]) else None,
         ),
         Criterion(
             *("freed", not left, 1),

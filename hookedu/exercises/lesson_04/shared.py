@@ -7,7 +7,7 @@ import torch
 from hookedu.exercises.model import Criterion, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
-from hookedu.exercises.tools import copies
+from hookedu.exercises.tools import close, copies
 from hookedu.language import Text
 
 
@@ -19,6 +19,15 @@ def parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor | None]:
     """A copy of every parameter's .grad, by name."""
     return {name: copies(parameter.grad) for name, parameter in model.named_parameters()}
+
+
+def all_close(got: Any, expected: dict[str, torch.Tensor | None]) -> bool:
+    """The same names, and for each the same tensor but for rounding, or None in both."""
+    return (
+        isinstance(got, dict)
+        and got.keys() == expected.keys()
+        and all(close(got[k], v) if v is not None else got[k] is None for k, v in expected.items())
+    )
 
 
 def remove_handles(handles: Any) -> None:

@@ -7,12 +7,20 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_04.shared import FROZEN, NO_HANDLES, gradients, handles_given, remove_handles
+from hookedu.exercises.lesson_02.shared import LATE_BINDING
+from hookedu.exercises.lesson_04.shared import (
+    FROZEN,
+    NO_HANDLES,
+    all_close,
+    gradients,
+    handles_given,
+    remove_handles,
+)
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.shared import CALLS_NOW, LATE_BINDING, NO_ARGUMENT
-from hookedu.exercises.tools import close, whole
+from hookedu.exercises.shared import CALLS_NOW, NO_ARGUMENT
+from hookedu.exercises.tools import whole
 from hookedu.language import Text
 
 _USED = ("stem", "body", "head")  # in the order that forward calls them
@@ -132,7 +140,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     name = expected[by_name[place % half]][0]
     return [
         Criterion(
-            *("unchanged", close(saw["grads"], grads)),
+            *("unchanged", all_close(saw["grads"], grads)),
             essential=True,
             given=given,
             expected=Text(zh="每个 `.grad` 都和没有钩子时一样", en="every `.grad` as it is without hooks"),
