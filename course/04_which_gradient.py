@@ -100,7 +100,7 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # <div lang="en">
 #
 # Thinking that `retain_grad` stores the gradient as it arrives. Tensor hooks run in the order they were registered, but
-# `retain_grad` does not queue: it comes last and stores what **goes on**. To see the unchanged gradient, register a
+# `retain_grad` does not queue: it comes last and stores what **flows on**. To see the unchanged gradient, register a
 # hook of your own first.
 #
 # </div>
@@ -139,7 +139,7 @@ for number in (1, 2):
 # <div lang="zh">
 #
 # 钩子看到的是**这一次**路过的：`5` 和 `10`，两次都一样。两个 `.grad` 里是**加好的**：`y.grad` 从 `5` 到 `10`，`w.grad` 从 `10` 到 `20`。
-# `w` 上的张量钩子运行时，`w.grad` 还没写；post-accumulate 钩子运行时，已经写好。
+# `w` 上的张量钩子运行时，这一次的还没加进 `w.grad`；post-accumulate 钩子运行时，已经加好。
 #
 # 把一次反向传播的每一站都画出来。这回 `y` 上有 3 个钩子，第 2 个给梯度加 1：
 #
@@ -147,8 +147,8 @@ for number in (1, 2):
 # <div lang="en">
 #
 # Hooks see what passes in **this** backward: `5` and `10`, both times. The two `.grad` hold the sum: `y.grad` goes from
-# `5` to `10`, `w.grad` from `10` to `20`. While the tensor hook on `w` runs, `w.grad` is not written yet; when the
-# post-accumulate hook runs, it is.
+# `5` to `10`, `w.grad` from `10` to `20`. While the tensor hook on `w` runs, this pass is not yet in `w.grad`; when
+# the post-accumulate hook runs, it is.
 #
 # Here are all stations of one backward in a row. This time `y` has 3 hooks, and hook 2 adds 1 to the gradient:
 #
@@ -332,15 +332,15 @@ print("let go:", count_alive(let_go=True))
 # %% [markdown]
 # <div lang="zh">
 #
-# 留着，`.grad` 就越积越多，一直到 6 个；用完就放，从来只有 1 个。训练大模型时，这省下的是整整一份模型那么大的内存。
+# 留着，`.grad` 就越积越多，一直到 6 个；用完就放，从来只有 1 个。训练大模型时，这省下的内存几乎有整个模型那么大。
 #
 # 动手之前再看两件事：反向传播里梯度模式开着吗？post-accumulate 钩子可以返回东西吗？
 #
 # </div>
 # <div lang="en">
 #
-# Kept, the `.grad` pile up until there are 6; let go, there is never more than 1. In a large model that saves memory as
-# large as the model itself.
+# Kept, the `.grad` pile up until there are 6; let go, there is never more than 1. In a large model that saves nearly as
+# much memory as the model itself takes.
 #
 # Two more things before you try it: is grad mode on during backward, and may a post-accumulate hook return something?
 #
@@ -380,13 +380,14 @@ except RuntimeError as error:
 # <div lang="zh">
 #
 # 写 `sgd_in_backward(model, lr)`：此后每次 `backward()`，每个参数各走一步 SGD（减去 `lr` 乘梯度），并把自己的 `.grad` 放掉。
-# 跳过冻结的参数；返回句柄的列表。
+# 跳过冻结的参数（`requires_grad` 为 `False`）；返回句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
 # Write `sgd_in_backward(model, lr)`: from then on, in every `backward()`, each parameter takes one SGD step (subtract
-# `lr` times the gradient) and lets its `.grad` go. Skip frozen parameters; return a list of the handles.
+# `lr` times the gradient) and lets its `.grad` go. Skip frozen parameters (`requires_grad` is `False`); return a list of
+# the handles.
 #
 # </div>
 
@@ -656,7 +657,7 @@ check("04.3", freeze_rows)
 # <div lang="zh">
 #
 # 写 `watch_norms(model, seen)`：每次反向传播时，谁的梯度先到，就先往列表 `seen` 里添一对 `(name, norm)`。
-# 名字来自 `model.named_parameters()`；范数是**这一次**的梯度的，写成 Python 的数（`.item()`），即使没有人清零也一样。
+# 名字来自 `model.named_parameters()`；范数取自**这一次**的梯度，没有人清零也一样；记成 Python 的数（`.item()`）。
 # 跳过冻结的参数；返回句柄的列表。
 #
 # </div>

@@ -170,9 +170,9 @@ FREEZE_ROWS = Exercise(
         Mistake(
             "hooks_another_tensor",
             Text(
-                zh="`embedding.weight` 上没有钩子。`embedding.weight[rows]` 每次都是一个新张量，损失不经过它，它上面的钩子不会触发。",
-                en="No hook hangs on `embedding.weight`. `embedding.weight[rows]` is a new tensor each time; the loss "
-                "never passes there, so a hook on it does not fire.",
+                zh="`embedding.weight` 上没有钩子。要挂在它本身上：`embedding.weight[rows]` 每次都是一个新张量，损失不经过它，挂在那里不会触发。",
+                en="No hook hangs on `embedding.weight` itself, and there it belongs: `embedding.weight[rows]` is a new "
+                "tensor each time, the loss never passes there, and a hook on it does not fire.",
             ),
             fails="freezes",
         ),

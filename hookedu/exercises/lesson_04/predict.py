@@ -10,7 +10,7 @@ from hookedu.exercises.observation import show
 from hookedu.language import Text
 
 _N_SETTINGS = 3
-_WHAT = ("look", "y.grad", "look_w", "look_after: w.grad")
+_WHAT = ("look", "y.grad", "look_w", "look_after: param.grad")
 
 # For each of the four values, the wrong ways to get it that we know: mistake id -> formula.
 _WRONG = (

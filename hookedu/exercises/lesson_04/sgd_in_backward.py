@@ -17,7 +17,6 @@ from hookedu.exercises.lesson_04.shared import (
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.shared import CALLS_NOW, NO_ARGUMENT
 from hookedu.exercises.tools import close, whole
 from hookedu.language import Text
 
@@ -228,7 +227,24 @@ SGD_IN_BACKWARD = Exercise(
             ),
             fails="freed",
         ),
-        *(CALLS_NOW, NO_ARGUMENT, FROZEN, NO_HANDLES),
+        Mistake(
+            "calls_now",
+            Text(
+                zh="`register_post_accumulate_grad_hook(...)` 收到的是 `None`：你在注册时就把 `step` 调用掉了。要传函数本身，不带括号。",
+                en="`register_post_accumulate_grad_hook(...)` was handed `None`: you called `step` while registering it. "
+                "Pass the function itself, without parentheses.",
+            ),
+            raises=r"'NoneType' object is not callable",
+        ),
+        Mistake(
+            "no_argument",
+            Text(
+                zh="PyTorch 调用 post-accumulate 钩子时会传入 1 个参数，就是那个参数张量。请写成 `def step(param): ...`。",
+                en="PyTorch calls a post-accumulate hook with 1 argument: the parameter. Write it as `def step(param): ...`.",
+            ),
+            raises=r"takes 0 positional arguments but 1 was given",
+        ),
+        *(FROZEN, NO_HANDLES),
         Mistake(
             "returns_from_hook",
             Text(

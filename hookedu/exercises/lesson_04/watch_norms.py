@@ -114,6 +114,13 @@ def _wrong_norms(values: list[Any], expected: list[float]) -> str | None:
     return "not_the_norm" if all(type(v) in (int, float) for v in values) else None
 
 
+def _rounded(value: Any) -> Any:
+    """The same with floats as a message shows them."""
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return float(f"{value:g}") if isinstance(value, float) else value
+
+
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     expected, grads, model_order = _truth(rng)
     half = len(expected) // 2
@@ -152,7 +159,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             essential=True,
             given=given,
             expected=f"[name for name, norm in seen] == {show(names)}",
-            got=f"seen == {show(saw['seen'])}",
+            got=f"seen == {show(_rounded(saw['seen']))}",
             mistake=mistake,
         ),
         Criterion(
@@ -166,7 +173,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             *("norms", right, 1),
             given=given,
             expected=f"{name}: {wanted[place]:g}",
-            got=f"{name}: {show(noted[place]) if complete else ''}",
+            got=f"{name}: {show(_rounded(noted[place])) if complete else ''}",
             mistake=_wrong_norms(noted, wanted) if complete else None,
         ),
         handles_given(saw["handles"], saw["off"], "handles = watch_norms(model, seen)"),
@@ -260,8 +267,8 @@ WATCH_NORMS = Exercise(
         Mistake(
             "not_the_norm",
             Text(
-                zh="次序对，名字也对，数却不是范数 $\\sqrt{\\sum_i g_i^2}$：用 `grad.norm()`。",
-                en="Order and names are right, but the numbers are not the norm $\\sqrt{\\sum_i g_i^2}$: use `grad.norm()`.",
+                zh="次序对，名字也对，数却不是范数（各元素平方和的平方根）：用 `grad.norm()`。",
+                en="Order and names are right, but the numbers are not the norm (the root of the sum of squares): use `grad.norm()`.",
             ),
             fails="norms",
         ),
