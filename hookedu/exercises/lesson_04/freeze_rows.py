@@ -249,7 +249,7 @@ FREEZE_ROWS = Exercise(
             Text(
                 zh="`backward()` 之后是对的，`torch.autograd.grad` 得到的却是没改过的梯度：它不写 `.grad`，"
                 "post-accumulate 钩子就不触发（F3）。",
-                en="Right after `backward()`, but `torch.autograd.grad` got the unchanged gradient: it writes no "
+                en="Correct after `backward()`, but `torch.autograd.grad` got the unchanged gradient: it writes no "
                 "`.grad`, so a post-accumulate hook stays silent (F3).",
             ),
             fails="under_autograd_grad",
