@@ -147,6 +147,33 @@ FIGURES = {
         r"careful, 4 wide: hooks left on 0, outputs kept 0",
         r"careful, 3 wide: hooks left on 0, outputs kept 1",
     ],
+    ("04", "E20"): [
+        r"without a hook: tensor\(13\.\) tensor\(7\.\) tensor\(1\.\)",
+        r"with the hook: +tensor\(39\.\) tensor\(21\.\) tensor\(3\.\)",
+    ],
+    ("04", "F2"): [
+        r"in the hook, c\.grad is None",
+        r"retain_grad, then hook: \(39\.0, 21\.0, 3\.0\)",
+        r"hook, then retain_grad: \(39\.0, 21\.0, 3\.0\)",
+    ],
+    ("04", "F3"): [
+        r"after autograd\.grad: \{'tensor hook': 1, 'post-accumulate hook': 0\}",
+        r"y\.grad: tensor\(12\.\)  w\.grad: None",
+        r"after backward: +\{'tensor hook': 2, 'post-accumulate hook': 1\}",
+        r"received w itself: True",
+        r"RuntimeError: post accumulate grad hooks cannot be registered on non-leaf tensors",
+    ],
+    ("04", "F4"): [
+        r"a hook from after mul_ saw: tensor\(1\.\)",
+        r"the hook from before saw: +tensor\(2\.\)",
+        r"y\.grad: +tensor\(1\.\)",
+    ],
+    ("04", "F29"): [
+        r"b arrives\s+a arrives\s+multi-grad hook: \[tensor\(10\.\), tensor\(6\.\)\]",
+        r"only a is used\s+a arrives\s+multi-grad hook: \[tensor\(7\.\), None\]",
+        r"the hook returned zeros: tensor\(60\.\)",
+        r"RuntimeError: A leaf node was passed to _will_engine_execute_node",
+    ],
 }
 
 
