@@ -50,7 +50,9 @@ def one_thread():
 @pytest.fixture
 def quick_init(monkeypatch):
     """trunc_normal_ takes seconds for a large model, and normal_ weights are as good for us."""
-    monkeypatch.setattr(nn.init, "trunc_normal_", lambda t, mean=0.0, std=1.0, *_, **__: nn.init.normal_(t, mean, std))
+    monkeypatch.setattr(
+        nn.init, "trunc_normal_", lambda t, mean=0.0, std=1.0, *_, **__: nn.init.normal_(t, mean, std)
+    )
 
 
 def build(name: str) -> tuple[nn.Module, torch.Tensor]:
@@ -156,11 +158,15 @@ def works_in_place(model, user, node) -> bool:
     return user.target in (operator.iadd, operator.imul) or bool(user.kwargs.get("inplace"))
 
 
-@pytest.mark.parametrize("name", ["alexnet", pytest.param("vgg11", marks=pytest.mark.xdist_group("large models")), "resnet18"])
+@pytest.mark.parametrize(
+    "name", ["alexnet", pytest.param("vgg11", marks=pytest.mark.xdist_group("large models")), "resnet18"]
+)
 def test_gradients_equal_those_of_the_model_without_in_place(name, quick_init):
     model, x = build(name)
     model.eval()  # no dropout: both runs must do the same
-    chosen = [key for key, m in model.named_modules() if isinstance(m, nn.Conv2d | nn.Linear | nn.BatchNorm2d)]
+    chosen = [
+        key for key, m in model.named_modules() if isinstance(m, nn.Conv2d | nn.Linear | nn.BatchNorm2d)
+    ]
     with record(model, chosen, gradients=True) as ours:
         model(x).square().sum().backward()
     gradients = {key: [] for key in chosen}
@@ -168,7 +174,9 @@ def test_gradients_equal_those_of_the_model_without_in_place(name, quick_init):
     assert in_place
     for module in in_place:
         module.inplace = False
-    if name == "resnet18":  # its `out += identity` is in place, too: switch that off by making it another tensor
+    if (
+        name == "resnet18"
+    ):  # its `out += identity` is in place, too: switch that off by making it another tensor
         for module in model.modules():
             if isinstance(module, models.resnet.BasicBlock):
                 module.bn2.register_forward_hook(lambda m, i, o, key=None: o.clone())

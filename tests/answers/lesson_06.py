@@ -843,7 +843,7 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "new_parameter", points=3)
+@mistake("06.4", "new_parameter", points=4)
 def standardise(conv):
     conv.weight_raw = conv.weight
     del conv.weight
@@ -857,7 +857,7 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "detached", points=3)
+@mistake("06.4", "detached", points=4)
 def standardise(conv):
     conv.weight_raw = conv.weight
     del conv.weight
@@ -871,7 +871,7 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "detached", points=3)
+@mistake("06.4", "detached", points=4)
 def standardise(conv):
     conv.weight_raw = conv.weight
     del conv.weight
@@ -885,7 +885,7 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "half_detached", points=3)
+@mistake("06.4", "half_detached", points=4)
 def standardise(conv):
     conv.weight_raw = conv.weight
     del conv.weight
