@@ -543,31 +543,27 @@ except TypeError as error:
 # %%
 torch.manual_seed(0)
 layer = nn.Linear(2, 1, bias=False)
-layer.weight_raw = layer.weight  # the Parameter gets a second name ...
-del layer.weight  # ... and loses its first one
+layer.weight_raw = layer.weight  # the Parameter gets a second name
+del layer.weight  # and loses its first one
 
 
 def rebuild(module, args):
     module.weight = module.weight_raw.exp()  # a plain tensor, with its graph
 
 
-layer.register_forward_pre_hook(rebuild)
+handle = layer.register_forward_pre_hook(rebuild)
 optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
 for _ in range(3):
     optimizer.zero_grad()
     layer(torch.ones(1, 2)).sum().backward()
     optimizer.step()
     print("weight used:", layer.weight.detach(), " gradient of weight_raw:", layer.weight_raw.grad)
+handle.remove()
 print("parameters:", [name for name, _ in layer.named_parameters()])
 
-pruned = prune.l1_unstructured(nn.Linear(4, 1, bias=False), "weight", amount=0.5)  # PyTorch does the same
-print(
-    "prune:     ",
-    [name for name, _ in pruned.named_parameters()],
-    "pre-hooks:",
-    len(pruned._forward_pre_hooks),
-)
-print("zeros in weight:", (pruned.weight == 0).sum().item(), "of", pruned.weight.numel())
+pruned = prune.random_unstructured(nn.Linear(4, 1, bias=False), "weight", amount=0.5)
+print("prune:", [name for name, _ in pruned.named_parameters()], "hooks:", len(pruned._forward_pre_hooks))
+_ = prune.remove(pruned, "weight")
 
 # %% [markdown]
 # ### 练习 06.4：标准化权重 · Exercise 06.4: Standardise the weights
@@ -649,19 +645,20 @@ for layer in net:
     nn.init.orthogonal_(layer.weight)  # keeps the size of its input
 net[3].weight.data *= 50
 x = torch.randn(16, 32)
-
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 for label, shift in {"as it is": -0.2, "with first aid on layer 4": 0.2}.items():
-    sizes = {}
+    sizes, handles = {}, []
     for name, layer in net.named_children():
-        layer.register_forward_pre_hook(partial(note, sizes, name))
+        handles.append(layer.register_forward_pre_hook(partial(note, sizes, name)))
     if shift > 0:
-        net[4].register_forward_pre_hook(lambda module, args: args[0] / args[0].std())
+        handles.append(net[4].register_forward_pre_hook(lambda module, args: args[0] / args[0].std()))
     net(x)
+    for handle in handles:
+        handle.remove()
     ax.bar([int(name) + shift for name in sizes], list(sizes.values()), width=0.4, label=label)
-    print(f"{label}:", [round(size) for size in sizes.values()])
-ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
+    print("times layer 0:", [round(size / sizes["0"]) for size in sizes.values()], label)
 ax.legend()
+_ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 
 # %% [markdown]
 # ## 6.12 小结 · Recap
