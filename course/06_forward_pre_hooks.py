@@ -284,10 +284,14 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # 就地修改（`mul_`）不必返回，看起来更省事。**先猜**：调用两次后，`x` 是多少？
 #
+# 后半段是 3 个钩子：加 `1`、只看、乘 `10`。中间那个看到什么？
+#
 # </div>
 # <div lang="en">
 #
 # Changing the input in place (`mul_`) needs no return, which looks handy. **Guess**: what is `x` after two calls?
+#
+# After that come 3 hooks: add `1`, only look, multiply by `10`. What does the one in the middle see?
 #
 # </div>
 
@@ -355,16 +359,65 @@ def normalise(layer, mean, std):
 check("06.2", normalise)
 
 # %% [markdown]
-# ## 6.7 从侧门进来 · In by the side door
+# ## 6.7 实例：哪一层在放大 · Worked example: which layer blows up
 #
 # <div lang="zh">
 #
-# 门卫写好了，挂上了。同一个坏输入送两次，第二次用关键字：`layer(input=broken)`。**先猜**：拦住几次？
+# 8 层网络，其中一层的权重大了 50 倍。给每层挂一个前置钩子，只记下输入的标准差：柱子从哪一层起变高，坏的就是它**前面**一层。
+# 然后在那里再挂一个钩子，把输入缩回来，作为急救。
 #
 # </div>
 # <div lang="en">
 #
-# Our guard is written and in place. The same bad input comes twice, the second time by keyword: `layer(input=broken)`.
+# A network of 8 layers, one of which has weights 50 times too large. A pre-hook on every layer notes the standard
+# deviation of its input: where the bars jump up, the layer **before** is at fault. As first aid, one more hook there
+# scales the input back.
+#
+# </div>
+
+
+# %%
+def note(sizes, name, module, args):
+    sizes[name] = args[0].std().item()
+
+
+torch.manual_seed(0)
+net = nn.Sequential(*(nn.Linear(32, 32, bias=False) for _ in range(8)))
+for layer in net:
+    nn.init.orthogonal_(layer.weight)  # keeps the size of its input
+net[3].weight.data *= 50
+x = torch.randn(16, 32)
+fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
+for label, shift in {"as it is": -0.2, "with first aid on layer 4": 0.2}.items():
+    sizes, handles = {}, []
+    for name, layer in net.named_children():
+        handles.append(layer.register_forward_pre_hook(partial(note, sizes, name)))
+    if shift > 0:
+        handles.append(net[4].register_forward_pre_hook(lambda module, args: args[0] / args[0].std()))
+    net(x)
+    for handle in handles:
+        handle.remove()
+    ax.bar([int(name) + shift for name in sizes], list(sizes.values()), width=0.4, label=label)
+    print("times layer 0:", [round(size / sizes["0"]) for size in sizes.values()], label)
+ax.legend()
+_ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
+
+# %% [markdown]
+# ## 6.8 从侧门进来 · In by the side door
+#
+# <div lang="zh">
+#
+# 第 4 层的橙色柱子还是高的：记录的钩子先挂，先看到；从第 5 层起才恢复。坏的是第 3 层。
+#
+# 回到门卫。同一个坏输入送两次，第二次用关键字：`layer(input=broken)`。**先猜**：拦住几次？
+#
+# </div>
+# <div lang="en">
+#
+# The orange bar of layer 4 is still high: the hook that notes was hung up first and sees first; from layer 5 on all is
+# well. Layer 3 is at fault.
+#
+# Back to the guard. The same bad input comes twice, the second time by keyword: `layer(input=broken)`.
 # **Guess**: how often is it stopped?
 #
 # </div>
@@ -406,17 +459,17 @@ handle.remove()
 # </div>
 # </div>
 #
-# ## 6.8 看见全部 · Seeing everything
+# ## 6.9 看见全部 · Seeing everything
 #
 # <div lang="zh">
 #
-# 这时钩子收到 `(module, args, kwargs)`，要改就返回一对 `(args, kwargs)`。**先猜**：把 `x` 不包元组就放进这一对，会怎样？
+# 这时钩子收到 `(module, args, kwargs)`，要改就返回一对 `(args, kwargs)`。**先猜**：放进这一对的是 `args[0]` 而不是 `args`，会怎样？
 #
 # </div>
 # <div lang="en">
 #
 # The hook now gets `(module, args, kwargs)`, and to change something it returns a pair `(args, kwargs)`. **Guess**: what
-# if `x` goes into that pair without its tuple?
+# if that pair holds `args[0]` instead of `args`?
 #
 # </div>
 
@@ -428,18 +481,20 @@ def show(module, args, kwargs):
     print("   args:", args, " kwargs:", kwargs)
 
 
-pairs = {
-    "look only": show,
-    "((x,), kwargs)": lambda module, args, kwargs: ((x,), {}),
-    "(x, kwargs)": lambda module, args, kwargs: (x, {}),
-    "(x,)": lambda module, args, kwargs: (x,),
+with adder.register_forward_pre_hook(show, with_kwargs=True):
+    adder(input=x)
+
+returns = {
+    "(args, kwargs)": lambda module, args, kwargs: (args, kwargs),
+    "(args[0], kwargs)": lambda module, args, kwargs: (args[0], kwargs),
+    "args": lambda module, args, kwargs: args,
 }
-for form, hook in pairs.items():
+for form, hook in returns.items():
     with adder.register_forward_pre_hook(hook, with_kwargs=True):
         try:
-            print(f"{form:15}", tuple(adder(input=x).shape))
+            print(f"{form:18}", tuple(adder(x).shape))
         except RuntimeError as error:
-            print(f"{form:15} RuntimeError:", str(error).split(", but got")[0])
+            print(f"{form:18} RuntimeError:", str(error).split(", but got")[0])
 
 # %% [markdown]
 # ### 练习 06.3：记录关键字参数 · Exercise 06.3: Log keyword arguments
@@ -448,7 +503,7 @@ for form, hook in pairs.items():
 #
 # <div lang="zh">
 #
-# 这里不再自动包元组：`x` 被按行拆开，少了一维，却不报错。
+# 这里不再自动包元组：`args[0]` 被按行拆开，少了一维，却不报错。
 #
 # 写 `log_kwargs(layer, log)`：每次调用都往列表 `log` 里加一个字典，装着关键字参数；张量只记形状（元组），别的值照原样。
 # 没有关键字参数就加 `{}`。层的行为不变，返回句柄。
@@ -456,7 +511,7 @@ for form, hook in pairs.items():
 # </div>
 # <div lang="en">
 #
-# No wrapping any more: `x` was unpacked row by row and lost a dimension, without an error.
+# No wrapping any more: `args[0]` was unpacked row by row and lost a dimension, without an error.
 #
 # Write `log_kwargs(layer, log)`. Each call adds a dictionary of its keyword arguments to the list `log`: for a tensor
 # only its shape (a tuple), any other value as it is. No keyword arguments? Add `{}`. The layer behaves as before; return
@@ -484,7 +539,7 @@ def log_kwargs(layer, log):
 check("06.3", log_kwargs)
 
 # %% [markdown]
-# ## 6.9 一次管住所有模块 · All modules at once
+# ## 6.10 一次管住所有模块 · All modules at once
 #
 # <div lang="zh">
 #
@@ -520,7 +575,7 @@ except TypeError as error:
     print("TypeError:", error)
 
 # %% [markdown]
-# ## 6.10 权重也可以当场算 · Weights computed on the spot
+# ## 6.11 权重也可以当场算 · Weights computed on the spot
 #
 # <div lang="zh">
 #
@@ -617,50 +672,6 @@ def standardise(conv):
 check("06.4", standardise)
 
 # %% [markdown]
-# ## 6.11 实例：哪一层在放大 · Worked example: which layer blows up
-#
-# <div lang="zh">
-#
-# 8 层网络，其中一层的权重大了 50 倍。给每层挂一个前置钩子，只记下输入的标准差：柱子从哪一层起变高，坏的就是它**前面**一层。
-# 然后在那里再挂一个钩子，把输入缩回来，作为急救。
-#
-# </div>
-# <div lang="en">
-#
-# A network of 8 layers, one of which has weights 50 times too large. A pre-hook on every layer notes the standard
-# deviation of its input: where the bars jump up, the layer **before** is at fault. As first aid, one more hook there
-# scales the input back.
-#
-# </div>
-
-
-# %%
-def note(sizes, name, module, args):
-    sizes[name] = args[0].std().item()
-
-
-torch.manual_seed(0)
-net = nn.Sequential(*(nn.Linear(32, 32, bias=False) for _ in range(8)))
-for layer in net:
-    nn.init.orthogonal_(layer.weight)  # keeps the size of its input
-net[3].weight.data *= 50
-x = torch.randn(16, 32)
-fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
-for label, shift in {"as it is": -0.2, "with first aid on layer 4": 0.2}.items():
-    sizes, handles = {}, []
-    for name, layer in net.named_children():
-        handles.append(layer.register_forward_pre_hook(partial(note, sizes, name)))
-    if shift > 0:
-        handles.append(net[4].register_forward_pre_hook(lambda module, args: args[0] / args[0].std()))
-    net(x)
-    for handle in handles:
-        handle.remove()
-    ax.bar([int(name) + shift for name in sizes], list(sizes.values()), width=0.4, label=label)
-    print("times layer 0:", [round(size / sizes["0"]) for size in sizes.values()], label)
-ax.legend()
-_ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
-
-# %% [markdown]
 # ## 6.12 小结 · Recap
 #
 # <div lang="zh">
@@ -701,13 +712,13 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 #
 # <div lang="zh">
 #
-# 6.10 节末尾的 `torch.nn.utils.prune` 是 PyTorch 自己的剪枝，就靠一个前置钩子：可训练的叫 `weight_orig`，
+# 6.11 节末尾的 `torch.nn.utils.prune` 是 PyTorch 自己的剪枝，就靠一个前置钩子：可训练的叫 `weight_orig`，
 # 每次前向传播前乘上掩码得到 `weight`，和你的 06.4 一个写法。想读源码，搜索 `BasePruningMethod`。
 #
 # </div>
 # <div lang="en">
 #
-# The `torch.nn.utils.prune` at the end of 6.10, PyTorch's own pruning, rests on a pre-hook: what is trained is called
+# The `torch.nn.utils.prune` at the end of 6.11, PyTorch's own pruning, rests on a pre-hook: what is trained is called
 # `weight_orig`, and before each forward it is multiplied by a mask to make `weight`, just like your 06.4. To read its source, search for
 # `BasePruningMethod`.
 #

@@ -65,10 +65,9 @@ FIGURES = {
         r"args: \(\)\n",
         r"by keyword: +passed, tensor\(\[\[nan\]\]\)",
         r"args: \(\)  kwargs: \{'input': tensor\(\[\[1\., 2\.\]\]\)\}",
-        r"look only +\(1, 1\)",
-        r"\(\(x,\), kwargs\) +\(1, 1\)",
-        r"\(x, kwargs\) +\(1,\)",
-        r"\(x,\) +RuntimeError: forward pre-hook must return None or a tuple of \(new_args, new_kwargs\)",
+        r"\(args, kwargs\) +\(1, 1\)",
+        r"\(args\[0\], kwargs\) +\(1,\)",
+        r"args +RuntimeError: forward pre-hook must return None or a tuple of \(new_args, new_kwargs\)",
     ],
     ("06", "F30"): [
         r"nothing +3\.0",

@@ -154,8 +154,8 @@ STANDARDISE = Exercise(
     judge=_judge,
     hints=(
         Text(
-            zh="照 6.10 节的做法：把原来的 `Parameter` 改名为 `weight_raw`，用 `del` 删去 `weight`，再让前置钩子每次重新算出 `weight`。",
-            en="Do as in section 6.10: move the `Parameter` to the name `weight_raw`, `del` the name `weight`, and let a pre-hook "
+            zh="照 6.11 节的做法：把原来的 `Parameter` 改名为 `weight_raw`，用 `del` 删去 `weight`，再让前置钩子每次重新算出 `weight`。",
+            en="Do as in section 6.11: move the `Parameter` to the name `weight_raw`, `del` the name `weight`, and let a pre-hook "
             "compute `weight` anew each time.",
         ),
         Text(
