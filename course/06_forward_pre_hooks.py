@@ -42,6 +42,7 @@ with torch.no_grad():
     print(net(good))
     print("predicted class:", net(good).argmax(dim=1))
 print("running_mean:", net[0].running_mean)
+print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 
 # %% [markdown]
 # ## 6.2 赶在层运行之前 · Before the layer runs
@@ -582,7 +583,7 @@ except TypeError as error:
 # torch 2.15 的全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。
 #
 # 前置钩子还能改模块本身：可训练的叫 `weight_raw`，`forward` 用的 `weight` 每次从它算出来。下面用 `exp()`，权重便永远是正数。
-# **先猜**：学了三步以后，可训练的参数里还有 `weight` 吗？
+# **先猜**：学了三步以后，可训练的参数里还有 `weight` 吗？最后几行看看 PyTorch 自己的剪枝。
 #
 # </div>
 # <div lang="en">
@@ -591,7 +592,7 @@ except TypeError as error:
 #
 # A pre-hook can change the module as well: `weight_raw` is what is trained, and the `weight` that `forward` uses is
 # computed from it each time. Below through `exp()`, so weights are always positive. **Guess**: after three steps, is
-# `weight` still among the parameters?
+# `weight` still among the parameters? The last lines look into PyTorch's own pruning.
 #
 # </div>
 
@@ -618,6 +619,7 @@ print("parameters:", [name for name, _ in layer.named_parameters()])
 
 pruned = prune.random_unstructured(nn.Linear(4, 1, bias=False), "weight", amount=0.5)
 print("prune:", [name for name, _ in pruned.named_parameters()], "hooks:", len(pruned._forward_pre_hooks))
+print("masked:", torch.equal(pruned.weight, pruned.weight_orig * pruned.weight_mask))
 _ = prune.remove(pruned, "weight")
 
 # %% [markdown]
@@ -629,7 +631,7 @@ _ = prune.remove(pruned, "weight")
 #
 # 梯度穿过 `exp()` 到了 `weight_raw`。照样写 `standardise(conv)`，公式换成权重标准化：
 #
-# $\hat W=\frac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
+# $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
 # $\mu$ 和 $\sigma^2$ **每个输出通道**各算各的：对维度 `(1, 2, 3)` 求，`keepdim=True`，方差用 `correction=0`。
 # 可训练的叫 `weight_raw`，每次前向传播前重算，返回句柄。
@@ -640,7 +642,7 @@ _ = prune.remove(pruned, "weight")
 # The gradient went through `exp()` to `weight_raw`. In the same way write `standardise(conv)`, now with weight
 # standardisation:
 #
-# $\hat W=\frac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
+# $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
 # **Each output channel** has its own $\mu$ and $\sigma^2$: over the dims `(1, 2, 3)` with `keepdim=True`, the variance
 # with `correction=0`. What is trained is called `weight_raw`; compute anew before each forward; return the handle.
