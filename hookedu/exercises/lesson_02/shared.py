@@ -6,11 +6,9 @@ from typing import Any
 import torch
 
 from hookedu.exercises.model import Criterion, Mistake
-from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.observation import show
 from hookedu.exercises.tools import same, whole
 from hookedu.language import Text
-
-HANDLE = Opaque("RemovableHandle")
 
 
 def case(rng: random.Random) -> tuple[torch.Tensor, float, torch.Tensor]:
@@ -44,32 +42,6 @@ CHANGES_GRADIENT = Mistake(
         "A hook that only watches returns nothing.",
     ),
     fails="unchanged",
-)
-CALLS_NOW = Mistake(
-    "calls_now",
-    Text(
-        zh="`register_hook(...)` 收到的是 `None`：你在注册时就把函数调用掉了。要传的是函数本身，反向传播时由 PyTorch 去调用它。",
-        en="`register_hook(...)` was handed `None`: you called your function while registering it. "
-        "Pass the function itself; PyTorch calls it during backward.",
-    ),
-    raises=r"'NoneType' object is not callable",
-)
-NO_ARGUMENT = Mistake(
-    "no_argument",
-    Text(
-        zh="PyTorch 调用钩子时会传入 1 个参数，就是梯度。请把钩子写成 `def keep(grad): ...`。",
-        en="PyTorch calls a hook with 1 argument, the gradient. Write it as `def keep(grad): ...`.",
-    ),
-    raises=r"takes 0 positional arguments but 1 was given",
-)
-NO_HANDLE = Mistake(
-    "no_handle",
-    Text(
-        zh="没有把句柄交出来：`y.register_hook(...)` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
-        en="The handle got lost: `y.register_hook(...)` gives one back, and without it your caller "
-        "has no way to take the hook off.",
-    ),
-    fails="handle",
 )
 LATE_BINDING = Mistake(
     "late_binding",

@@ -5,16 +5,11 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_02.shared import (
-    CALLS_NOW,
-    CHANGES_GRADIENT,
-    HANDLE,
-    LATE_BINDING,
-    unchanged,
-)
+from hookedu.exercises.lesson_02.shared import CHANGES_GRADIENT, LATE_BINDING, unchanged
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
+from hookedu.exercises.shared import CALLS_NOW, HANDLE
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 

@@ -5,12 +5,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_02.shared import (
-    CHANGES_GRADIENT,
-    LATE_BINDING,
-    case,
-    unchanged,
-)
+from hookedu.exercises.lesson_02.shared import CHANGES_GRADIENT, LATE_BINDING, case, unchanged
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
