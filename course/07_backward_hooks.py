@@ -16,19 +16,21 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 第 05 课的小网络：一个卷积，后面是 `2×2` 的最大池化。输入是一张 `1×1×4×4` 的图。
+# 第 05 课的小网络：一个卷积（两个通道，权重全是 `1` 和全是 `2`），后面是 `2×2` 的最大池化。输入是一张 `1×1×4×4`、
+# 全是 `1` 的图，输出和随机目标比较，用 L1 损失。
 #
-# 许多旧教程用 `register_backward_hook` 看梯度。钩子收到的 `grad_input`，照名字看是**输入**的梯度，而输入只有一个。
+# 旧教程用 `register_backward_hook` 看梯度。钩子收到的 `grad_input`，照名字是**输入**的梯度，而输入只有一个。
 #
 # **先猜一猜**：下面会打印几行 `in grad_input`，各是什么形状？
 #
 # </div>
 # <div lang="en">
 #
-# The small net of lesson 05: a convolution, then a `2×2` max pool. A picture of `1×1×4×4` goes in.
+# The net of lesson 05: a convolution (two channels, weights all `1` and all `2`), then a `2×2` max pool. In goes a
+# picture of `1×1×4×4`, all `1`; what comes out is compared with a random target by L1 loss.
 #
-# Many old tutorials watch gradients with `register_backward_hook`. By its name, the `grad_input` that such a hook receives
-# is the gradient of the **input**, and there is only one input.
+# Old tutorials watch gradients with `register_backward_hook`. By its name, the `grad_input` that the hook receives is the
+# gradient of the **input**, and there is only one input.
 #
 # **Guess first**: how many lines `in grad_input` will be printed, and of which shapes?
 #
@@ -83,12 +85,12 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # <div lang="zh">
 #
-# 正确的是 `register_full_backward_hook`。**先猜**：`6×5` 进入 `Linear(5, 3)`，两个形状各是什么？
+# 换成 `register_full_backward_hook`，钩子同样收三个参数。**先猜**：`6×5` 进入 `Linear(5, 3)`，两个形状各是什么？
 #
 # </div>
 # <div lang="en">
 #
-# The right one is `register_full_backward_hook`. **Guess**: `6×5` goes into `Linear(5, 3)`; what are the two shapes?
+# Use `register_full_backward_hook` instead; its hook takes the same three arguments. **Guess**: `6×5` goes into `Linear(5, 3)`; what are the two shapes?
 #
 # </div>
 
@@ -482,7 +484,7 @@ check("07.3", guided_relu)
 #
 # 完整钩子什么也不做，只是挂着。后面的 ReLU 换成 `inplace=True`，许多现成模型都这样写。**先猜**：会怎样？
 #
-# 再往下：改用前向钩子，在里面给输出挂一个张量钩子；为了比较，也叫一声 `retain_grad`。
+# 再往下：改用前向钩子，在里面给输出挂一个张量钩子；为了比较，也调用 `retain_grad`。
 #
 # </div>
 # <div lang="en">
@@ -624,7 +626,7 @@ for handle in handles:
     handle.remove()
 
 fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
-bars = ax.barh(list(reversed(alive)), list(reversed(alive.values())), color="#2166ac")
+bars = ax.barh(list(alive), list(alive.values()), color="#2166ac")
 ax.bar_label(bars, fmt="{:.0%}", padding=3)
 ax.set(xlim=(0, 1.15), xlabel="share of grad_input that is not 0", title="top: the input, bottom: the loss")
 print("behind a pool, a quarter at most:", alive["2 MaxPool2d"] <= 0.25 and alive["5 MaxPool2d"] <= 0.25)
