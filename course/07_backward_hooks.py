@@ -209,7 +209,7 @@ check("07.1", grad_shapes)
 #
 # <div lang="zh">
 #
-# 回到 7.1 的网络，把三种反向钩子摆在一起。第三种是**前置反向钩子**：它在这一层的反向传播之前触发，
+# 回到 7.1 的网络，把三种反向钩子摆在一起。第三种是**反向前置钩子**：它在这一层的反向传播之前触发，
 # 只收到 `grad_output`。
 #
 # **先猜**：谁的 `grad_input` 可信？`grad_output` 里有几个数不是 `0`？
@@ -439,7 +439,7 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
 #
 # <div lang="zh">
 #
-# 全局的也一样：`grad_input` 只含按位置传的参数；前置前向钩子返回的张量会被包成元组，反向钩子的不会，长度一不对就报错。
+# 全局的也一样：`grad_input` 只含按位置传的参数；前向前置钩子返回的张量会被包成元组，反向钩子的不会，长度一不对就报错。
 #
 # 写 `guided_relu(model)`：让模型里每个 `nn.ReLU` 在反向传播时只放过正的梯度，负的变成 `0`；ReLU 自己的规则照旧。返回所有句柄的列表。
 #

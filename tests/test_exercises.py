@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pytest
 import torch
@@ -174,7 +175,7 @@ def test_unknown_ids_name_the_nearest():
     for wrong in ("02.9", "2.1", "02", "", 3, None):
         with pytest.raises(UnknownExercise) as caught:
             find(wrong)
-        assert "`02." in str(caught.value) and "nearest" in str(caught.value)
+        assert re.search(r"`\d\d\.\d`", str(caught.value)) and "nearest" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ STOP_GRADIENT = Exercise(
         Mistake(
             "weights_too",
             Text(
-                zh="这一层自己的权重也没有梯度了：你改的是 `grad_output`（前置反向钩子，或输出上的张量钩子），它还没有经过这一层。要改 `grad_input`。",
+                zh="这一层自己的权重也没有梯度了：你改的是 `grad_output`（反向前置钩子，或输出上的张量钩子），它还没有经过这一层。要改 `grad_input`。",
                 en="The layer's own weights lost their gradient too: you changed `grad_output` (a backward pre-hook, or a tensor hook on "
                 "the output) before it went through the layer. Change `grad_input`.",
             ),
