@@ -201,6 +201,16 @@ def pool_mask(features, size):
     return mask & (features == best)
 
 
+@mistake("07.2", "across_channels")
+def pool_mask(features, size):
+    best = F.max_pool2d(features, size).amax(1, keepdim=True)
+    large = best.repeat_interleave(size, 2).repeat_interleave(size, 3)
+    mask = torch.zeros_like(features, dtype=torch.bool)
+    height, width = large.shape[2:]
+    mask[..., :height, :width] = features[..., :height, :width] == large
+    return mask
+
+
 @mistake("07.2", "pooled_shape")
 def pool_mask(features, size):
     return F.max_pool2d(features, size, return_indices=True)[1]

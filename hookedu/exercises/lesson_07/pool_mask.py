@@ -19,9 +19,9 @@ def _cases(rng: random.Random) -> tuple[int, torch.Tensor, torch.Tensor, torch.T
     while True:
         values = torch.tensor([float(v) for v in rng.sample(range(-60, 60), 2 * side * side)])
         distinct = values.reshape(1, 2, side, side)
-        best = F.max_pool2d(distinct, size)
-        if best.min() < 0 < best.max() and best[0, 0].ne(best[0, 1]).all():
-            break
+        masks = [_mask(distinct, size), *_misunderstood(distinct, size).values()]
+        if not any(torch.equal(a, b) for i, a in enumerate(masks) for b in masks[:i]):
+            break  # on this input every misunderstanding shows
     tied = torch.full((1, 2, side, side), float(rng.randint(2, 9)))
     bordered = torch.tensor([float(v) for v in rng.sample(range(-60, 60), (side + 1) * side)])
     bordered = bordered.reshape(1, 1, side + 1, side)
@@ -33,6 +33,21 @@ def _mask(features: torch.Tensor, size: int) -> torch.Tensor:
     index = F.max_pool2d(features, size, return_indices=True)[1]
     mask = torch.zeros_like(features, dtype=torch.bool).flatten(2)
     return mask.scatter(2, index.flatten(2), True).reshape(features.shape)
+
+
+def _misunderstood(features: torch.Tensor, size: int) -> dict[str, torch.Tensor]:
+    """The masks that people get wrong, by name, on maps without equal numbers."""
+    mask, flat = _mask(features, size), features.flatten(2)
+    of_both = F.max_pool2d(features, size).amax(1, keepdim=True)
+    return {
+        "per_channel": (flat == flat.amax(2, keepdim=True)).reshape(features.shape),
+        "per_map": features == features.max(),
+        "across_channels": features == of_both.repeat_interleave(size, 2).repeat_interleave(size, 3),
+        "only_larger_channel": mask & (features == features.amax(1, keepdim=True)),
+        "only_positive": features > 0,
+        "only_nonzero": features != 0,
+        "inverted": ~mask,
+    }
 
 
 def _probe(pool_mask: Any, rng: random.Random) -> dict[str, Any]:
@@ -55,17 +70,12 @@ def _mistake(got: Any, features: torch.Tensor, size: int) -> str | None:
         return "pooled_shape" if got.shape == pooled.shape else None
     if same(got.bool(), _mask(features, size)):
         return "not_bool"
-    flat = features.flatten(2)
-    channels = features.amax(1, keepdim=True) == features
-    known = {
-        "per_channel": (flat == flat.amax(2, keepdim=True)).reshape(features.shape),
-        "per_map": features == features.max(),
-        "across_channels": _mask(features, size) & channels,
-        "only_nonzero": features != 0,
-        "only_positive": features > 0,
-        "inverted": ~_mask(features, size),
+    known = _misunderstood(features, size)
+    names = {
+        "per_map": "per_channel",
+        "only_larger_channel": "across_channels",
+        "only_nonzero": "only_positive",
     }
-    names = {"per_map": "per_channel", "only_nonzero": "only_positive"}
     found = next((name for name, mask in known.items() if torch.equal(got.bool(), mask)), None)
     return names.get(found, found)
 
