@@ -37,12 +37,12 @@ def same(got: Any, expected: Any) -> bool:
     return isinstance(got, list) and len(got) == len(expected) and all(map(same, got, expected))
 
 
-def close(got: Any, expected: torch.Tensor) -> bool:
+def close(got: Any, expected: torch.Tensor, tolerance: float = 1e-4) -> bool:
     """A tensor of the same dtype and shape whose values differ by no more than rounding; NaN is never close."""
     return (
         isinstance(got, torch.Tensor)
         and (got.dtype, got.shape) == (expected.dtype, expected.shape)
-        and torch.allclose(got, expected, rtol=1e-4, atol=1e-6)
+        and torch.allclose(got, expected.detach(), rtol=tolerance, atol=tolerance / 100)
     )
 
 

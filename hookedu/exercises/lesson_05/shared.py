@@ -1,24 +1,9 @@
 """What the exercises of lesson 05 share: mistakes that people make with any forward hook, and two criteria."""
 
-from typing import Any
-
 from hookedu.exercises.model import Criterion, Mistake
-from hookedu.exercises.observation import Opaque, show
 from hookedu.language import Text
 
-HANDLE = Opaque("RemovableHandle")
 _HOOKS = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
-
-
-def hands_over(call: str, handle: Any, silent: bool) -> Criterion:
-    """`call` must return a handle, and its remove() must end what the hook does."""
-    return Criterion(
-        *("handle", handle == HANDLE and silent, 1),
-        given=f"handle = {call}",
-        expected="RemovableHandle",
-        got=show(handle).strip("<>"),
-        mistake=None if handle == HANDLE else "no_handle",
-    )
 
 
 def none_left(id: str, given: str, left: int, mistake: str) -> Criterion:

@@ -12,11 +12,11 @@ from hookedu.exercises.lesson_05.shared import (
     NOT_REGISTERED,
     RETURNS_TUPLE,
     WRONG_ARGUMENTS,
-    hands_over,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
+from hookedu.exercises.shared import hands_over
 from hookedu.exercises.tools import copies, linear, module_hooks, same, whole
 from hookedu.language import Text
 

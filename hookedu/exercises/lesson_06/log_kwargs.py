@@ -10,13 +10,12 @@ from hookedu.exercises.lesson_06.shared import (
     CALLS_NOW,
     NO_HANDLE,
     NOT_REGISTERED,
-    forward_hooks,
-    handle_given,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
-from hookedu.exercises.tools import copies, same
+from hookedu.exercises.shared import hands_over
+from hookedu.exercises.tools import copies, module_hooks, same
 from hookedu.language import Text
 
 
@@ -51,7 +50,7 @@ def _case(rng: random.Random) -> list[dict[str, Any]]:
 def _probe(log_kwargs: Any, rng: random.Random) -> dict[str, Any]:
     layer, log, x = _Attend(), [], torch.ones(1, 2)
     handle = log_kwargs(layer, log)
-    hooks = forward_hooks(layer)
+    hooks = module_hooks(layer)
     outputs = [layer(x, **dict(options)) for options in _case(rng)]
     report = {"handle": handle, "hooks": hooks, "log": copies(_plain(list(log)))}
     report |= {"same_output": all(output is x for output in outputs), "received": list(layer.received)}
@@ -88,7 +87,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=f"log == {show(_with_tuples(log))}",
             mistake=_logging_mistake(saw, log),
         ),
-        handle_given("log_kwargs(layer, log)", saw["handle"], saw["after_removal"] == 0),
+        hands_over("log_kwargs(layer, log)", saw["handle"], saw["after_removal"] == 0),
     ]
 
 

@@ -11,13 +11,12 @@ from hookedu.exercises.lesson_06.shared import (
     NO_HANDLE,
     NOT_REGISTERED,
     ONE_ARGUMENT,
-    forward_hooks,
-    handle_given,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
-from hookedu.exercises.tools import copies, same, whole
+from hookedu.exercises.shared import hands_over
+from hookedu.exercises.tools import copies, module_hooks, same, whole
 from hookedu.language import Text
 
 
@@ -45,7 +44,7 @@ def _probe(normalise: Any, rng: random.Random) -> dict[str, Any]:
     case = copies(_case(rng))
     x, gate, layer = case["x"], case["gate"], _Gate()
     handle = normalise(layer, case["mean"], case["std"])
-    report = {"handle": handle, "hooks": forward_hooks(layer), "output": copies(layer(x, gate))}
+    report = {"handle": handle, "hooks": module_hooks(layer), "output": copies(layer(x, gate))}
     report |= {"x_after": copies(x), "received": layer.received[0], "calls": len(layer.received)}
     remove_handle(handle)
     fresh = torch.ones_like(x)
@@ -94,7 +93,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=show(received[1]),
             mistake="changes_the_rest",
         ),
-        handle_given("normalise(layer, mean, std)", saw["handle"], saw["after_removal"]),
+        hands_over("normalise(layer, mean, std)", saw["handle"], saw["after_removal"]),
     ]
 
 

@@ -15,13 +15,12 @@ from hookedu.exercises.lesson_06.shared import (
     NO_HANDLE,
     NOT_REGISTERED,
     ONE_ARGUMENT,
-    forward_hooks,
-    handle_given,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
-from hookedu.exercises.tools import copies, same, whole
+from hookedu.exercises.shared import hands_over
+from hookedu.exercises.tools import copies, module_hooks, same, whole
 from hookedu.language import Text
 
 _NAMES = ("stem", "norm", "gate", "neck", "head", "encoder")
@@ -61,7 +60,7 @@ def _probe(refuse_nan: Any, rng: random.Random) -> dict[str, Any]:
     name, clean, broken = _case(rng)
     layer = nn.BatchNorm1d(clean.shape[1])
     handle = refuse_nan(layer, name)
-    hooks = forward_hooks(layer)
+    hooks = module_hooks(layer)
     report = {"handle": handle, "hooks": hooks, "clean": _call(layer, clean, expected=_PLAIN)}
     report |= {"broken": _call(layer, broken), "mean": copies(layer.running_mean)}
     remove_handle(handle)
@@ -145,7 +144,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=str(saw["infinity"]),
             mistake="refuses_infinity",
         ),
-        handle_given("refuse_nan(layer, name)", saw["handle"], saw["after_removal"] is None),
+        hands_over("refuse_nan(layer, name)", saw["handle"], saw["after_removal"] is None),
     ]
 
 

@@ -1,31 +1,7 @@
-"""What the exercises of lesson 06 share: counting hooks, the criterion on handles, mistakes that fit several."""
+"""What the exercises of lesson 06 share: mistakes that fit several of them."""
 
-from typing import Any
-
-from torch import nn
-
-from hookedu.exercises.model import Criterion, Mistake
-from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.model import Mistake
 from hookedu.language import Text
-
-HANDLE = Opaque("RemovableHandle")
-
-
-def forward_hooks(module: nn.Module) -> int:
-    """How many hooks of either forward kind, before and after, a module carries now."""
-    return len(module._forward_pre_hooks) + len(module._forward_hooks)
-
-
-def handle_given(call: str, handle: Any, removed: bool) -> Criterion:
-    """The handle comes back, and taking it off ends what the hook did. One point."""
-    return Criterion(
-        *("handle", handle == HANDLE and removed, 1),
-        given=f"handle = {call}",
-        expected="RemovableHandle",
-        got=show(handle).strip("<>"),
-        mistake=None if handle == HANDLE else "no_handle",
-    )
-
 
 NO_HANDLE = Mistake(
     "no_handle",

@@ -7,14 +7,16 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from hookedu.exercises.lesson_06.shared import CALLS_NOW, NO_HANDLE, ONE_ARGUMENT, forward_hooks, handle_given
+from hookedu.exercises.lesson_06.shared import CALLS_NOW, NO_HANDLE, ONE_ARGUMENT
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
-from hookedu.exercises.tools import copies, same
+from hookedu.exercises.shared import hands_over
+from hookedu.exercises.tools import close, copies, module_hooks, same
 from hookedu.language import Text
 
 _RATE = 0.5
+_ROUNDING = 1e-3  # the formula can be written in many ways
 
 
 def _case(rng: random.Random) -> dict[str, torch.Tensor]:
@@ -43,7 +45,7 @@ def _probe(standardise: Any, rng: random.Random) -> dict[str, Any]:
         conv.bias.copy_(case["bias"])
     handle = standardise(conv)
     named = dict(conv.named_parameters())
-    report = {"handle": handle, "hooks": forward_hooks(conv), "parameters": sorted(named)}
+    report = {"handle": handle, "hooks": module_hooks(conv), "parameters": sorted(named)}
     output = conv(case["x"])
     report |= {
         "output": copies(output),
@@ -90,12 +92,12 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     if isinstance(out, torch.Tensor) and out.shape != expected.shape:
         mistake = "returns_weight"
     else:
-        mistake = next((name for name, value in wrong.items() if close(out, value)), None)
+        mistake = next((name for name, value in wrong.items() if close(out, value, _ROUNDING)), None)
     given = f"conv = nn.Conv2d(2, {len(bias)}, 2); standardise(conv); conv(x)"
     gradient = saw.get("gradient")
     return [
         Criterion(
-            *("output", close(out, expected), 2),
+            *("output", close(out, expected, _ROUNDING), 2),
             essential=True,
             given=given,
             expected=show(expected),
@@ -114,7 +116,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             else None,
         ),
         Criterion(
-            *("gradient", close(gradient, raw.grad), 1),
+            *("gradient", close(gradient, raw.grad, _ROUNDING), 1),
             given=given + "; loss.backward()",
             expected=f"conv.weight_raw.grad == {show(raw.grad)}",
             got=show(gradient),
@@ -125,24 +127,14 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             else "half_detached",
         ),
         Criterion(
-            *("rebuilt", close(saw.get("again"), again), 1),
+            *("rebuilt", close(saw.get("again"), again, _ROUNDING), 1),
             given=given + "; loss.backward(); optimizer.step(); conv(x)",
             expected=show(again),
             got=show(saw.get("again")),
             mistake="once_only",
         ),
-        handle_given("standardise(conv)", saw["handle"], same(saw.get("after_removal"), saw.get("again"))),
+        hands_over("standardise(conv)", saw["handle"], same(saw.get("after_removal"), saw.get("again"))),
     ]
-
-
-def close(got: Any, expected: torch.Tensor) -> bool:
-    """Equal but for rounding: the formula can be written in many ways."""
-    return (
-        isinstance(got, torch.Tensor)
-        and got.shape == expected.shape
-        and got.dtype == expected.dtype
-        and torch.allclose(got, expected.detach(), rtol=1e-3, atol=1e-3)
-    )
 
 
 STANDARDISE = Exercise(
