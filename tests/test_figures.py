@@ -110,6 +110,149 @@ FIGURES = {
         r"forgot_return: v\.grad is \[2\.0, 3\.0, 6\.0\]",
         r"two_values: TypeError: expected Variable, but hook returned 'tuple'",
     ],
+    ("05", "E3"): [
+        r"the net returned: \(1, 2, 1, 1\) \[9\.0, 18\.0\]",
+        r"the hook saw: +\(1, 2, 2, 2\) \[9\.0, 9\.0, 9\.0, 9\.0, 18\.0, 18\.0, 18\.0, 18\.0\]",
+        r"args is a tuple of length 1",
+        r"args\[0\]: +\(1, 1, 4, 4\) all ones: True",
+    ],
+    ("05", "E4"): [
+        r"Linear +1\.2  difference 0\n",
+        r"Linear +3\.4  difference 0\n",
+        r"ReLU +3\.4  difference 0\n",
+    ],
+    ("05", "E23"): [
+        r"image: \(1, 3, 10, 10\)  kept: \(1, 8, 4, 4\)  holds a graph: False",
+        r"gives the same: True",
+    ],
+    ("05", "F8"): [
+        r"nothing +3\.0",
+        r"ten times +30\.0",
+        r"setdefault +3\.0  needs a gradient: False",
+        r"tuple +TypeError in relu\(\): argument 'input' \(position 1\) must be Tensor, not tuple",
+    ],
+    ("05", "F11"): [
+        r"net\(x\) .* hook on net: 1, on conv: 1",
+        r"net\.forward\(x\) .* hook on net: 0, on conv: 1",
+        r"conv\.forward\(x\) .* hook on net: 0, on conv: 0",
+    ],
+    ("05", "F13"): [r"attached: .* holds 34\d\.\d MB", r"detached: .* holds [1-5]\.\d MB"],
+    ("05", "F27"): [
+        r"'conv1': 1, 'bn1': 1, 'relu': 3",
+        r"9 outputs, 7 of them kept",
+        r"the block's output: True",
+    ],
+    ("05", "F28"): [
+        r"careless, 3 wide: hooks left on 2, outputs kept 3",
+        r"careful, 4 wide: hooks left on 0, outputs kept 0",
+        r"careful, 3 wide: hooks left on 0, outputs kept 1",
+    ],
+    ("04", "E20"): [
+        r"without a hook: tensor\(13\.\) tensor\(7\.\) tensor\(1\.\)",
+        r"with the hook: +tensor\(39\.\) tensor\(21\.\) tensor\(3\.\)",
+    ],
+    ("04", "F2"): [
+        r"in the hook, c\.grad is None",
+        r"retain_grad, then hook: \(39\.0, 21\.0, 3\.0\)",
+        r"hook, then retain_grad: \(39\.0, 21\.0, 3\.0\)",
+    ],
+    ("04", "F3"): [
+        r"after autograd\.grad: \{'tensor hook': 1, 'post-accumulate hook': 0\}",
+        r"y\.grad: tensor\(12\.\)  w\.grad: None",
+        r"after backward: +\{'tensor hook': 2, 'post-accumulate hook': 1\}",
+        r"received w itself: True",
+        r"RuntimeError: post accumulate grad hooks cannot be registered on non-leaf tensors",
+    ],
+    ("04", "F4"): [
+        r"a hook from after mul_ saw: tensor\(1\.\)",
+        r"the hook from before saw: +tensor\(2\.\)",
+        r"y\.grad: +tensor\(1\.\)",
+    ],
+    ("04", "F29"): [
+        r"b arrives\s+a arrives\s+multi-grad hook: \[tensor\(10\.\), tensor\(6\.\)\]",
+        r"only a is used\s+a arrives\s+multi-grad hook: \[tensor\(7\.\), None\]",
+        r"the hook returned zeros: tensor\(60\.\)",
+        r"RuntimeError: A leaf node was passed to _will_engine_execute_node",
+    ],
+    ("06", "E8"): [
+        r"pre-hook: +in \(6, 5\)\n",
+        r"forward hook: +in \(6, 5\) out \(6, 3\)\n",
+        r"backward hook: gradient of the output \(6, 3\)",
+    ],
+    ("06", "E12"): [
+        r"Sequential positional arguments: 1",
+        r"Linear +positional arguments: 1",
+        r"ReLU +positional arguments: 1",
+        r"output: tensor\(\[\[0\., 5\.\]\]\)",
+        r"Linear +positional arguments: 0",
+        r"TypeError: register_module_forward_pre_hook\(\) got an unexpected keyword argument 'with_kwargs'",
+    ],
+    ("06", "E16"): [
+        r"tuple of 1",
+        r"\(tensor\(\[\[\[\[1\., 1\., 1\., 1\.\],(\s+\[1\., 1\., 1\., 1\.\],?){3}\]\]\]?\]?\),\)",
+    ],
+    ("06", "F10"): [
+        r"args: \(tensor\(\[\[nan, 1\.\]\]\),\)",
+        r"by position: stopped",
+        r"args: \(\)\n",
+        r"by keyword: +passed, tensor\(\[\[nan\]\]\)",
+        r"args: \(\)  kwargs: \{'input': tensor\(\[\[1\., 2\.\]\]\)\}",
+        r"\(args, kwargs\) +\(1, 1\)",
+        r"\(args\[0\], kwargs\) +\(1,\)",
+        r"args +RuntimeError: forward pre-hook must return None or a tuple of \(new_args, new_kwargs\)",
+    ],
+    ("06", "F30"): [
+        r"nothing +3\.0",
+        r"a tuple +30\.0",
+        r"a tensor +30\.0",
+        r"a list +TypeError: linear\(\): argument 'input' \(position 1\) must be Tensor, not list",
+        r"two inputs TypeError: Bilinear\.forward\(\) missing 1 required positional argument: 'input2'",
+    ],
+    ("07", "E12"): [
+        r"ReLU +\(\(6, 3\),\) \(\(6, 3\),\)",
+        r"Linear +\(\(6, 5\),\) \(\(6, 3\),\)",
+        r"by keyword, layer\(input=x\):\nLinear +\(\) \(\(6, 3\),\)",
+        r"a forward pre-hook's tensor is wrapped into a tuple: \(6, 3\)",
+        r"RuntimeError: Backward hook returned an invalid number of grad_input, got 6, but expected 1",
+    ],
+    ("07", "E17"): [
+        r"in grad_input: None",
+        r"in grad_input: \(\(2, 1, 3, 3\), 'size', tensor\(\[0\.5000\]\)\)",
+        r"in grad_input: \(\(2,\), 'size', tensor\(\[0\.5000\]\)\)",
+        *(
+            rf"{kind}\n +grad_input: +{grad_input}\n +grad_output: "
+            r"\[\[\[\[0\.5, 0\.0\], \[0\.0, 0\.0\]\], \[\[0\.5, 0\.0\], \[0\.0, 0\.0\]\]\]\]"
+            for kind, grad_input in (
+                ("register_backward_hook", r"\(None, \(2, 1, 3, 3\), \(2,\)\)"),
+                ("register_full_backward_hook", r"\(None,\)"),
+                ("register_full_backward_pre_hook", "not given"),
+            )
+        ),
+        r"the pool took, counted row by row: (\[[\d, ]+\])\ngrad_output is not 0 at: +\1",
+    ],
+    ("07", "F16"): [
+        r"in grad_input: \(\(2, 1, 3, 3\)",
+        r"FutureWarning: Using a non-full backward hook .* will be missing some grad_input",
+        r"RuntimeError: Cannot use both regular backward hooks and full backward hooks on a single Module",
+    ],
+    ("07", "F17"): [
+        r"inplace=False: fine",
+        r"inplace=True: RuntimeError: .* is a view and is being modified inplace",
+        r"not in place: +(tensor\(.*\))\n",
+        r"in place, tensor hook: +tensor\(.*\) True",
+        r"in place, retain_grad: +tensor\(.*\) False",
+    ],
+    ("07", "F18"): [
+        r"grad_input: +\(None,\)",
+        r"weight\.grad: None",
+        r"afterwards, weight\.grad: \(3, 5\)",
+        r"UserWarning: Full backward hook is firing .* since no inputs require gradients",
+    ],
+    ("07", "F19"): [
+        r"no hook: +x\.grad \[3\.0, .*\], weight\.grad \[12\.0, ",
+        r"zero grad_input: +x\.grad \[0\.0, 0\.0, 0\.0, 0\.0, 0\.0\], weight\.grad \[12\.0, ",
+        r"zero grad_output: +x\.grad \[0\.0, .*\], weight\.grad \[0\.0, ",
+    ],
 }
 
 

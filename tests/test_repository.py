@@ -2,12 +2,16 @@
 
 import re
 import subprocess
+import warnings
 
+import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 import tomllib
 import yaml
+from torch import nn
 
-from hookedu import course, exercises, source
+from hookedu import course, exercises, list_hooks, source
 from hookedu.exercises import Outcome
 from hookedu.exercises.judging import judge
 from hookedu.exercises.probing import probe
@@ -72,3 +76,19 @@ def test_no_answer_needs_a_demonstration_cell(lesson):
                 exec(cell.text, namespace)
         verdict = judge(exercise, probe(exercise, namespace[exercise.answer], seed=5), seed=5)
         assert verdict.outcome is Outcome.CORRECT, verdict
+
+
+@pytest.mark.parametrize("lesson", course.lessons(), ids=lambda lesson: lesson.id)
+def test_a_lesson_leaves_no_hook_behind(lesson):
+    """Every cell run in order; then no module that the lesson made carries a hook, and the process none either."""
+    namespace: dict = {"__name__": f"lesson_{lesson.id}"}
+    with matplotlib.rc_context({"backend": "Agg"}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for cell in source.read(lesson):
+            if cell.is_code:
+                exec(compile(cell.text, f"course/{lesson.file}.py:{cell.line}", "exec"), namespace)
+    plt.close("all")
+    models = {name: value for name, value in namespace.items() if isinstance(value, nn.Module)}
+    models["the process"] = nn.Identity()  # has no hook of its own: what is found here is global
+    left = {name: [str(hook) for hook in list_hooks(model)] for name, model in models.items()}
+    assert {name: hooks for name, hooks in left.items() if hooks} == {}

@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import torch
+from torch import nn
 
 
 def whole(rng: random.Random, n: int) -> torch.Tensor:
@@ -36,10 +37,29 @@ def same(got: Any, expected: Any) -> bool:
     return isinstance(got, list) and len(got) == len(expected) and all(map(same, got, expected))
 
 
-def close(got: Any, expected: torch.Tensor) -> bool:
+def close(got: Any, expected: torch.Tensor, tolerance: float = 1e-4) -> bool:
     """A tensor of the same dtype and shape whose values differ by no more than rounding; NaN is never close."""
     return (
         isinstance(got, torch.Tensor)
         and (got.dtype, got.shape) == (expected.dtype, expected.shape)
-        and torch.allclose(got, expected, rtol=1e-4, atol=1e-6)
+        and torch.allclose(got, expected.detach(), rtol=tolerance, atol=tolerance / 100)
     )
+
+
+def module_hooks(model: nn.Module) -> int:
+    """How many forward hooks and forward pre-hooks a model carries now, all its modules together."""
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+def is_manager(value: Any) -> bool:
+    """Whether a value can stand in a `with`."""
+    return hasattr(type(value), "__enter__") and hasattr(type(value), "__exit__")
+
+
+def linear(weight: torch.Tensor, bias: torch.Tensor | None = None) -> nn.Linear:
+    """nn.Linear with these weights, and a bias of 0 where none is given."""
+    layer = nn.Linear(weight.shape[1], weight.shape[0])
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+        layer.bias.copy_(torch.zeros(weight.shape[0]) if bias is None else bias)
+    return layer

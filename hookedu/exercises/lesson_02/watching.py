@@ -9,16 +9,12 @@ from hookedu.exercises.lesson_02.shared import CHANGES_GRADIENT, LATE_BINDING, c
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.tools import copies, same
+from hookedu.exercises.tools import copies, is_manager, same
 from hookedu.language import Text
 
 
 class _Interruption(Exception):
     """What the probe raises inside the block, as a training step that fails would."""
-
-
-def _is_manager(value: Any) -> bool:
-    return hasattr(type(value), "__enter__") and hasattr(type(value), "__exit__")
 
 
 def _tensors(x: torch.Tensor, k: float) -> dict[str, torch.Tensor]:
@@ -33,7 +29,7 @@ def _probe(watching: Any, rng: random.Random) -> dict[str, Any]:
     x, k, w = case(rng)
     tensors = _tensors(x, k)
     manager = watching(tensors)
-    if not _is_manager(manager):
+    if not is_manager(manager):
         return {"manager": manager}
     with manager as seen:
         hooks = sum(map(hooks_on, tensors.values()))

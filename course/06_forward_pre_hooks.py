@@ -1,0 +1,730 @@
+# %% tags=["setup"]
+from functools import partial
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.nn.utils import prune
+
+from hookedu import LanguageToggle, check, hint, progress, solution
+
+LanguageToggle()
+
+# %% [markdown]
+# ## 6.1 一个坏批次 · One bad batch
+#
+# <div lang="zh">
+#
+# 下面的小网络先在训练模式下收到一个坏批次：12 个数里有 1 个是 `nan`。然后切换到 `eval()`，收到一批好数据。
+#
+# **先猜一猜**：好数据的输出里，有几个 `nan`？会不会报错？
+#
+# </div>
+# <div lang="en">
+#
+# The small network below is in training mode and gets one bad batch: of 12 numbers, 1 is `nan`. Then we switch to
+# `eval()`, and it gets good data.
+#
+# **Guess first**: how many `nan` are in the output for the good data? Will there be an error?
+#
+# </div>
+
+# %%
+torch.manual_seed(0)
+net = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 2))
+good = torch.randn(4, 3)
+bad = good.clone()
+bad[0, 0] = float("nan")
+
+with torch.no_grad():
+    net(bad)  # one bad batch; not a word
+    net.eval()
+    print(net(good))
+    print("predicted class:", net(good).argmax(dim=1))
+print("running_mean:", net[0].running_mean)
+print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
+
+# %% [markdown]
+# ## 6.2 赶在层运行之前 · Before the layer runs
+#
+# <div lang="zh">
+#
+# 全是 `nan`，还照样「预测」出了类别，没有一声报错：`nan` 留在了 `running_mean` 里，再好的数据也救不回来。
+#
+# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，太晚了。要赶在前面，用**前置钩子**：
+# `register_forward_pre_hook`。它收到 `(module, args)`。**先猜**：`conv(image)` 时，`args` 是什么类型？
+#
+# </div>
+# <div lang="en">
+#
+# All `nan`, and still a class is "predicted", without any error: the `nan` stayed in `running_mean`, and no good data
+# can mend that.
+#
+# The `register_forward_hook` of lesson 05 runs **after** `forward`: too late. To be first, use a **pre-hook**,
+# `register_forward_pre_hook`. It gets `(module, args)`. **Guess**: what type is `args` in `conv(image)`?
+#
+# </div>
+
+# %% tags=["E16"]
+conv = nn.Conv2d(1, 2, kernel_size=3)
+with torch.no_grad():
+    conv.weight[0], conv.weight[1] = 1.0, 2.0
+    conv.bias.zero_()
+seen = []
+
+
+def keep(module, args):
+    seen.append(args)
+
+
+handle = conv.register_forward_pre_hook(keep)
+conv(torch.ones(1, 1, 4, 4))
+handle.remove()
+
+print(type(seen[0]).__name__, "of", len(seen[0]))
+print(seen[0])
+
+# %% [markdown]
+# ## 6.3 谁先，谁后 · Who comes first
+#
+# <div lang="zh">
+#
+# `args` 是**元组**，哪怕只有一个输入：`forward` 可以有好几个位置参数。张量本身是 `args[0]`。
+#
+# 现在给 `Linear(5, 3)` 挂上三种钩子，故意先挂反向传播的那个（第 07 课细讲）。**先猜**：三行按什么次序打印？
+#
+# </div>
+# <div lang="en">
+#
+# `args` is a **tuple**, even for a single input: `forward` may have several positional arguments. The tensor itself is
+# `args[0]`.
+#
+# Now `Linear(5, 3)` gets three kinds of hooks, the one for backward first, on purpose (more on it in lesson 07).
+# **Guess**: in which order are the three lines printed?
+#
+# </div>
+
+
+# %% tags=["E8"]
+def on_backward(module, grad_input, grad_output):
+    print("backward hook: gradient of the output", tuple(grad_output[0].shape))
+
+
+def after(module, args, output):
+    print("forward hook:  in", tuple(args[0].shape), "out", tuple(output.shape))
+
+
+def before(module, args):
+    print("pre-hook:      in", tuple(args[0].shape))
+
+
+layer = nn.Linear(5, 3)
+handles = [
+    layer.register_full_backward_hook(on_backward),
+    layer.register_forward_hook(after),
+    layer.register_forward_pre_hook(before),
+]
+layer(torch.ones(6, 5, requires_grad=True)).sum().backward()
+for handle in handles:
+    handle.remove()
+
+# %% [markdown]
+# ## 6.4 门卫 · A guard
+#
+# <div lang="zh">
+#
+# 谁先挂不要紧，种类决定次序：前置钩子 → `forward` → `register_forward_hook` → 反向传播。前置钩子还看不到输出。
+#
+# 它站在门口，所以能当门卫：抛出异常，`forward` 就不会运行。下面的层一运行就打印一行。**先猜**：第二次调用还打印吗？
+#
+# </div>
+# <div lang="en">
+#
+# Who was hung up first does not matter, the kind decides: pre-hook → `forward` → `register_forward_hook` → backward.
+# A pre-hook cannot see the output yet.
+#
+# It stands at the door, so it can be a guard: if it raises an exception, `forward` does not run. The layer below prints
+# a line whenever it runs. **Guess**: does the second call print it too?
+#
+# </div>
+
+
+# %%
+class Loud(nn.Linear):
+    def forward(self, input):
+        print("   forward runs")
+        return super().forward(input)
+
+
+def guard(module, args):
+    largest = args[0].abs().max().item()
+    if largest > 100:
+        raise ValueError(f"{type(module).__name__}: found {largest:g}, at most 100 allowed")
+
+
+layer = Loud(2, 1)
+handle = layer.register_forward_pre_hook(guard)
+print("small numbers")
+layer(torch.tensor([[1.0, 2.0]]))
+print("a pixel of 255")
+try:
+    layer(torch.tensor([[1.0, 255.0]]))
+except ValueError as error:
+    print("ValueError:", error)
+handle.remove()
+
+# %% [markdown]
+# ### 练习 06.1：拒绝 NaN · Exercise 06.1: Refuse NaN
+#
+# ●● · 7 min
+#
+# <div lang="zh">
+#
+# 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数含 `nan`，就在层运行之前抛出 `ValueError`；信息里要有 `name`
+# 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）。返回句柄。
+#
+# `torch.isnan(value)` 逐个数判断；`nan == nan` 是 `False`。
+#
+# </div>
+# <div lang="en">
+#
+# Write `refuse_nan(layer, name)`. If **any** positional argument holds a `nan`, raise a `ValueError` before the layer
+# runs; its message contains `name` and how many `nan` that input holds. Let `inf` pass (masks use it). Return the handle.
+#
+# `torch.isnan(value)` tells it for each number; `nan == nan` is `False`.
+#
+# </div>
+
+
+# %% exercise="06.1"
+def refuse_nan(layer, name):
+    """输入里有 nan 就抛出 ValueError（写明 name 和个数），返回句柄。
+
+    Raise a ValueError (with name and count) if an input holds nan; return the handle.
+    """
+
+    ### BEGIN SOLUTION
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan in an input of {value.numel()} numbers")
+
+    return layer.register_forward_pre_hook(guard)
+    ### END SOLUTION
+
+
+# %% check="06.1"
+check("06.1", refuse_nan)
+
+# %% [markdown]
+# ## 6.5 换掉输入 · Replacing the input
+#
+# <div lang="zh">
+#
+# 前置钩子返回的东西会替换输入；什么也不返回，输入就不变。
+#
+# 下面这一层把输入相加，所以 `[1, 2]` 得 `3`。四个钩子都想把输入乘以 `10`，返回的形式却各不相同。**先猜**：哪几个得 `30`？
+# 最后一层要两个输入，又会怎样？
+#
+# </div>
+# <div lang="en">
+#
+# What a pre-hook returns replaces the input; if it returns nothing, the input stays.
+#
+# The layer below adds its inputs up, so `[1, 2]` gives `3`. Four hooks all mean to multiply the input by `10`, but each
+# returns it in another form. **Guess**: which of them give `30`? And the last layer, which wants two inputs?
+#
+# </div>
+
+# %% tags=["F30"]
+adder = nn.Linear(2, 1, bias=False)
+nn.init.ones_(adder.weight)
+two = nn.Bilinear(2, 2, 1)
+x = torch.tensor([[1.0, 2.0]])
+returns = {
+    "nothing": lambda module, args: None,
+    "a tuple": lambda module, args: (10 * args[0],),
+    "a tensor": lambda module, args: 10 * args[0],
+    "a list": lambda module, args: [10 * args[0]],
+}
+for form, hook in returns.items():
+    with adder.register_forward_pre_hook(hook):
+        try:
+            print(f"{form:9}", adder(x).item())
+        except TypeError as error:
+            print(f"{form:9} TypeError: {error}")
+
+with two.register_forward_pre_hook(returns["a tensor"]):
+    try:
+        two(x, x)
+    except TypeError as error:
+        print("two inputs TypeError:", error)
+
+# %% [markdown]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake** (F30)
+#
+# <div lang="zh">
+#
+# 不是元组的返回值会被包成元组，替换**全部**位置参数：列表算一个值，第二个输入就丢了。请返回 `(new, *args[1:])`。
+#
+# </div>
+# <div lang="en">
+#
+# What is not a tuple is wrapped into one and replaces **all** positional arguments: a list counts as one value, and a
+# second input is lost. Return `(new, *args[1:])`.
+#
+# </div>
+# </div>
+#
+# ## 6.6 别人的张量 · Somebody else's tensor
+#
+# <div lang="zh">
+#
+# 就地修改（`mul_`）不必返回，看起来更省事。**先猜**：调用两次后，`x` 是多少？
+#
+# 后半段是 3 个钩子：加 `1`、只看、乘 `10`。中间那个看到什么？
+#
+# </div>
+# <div lang="en">
+#
+# Changing the input in place (`mul_`) needs no return, which looks handy. **Guess**: what is `x` after two calls?
+#
+# After that come 3 hooks: add `1`, only look, multiply by `10`. What does the one in the middle see?
+#
+# </div>
+
+# %%
+x = torch.tensor([[1.0, 2.0]])
+
+
+def in_place(module, args):
+    args[0].mul_(10)
+
+
+with adder.register_forward_pre_hook(in_place):
+    print("in place:", adder(x).item(), "then", adder(x).item(), " x is now", x)
+
+x, seen = torch.tensor([[1.0, 2.0]]), []
+handles = [
+    adder.register_forward_pre_hook(lambda module, args: args[0] + 1),
+    adder.register_forward_pre_hook(lambda module, args: seen.append(args[0])),
+    adder.register_forward_pre_hook(lambda module, args: args[0] * 10),
+]
+print("returned:", adder(x).item(), "then", adder(x).item(), " x is still", x)
+print("the hook in the middle saw", seen)
+for handle in handles:
+    handle.remove()
+
+# %% [markdown]
+# ### 练习 06.2：把输入归一化 · Exercise 06.2: Normalise the input
+#
+# ●● · 6 min
+#
+# <div lang="zh">
+#
+# `args[0]` 就是调用者的张量，就地修改会连它一起改掉。返回新的就没事；几个钩子依次接力，后一个看到前一个的结果。
+#
+# 写 `normalise(layer, mean, std)`：让层收到的第一个输入变成 `(x - mean) / std`，其余的原样传下去，调用者的 `x` 不变。返回句柄。
+#
+# </div>
+# <div lang="en">
+#
+# `args[0]` is the caller's own tensor, and in place you change that too. Return a new one and all is well; several hooks
+# form a chain, each sees what the one before returned.
+#
+# Write `normalise(layer, mean, std)`: the layer's first input becomes `(x - mean) / std`, the others pass as they are,
+# and the caller's `x` does not change. Return the handle.
+#
+# </div>
+
+
+# %% exercise="06.2"
+def normalise(layer, mean, std):
+    """让 layer 的第一个输入变成 (x - mean) / std，返回句柄。
+
+    Make the first input of layer (x - mean) / std; return the handle.
+    """
+
+    ### BEGIN SOLUTION
+    def scale(module, args):
+        return ((args[0] - mean) / std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)
+    ### END SOLUTION
+
+
+# %% check="06.2"
+check("06.2", normalise)
+
+# %% [markdown]
+# ## 6.7 实例：哪一层在放大 · Worked example: which layer blows up
+#
+# <div lang="zh">
+#
+# 8 层网络，其中一层的权重大了 50 倍。给每层挂一个前置钩子，只记下输入的标准差：柱子从哪一层起变高，坏的就是它**前面**一层。
+# 然后在那里再挂一个钩子，把输入缩回来，作为急救。
+#
+# </div>
+# <div lang="en">
+#
+# A network of 8 layers, one of which has weights 50 times too large. A pre-hook on every layer notes the standard
+# deviation of its input: where the bars jump up, the layer **before** is at fault. As first aid, one more hook there
+# scales the input back.
+#
+# </div>
+
+
+# %%
+def note(sizes, name, module, args):
+    sizes[name] = args[0].std().item()
+
+
+torch.manual_seed(0)
+net = nn.Sequential(*(nn.Linear(32, 32, bias=False) for _ in range(8)))
+for layer in net:
+    nn.init.orthogonal_(layer.weight)  # keeps the size of its input
+net[3].weight.data *= 50
+x = torch.randn(16, 32)
+fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
+for label, shift in {"as it is": -0.2, "with first aid on layer 4": 0.2}.items():
+    sizes, handles = {}, []
+    for name, layer in net.named_children():
+        handles.append(layer.register_forward_pre_hook(partial(note, sizes, name)))
+    if shift > 0:
+        handles.append(net[4].register_forward_pre_hook(lambda module, args: args[0] / args[0].std()))
+    net(x)
+    for handle in handles:
+        handle.remove()
+    ax.bar([int(name) + shift for name in sizes], list(sizes.values()), width=0.4, label=label)
+    print("times layer 0:", [round(size / sizes["0"]) for size in sizes.values()], label)
+ax.legend()
+_ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
+
+# %% [markdown]
+# ## 6.8 从侧门进来 · In by the side door
+#
+# <div lang="zh">
+#
+# 第 4 层的橙色柱子还是高的：记录的钩子先挂，先看到；从第 5 层起才恢复。坏的是第 3 层。
+#
+# 回到门卫。同一个坏输入送两次，第二次用关键字：`layer(input=broken)`。**先猜**：拦住几次？
+#
+# </div>
+# <div lang="en">
+#
+# The orange bar of layer 4 is still high: the hook that notes was hung up first and sees first; from layer 5 on all is
+# well. Layer 3 is at fault.
+#
+# Back to the guard. The same bad input comes twice, the second time by keyword: `layer(input=broken)`.
+# **Guess**: how often is it stopped?
+#
+# </div>
+
+# %% tags=["F10"]
+layer = nn.Linear(2, 1)
+broken = torch.tensor([[float("nan"), 1.0]])
+
+
+def guard(module, args):
+    print("   args:", args)
+    if any(value.isnan().any() for value in args):
+        raise ValueError("nan in the input")
+
+
+handle = layer.register_forward_pre_hook(guard)
+try:
+    layer(broken)
+except ValueError as error:
+    print("by position: stopped,", error)
+print("by keyword:  passed,", layer(input=broken).detach())
+handle.remove()
+
+# %% [markdown]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake** (F10)
+#
+# <div lang="zh">
+#
+# 普通的前置钩子只收到位置参数；按关键字调用时 `args` 是空的 `()`。要看全，注册时写 `with_kwargs=True`。
+#
+# </div>
+# <div lang="en">
+#
+# A plain pre-hook gets positional arguments only; in a call by keyword `args` is an empty `()`. To see everything,
+# register with `with_kwargs=True`.
+#
+# </div>
+# </div>
+#
+# ## 6.9 看见全部 · Seeing everything
+#
+# <div lang="zh">
+#
+# 这时钩子收到 `(module, args, kwargs)`，要改就返回一对 `(args, kwargs)`。**先猜**：放进这一对的是 `args[0]` 而不是 `args`，会怎样？
+#
+# </div>
+# <div lang="en">
+#
+# The hook now gets `(module, args, kwargs)`, and to change something it returns a pair `(args, kwargs)`. **Guess**: what
+# if that pair holds `args[0]` instead of `args`?
+#
+# </div>
+
+# %% tags=["F10"]
+x = torch.tensor([[1.0, 2.0]])  # 1 row, so the output should be 1 x 1
+
+
+def show(module, args, kwargs):
+    print("   args:", args, " kwargs:", kwargs)
+
+
+with adder.register_forward_pre_hook(show, with_kwargs=True):
+    adder(input=x)
+
+returns = {
+    "(args, kwargs)": lambda module, args, kwargs: (args, kwargs),
+    "(args[0], kwargs)": lambda module, args, kwargs: (args[0], kwargs),
+    "args": lambda module, args, kwargs: args,
+}
+for form, hook in returns.items():
+    with adder.register_forward_pre_hook(hook, with_kwargs=True):
+        try:
+            print(f"{form:18}", tuple(adder(x).shape))
+        except RuntimeError as error:
+            print(f"{form:18} RuntimeError:", str(error).split(", but got")[0])
+
+# %% [markdown]
+# ### 练习 06.3：记录关键字参数 · Exercise 06.3: Log keyword arguments
+#
+# ●●● · 7 min
+#
+# <div lang="zh">
+#
+# 这里不再自动包元组：`args[0]` 被按行拆开，少了一维，却不报错。
+#
+# 写 `log_kwargs(layer, log)`：每次调用都往列表 `log` 里加一个字典，装着关键字参数；张量只记形状（元组），别的值照原样。
+# 没有关键字参数就加 `{}`。层的行为不变，返回句柄。
+#
+# </div>
+# <div lang="en">
+#
+# No wrapping any more: `args[0]` was unpacked row by row and lost a dimension, without an error.
+#
+# Write `log_kwargs(layer, log)`. Each call adds a dictionary of its keyword arguments to the list `log`: for a tensor
+# only its shape (a tuple), any other value as it is. No keyword arguments? Add `{}`. The layer behaves as before; return
+# the handle.
+#
+# </div>
+
+
+# %% exercise="06.3"
+def log_kwargs(layer, log):
+    """每次调用往 log 里加一个字典：关键字参数的名字 → 值（张量记形状）。返回句柄。
+
+    Add one dictionary a call to log: keyword -> value (for a tensor, its shape). Return the handle.
+    """
+
+    ### BEGIN SOLUTION
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+    ### END SOLUTION
+
+
+# %% check="06.3"
+check("06.3", log_kwargs)
+
+# %% [markdown]
+# ## 6.10 一次管住所有模块 · All modules at once
+#
+# <div lang="zh">
+#
+# `register_module_forward_pre_hook` 不属于哪个模块：进程里**每个**模块都触发它，所以用完一定取下，最好放进 `with`。
+# 包元组的规则不变。它能看到关键字参数吗？
+#
+# </div>
+# <div lang="en">
+#
+# `register_module_forward_pre_hook` belongs to no module: **every** module in the process fires it, so do take it off,
+# best with a `with`. Wrapping works as before. Can it see keyword arguments?
+#
+# </div>
+
+# %% tags=["E12"]
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+
+
+def everywhere(module, args):
+    print(f"   {type(module).__name__:10} positional arguments: {len(args)}")
+    if isinstance(module, nn.ReLU):
+        return torch.tensor([[-5.0, 5.0]])  # a single tensor
+
+
+with register_module_forward_pre_hook(everywhere):
+    print("output:", net(torch.ones(1, 2)))
+    net[0](input=torch.ones(1, 2))
+try:
+    register_module_forward_pre_hook(everywhere, with_kwargs=True)
+except TypeError as error:
+    print("TypeError:", error)
+
+# %% [markdown]
+# ## 6.11 权重也可以当场算 · Weights computed on the spot
+#
+# <div lang="zh">
+#
+# torch 2.15 的全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。
+#
+# 前置钩子还能改模块本身：可训练的叫 `weight_raw`，`forward` 用的 `weight` 每次从它算出来。下面用 `exp()`，权重便永远是正数。
+# **先猜**：学了三步以后，可训练的参数里还有 `weight` 吗？最后几行看看 PyTorch 自己的剪枝。
+#
+# </div>
+# <div lang="en">
+#
+# In torch 2.15 the global pre-hook has no `with_kwargs`: what comes by keyword it cannot see.
+#
+# A pre-hook can change the module as well: `weight_raw` is what is trained, and the `weight` that `forward` uses is
+# computed from it each time. Below through `exp()`, so weights are always positive. **Guess**: after three steps, is
+# `weight` still among the parameters? The last lines look into PyTorch's own pruning.
+#
+# </div>
+
+# %%
+torch.manual_seed(0)
+layer = nn.Linear(2, 1, bias=False)
+layer.weight_raw = layer.weight  # the Parameter gets a second name
+del layer.weight  # and loses its first one
+
+
+def rebuild(module, args):
+    module.weight = module.weight_raw.exp()  # a plain tensor, with its graph
+
+
+handle = layer.register_forward_pre_hook(rebuild)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
+for _ in range(3):
+    optimizer.zero_grad()
+    layer(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    print("weight used:", layer.weight.detach(), " gradient of weight_raw:", layer.weight_raw.grad)
+handle.remove()
+print("parameters:", [name for name, _ in layer.named_parameters()])
+
+pruned = prune.random_unstructured(nn.Linear(4, 1, bias=False), "weight", amount=0.5)
+print("prune:", [name for name, _ in pruned.named_parameters()], "hooks:", len(pruned._forward_pre_hooks))
+print("masked:", torch.equal(pruned.weight, pruned.weight_orig * pruned.weight_mask))
+_ = prune.remove(pruned, "weight")
+
+# %% [markdown]
+# ### 练习 06.4：标准化权重 · Exercise 06.4: Standardise the weights
+#
+# ●●●● · 12 min
+#
+# <div lang="zh">
+#
+# 梯度穿过 `exp()` 到了 `weight_raw`。照样写 `standardise(conv)`，公式换成权重标准化：
+#
+# $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
+#
+# $\mu$ 和 $\sigma^2$ **每个输出通道**各算各的：对维度 `(1, 2, 3)` 求，`keepdim=True`，方差用 `correction=0`。
+# 可训练的叫 `weight_raw`，每次前向传播前重算，返回句柄。
+#
+# </div>
+# <div lang="en">
+#
+# The gradient went through `exp()` to `weight_raw`. In the same way write `standardise(conv)`, now with weight
+# standardisation:
+#
+# $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
+#
+# **Each output channel** has its own $\mu$ and $\sigma^2$: over the dims `(1, 2, 3)` with `keepdim=True`, the variance
+# with `correction=0`. What is trained is called `weight_raw`; compute anew before each forward; return the handle.
+#
+# </div>
+
+
+# %% exercise="06.4"
+def standardise(conv):
+    """每次前向传播之前，从 conv.weight_raw 算出标准化的 conv.weight；返回句柄。
+
+    Before each forward, compute a standardised conv.weight from conv.weight_raw; return the handle.
+    """
+    ### BEGIN SOLUTION
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        module.weight = (w - mean) / (var + 1e-5).sqrt()
+
+    return conv.register_forward_pre_hook(rebuild)
+    ### END SOLUTION
+
+
+# %% check="06.4"
+check("06.4", standardise)
+
+# %% [markdown]
+# ## 6.12 小结 · Recap
+#
+# <div lang="zh">
+#
+# 1. 前置钩子在 `forward` 之前运行，收到 `(module, args)`，`args` 是元组。
+# 2. 抛出异常就能拦住，层里什么都不会弄脏。
+# 3. 返回的东西替换全部位置参数；单个值会被包成元组。
+# 4. 不要就地修改：那是调用者的张量。
+# 5. 关键字参数要 `with_kwargs=True` 才看得到，返回 `(args, kwargs)`。
+#
+# </div>
+# <div lang="en">
+#
+# 1. A pre-hook runs before `forward` and gets `(module, args)`; `args` is a tuple.
+# 2. Raise an exception to refuse, and nothing in the layer is spoilt.
+# 3. What it returns replaces all positional arguments; a single value is wrapped into a tuple.
+# 4. Do not change in place: the tensor is the caller's.
+# 5. Keyword arguments show only with `with_kwargs=True`; return `(args, kwargs)`.
+#
+# </div>
+
+# %% [markdown]
+# ## 6.13 回想一下 · Recall
+#
+# <div lang="zh">
+# <details><summary>1. 为什么查 <code>nan</code> 要用前置钩子，而不用 <code>register_forward_hook</code>？</summary>后者运行时，层已经用过坏输入，BatchNorm 的统计已经脏了。</details>
+# <details><summary>2. 层有两个输入，只想改第一个，返回什么？</summary><code>(new, *args[1:])</code></details>
+# <details><summary>3. 钩子看到的 <code>args</code> 是 <code>()</code>，为什么？</summary>输入是按关键字传的；注册时写 <code>with_kwargs=True</code>。</details>
+# </div>
+# <div lang="en">
+# <details><summary>1. Why look for <code>nan</code> in a pre-hook and not with <code>register_forward_hook</code>?</summary>When the latter runs, the layer has used the bad input, and BatchNorm's statistics are spoilt.</details>
+# <details><summary>2. A layer has two inputs and you change the first. What do you return?</summary><code>(new, *args[1:])</code></details>
+# <details><summary>3. A hook sees <code>()</code> for <code>args</code>. Why?</summary>The input came by keyword; register with <code>with_kwargs=True</code>.</details>
+# </div>
+
+# %% [markdown]
+# ## 6.14 真实世界里 · In the wild
+#
+# <div lang="zh">
+#
+# 6.11 节末尾的 `torch.nn.utils.prune` 是 PyTorch 自己的剪枝，就靠一个前置钩子：可训练的叫 `weight_orig`，
+# 每次前向传播前乘上掩码得到 `weight`，和你的 06.4 一个写法。想读源码，搜索 `BasePruningMethod`。
+#
+# </div>
+# <div lang="en">
+#
+# The `torch.nn.utils.prune` at the end of 6.11, PyTorch's own pruning, rests on a pre-hook: what is trained is called
+# `weight_orig`, and before each forward it is multiplied by a mask to make `weight`, just like your 06.4. To read its source, search for
+# `BasePruningMethod`.
+#
+# </div>
+
+# %% tags=["nbval-ignore-output"]
+progress()

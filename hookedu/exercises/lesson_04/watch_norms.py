@@ -1,0 +1,300 @@
+"""04.4 `watch_norms(model, seen)`: the norm of every parameter's gradient, in the order backward gets to them."""
+
+import itertools
+import math
+import random
+from typing import Any
+
+import torch
+
+from hookedu.exercises.lesson_02.shared import LATE_BINDING
+from hookedu.exercises.lesson_04.shared import (
+    FROZEN,
+    NO_HANDLES,
+    all_close,
+    gradients,
+    handles_given,
+    remove_handles,
+)
+from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.observation import show
+from hookedu.exercises.probing import hooks_on
+from hookedu.exercises.shared import CALLS_NOW, NO_ARGUMENT
+from hookedu.exercises.tools import whole
+from hookedu.language import Text
+
+_USED = ("stem", "body", "head")  # in the order that forward calls them
+_FROZEN = "body.bias"
+
+
+class _Net(torch.nn.Module):
+    """Three linear layers, defined in another order than forward uses them."""
+
+    def __init__(self, defined: tuple[str, ...], rng: random.Random):
+        super().__init__()
+        for name in defined:
+            layer = torch.nn.Linear(3, 3)
+            for parameter in layer.parameters():
+                parameter.data = whole(rng, parameter.numel()).reshape(parameter.shape)
+            self.add_module(name, layer)
+        self.get_parameter(_FROZEN).requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for name in _USED:
+            x = self.get_submodule(name)(x)
+        return x
+
+
+def _case(rng: random.Random) -> tuple[_Net, torch.Tensor, torch.Tensor]:
+    """(model, x, w) for loss = (w * model(x)).sum()."""
+    orders = [order for order in itertools.permutations(_USED) if order != _USED]
+    model = _Net(rng.choice(orders), rng)
+    return model, whole(rng, 6).reshape(2, 3), whole(rng, 3)
+
+
+def _two_passes(model: _Net, x: torch.Tensor, w: torch.Tensor) -> None:
+    """Two backward passes without zero_grad() between; the second gradient is three times the first."""
+    for scale in (1, 3):
+        (scale * w * model(x)).sum().backward()
+
+
+def _probe(watch_norms: Any, rng: random.Random) -> dict[str, Any]:
+    model, x, w = _case(rng)
+    seen: list[Any] = []
+    handles = watch_norms(model, seen)
+    early = len(seen)
+    hooks = sum(hooks_on(p) + len(p._post_accumulate_grad_hooks or ()) for p in model.parameters())
+    _two_passes(model, x, w)
+    report = {"seen": list(seen[:40]), "early": early, "hooks": hooks}
+    report |= {"grads": gradients(model), "handles": handles}
+    remove_handles(handles)
+    before = len(seen)
+    _two_passes(model, x, w)
+    return report | {"off": len(seen) == before}
+
+
+def _truth(rng: random.Random) -> tuple[list[tuple[str, float]], dict[str, Any], list[str]]:
+    """((name, norm) in backward order for both passes, every .grad afterwards, names in the model's order)."""
+    model, x, w = _case(rng)
+    pairs: list[tuple[str, float]] = []
+    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    for name, p in trained:
+        p.register_hook(lambda grad, name=name: pairs.append((name, grad.norm().item())))
+    _two_passes(model, x, w)
+    return pairs, gradients(model), [name for name, _ in trained]
+
+
+def _pairs(seen: Any) -> list[tuple[str, Any]] | None:
+    """What was noted, as (name, value) pairs; None where it has another form."""
+    if not isinstance(seen, list) or not all(isinstance(entry, list) and len(entry) == 2 for entry in seen):
+        return None
+    if not all(isinstance(name, str) for name, _ in seen):
+        return None
+    return [
+        (name, value.item() if isinstance(value, torch.Tensor) and value.dim() == 0 else value)
+        for name, value in seen
+    ]
+
+
+def _all_close(values: list[Any], expected: list[float]) -> bool:
+    return all(
+        type(v) in (int, float) and math.isclose(v, e, rel_tol=1e-4)
+        for v, e in zip(values, expected, strict=True)
+    )
+
+
+def _wrong_norms(values: list[Any], expected: list[float]) -> str | None:
+    """Why the values are not the norms; the second half of `expected` is three times the first."""
+    if any(isinstance(v, torch.Tensor) for v in values):
+        return "keeps_gradients"
+    half = len(expected) // 2
+    summed = expected[:half] + [4 / 3 * e for e in expected[half:]]
+    if _all_close(values, summed):
+        return "norm_of_the_sum"
+    return "not_the_norm" if all(type(v) in (int, float) for v in values) else None
+
+
+def _rounded(value: Any) -> Any:
+    """The same with floats as a message shows them."""
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return float(f"{value:g}") if isinstance(value, float) else value
+
+
+def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    expected, grads, model_order = _truth(rng)
+    half = len(expected) // 2
+    given = "watch_norms(model, seen); loss.backward(); (3 * loss).backward()"
+    pairs = _pairs(saw["seen"])
+    names = [name for name, _ in expected]
+    got = [name for name, _ in pairs or ()]
+    complete = sorted(got[:half]) == sorted(got[half:]) == sorted(model_order)
+    if saw["early"]:
+        mistake = "asks_too_early"
+    elif not saw["seen"]:
+        mistake = "rebinds_list" if saw["hooks"] else "not_registered"
+    elif pairs is None:
+        mistake = "no_pairs"
+    else:
+        mistake = "late_binding" if len(set(got)) == 1 else None
+    by_name = sorted(range(half), key=lambda i: expected[i][0])
+    wanted = [expected[i + at][1] for at in (0, half) for i in by_name]
+    noted = [
+        value for at in (0, half) for _, value in sorted((pairs or [])[at : at + half], key=lambda p: p[0])
+    ]
+    right = complete and _all_close(noted, wanted)
+    place = next((i for i in range(len(wanted)) if complete and not _all_close([noted[i]], [wanted[i]])), 0)
+    name = expected[by_name[place % half]][0]
+    return [
+        Criterion(
+            *("unchanged", all_close(saw["grads"], grads)),
+            essential=True,
+            given=given,
+            expected=Text(zh="每个 `.grad` 都和没有钩子时一样", en="every `.grad` as it is without hooks"),
+            got=Text(zh="有的不一样", en="some differ"),
+            mistake="changes_gradient",
+        ),
+        Criterion(
+            *("sees", complete, 2),
+            essential=True,
+            given=given,
+            expected=f"[name for name, norm in seen] == {show(names)}",
+            got=f"seen == {show(_rounded(saw['seen']))}",
+            mistake=mistake,
+        ),
+        Criterion(
+            *("order", complete and got == names, 1),
+            given=given,
+            expected=f"[name for name, norm in seen] == {show(names[:half])} × 2",
+            got=f"[name for name, norm in seen] == {show(got)}",
+            mistake="model_order" if got == model_order * 2 else None,
+        ),
+        Criterion(
+            *("norms", right, 1),
+            given=given,
+            expected=f"{name}: {wanted[place]:g}",
+            got=f"{name}: {show(_rounded(noted[place])) if complete else ''}",
+            mistake=_wrong_norms(noted, wanted) if complete else None,
+        ),
+        handles_given(saw["handles"], saw["off"], "handles = watch_norms(model, seen)"),
+    ]
+
+
+WATCH_NORMS = Exercise(
+    id="04.4",
+    title=Text(zh="按反向传播的次序记下范数", en="Norms in backward order"),
+    answer="watch_norms",
+    points=5,
+    probe=_probe,
+    judge=_judge,
+    hints=(
+        Text(
+            zh="谁先触发，谁先写进 `seen`：每个参数一个钩子，次序自然就是反向传播的次序。",
+            en="Whoever fires first writes to `seen` first: with one hook a parameter, the order takes care of itself.",
+        ),
+        Text(
+            zh="要的是**这一次**的梯度，所以用张量钩子。名字要在循环的当下固定住（第 02 课的 F9），冻结的参数要跳过。",
+            en="What counts is the gradient of **this** pass, so take tensor hooks. Fix the name inside the loop "
+            "(F9 of lesson 02) and skip frozen parameters.",
+        ),
+        Text(
+            zh="循环 `model.named_parameters()`，里面 `def note(grad, name=name): seen.append((name, grad.norm().item()))`，"
+            "再把 `param.register_hook(note)` 收进列表。",
+            en="Loop over `model.named_parameters()`, in it `def note(grad, name=name): "
+            "seen.append((name, grad.norm().item()))`, and collect `param.register_hook(note)` in a list.",
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "asks_too_early",
+            Text(
+                zh="`watch_norms` 运行时还没有反向传播，`seen` 里却已经有东西了。这个函数只挂钩子，由钩子往 `seen` 里写。",
+                en="There was no backward yet while `watch_norms` ran, but `seen` already holds something. "
+                "It should only hang up hooks; they write to `seen`.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "not_registered",
+            Text(
+                zh="没有钩子挂在参数上。循环 `model.named_parameters()`，给每个参数 `register_hook`。",
+                en="No hook hangs on any parameter. Loop over `model.named_parameters()` and call `register_hook` for each.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "rebinds_list",
+            Text(
+                zh="钩子挂上了，`seen` 却是空的：`seen = ...` 只是新建了一个局部名字。请写 `seen.append(...)`。",
+                en="Hooks are on, yet `seen` is empty: `seen = ...` only makes a new local name. Write `seen.append(...)`.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "no_pairs",
+            Text(
+                zh="`seen` 里每一项应当是一对：`(name, norm)`。名字来自 `model.named_parameters()`。",
+                en="Each entry of `seen` should be a pair, `(name, norm)`. The names come from `model.named_parameters()`.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "model_order",
+            Text(
+                zh="这是参数在模型里的次序，不是反向传播的次序。`register_multi_grad_hook` 等齐了才运行，按你给的次序交出梯度；要看到先后，得每个参数一个钩子。",
+                en="That is the order of the parameters in the model, not of backward. `register_multi_grad_hook` waits "
+                "for all and hands them over in the order you named them; to see who came first, use one hook a parameter.",
+            ),
+            fails="order",
+        ),
+        Mistake(
+            "norm_of_the_sum",
+            Text(
+                zh="第 2 次反向传播的数不对：`param.grad` 里是两次之和。**这一次**的梯度是张量钩子的参数。",
+                en="The numbers of pass 2 are wrong: `param.grad` holds the sum of both. The gradient of **this** pass "
+                "is what a tensor hook receives.",
+            ),
+            fails="norms",
+        ),
+        Mistake(
+            "keeps_gradients",
+            Text(
+                zh="`seen` 里放的是整个梯度，它们会一直占着内存。只记一个数：`grad.norm().item()`。",
+                en="`seen` holds whole gradients, which keep their memory. Note one number: `grad.norm().item()`.",
+            ),
+            fails="norms",
+        ),
+        Mistake(
+            "not_the_norm",
+            Text(
+                zh="次序对，名字也对，数却不是范数（各元素平方和的平方根）：用 `grad.norm()`。",
+                en="Order and names are right, but the numbers are not the norm (the root of the sum of squares): use `grad.norm()`.",
+            ),
+            fails="norms",
+        ),
+        Mistake(
+            "changes_gradient",
+            Text(
+                zh="你的钩子改动了梯度：它返回了一个张量，或者就地修改了 `grad`。只看不改的钩子什么也不返回。",
+                en="Your hook changed the gradient: it returned a tensor, or modified `grad` in place. "
+                "A hook that only watches returns nothing.",
+            ),
+            fails="unchanged",
+        ),
+        Mistake(
+            "returns_norm",
+            Text(
+                zh="钩子把范数返回了，PyTorch 想拿它顶替梯度，当然不行。把它写进 `seen`，什么也不要返回。",
+                en="Your hook returned the norm, and PyTorch tried to put it in the gradient's place, which cannot work. "
+                "Write it to `seen` and return nothing.",
+            ),
+            raises=r"has changed the size of value|expected Variable, but hook returned",
+        ),
+        *(LATE_BINDING, FROZEN, CALLS_NOW, NO_ARGUMENT, NO_HANDLES),
+    ),
+    insight=Text(
+        zh="离损失最近的参数最先到，最远的最后到。训练出了问题时，先看这张表（第 10 课）。",
+        en="The parameter nearest to the loss comes first, the farthest last. When training goes wrong, "
+        "look at this list first (lesson 10).",
+    ),
+)

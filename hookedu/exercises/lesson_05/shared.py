@@ -1,0 +1,93 @@
+"""What the exercises of lesson 05 share: mistakes that people make with any forward hook, and two criteria."""
+
+from hookedu.exercises.model import Criterion, Mistake
+from hookedu.language import Text
+
+_HOOKS = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
+
+
+def none_left(id: str, given: str, left: int, mistake: str) -> Criterion:
+    """The answer must have taken off every hook that it put on."""
+    return Criterion(
+        *(id, left == 0, 1),
+        given=given,
+        expected=_HOOKS.format(n=0),
+        got=_HOOKS.format(n=left),
+        mistake=mistake,
+    )
+
+
+def all_detached(given: str, attached: int) -> Criterion:
+    """What was kept must not hold a graph."""
+    says = Text(zh="{n} 个张量还连着计算图", en="{n} tensors still hold their graph")
+    return Criterion(
+        *("detached", attached == 0, 1),
+        given=given,
+        expected=says.format(n=0),
+        got=says.format(n=attached),
+        mistake="attached",
+    )
+
+
+CALLS_NOW = Mistake(
+    "calls_now",
+    Text(
+        zh="`register_forward_hook(...)` 收到的是 `None`：你在注册时就把函数调用掉了。要传的是函数本身，模块运行完由 PyTorch 去调用它。",
+        en="`register_forward_hook(...)` was handed `None`: you called your function while registering it. "
+        "Pass the function itself; PyTorch calls it when the module has run.",
+    ),
+    raises=r"'NoneType' object is not callable",
+)
+WRONG_ARGUMENTS = Mistake(
+    "wrong_arguments",
+    Text(
+        zh="PyTorch 调用前向钩子时会传入 3 个参数：`hook(module, args, output)`。用不到的也要接住。",
+        en="PyTorch calls a forward hook with 3 arguments: `hook(module, args, output)`. "
+        "Take all of them, also those you do not need.",
+    ),
+    raises=r"takes (?:from \d+ to )?\d+ positional arguments? but [34] were given",
+)
+NO_HANDLE = Mistake(
+    "no_handle",
+    Text(
+        zh="没有把句柄交出来：`module.register_forward_hook(...)` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
+        en="The handle got lost: `module.register_forward_hook(...)` gives one back, and without it your caller "
+        "has no way to take the hook off.",
+    ),
+    fails="handle",
+)
+RETURNS_TUPLE = Mistake(
+    "returns_tuple",
+    Text(
+        zh="你的钩子返回了一个元组，它取代了输出，下一层收到的就不是张量了。`lambda` 的值就是返回值：只看的钩子最好用 `def` 写，不写 `return`。",
+        en="Your hook returned a tuple. It replaced the output, so the next layer got something that is no tensor. "
+        "The value of a `lambda` is what it returns: a hook that only looks is best a `def` without `return`.",
+    ),
+    raises=r"must be Tensor, not (tuple|list)",
+)
+NOT_REGISTERED = Mistake(
+    "not_registered",
+    Text(
+        zh="模块上没有钩子：只写好函数还不够，要用 `module.register_forward_hook(...)` 把它挂上去。",
+        en="There is no hook on the module: writing the function is not enough, "
+        "`module.register_forward_hook(...)` hangs it up.",
+    ),
+)
+LATE_BINDING = Mistake(
+    "late_binding",
+    Text(
+        zh="所有输出都记到了最后一个名字下：钩子运行时才去读 `name`，那时循环早已走完。"
+        "当场固定它，例如 `partial(keep, name)`（第 02 课）。",
+        en="Every output was filed under the last name: the hook looks `name` up when it runs, and by then the loop "
+        "is over. Fix it inside the loop, for example with `partial(keep, name)` (lesson 02).",
+    ),
+)
+ATTACHED = Mistake(
+    "attached",
+    Text(
+        zh="值都对，可是留下的张量还连着计算图，整张图都跟着留在内存里。请留下 `output.detach()`。",
+        en="The values are right, but what you kept still holds its graph, and the whole graph stays in memory. "
+        "Keep `output.detach()`.",
+    ),
+    fails="detached",
+)

@@ -1,0 +1,57 @@
+"""What the exercises of lesson 07 share: layers of whole numbers, quiet warnings, and mistakes that fit several."""
+
+import contextlib
+import random
+import warnings
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from hookedu.exercises.model import Mistake
+from hookedu.exercises.tools import whole
+from hookedu.language import Text
+
+
+def linear(rng: random.Random, n_in: int, n_out: int) -> nn.Linear:
+    """A Linear with whole numbers as weights and no bias: its gradients are exact."""
+    layer = nn.Linear(n_in, n_out, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.stack([whole(rng, n_in) for _ in range(n_out)]))
+    return layer
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without PyTorch's warnings about backward hooks: a check speaks through its verdict."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+RETURNS_TENSOR = Mistake(
+    "returns_tensor",
+    Text(
+        zh="钩子返回了一个张量。`grad_input` 是元组，新的也要是元组，一个输入一项：`return (new,)`，逗号别漏。",
+        en="Your hook returned a tensor. `grad_input` is a tuple, and so must be what replaces it, one entry an input: "
+        "`return (new,)`, with the comma.",
+    ),
+    raises=r"invalid number of grad_input|has changed the size of value",
+)
+THREE_ARGUMENTS = Mistake(
+    "three_arguments",
+    Text(
+        zh="PyTorch 用 3 个参数调用反向钩子：`def hook(module, grad_input, grad_output)`。你的钩子收的个数不对。",
+        en="PyTorch calls a backward hook with 3 arguments: `def hook(module, grad_input, grad_output)`. Yours takes "
+        "another number.",
+    ),
+    raises=r"positional arguments? but \d was given|positional arguments? but \d were given|missing \d required positional",
+)
+NO_HANDLE = Mistake(
+    "no_handle",
+    Text(
+        zh="没有把句柄交出来。每个 `register_...` 都返回一个句柄，少了它，调用者就取不下这个钩子。",
+        en="The handle got lost. Every `register_...` gives one back, and without it your caller cannot take the hook off.",
+    ),
+    fails="handle",
+)
