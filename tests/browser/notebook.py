@@ -46,9 +46,12 @@ class Notebook:
         page.goto(url)
         expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(self.ids), timeout=60_000)
         page.wait_for_function(_CONNECTED, arg=path.name, timeout=60_000, polling=200)
-        if theme == "dark":
-            self.menu("Settings", "Theme", "JupyterLab Dark")
-            page.locator("body[data-jp-theme-light=false]").wait_for(state="attached")
+        is_light = str(theme == "light").lower()
+        if (
+            page.locator("body").get_attribute("data-jp-theme-light") != is_light
+        ):  # JupyterLab remembers the last
+            self.menu("Settings", "Theme", f"JupyterLab {theme.capitalize()}")
+            page.locator(f"body[data-jp-theme-light={is_light}]").wait_for(state="attached")
 
     def menu(self, *labels: str) -> None:
         """Click through the menu bar."""
