@@ -9,7 +9,10 @@ __version__ = "0.1.0"
 
 # public name -> the module that defines it
 _HOME = {
+    "HookInspector": "widgets",
+    "HookTimeline": "widgets",
     "LanguageToggle": "widgets",
+    "LayerPicker": "widgets",
     "Text": "language",
     "check": "checking",
     "diagnose": "diagnosis",

@@ -33,9 +33,9 @@ class Text:
     def __str__(self) -> str:
         return f"{self.zh}\n{self.en}"
 
-    def html(self) -> str:
+    def html(self, languages: tuple[str, ...] = LANGUAGES) -> str:
         """A block: one `<div lang>` a language."""
-        return "".join(f'<div lang="{lang}">{_inline(getattr(self, lang))}</div>' for lang in LANGUAGES)
+        return "".join(f'<div lang="{lang}">{_inline(getattr(self, lang))}</div>' for lang in languages)
 
     def inline_html(self) -> str:
         """A run of text inside a line: `中文 · English`; the dot goes away with either language."""

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from hookedu import course
 
 _RUN = 60_000  # ms that a notebook may take to run
-_PICTURES = course.ROOT / "course" / "images"
+_PICTURES = Path(os.environ.get("HOOKEDU_PICTURES_AT", course.ROOT / "course" / "images"))
 
 # Whether this page is connected to a notebook's idle kernel: JupyterLab drops what is run before.
 _CONNECTED = """async name => {

@@ -1,0 +1,408 @@
+"""LayerPicker: choose a layer, see its feature maps, gradients, statistics and weights, and the code behind them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import torch
+import traitlets
+from torch import nn
+
+from hookedu.language import Text
+from hookedu.modules import choose, unwrap
+from hookedu.recording import Recording
+from hookedu.tensors import Stats
+from hookedu.widgets import pictures, programs
+from hookedu.widgets.panel import Panel
+from hookedu.widgets.pictures import TILES, Form, Picture, Place
+from hookedu.widgets.runs import Row, Runs, call_text, leaves, score_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What the controls say."""
+
+    layer: str
+    view: str
+    input: str
+    part: int  # which tensor of a nested output
+    call: int
+    per_map: bool
+    place: Place
+
+    @property
+    def subject(self) -> tuple[str, str, str, int]:
+        """What the numbers of calls, samples and channels belong to."""
+        return self.layer, self.view, self.input, self.part
+
+
+class LayerPicker(Panel):
+    """Choose a layer of a model and look at what it gives out.
+
+    model: any nn.Module. x: its input; a tuple holds positional arguments, a dict keyword arguments. target: where
+    gradients come from: a class or one class a sample, or a function from the model's output to a scalar; by
+    default the highest class score of each sample. images: more inputs to choose from, a dict by name or a list.
+
+    value: the chosen layer's name, which code may set and observe. shown: the tensor that the picture shows.
+    figure: the picture as a matplotlib Figure. recording: the Recording behind it. code: the program of "Show code".
+    error: the exception that is shown, or None. close() ends it. The model runs when a layer is looked at for the
+    first time, in the mode in which it is, and is left as it was: modes, buffers, `.grad`, RNG and hooks.
+    """
+
+    value = traitlets.Unicode()
+
+    def __init__(
+        self,
+        model: nn.Module,
+        x: Any,
+        target: Any = None,
+        images: Mapping[str, Any] | Sequence[Any] | None = None,
+    ) -> None:
+        unwrap(model)  # raises for what is no model, before anything is made
+        super().__init__()
+        named = dict(images if isinstance(images, Mapping) else enumerate([] if images is None else images))
+        self._sources = {"x": ""} | {f"images[{k!r}]": f"images[{k!r}]" for k in named}
+        inputs = {"x": x} | {f"images[{k!r}]": image for k, image in named.items()}
+        for name, image in inputs.items():
+            if _dimensions(image) == 3 and _dimensions(x) == 4:  # a picture where x is a batch of such
+                inputs[name], self._sources[name] = image[None], f"{name}[None]"
+        self._model, self._runs = model, Runs(model, inputs, target)
+        self._drawn: _Choice | None = None
+        self._recording: Recording | None = None
+        self._form: Form | None = None
+        self._shown: torch.Tensor | None = None
+        self._code = ""
+        self._listed: tuple[str, list[Row]] | None = None
+        self._unbatched = _dimensions(x) == 3 and any(isinstance(m, nn.Conv2d) for m in model.modules())
+        self._make_controls(list(inputs))
+        names = [row.name for row in self._runs.rows("x")]
+        modules = dict(self._runs.model.named_modules())
+        convolutions = [n for n in names if isinstance(modules[n], nn.Conv1d | nn.Conv2d | nn.Conv3d)]
+        self.value = [*convolutions, *(n for n in names if not len(modules[n]._modules)), *names][0]
+        self.observe(self.changed, "value")
+        self._answer()
+
+    # -- controls ----------------------------------------------------------------------------------------------
+
+    def _make_controls(self, inputs: list[str]) -> None:
+        w, label = ipywidgets, self.label
+        wide = {"description_width": "initial"}
+        self._search = label(
+            w.Text(style=wide, layout={"width": "auto"}), description=SEARCH, placeholder=EXAMPLE
+        )
+        self._list = w.Select(rows=16, layout={"width": "auto"}, style=wide).add_class("hookedu-list")
+        self._view = w.ToggleButtons(style={"button_width": "auto"})
+        self.options(self._view, list(zip(VIEWS.values(), VIEWS, strict=True)), "maps")
+        self._view.tooltips = [f"{tip.zh} · {tip.en}" for tip in VIEW_TIPS]
+        self._input = label(w.Dropdown(style=wide, layout={"width": "auto"}), description=INPUT)
+        self.options(self._input, [(name, name) for name in inputs], "x")
+        self._part = label(w.Dropdown(style=wide, layout={"width": "auto"}), description=PART)
+        self._call, self._sample, self._page = (
+            label(w.BoundedIntText(min=0, max=0, style=wide, layout={"width": "auto"}), description=text)
+            for text in (CALL, SAMPLE, PAGE)
+        )
+        self._per_map = label(w.Checkbox(indent=False, layout={"width": "auto"}), description=PER_MAP)
+        self._again = label(
+            w.Button(icon="refresh", layout={"width": "auto"}), description=AGAIN, tooltip=AGAIN_TIP
+        )
+        self._channels = label(w.ToggleButtons(style={"button_width": "auto"}), description=CHANNEL)
+        self._channels.add_class("hookedu-channels")
+        self._picture, self._caption = Picture(), w.HTML()
+        self._show_code = label(w.ToggleButton(icon="code", layout={"width": "auto"}), description=SHOW_CODE)
+        self._program = w.HTML(layout={"display": "none"}).add_class("hookedu-code")
+        self._list.observe(self._take_layer, "value")
+        for control in (
+            self._search,
+            self._view,
+            self._input,
+            self._part,
+            self._call,
+            self._sample,
+            self._page,
+        ):
+            control.observe(self.changed, "value")
+        for control in (self._per_map, self._channels, self._show_code):
+            control.observe(self.changed, "value")
+        self._again.on_click(self._forget)
+        row = w.HBox([self._input, self._part, self._call, self._sample, self._page, self._per_map])
+        head = w.HBox([self._view, self._again, self._show_code]).add_class("hookedu-row")
+        left = w.VBox([self._search, self._list], layout={"flex": "1 1 340px", "min_width": "300px"})
+        right = w.VBox(
+            [head, row.add_class("hookedu-row"), self._program, self._picture, self._caption, self._channels],
+            layout={"flex": "3 1 480px", "min_width": "320px"},
+        )
+        self._show(w.HBox([left, right], layout={"flex_flow": "row wrap"}))
+
+    def _take_layer(self, change: Any) -> None:
+        if change["new"] is not None:  # nothing in the list is marked while the search leaves the layer out
+            self.value = change["new"]
+
+    def _forget(self, _: Any) -> None:
+        self._runs.forget()
+        self._drawn = None
+        self.changed()
+
+    @traitlets.validate("value")
+    def _known_layer(self, proposal: Any) -> str:
+        choose(self._runs.model, [proposal["value"]])  # raises with the closest names
+        return proposal["value"]
+
+    def _choice(self) -> _Choice:
+        channel = self._channels.value
+        place = Place(self._sample.value, self._page.value, None if channel in (None, -1) else channel)
+        return _Choice(
+            *(self.value, self._view.value, self._input.value or "x", self._part.value or 0),
+            *(self._call.value, self._per_map.value, place),
+        )
+
+    def _update(self) -> None:
+        choice = self._choice()
+        try:
+            if choice != self._drawn:
+                self._look(choice)
+                self._no_error()
+        except Exception:
+            self._drawn = self._choice()  # not tried again before something else is chosen
+            self._blank(None)
+            raise
+        finally:
+            self._fill_list()
+            self._fill_code()
+
+    def _look(self, choice: _Choice) -> None:
+        if self._drawn is None or choice.subject != self._drawn.subject:
+            self._call.value = self._page.value = 0
+            self._set_channels(0, 0)
+        tensor = self._tensor(choice)
+        if tensor is None:
+            self._drawn = self._choice()
+            return
+        self._form = form = Form(tuple(tensor.shape), self._unbatched and choice.view != "weights")
+        maps = choice.view != "statistics"
+        _limit(self._sample, form.samples if maps else 1)
+        self.label(self._sample, description=IN_CHANNEL if choice.view == "weights" else SAMPLE)
+        _limit(self._page, -(-form.channels // TILES) if maps else 1)
+        self._set_channels(self._page.value, form.channels if maps and choice.view != "weights" else 0)
+        self._per_map.layout.display = None if maps and form.is_maps else "none"
+        self._drawn = choice = self._choice()  # within the limits
+        self._draw(choice, tensor, form)
+
+    def _tensor(self, choice: _Choice) -> torch.Tensor | None:
+        """The whole tensor behind the picture; None where there is none, and the caption says why."""
+        if choice.view == "weights":
+            weight = getattr(self._runs.model.get_submodule(choice.layer), "weight", None)
+            if not isinstance(weight, torch.Tensor):
+                return self._blank(NO_WEIGHT.format(layer=choice.layer or "(model)"))
+            _limit(self._call, 1)
+            self._set_parts([""])
+            weight = weight.detach()
+            return weight.transpose(0, 1) if weight.dim() > 2 else weight
+        self._recording = self._runs.recording(choice.layer, choice.input, choice.view == "gradients")
+        if choice.layer in self._recording.missed:
+            return self._blank(self._recording.missed[choice.layer])
+        calls = self._recording[choice.layer].calls
+        _limit(self._call, len(calls))
+        call = calls[self._call.value]
+        parts = list(leaves(call.activation))
+        if not parts:
+            return self._blank(NO_TENSOR)
+        self._set_parts([path for path, _ in parts])
+        path, tensor = parts[self._part.value or 0]
+        if choice.view != "gradients":
+            return tensor
+        found = dict(leaves(call.gradient)).get(path)
+        return found if found is not None else self._blank(NO_GRADIENT)
+
+    def _blank(self, why: Text | None) -> None:
+        self._picture.clear()
+        self._shown = self._form = None
+        self._set_channels(0, 0)
+        for control in (self._call, self._sample, self._page):
+            _limit(control, 1)
+        self.say(self._caption, why)
+
+    def _draw(self, choice: _Choice, tensor: torch.Tensor, form: Form) -> None:
+        signed, title = choice.view == "gradients", self._title(choice, form)
+        whole = choice.view == "statistics"
+        self._shown = tensor if whole else tensor[form.index(choice.place)]
+        if whole:
+            self._picture.draw(lambda figure: pictures.draw_statistics(figure, tensor, title))
+        elif choice.place.channel is not None:
+            beside = pictures.picture_in(self._runs.inputs[choice.input], choice.place.sample)
+            self._picture.draw(
+                lambda figure: pictures.draw_channel(figure, self._shown, beside, signed, title)
+            )
+        else:
+            self._picture.draw(
+                lambda figure: pictures.draw_maps(
+                    figure, tensor, form, choice.place, choice.per_map, signed, title
+                )
+            )
+        stats = Stats(self._shown)
+        odd = ODD.format(nan=stats.nan, inf=stats.inf) if stats.nan or stats.inf else Text(zh="", en="")
+        self.say(self._caption, NUMBERS.format(odd=odd, **pictures.numbers(stats)))
+
+    def _title(self, choice: _Choice, form: Form) -> str:
+        """English, as everything inside a picture."""
+        what = {"gradients": "gradient of ", "weights": "weight of "}.get(choice.view, "")
+        parts = [what + (choice.layer or "(model)")]
+        if self._call.max:
+            parts.append(f"call {choice.call} of {self._call.max + 1}")
+        if form.samples > 1 and choice.view != "statistics":
+            which = "input channel" if choice.view == "weights" else "sample"
+            parts.append(f"{which} {choice.place.sample} of {form.samples}")
+        if choice.place.channel is not None:
+            parts.append(f"ch {choice.place.channel}")
+        return " · ".join(parts)
+
+    def _set_channels(self, page: int, channels: int) -> None:
+        numbers = range(page * TILES, min((page + 1) * TILES, channels))
+        options = [(ALL, -1), *((str(n), n) for n in numbers)] if channels > 1 else []
+        if [n for _, n in options] != [n for _, n in self._channels.options]:
+            self.options(self._channels, options, -1)
+        self._channels.layout.display = None if options else "none"
+
+    def _set_parts(self, paths: list[str]) -> None:
+        if [n for n, _ in self._part.options] != (options := [f"output{path}" for path in paths]):
+            self.options(
+                self._part, list(zip(options, range(len(paths)), strict=True)), self._part.value or 0
+            )
+        if self._part.value is None:
+            self._part.value = 0
+        self._part.layout.display = None if len(paths) > 1 else "none"
+        self._input.layout.display = None if len(self._runs.inputs) > 1 else "none"
+
+    # -- the list and the code ---------------------------------------------------------------------------------
+
+    def _fill_list(self) -> None:
+        rows = self._runs.rows(self._input.value or "x")
+        words = self._search.value.lower().split()
+        if self._listed != (self._search.value, rows):
+            self._listed = self._search.value, rows
+            found = [r for r in rows if all(w in f"{r.name} {r.type}".lower() for w in words)]
+            self.options(
+                self._list, list(zip(_aligned(found), (r.name for r in found), strict=True)), self.value
+            )
+            self.label(self._list, description=LAYERS.format(n=len(found), total=len(rows)))
+        elif self._list.value != self.value and self.value in dict(self._list.options).values():
+            self._list.value = self.value
+
+    def _fill_code(self) -> None:
+        self._code = self._program_of(self._drawn) if self._drawn and self._shown is not None else ""
+        shown = self._show_code.value and bool(self._code)
+        self._program.value = f"<pre tabindex=0>{escape(self._code)}</pre>" if shown else ""
+        self._program.layout.display = None if shown else "none"
+
+    def _program_of(self, choice: _Choice) -> str:
+        index = "" if choice.view == "statistics" else pictures.brackets(self._form.index(choice.place))
+        if choice.view == "weights" and len(self._form.shape) > 2:
+            index = ".transpose(0, 1)" + index
+        source = self._sources[choice.input]
+        inner = self._runs.model is not self._model
+        call = call_text(self._runs.model, self._runs.inputs[choice.input])
+        target = self._runs.target
+        given = ["x"] + (["images"] if source else [])
+        if choice.view == "gradients" and target is not None and not isinstance(target, int):
+            given.append("target")
+        parts = [label.removeprefix("output") for label, _ in self._part.options]
+        return programs.program(
+            choice.view,
+            ", ".join(given),
+            f"x = {source}" if source else "",
+            **{"layer": choice.layer, "number": choice.call, "index": index},
+            **{"leaf": parts[choice.part], "call": call, "score": score_text(self._runs.output_form, target)},
+            wrapped=inner,
+        )
+
+    # -- for code ----------------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> torch.Tensor | None:
+        self.settle()
+        return self._shown
+
+    @property
+    def figure(self) -> "Figure | None":
+        self.settle()
+        return self._picture.figure
+
+    @property
+    def recording(self) -> Recording | None:
+        self.settle()
+        return self._recording
+
+    @property
+    def code(self) -> str:
+        self.settle()
+        return self._code
+
+    def _release(self) -> None:
+        self._runs.forget()
+        self._runs.inputs = {}
+        self._runs.model = self._model = self._recording = self._shown = self._runs.target = None
+        self._picture.clear()
+
+
+def _dimensions(x: Any) -> int | None:
+    return x.dim() if isinstance(x, torch.Tensor) else None
+
+
+def _limit(control: ipywidgets.BoundedIntText, n: int) -> None:
+    """Values from 0 to n - 1; out of sight where there is no choice."""
+    control.max = max(n - 1, 0)
+    control.layout.display = None if n > 1 else "none"
+
+
+def _aligned(rows: list[Row]) -> list[str]:
+    """Columns in the lines of a list, which has no table: no-break spaces, for a browser would join plain ones."""
+    cells = [(r.name or "(model)", r.type, r.shape, "" if r.calls is None else f"×{r.calls}") for r in rows]
+    widths = [min(max(map(len, column)), 34) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) for line in cells]
+    return [line.rstrip().replace(" ", "\u00a0") for line in lines]
+
+
+SEARCH = Text(zh="搜索层", en="Search layers")
+EXAMPLE = Text(zh="名字或类型，如 conv", en="name or type, such as conv")
+LAYERS = Text(
+    zh="层：{n} / {total}（名字、类型、输出形状、×调用次数）",
+    en="Layers: {n} of {total} (name, type, output shape, ×calls)",
+)
+VIEWS = {
+    "maps": Text(zh="特征图", en="Feature maps"),
+    "gradients": Text(zh="梯度", en="Gradients"),
+    "statistics": Text(zh="统计", en="Statistics"),
+    "weights": Text(zh="权重", en="Weights"),
+}
+VIEW_TIPS = (
+    Text(zh="这一层的输出", en="What the layer gives out"),
+    Text(zh="得分对这一层输出的梯度", en="The gradient of the score for the layer's output"),
+    Text(zh="均值、标准差、零的比例、直方图", en="Mean, std, share of zeros, histogram"),
+    Text(zh="这一层自己的权重", en="The layer's own weights"),
+)
+INPUT = Text(zh="输入", en="Input")
+PART = Text(zh="输出的哪一部分", en="Part of the output")
+CALL = Text(zh="第几次调用", en="Call")
+SAMPLE = Text(zh="样本", en="Sample")
+IN_CHANNEL = Text(zh="输入通道", en="Input channel")
+PAGE = Text(zh="通道页", en="Page of channels")
+PER_MAP = Text(zh="每张图各用色标", en="A scale for each map")
+CHANNEL = Text(zh="放大通道", en="Enlarge channel")
+ALL = Text(zh="全部", en="All")
+AGAIN = Text(zh="重新运行", en="Run again")
+AGAIN_TIP = Text(zh="模型或输入变了：重新运行一遍", en="The model or its input has changed: run it again")
+SHOW_CODE = Text(zh="显示代码", en="Show code")
+NUMBERS = Text(
+    zh="所示数值：均值 {mean} · 标准差 {std} · 最小 {min} · 最大 {max} · 零占 {zeros}{odd}",
+    en="Values shown: mean {mean} · std {std} · min {min} · max {max} · zeros {zeros}{odd}",
+)
+ODD = Text(zh=" · **NaN {nan} 个，Inf {inf} 个**", en=" · **{nan} NaN, {inf} Inf**")
+NO_WEIGHT = Text(zh="`{layer}` 自己没有权重", en="`{layer}` has no weight of its own")
+NO_TENSOR = Text(zh="这次调用的输出里没有张量", en="This call's output holds no tensor")
+NO_GRADIENT = Text(
+    zh="反向传播没有经过输出的这一部分", en="No backward pass went through this part of the output"
+)

@@ -1,0 +1,228 @@
+"""The pictures of LayerPicker: a figure that nobody else holds, and one image on the page that is replaced."""
+
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import torch
+
+from hookedu.plots import plot_feature_maps, plot_gradients
+from hookedu.tensors import Stats, real, shape_text
+from hookedu.widgets.runs import leaves
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TILES = 64
+_WIDTH, _DPI = 7.4, 110  # inches, dots
+
+
+class Picture(ipywidgets.Image):
+    """One image on the page; drawing again replaces its bytes, so that nothing blinks."""
+
+    def __init__(self) -> None:
+        super().__init__(format="png", layout={"display": "none"})
+        self.figure: Figure | None = None
+
+    def draw(self, draw: "Callable[[Figure], None]") -> None:
+        from matplotlib.figure import Figure
+
+        # Not a figure of pyplot: pyplot keeps every figure until it is told to close it.
+        figure = Figure(figsize=(_WIDTH, _WIDTH), dpi=_DPI)
+        draw(figure)
+        png = io.BytesIO()
+        figure.savefig(png, format="png", pil_kwargs={"compress_level": 1})
+        self.figure, self.value = figure, png.getvalue()
+        self.layout.display = None
+
+    def clear(self) -> None:
+        self.figure, self.value, self.layout.display = None, b"", "none"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which part of a tensor is looked at."""
+
+    sample: int = 0
+    page: int = 0
+    channel: int | None = None
+
+
+class Form:
+    """How a tensor is looked at: as maps of channels, or as a strip of numbers.
+
+    samples, channels: how many there are to choose from; 1 sample and 0 channels where there is no choice.
+    """
+
+    def __init__(self, shape: tuple[int, ...], unbatched: bool = False) -> None:
+        self.shape = shape
+        self.is_maps = len(shape) in (4, 5) or (len(shape) == 3 and unbatched)
+        self.batched = len(shape) >= 3 and not (len(shape) == 3 and unbatched)
+        self.samples = shape[0] if self.batched else 1
+        self.channels = (shape[1] if self.batched else shape[0]) if self.is_maps else 0
+
+    def index(self, place: Place) -> tuple[int | slice, ...]:
+        """What stands in the brackets behind the tensor to get the part that is shown."""
+        index: list[int | slice] = [place.sample] if self.batched else []
+        if self.is_maps:
+            first = place.page * TILES
+            chosen = slice(first, min(first + TILES, self.channels))
+            index.append(chosen if place.channel is None else place.channel)
+        if len(self.shape) == 5:
+            index.append(self.shape[2] // 2)  # the middle slice of a volume
+        return tuple(index)
+
+
+def brackets(index: tuple[int | slice, ...]) -> str:
+    """An index as code."""
+    parts = [f"{i.start}:{i.stop}" if isinstance(i, slice) else str(i) for i in index]
+    return f"[{', '.join(parts)}]" if parts else ""
+
+
+def draw_maps(
+    figure: "Figure", tensor: torch.Tensor, form: Form, place: Place, per_map: bool, signed: bool, title: str
+) -> None:
+    """One page of channels as a mosaic, or a strip."""
+    if not form.is_maps or tensor.numel() == 0:
+        draw_strip(figure, tensor[form.index(place)], signed, title)
+        return
+    ax = figure.add_axes((0, 0, 1, 1))
+    plot = plot_gradients if signed else plot_feature_maps
+    # All channels, not this page's only: they share one scale.
+    maps = tensor[tuple(slice(None) if isinstance(i, slice) else i for i in form.index(place))]
+    plot(maps, page=place.page, tiles=TILES, per_map=per_map, title=title, ax=ax)
+    rows, columns = ax.get_images()[0].get_size()
+    height = 0.87 * _WIDTH * min(max(rows / columns, 0.12), 1.5)  # as high as the mosaic needs to be
+    figure.set_size_inches(_WIDTH, height + 0.35)
+    _arrange(figure, ax, (0.005, 0.0, 0.87, height / (height + 0.35)), 0.89)
+
+
+def _arrange(figure: "Figure", ax: "Axes", box: tuple[float, ...], bar_at: float) -> None:
+    """Put a picture into a box of the figure, and its colour bar, if it has one, at its side."""
+    ax.set_position(box)
+    ax.set_anchor("NW")
+    bar = figure.axes[-1]
+    if bar.get_label() == "<colorbar>":
+        bar.set_box_aspect(None)
+        bar.set_position((bar_at, box[1] + 0.04, 0.018, box[3] - 0.08))
+        bar.tick_params(labelsize=8)
+
+
+def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str) -> None:
+    """Activations without channels, such as a Transformer's: a row a position, a column a unit."""
+    import numpy as np
+    from matplotlib import colormaps
+    from matplotlib.colors import CenteredNorm
+
+    if values.numel() <= 1:
+        said = f"{real(values).item():g}" if values.numel() else f"empty: {shape_text(tuple(values.shape))}"
+        figure.set_size_inches(_WIDTH, 1.2)
+        figure.text(0.5, 0.4, said, ha="center", fontsize=12)
+        figure.text(0.01, 0.85, title, fontsize=9)
+        return
+    matrix = real(values.detach()).cpu()
+    matrix = matrix[None] if matrix.dim() == 1 else matrix.flatten(0, -2)
+    matrix = matrix[:: -(-len(matrix) // 1000), :: -(-matrix.shape[1] // 2000)]  # as much as can be seen
+    rows, columns = matrix.shape
+    height = min(max(0.28 * rows, 0.5), 5.0)
+    figure.set_size_inches(_WIDTH, height + 0.95)
+    ax = figure.add_axes((0.09, 0.55 / (height + 0.95), 0.78, height / (height + 0.95)))
+    data = np.ma.masked_invalid(matrix.numpy())
+    signed = signed or bool((data < 0).any())
+    image = ax.imshow(
+        data,
+        aspect="auto",
+        cmap=colormaps["RdBu_r" if signed else "viridis"].with_extremes(bad="magenta"),
+        norm=CenteredNorm() if signed else None,
+        interpolation="nearest" if columns <= 600 else "auto",
+    )
+    odd = int(data.mask.sum()) if data.mask.any() else 0
+    ax.set_title(title + (f" · {odd} NaN or Inf (magenta)" if odd else ""), fontsize=9, loc="left")
+    ax.set_xlabel("unit", fontsize=8, labelpad=1)
+    ax.set_ylabel("row", fontsize=8)
+    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.tick_params(labelsize=8)
+    bar = figure.colorbar(
+        image, cax=figure.add_axes((0.9, *ax.get_position().bounds[1:2], 0.02, ax.get_position().height))
+    )
+    bar.ax.tick_params(labelsize=8)
+
+
+def draw_channel(figure: "Figure", channel: torch.Tensor, beside: Any, signed: bool, title: str) -> None:
+    """One channel large, and the input beside it."""
+    figure.set_size_inches(_WIDTH, 0.47 * _WIDTH)
+    plot = plot_gradients if signed else plot_feature_maps
+    left = figure.add_axes((0, 0, 1, 1))
+    plot(channel, title=title, ax=left)
+    _arrange(figure, left, (0.005, 0.01, 0.41, 0.9), 0.425)
+    draw_input(figure.add_axes((0.55, 0.01, 0.41, 0.9), anchor="NW"), beside)
+
+
+def draw_input(ax: "Axes", image: torch.Tensor | None) -> None:
+    """A picture as a picture: three channels in colour, one in grey; anything else in false colours."""
+    ax.set_axis_off()
+    if image is None:
+        ax.text(0.5, 0.5, "no picture among the inputs", ha="center", transform=ax.transAxes)
+        return
+    data = real(image.detach()).cpu()
+    if data.dim() == 3 and len(data) in (1, 3):
+        data = data.nan_to_num(0, 0, 0)
+        unit = (data - data.min()) / (data.max() - data.min()).clamp_min(1e-12)
+        ax.imshow(unit.permute(1, 2, 0).squeeze(-1).numpy(), cmap="gray", vmin=0, vmax=1)
+        ax.set_title(f"input {shape_text(tuple(image.shape))}", fontsize=9, loc="left")
+    else:
+        plot_feature_maps(image, title=f"input {shape_text(tuple(image.shape))}", ax=ax)
+
+
+def picture_in(x: Any, sample: int) -> torch.Tensor | None:
+    """The picture among a model's inputs: of a batch, that sample."""
+    for _, tensor in leaves(x):
+        if tensor.dim() == 4 and sample < len(tensor):
+            return tensor[sample]
+        if tensor.dim() == 3:
+            return tensor
+    return None
+
+
+def draw_statistics(figure: "Figure", tensor: torch.Tensor, title: str) -> None:
+    """A histogram of all values, zeros told apart, and the mean of each channel."""
+    import numpy as np
+
+    values = real(tensor.detach()).cpu().flatten()
+    finite = values[values.isfinite()].numpy()
+    figure.set_size_inches(_WIDTH, 3.1)
+    ax = figure.add_axes((0.1, 0.16, 0.86, 0.73))
+    ax.set_title(title, fontsize=9, loc="left")
+    if not len(finite):
+        ax.text(0.5, 0.5, "no finite value", ha="center", transform=ax.transAxes)
+        return
+    rest = finite[finite != 0]
+    if len(rest):
+        low, high = float(rest.min()), float(rest.max())
+        wide = (low, high) if high > low else (low - 0.5, high + 0.5)
+        counts, edges = np.histogram(rest.astype(np.float64), bins=60, range=wide)
+        ax.stairs(counts, edges, fill=True, color="#2166ac", label=f"not 0: {len(rest)}")
+    zeros = len(finite) - len(rest)
+    if zeros:
+        ax.plot([0, 0], [0, zeros], color="#b35806", lw=3, label=f"0: {zeros}")
+        ax.plot(0, zeros, "v", color="#b35806", ms=8)
+    mean = float(finite.mean(dtype=np.float64))
+    ax.axvline(mean, color="black", ls="--", lw=1, label=f"mean {mean:.4g}")
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=0.7)
+    ax.set_xlabel("value", fontsize=8, labelpad=1)
+    ax.set_ylabel("how many", fontsize=8)
+    ax.tick_params(labelsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(fontsize=8, frameon=False)
+
+
+def numbers(stats: Stats) -> dict[str, str]:
+    """The numbers under a picture, as they are shown."""
+    shown = {name: f"{getattr(stats, name):.4g}" for name in ("mean", "std", "min", "max")}
+    zeros = "nan" if math.isnan(stats.zeros) else f"{100 * stats.zeros:.1f}%"
+    return shown | {"zeros": zeros, "nan": str(stats.nan), "inf": str(stats.inf)}

@@ -1,0 +1,92 @@
+"""The widgets in a real kernel: a cell that runs twenty times leaves one widget behind, and the notebook stays small."""
+
+import json
+import textwrap
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+SETUP = """\
+import ctypes, gc, os, threading, ipywidgets, torch
+from torch import nn
+from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker, list_hooks
+
+model = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(64 * 64 * 64, 2))
+x = torch.randn(4, 3, 64, 64)  # 4 MB an activation
+small = nn.Sequential(nn.Linear(2, 2))
+
+def census():
+    gc.collect()
+    tensors = {t.untyped_storage()._cdata: t.untyped_storage().nbytes()
+               for t in gc.get_objects() if issubclass(type(t), torch.Tensor)}
+    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
+    figures = sum(type(o) is Figure for o in gc.get_objects())
+    return [len(ipywidgets.widgets.widget._instances), len(list_hooks(model)), threading.active_count(),
+            len(plt.get_fignums()), figures, round(sum(tensors.values()) / 1e6)]
+
+def resident():
+    gc.collect()
+    if hasattr(ctypes.CDLL(None), "malloc_trim"):
+        ctypes.CDLL(None).malloc_trim(0)  # what Python has freed, glibc may keep
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6"""
+SHOW = """\
+picker = LayerPicker(model, x)
+picker._view.value = "gradients"
+picker.figure
+display(picker, HookTimeline(small, torch.ones(1, 2)), HookInspector(model))"""
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """Executes code in one kernel; returns what it prints and the cell."""
+    notebook = nbformat.v4.new_notebook()
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", store_widget_state=False)
+    with client.setup_kernel():
+
+        def run(code: str, cell_id: str = "other"):
+            cell = nbformat.v4.new_code_cell(textwrap.dedent(code), id=cell_id)
+            notebook.cells.append(cell)
+            client.execute_cell(cell, len(notebook.cells) - 1)
+            return "".join(o.text for o in cell.outputs if o.output_type == "stream"), cell
+
+        run(SETUP)
+        yield run
+
+
+def test_twenty_runs_leave_nothing_behind(kernel):
+    for _ in range(4):
+        kernel(SHOW)
+    before, memory = (json.loads(kernel(f"print({what})")[0]) for what in ("census()", "resident()"))
+    for _ in range(20):
+        kernel(SHOW)
+    after, more = (json.loads(kernel(f"print({what})")[0]) for what in ("census()", "resident()"))
+    assert after == before
+    assert after[1] == 0 and after[3] == 0
+    assert more - memory < 40  # one forgotten recording a run would be 160 MB
+
+
+def test_two_widgets_of_one_cell_live_together(kernel):
+    kernel("two = [LayerPicker(small, torch.ones(1, 2)) for _ in range(2)]")
+    assert kernel("print([picker.closed for picker in two])")[0].split() == ["[False,", "False]"]
+
+
+def test_a_stored_notebook_is_small_and_the_same_every_time(kernel):
+    texts = []
+    for _ in range(2):
+        _, cell = kernel(SHOW)
+        assert len(json.dumps(cell)) < 5_000
+        texts.append([output.data["text/plain"] for output in cell.outputs])
+    assert texts[0] == texts[1] == ["LayerPicker()", "HookTimeline()", "HookInspector()"]
+
+
+def test_the_inspector_follows_the_cells_that_run(kernel):
+    kernel("inspector = HookInspector(small)")
+    kernel("handle = small[0].register_forward_hook(lambda *_: None)")
+    assert kernel("print(len(inspector.hooks))")[0] == "1\n"
+    kernel("handle.remove()")
+    assert kernel("print(len(inspector.hooks)); inspector.close()")[0] == "0\n"
+    kernel("handle = small[0].register_forward_hook(lambda *_: None)")
+    assert "error" not in kernel("handle.remove()")[0].lower()

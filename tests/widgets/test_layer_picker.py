@@ -1,0 +1,365 @@
+"""LayerPicker without a browser: real models, real runs, and the numbers behind the pictures."""
+
+import asyncio
+import io
+import time
+from types import SimpleNamespace
+
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from hookedu import LayerPicker, list_hooks
+from hookedu.modules import LayerNotFound
+from hookedu.widgets.language_toggle import preference
+from tests.capture_models import Answer, Failing, Repeated, Residual, Returns, conv_relu, images
+
+
+def colours(picker: LayerPicker) -> int:
+    """How many colours the picture has."""
+    return len(Image.open(io.BytesIO(picker._picture.value)).convert("RGB").getcolors(1 << 24))
+
+
+def run(code: str, **names) -> torch.Tensor:
+    """Run a program of "Show code" as somebody would who copies it."""
+    exec(code, names)
+    return names["shown"]
+
+
+class Attention(nn.Module):
+    """A Transformer encoder on tokens, with a dict for input and a dict for output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(20, 8)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, tokens, scale=1.0):
+        hidden = self.encoder(self.embed(tokens) * scale)
+        return {"hidden": hidden, "logits": self.head(hidden[:, 0])}
+
+
+torch.manual_seed(3)
+VOLUME = nn.Sequential(nn.Conv3d(1, 3, 3), nn.ReLU(inplace=True))
+TOKENS = {"tokens": torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])}
+CASES = {
+    "in place": (conv_relu().eval(), images(), "0"),
+    "residual": (Residual(), images(), "conv"),
+    "reused": (Repeated(3), torch.randn(4, 3), "layer"),
+    "dict": (Attention(), TOKENS, "encoder.layers.1.linear1"),
+    "dict, eval": (Attention().eval(), TOKENS, "encoder.layers.0.linear2"),
+    "nested output": (Returns(lambda y: (y, [y * 2, {"last": y + 1}])), torch.randn(2, 3), ""),
+    "dataclass": (Returns(lambda y: Answer(y * 2)), torch.randn(2, 3), ""),
+    "volume": (VOLUME, torch.randn(2, 1, 5, 6, 7), "0"),
+    "one picture": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(0)), torch.randn(3, 6, 6), "0"),
+    "training": (nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.Dropout(0.5)), images(), "2"),
+}
+
+
+@pytest.mark.parametrize("view", ["maps", "gradients", "statistics", "weights"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_program_yields_the_numbers_on_screen(case, view, untouched, capsys):
+    model, x, layer = CASES[case]
+    untouched(model)
+    picker = LayerPicker(model, x)
+    picker.value = layer
+    picker._view.value = view
+    if view == "weights" and picker.shown is None:
+        assert "没有权重" in picker._caption.value and "no weight" in picker._caption.value
+        assert (picker.code, picker.figure, picker.error) == ("", None, None)
+        return
+    assert picker.error is None
+    picker._call.value = picker._call.max
+    picker._sample.value = picker._sample.max
+    if len(picker._part.options) > 1 and view != "gradients":  # backward starts from the first part
+        picker._part.value = 1
+    assert picker.error is None and colours(picker) > 10
+    rng, before = torch.get_rng_state(), {k: v.clone() for k, v in model.state_dict().items()}
+    assert torch.equal(run(picker.code, model=model, x=x), picker.shown)
+    printed = capsys.readouterr().out
+    model.zero_grad()
+    torch.set_rng_state(rng)
+    model.load_state_dict(before)
+    mean = picker._caption.value.partition("mean ")[2].split()[0]
+    assert float(mean) == pytest.approx(float(printed.partition("tensor(")[2].partition(")")[0]), abs=1e-3)
+    assert list_hooks(model) == []
+
+
+@pytest.mark.parametrize(
+    "target", [1, [0, 1], torch.tensor([1, 0]), lambda output: output[:, 1].square().sum()]
+)
+def test_gradients_start_where_the_target_says(target, untouched):
+    model = conv_relu()
+    untouched(model)
+    picker = LayerPicker(model, images(), target=target)
+    picker._view.value = "gradients"
+    assert torch.equal(run(picker.code, model=model, x=images(), target=target), picker.shown)
+    model.zero_grad()
+    other = LayerPicker(model, images(), target=0)
+    other._view.value = picker._view.value
+    other._sample.value = picker._sample.value = 1 if isinstance(target, list) else 0
+    assert not torch.equal(other.shown, picker.shown)
+
+
+def test_pictures_to_choose_from(untouched):
+    model, x = conv_relu(), images()
+    untouched(model)
+    more = {"one": torch.ones(1, 4, 4), "two": x * 2}
+    picker = LayerPicker(model, x, images=more)
+    first = picker._picture.value
+    for name, kept in (("one", more["one"][None]), ("two", more["two"])):
+        picker._input.value = f"images[{name!r}]"
+        assert torch.equal(picker.shown, model[0](kept).detach()[0])
+        assert torch.equal(run(picker.code, model=model, x=x, images=more), picker.shown)
+        assert picker._picture.value != first
+    assert LayerPicker(model, x, images=[x[0]])._input.options[1][1] == "images[0]"
+
+
+def test_pages_scales_and_one_channel():
+    model = nn.Conv2d(1, 100, 3)
+    picker = LayerPicker(nn.Sequential(model), images())
+    seen = {picker._picture.value}
+    assert (picker._page.max, tuple(picker.shown.shape)) == (1, (64, 2, 2))
+    for change in (
+        lambda: setattr(picker._page, "value", 1),
+        lambda: setattr(picker._per_map, "value", True),
+        lambda: setattr(picker._channels, "value", 70),
+        lambda: setattr(picker._sample, "value", 1),
+    ):
+        change()
+        assert picker._picture.value not in seen
+        seen.add(picker._picture.value)
+    assert torch.equal(picker.shown, model(images()).detach()[1, 70])
+    assert torch.equal(run(picker.code, model=nn.Sequential(model), x=images()), picker.shown)
+    picker._page.value = 0
+    assert tuple(picker.shown.shape) == (64, 2, 2)
+
+
+def test_value_can_be_set_and_observed_and_a_wrong_name_says_which_are_close():
+    picker, seen = LayerPicker(conv_relu(), images()), []
+    picker.observe(lambda change: seen.append(change["new"]), "value")
+    picker._list.value = "3"
+    picker.value = "1"
+    assert seen == ["3", "1"] and picker._list.value == "1"
+    assert list(picker.recording) == ["1"]
+    with pytest.raises(LayerNotFound, match="closest"):
+        picker.value = "conv9"
+    assert picker.value == "1"
+
+
+def test_search_filters_by_name_and_type_and_keeps_the_choice():
+    picker = LayerPicker(conv_relu(), images())
+    before = picker._picture.value
+    picker._search.value = "linear"
+    assert [name for _, name in picker._list.options] == ["3"]
+    assert (picker._list.value, picker.value, picker._picture.value) == (None, "0", before)
+    picker._search.value = "no such layer"
+    assert picker._list.options == ()
+    picker._search.value = ""
+    assert picker._list.value == "0" and len(picker._list.options) == 5
+
+
+def test_the_list_tells_type_shape_and_calls():
+    picker = LayerPicker(Repeated(3), torch.randn(4, 3))
+    assert [label.split() for label, _ in picker._list.options] == [
+        ["(model)", "Repeated", "4×3", "×1"],
+        ["layer", "Linear", "4×3", "×3"],
+    ]
+    assert picker._call.max == 2
+
+
+def test_a_thousand_layers_are_one_list():
+    model = nn.Sequential(*(nn.Identity() for _ in range(1000)))
+    started = time.process_time()
+    picker = LayerPicker(model, torch.ones(1, 2))
+    opened = time.process_time() - started
+    started = time.process_time()
+    picker._search.value = "identity 77"
+    assert time.process_time() - started < 0.2
+    assert len(picker._list.options) == 11 + 8 and opened < 3
+    assert len(__import__("ipywidgets").widgets.widget._instances) < 100
+
+
+def test_a_layer_that_never_runs_says_why():
+    picker = LayerPicker(nn.Sequential(nn.MultiheadAttention(4, 1)), torch.ones(1, 4))
+    assert picker.error is not None  # attention needs three arguments
+    model = nn.Module()
+    model.used, model.idle = nn.Linear(3, 3), nn.Linear(3, 3)
+    model.forward = lambda x: model.used(x)
+    picker = LayerPicker(model, torch.ones(1, 3))
+    picker.value = "idle"
+    assert picker.error is None and picker.figure is None
+    assert "从未被调用" in picker._caption.value and "never called" in picker._caption.value
+
+
+def errors() -> dict:
+    def out_of_memory(x):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+
+    hungry = conv_relu()
+    hungry.forward = out_of_memory
+    frozen = conv_relu().requires_grad_(False)
+    return {
+        "raises": (Failing(), torch.ones(1, 3), "ValueError: broken on purpose", "异常"),
+        "out of memory": (hungry, images(), "Tried to allocate", "内存不足"),
+        "wrong input": (conv_relu(), torch.ones(2, 5, 4, 4), "RuntimeError", "异常"),
+        "frozen": (frozen, images(), "frozen", "冻结"),
+    }
+
+
+@pytest.mark.parametrize("case", errors())
+def test_an_error_is_shown_in_both_languages_and_the_widget_goes_on(case, untouched):
+    model, x, said, chinese = errors()[case]
+    untouched(model)
+    picker = LayerPicker(model, x, images={"good": images()})
+    picker._view.value = "gradients"
+    shown = picker._error_says.value + picker._error_report.value
+    assert (
+        said in shown
+        and chinese in shown
+        and 'lang="en"' in shown
+        and picker._error_box.layout.display is None
+    )
+    assert type(picker.error).__name__ in shown
+    assert picker.figure is None and not picker._picture.value
+    frames = picker.error.__traceback__
+    while frames:  # no tensor is kept alive by the traceback
+        assert not any(isinstance(v, torch.Tensor) for v in frames.tb_frame.f_locals.values())
+        frames = frames.tb_next
+    picker._view.value = "weights"
+    assert picker.error is None and picker._error_box.layout.display == "none"
+    assert [name for _, name in picker._list.options] == [name for name, _ in model.named_modules()]
+    if case == "wrong input":
+        picker._view.value = "maps"
+        picker._input.value = "images['good']"
+        assert picker.error is None and colours(picker) > 5
+
+
+def test_a_model_that_is_mended_runs_again():
+    model = conv_relu()
+    weight = model[3].weight.data
+    model[3].weight.data = torch.ones(2, 5)
+    picker = LayerPicker(model, images())
+    assert isinstance(picker.error, RuntimeError)
+    model[3].weight.data = weight
+    picker._again.click()
+    assert picker.error is None and colours(picker) > 5
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_nan_and_inf_are_drawn_and_counted(bad):
+    x = images()
+    x[0, 0, 0, 0] = bad
+    picker = LayerPicker(conv_relu(), x)
+    for view in ("maps", "statistics", "gradients"):
+        picker._view.value = view
+        assert picker.error is None and picker._picture.value
+    picker._view.value = "maps"
+    assert "NaN" in picker._caption.value
+    strip = LayerPicker(nn.Sequential(nn.Linear(3, 3)), torch.full((2, 3), bad))
+    assert strip.error is None and strip._picture.value
+
+
+@pytest.mark.parametrize(
+    "x",
+    [torch.zeros(2, 3, dtype=torch.bfloat16), torch.zeros(0, 3), torch.zeros(2, 3, dtype=torch.complex64)],
+)
+def test_values_of_all_sorts(x):
+    picker = LayerPicker(nn.Sequential(nn.Identity()), x)
+    for view in ("maps", "statistics"):
+        picker._view.value = view
+        assert picker.error is None and picker._picture.value
+
+
+def test_of_two_fast_clicks_the_last_wins_and_one_picture_is_drawn():
+    picker = None
+
+    async def click() -> list[bytes]:
+        nonlocal picker
+        picker = LayerPicker(conv_relu(), images())
+        drawn = []
+        picker._picture.observe(lambda change: drawn.append(change["new"]), "value")
+        picker._list.value = "1"
+        picker._list.value = "3"
+        assert drawn == []
+        while picker._waiting:
+            await asyncio.sleep(0)
+        picker._list.value = "2"
+        assert list(picker.recording) == ["2"]  # who asks gets the answer at once
+        picker._list.value = "3"
+        while picker._waiting:
+            await asyncio.sleep(0)
+        return drawn
+
+    drawn = asyncio.run(click())
+    assert len(drawn) == 3 and drawn[0] == drawn[2] == picker._picture.value
+
+
+def test_clicks_from_another_thread_wait_for_the_main_loop():
+    """JupyterLab delivers clicks in a thread of its own; the model must not run there."""
+    threads = []
+    model = conv_relu()
+    model[3].register_forward_hook(lambda *_: threads.append(__import__("threading").current_thread()))
+
+    async def click() -> None:
+        picker = LayerPicker(model, images())
+        threads.clear()
+        await asyncio.to_thread(setattr, picker._list, "value", "1")
+        while not picker._waiting and picker.recording is None:
+            await asyncio.sleep(0)
+        while picker._waiting:
+            await asyncio.sleep(0)
+        assert list(picker.recording) == ["1"]
+        picker.close()
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+    asyncio.run(click())
+    assert threads == [__import__("threading").main_thread()]
+
+
+def test_labels_follow_the_language_and_nothing_is_drawn_or_run():
+    calls = []
+    model = conv_relu()
+    model.register_forward_hook(lambda *_: calls.append(1))
+    picker = LayerPicker(model, images())
+    picker.value, picker._view.value = "1", "statistics"
+    picture, runs = picker._picture.value, len(calls)
+    for language, label, caption in (("zh", "统计", "均值"), ("en", "Statistics", "mean")):
+        preference.language = language
+        assert picker._view.label == label and caption in picker._caption.value
+        assert (f'lang="{language}"' in picker._caption.value, picker._caption.value.count("lang=")) == (
+            True,
+            1,
+        )
+    preference.language = "both"
+    assert picker._view.label == "统计 · Statistics"
+    assert (picker._picture.value, len(calls), picker._view.value) == (picture, runs, "statistics")
+
+
+def test_closing_lets_go_of_everything(closes):
+    picker = LayerPicker(conv_relu(), images())
+    closes(picker)
+    assert picker.closed and picker.recording is None and picker.shown is None and picker.figure is None
+    picker.close()
+    assert __import__("ipywidgets").widgets.widget._instances == {}
+
+
+def test_what_is_stored_in_a_notebook_does_not_depend_on_what_was_chosen():
+    picker = LayerPicker(conv_relu(), images())
+    before = repr(picker)
+    picker.value, preference.language = "3", "zh"
+    assert repr(picker) == before == "LayerPicker()"
+
+
+def test_what_is_no_model_is_refused_at_once():
+    with pytest.raises(TypeError, match=r"nn\.Module"):
+        LayerPicker(SimpleNamespace(), images())
+
+
+def test_compiled_and_parallel_models_show_the_model_inside():
+    model = nn.DataParallel(conv_relu())
+    picker = LayerPicker(model, images())
+    assert picker.error is None and picker.value == "0"
+    assert torch.equal(run(picker.code, model=model, x=images()), picker.shown)
