@@ -36,10 +36,10 @@ def look(module, args, output):
     print(f"{type(module).__name__:8}", tuple(output.shape))
 
 
-for layer in model:
-    layer.register_forward_hook(look)
-
+handles = [layer.register_forward_hook(look) for layer in model]
 print("the output:", tuple(model(x).shape))
+for handle in handles:
+    handle.remove()  # off again: lesson 02 tells why
 
 # %% [markdown]
 # ## 0.2 这就是钩子 · That was a hook
