@@ -1,0 +1,253 @@
+# %% tags=["setup"]
+import torch
+from torch import nn
+
+from hookedu import LanguageToggle, LayerPicker, check, hint, progress, solution
+
+LanguageToggle()
+
+# %% [markdown]
+# ## 0.1 选语言，运行单元 · Choose a language, run a cell
+#
+# <div lang="zh">
+#
+# 先点上一个单元，按 **Shift+Enter** 运行它，下面会出现三个按钮：中文、English、双语。随时可以换，下一课会记得你的选择。
+#
+# 下面这个小网络把中间结果都藏了起来。**先猜**：运行之后，除了最后的输出，我们能看到几层？
+#
+# </div>
+# <div lang="en">
+#
+# Click the cell above and run it with **Shift+Enter**: three buttons appear, for Chinese, English or both. Change your
+# mind at any time; the next lesson remembers.
+#
+# The little network below hides everything between its input and its output. **Guess** how many of its layers we get to
+# see when it runs.
+#
+# </div>
+
+# %%
+torch.manual_seed(0)
+model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 6 * 6, 10))
+x = torch.randn(1, 1, 8, 8)
+
+
+def look(module, args, output):
+    print(f"{type(module).__name__:8}", tuple(output.shape))
+
+
+handles = [layer.register_forward_hook(look) for layer in model]
+print("the output:", tuple(model(x).shape))
+for handle in handles:
+    handle.remove()  # off again: lesson 02 tells why
+
+# %% [markdown]
+# ## 0.2 这就是钩子 · That was a hook
+#
+# <div lang="zh">
+#
+# 四层全看到了，而模型一行也没有改。`look` 是一个普通函数，只是挂在了每一层上：那一层一算完，PyTorch 就替你调用它。
+# 这样的函数叫**钩子**。
+#
+# 钩子不止一种。用哪种，看你想要什么：
+#
+# </div>
+# <div lang="en">
+#
+# All four, and not a line of the model was changed. `look` is an ordinary function, hung on every layer: as soon as a
+# layer is done, PyTorch calls it for you. Such a function is a **hook**.
+#
+# There are several kinds. Which one you take depends on what you want:
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# | 想做的事 | 用它 | 课 |
+# |---|---|---|
+# | 看或改一个张量的梯度 | `Tensor.register_hook` | 02, 03 |
+# | 看参数的 `.grad` 写好之后 | `register_post_accumulate_grad_hook` | 04 |
+# | 看或改一层的输出 | `register_forward_hook` | 05 |
+# | 在一层运行之前看或改输入 | `register_forward_pre_hook` | 06 |
+# | 看一层两侧的梯度 | `register_full_backward_hook` | 07 |
+#
+# </div>
+# <div lang="en">
+#
+# | You want to | Take | Lesson |
+# |---|---|---|
+# | see or change the gradient of one tensor | `Tensor.register_hook` | 02, 03 |
+# | act once a parameter's `.grad` is written | `register_post_accumulate_grad_hook` | 04 |
+# | see or change what a layer gives out | `register_forward_hook` | 05 |
+# | see or change what a layer is given | `register_forward_pre_hook` | 06 |
+# | see the gradients on both sides of a layer | `register_full_backward_hook` | 07 |
+#
+# </div>
+
+# %% [markdown]
+# ## 0.3 用眼睛看一层 · See a layer with your own eyes
+#
+# <div lang="zh">
+#
+# `LayerPicker` 用钩子替你把一层画出来。在下面选一层，换一种视图，再点 **代码**：它会给出得到这些数字的那几行普通 PyTorch。
+#
+# </div>
+# <div lang="en">
+#
+# `LayerPicker` uses hooks to draw a layer for you. Choose one below, change the view, then click the **code** button: it
+# shows the few lines of plain PyTorch that yield these numbers.
+#
+# </div>
+
+# %%
+picker = LayerPicker(model, x)
+picker
+
+# %% [markdown]
+# ## 0.4 练习怎么做 · How exercises work
+#
+# <div lang="zh">
+#
+# 每个练习给你一个函数的开头。写完，运行那个单元，再运行下面的 `check`：它用新的输入试你的函数，告诉你对不对、错在哪里。
+#
+# 先看一个有毛病的函数。**先猜**它会打印什么：
+#
+# </div>
+# <div lang="en">
+#
+# Every exercise gives you the beginning of a function. Write it, run its cell, then run `check` below: it tries your
+# function on fresh input and tells you whether it is right, and if not, which mistake it was.
+#
+# First a function with a fault. **Guess** what it prints:
+#
+# </div>
+
+
+# %%
+def broken(grad):
+    2 * grad
+
+
+print(broken(torch.ones(2)))
+
+# %% [markdown]
+# ### 练习 00.1：修好一行 · Exercise 00.1: Mend one line
+#
+# ● · 3 min
+#
+# <div lang="zh">
+#
+# `broken` 想把 `grad` 翻倍，得到的却是 `None`。写一个 `double(grad)`：返回翻倍后的新张量，`grad` 本身不变。
+#
+# 先什么都不写，直接运行 `check` 看看它怎么说，也很好。
+#
+# </div>
+# <div lang="en">
+#
+# `broken` means to double `grad`, and yet `None` comes out. Write `double(grad)`: it returns a new, doubled tensor and
+# does not touch `grad` itself.
+#
+# Running `check` before you write anything is a fine way to begin: see what it says.
+#
+# </div>
+
+
+# %% exercise="00.1"
+def double(grad):
+    """返回 grad 的两倍。
+
+    Return twice grad.
+    """
+    ### BEGIN SOLUTION
+    return 2 * grad
+    ### END SOLUTION
+
+
+# %% check="00.1"
+check("00.1", double)
+
+# %% [markdown]
+# ## 0.5 卡住了怎么办 · When you are stuck
+#
+# <div lang="zh">
+#
+# `hint("00.1")` 每运行一次多给一点提示，最后一条几乎就是答案。真正试过一次之后，`solution("00.1")` 给出参考答案。
+#
+# </div>
+# <div lang="en">
+#
+# `hint("00.1")` gives a little more each time you run it, and the last one nearly gives it away. Once you have really
+# tried, `solution("00.1")` shows the reference answer.
+#
+# </div>
+
+# %%
+hint("00.1", 1)
+
+# %% [markdown]
+# ## 0.6 走到哪儿了 · How far you are
+#
+# <div lang="zh">
+#
+# `progress()` 记着你在所有课里试过什么、解出了什么；关机再来也还在。运行一下：
+#
+# </div>
+# <div lang="en">
+#
+# `progress()` keeps what you tried and solved in all lessons, also after a restart. Run it:
+#
+# </div>
+
+# %% tags=["nbval-ignore-output"]
+progress()
+
+# %% [markdown]
+# ## 0.7 小结 · Recap
+#
+# <div lang="zh">
+#
+# 1. Shift+Enter 运行一个单元；按钮切换语言。
+# 2. 钩子是 PyTorch 替你调用的普通函数。
+# 3. 想要什么，决定用哪种钩子。
+# 4. `check` 说对错，`hint` 给提示，`solution` 给答案。
+# 5. `progress()` 记得你走到了哪儿。
+#
+# </div>
+# <div lang="en">
+#
+# 1. Shift+Enter runs a cell; the buttons switch the language.
+# 2. A hook is an ordinary function that PyTorch calls for you.
+# 3. What you want decides which kind you take.
+# 4. `check` judges, `hint` helps, `solution` shows the answer.
+# 5. `progress()` knows how far you are.
+#
+# </div>
+
+# %% [markdown]
+# ## 0.8 回想一下 · Recall
+#
+# <div lang="zh">
+# <details><summary>1. 想看一层的输出，用哪种钩子？</summary><code>register_forward_hook</code>。</details>
+# <details><summary>2. 函数忘了 <code>return</code> 会得到什么？</summary><code>None</code>。</details>
+# <details><summary>3. 卡住了，先运行什么？</summary><code>hint</code>。</details>
+# </div>
+# <div lang="en">
+# <details><summary>1. Which hook shows what a layer gives out?</summary><code>register_forward_hook</code>.</details>
+# <details><summary>2. What does a function without <code>return</code> give?</summary><code>None</code>.</details>
+# <details><summary>3. You are stuck: what do you run first?</summary><code>hint</code>.</details>
+# </div>
+#
+# ## 0.9 真实世界里 · In the wild
+#
+# <div lang="zh">
+#
+# 画网络结构的 `torchinfo`、解释图像分类的 Grad-CAM、大模型的可解释性工具，靠的都是钩子。下一课：`01_graph_and_leaves`。
+#
+# </div>
+# <div lang="en">
+#
+# `torchinfo`, which prints a network's layers, Grad-CAM, which explains an image classifier, and the tools that look into
+# large language models all rest on hooks. Next: `01_graph_and_leaves`.
+#
+# </div>
