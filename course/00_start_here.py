@@ -90,12 +90,12 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# `LayerPicker` 用钩子替你把一层画出来。在下面选一层，换一种视图，再点 **代码**：它会给出得到这些数字的那几行普通 PyTorch。
+# `LayerPicker` 用钩子替你把一层画出来。在下面选一层，换一种视图，再点 **显示代码**：它会给出得到这些数字的那几行普通 PyTorch。
 #
 # </div>
 # <div lang="en">
 #
-# `LayerPicker` uses hooks to draw a layer for you. Choose one below, change the view, then click the **code** button: it
+# `LayerPicker` uses hooks to draw a layer for you. Choose one below, change the view, then click **Show code**: it
 # shows the few lines of plain PyTorch that yield these numbers.
 #
 # </div>
