@@ -17,9 +17,16 @@ from playwright.sync_api import Browser, sync_playwright
 from hookedu import course
 from tests.browser.notebook import Notebook
 
+# A kernel with torch takes 600 MB: none outlives its test.
+_SHUT_DOWN = """async () => {
+  const token = document.cookie.match(/_xsrf=([^;]+)/)?.[1] ?? '';
+  for (const session of await (await fetch('/api/sessions')).json())
+    await fetch(`/api/sessions/${session.id}`, {method: 'DELETE', headers: {'X-XSRFToken': token}});
+}"""
 _START = 90  # seconds that JupyterLab may take to answer
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items) -> None:
     """One worker takes all browser tests: they share one server."""
     for item in items:
@@ -115,5 +122,6 @@ def open_notebook(lab, browser, tmp_path):
     for number, page in enumerate(pages):
         page.screenshot(
             path=tmp_path / f"page-{number}.png"
-        )  # pytest keeps the folders of its last three runs
+        )  # to look at; pytest keeps those of its last three runs
+        page.evaluate(_SHUT_DOWN)
         page.close()

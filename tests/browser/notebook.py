@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from hookedu import course
 
@@ -16,6 +16,8 @@ _CONNECTED = """async name => {
   const sessions = await (await fetch('/api/sessions')).json();
   return sessions.some(s => s.path === name && s.kernel.connections > 0 && s.kernel.execution_state === 'idle');
 }"""
+# Whether any cell runs or has run.
+_BEGUN = "() => [...document.querySelectorAll('.jp-Notebook .jp-InputPrompt')].some(p => /[*\\d]/.test(p.innerText))"
 # Contrast by WCAG 2 of every text in the elements that match, against what is really painted behind it.
 _CONTRAST = """elements => {
   const parse = c => { const n = c.match(/[\\d.]+/g).map(Number); return [n[0], n[1], n[2], n[3] ?? 1]; };
@@ -47,9 +49,8 @@ class Notebook:
         expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(self.ids), timeout=60_000)
         page.wait_for_function(_CONNECTED, arg=path.name, timeout=60_000, polling=200)
         is_light = str(theme == "light").lower()
-        if (
-            page.locator("body").get_attribute("data-jp-theme-light") != is_light
-        ):  # JupyterLab remembers the last
+        # JupyterLab remembers the last theme on the server.
+        if page.locator("body").get_attribute("data-jp-theme-light") != is_light:
             self.menu("Settings", "Theme", f"JupyterLab {theme.capitalize()}")
             page.locator(f"body[data-jp-theme-light={is_light}]").wait_for(state="attached")
 
@@ -67,7 +68,15 @@ class Notebook:
 
     def run_all(self) -> None:
         """Run every cell, and wait until the last one has its number."""
-        self.menu("Run", "Run All Cells")
+        for _ in range(3):
+            self.menu("Run", "Run All Cells")
+            try:
+                self.page.wait_for_function(_BEGUN, timeout=10_000)
+                break
+            except (
+                TimeoutError
+            ):  # JupyterLab drops a run while its connection settles: a learner clicks again
+                continue
         self._wait_for(self.page.locator(".jp-CodeCell").last)
 
     def run(self, cell_id: str) -> Locator:
