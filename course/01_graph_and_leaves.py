@@ -129,7 +129,8 @@ for name, tensor in tensors.items():
 #
 # <div lang="zh">
 #
-# 没人记账的张量也算叶子，却没有梯度。**留住梯度，两样缺一不可**：`requires_grad` 和 `is_leaf`。`b` 的治法是 `cured`：先算好，再 `requires_grad_()`。
+# 不需要梯度的张量也算叶子，却永远没有梯度。**留住梯度，两样缺一不可**：`requires_grad` 和 `is_leaf`。
+# `w.double()`（以及真正搬动数据的 `w.to(device)`）也是算出来的，不再是叶子。`b` 的治法是 `cured`：先算好，再 `requires_grad_()`。
 #
 # 写 `classify(tensors)`：收到字典「名字 → 张量」，返回字典「名字 → 词」。`"keeps"`：反向传播把梯度留在 `.grad`；
 # `"passes"`：梯度只是路过；`"none"`：梯度根本不来。卡住了就运行 `hint("01.1")`。
@@ -137,11 +138,12 @@ for name, tensor in tensors.items():
 # </div>
 # <div lang="en">
 #
-# A tensor with no record counts as a leaf, but has no gradient. **To keep one takes both**: `requires_grad` and `is_leaf`. The cure
-# for `b` is `cured`: compute first, then `requires_grad_()`.
+# A tensor that requires no gradient counts as a leaf too, but never gets one. **To keep it takes both**: `requires_grad` and
+# `is_leaf`. `w.double()`, like a `w.to(device)` that really moves data, is computed: no longer a leaf. The cure for `b` is `cured`:
+# compute first, then `requires_grad_()`.
 #
-# Write `classify(tensors)`. It gets a dictionary from names to tensors and returns one from names to words. `"keeps"`: backward
-# leaves the gradient in `.grad`; `"passes"`: the gradient only passes; `"none"`: none ever comes. Stuck? Run `hint("01.1")`.
+# Write `classify(tensors)`: a dictionary from names to tensors in, one from names to words out. `"keeps"`: backward
+# leaves the gradient in `.grad`; `"passes"`: it only passes; `"none"`: none ever comes. Stuck? Run `hint("01.1")`.
 #
 # </div>
 
@@ -178,7 +180,7 @@ check("01.1", classify)
 # </div>
 # <div lang="en">
 #
-# Now `w` has two paths to `y`, one through `a` and one through `b`. **Take a pencil**: how much is `w.grad`?
+# Now `w` has two paths to `y`, one through `a` and one through `b`. **Take a pencil**: what is `w.grad`?
 #
 # </div>
 
@@ -199,7 +201,7 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 #
 # <div lang="zh">
 #
-# 经过 `b` 的那条路带来 `3`，经过 `a` 的带来 `2`，叶子 `w` 把**各条路**的梯度相加，得 `5`。它也把**各次**反向传播的梯度相加。
+# 经过 `b` 的那条路带来 `3`，经过 `a` 的带来 `2`。**各条路**的梯度在汇合处相加，这里是 `w`，得 `5`。`w.grad` 还会把**各次**反向传播的梯度相加。
 #
 # 反向传播一边走，一边释放图里存着的数；还要再走，就写 `retain_graph=True`。
 # 下面对同一个 `y` 做三次 `backward`，再清零。**先猜**每一行。
@@ -207,8 +209,8 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# The path through `b` brought `3`, the one through `a` brought `2`. The leaf `w` adds the gradients of all **paths**, here to `5`. It also
-# adds those of all backward **passes**.
+# The path through `b` brought `3`, the one through `a` brought `2`. The gradients of **paths** add up where the paths meet, here at `w`,
+# to `5`. And `w.grad` adds up those of all backward **passes**.
 #
 # As it goes, backward frees the values stored in the graph. If you need them again, say `retain_graph=True`. Below, `backward` runs
 # three times on the same `y`, then we clear. **Guess** each line.
@@ -244,7 +246,7 @@ print("new graph:  ", w.grad)
 # 所以每个训练循环都要清零：优化器的 `zero_grad()` 做的就是 `w.grad = None`。有时却正要累加。
 #
 # 写 `sum_gradients(w, losses)`：列表 `losses` 里的损失都由 `w` 算出，而且**共用**一段计算图。之后 `w.grad` 应当是它们梯度的总和；
-# 里面原有的不算。什么也不用返回。
+# 调用之前 `w.grad` 里已有的值不算在内。什么也不用返回。
 #
 # </div>
 # <div lang="en">
@@ -253,7 +255,7 @@ print("new graph:  ", w.grad)
 # want.
 #
 # Write `sum_gradients(w, losses)`. The losses in the list `losses` were computed from `w` and **share** a part of the computation graph. Afterwards
-# `w.grad` should be the sum of their gradients, without what it held before. Return nothing.
+# `w.grad` should be the sum of their gradients, without what it held before. Nothing needs to be returned.
 #
 # </div>
 
@@ -313,7 +315,8 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 #
 # <div lang="zh">
 #
-# `a` 的梯度是另一个因子 `b` 的值 `2`，`b` 的梯度是 `a` 的值 `3`。每条路上相乘，到了叶子再相加，这就是链式法则。
+# `a` 的梯度是另一个因子 `b` 的值 `2`，`b` 的梯度是 `a` 的值 `3`。每条路上相乘，路汇合的地方（这里是叶子 `w`）再相加，
+# 这就是链式法则。
 #
 # 如果反向传播以后才想起来吩咐呢？不需要梯度的 `data` 又会怎样？
 #
@@ -321,7 +324,7 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # <div lang="en">
 #
 # The gradient of `a` is the value of the other factor, `b`, namely `2`; that of `b` is the value of `a`, `3`. Multiply along each
-# path, then add the paths at the leaf: that is the chain rule.
+# path and add where the paths meet, here at the leaf `w`: that is the chain rule.
 #
 # And what if you remember to ask only after backward? Or ask `data`, which needs no gradient?
 #
@@ -374,7 +377,7 @@ except RuntimeError as error:
 # <div lang="en">
 #
 # Write `keep_all(tensors, loss)`, where `loss` has been computed from the tensors in the dictionary `tensors`. Run backward once so that
-# every tensor then has its gradient in `.grad`; skip those whose `requires_grad` is `False`. Return nothing.
+# every tensor then has its gradient in `.grad`; skip those whose `requires_grad` is `False`. Nothing needs to be returned.
 #
 # </div>
 
@@ -441,7 +444,7 @@ print("autograd.grad returns", slope, "and leaves x.grad at", x.grad)
 #
 # <div lang="zh">
 #
-# 全 1 的向量给出斜率；`0` 让一个输出不说话。`torch.autograd.grad` 把梯度返回给你（装在元组里），不写 `.grad`。
+# `y[i]` 只依赖 `x[i]` 时，全 1 的向量给出各个斜率；`0` 让一个输出不说话。`torch.autograd.grad` 把梯度返回给你（装在元组里），不写 `.grad`。
 #
 # 现在把学过的放在一起：`inp` 是 4 行 5 列，对角线上是 1，其余是 0；`out` 是 $(inp+1)^2$ 的转置。做三次反向传播，第三次之前清零。
 # **先猜**：每次之后，对角线上是几？
@@ -449,8 +452,8 @@ print("autograd.grad returns", slope, "and leaves x.grad at", x.grad)
 # </div>
 # <div lang="en">
 #
-# A vector of 1s gives the slopes; a `0` silences an output. `torch.autograd.grad` returns the gradient to you (in a tuple) and writes
-# no `.grad`.
+# Where `y[i]` depends on `x[i]` only, a vector of 1s gives the slopes; a `0` silences an output. `torch.autograd.grad` returns the
+# gradient to you (in a tuple) and writes no `.grad`.
 #
 # Now everything together: `inp` has 4 rows and 5 columns, 1 on the diagonal and 0 elsewhere; `out` is $(inp+1)^2$, transposed. Backward runs three
 # times, with zeroing before the third. **Guess** what the diagonal holds after each.
@@ -461,14 +464,15 @@ print("autograd.grad returns", slope, "and leaves x.grad at", x.grad)
 inp = torch.eye(4, 5, requires_grad=True)
 out = (inp + 1).pow(2).T
 v = torch.ones_like(out)  # one weight for each of the 5 * 4 outputs
+elsewhere = inp == 0  # off the diagonal
 
 out.backward(v, retain_graph=True)
 print("first call:\n", inp.grad)
 out.backward(v, retain_graph=True)
-print("second call, added up:\n", inp.grad)
+print("second call, added up:     diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[elsewhere].unique())
 inp.grad.zero_()
 out.backward(v, retain_graph=True)
-print("third call, after zeroing:\n", inp.grad)
+print("third call, after zeroing: diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[elsewhere].unique())
 
 # %% [markdown]
 # ## 1.10 实例：逐行读出雅可比矩阵 · Worked example: read a Jacobian row by row
@@ -488,7 +492,7 @@ print("third call, after zeroing:\n", inp.grad)
 # The slopes just now were $2(inp+1)$: 4 on the diagonal, 2 elsewhere; transposing only moved them.
 #
 # If each output depends on several inputs, the slopes form a table: the **Jacobian** $J$, whose row $i$ holds the derivatives of
-# $y_i$ by each input. What `backward(v)` computes is $v^\top J$, hence the name **vector-Jacobian product**; the whole $J$ is never built.
+# $y_i$ with respect to each input. What `backward(v)` computes is $v^\top J$, hence the name **vector-Jacobian product**; the whole $J$ is never built.
 #
 # To see row $i$, let `v` be 1 only there.
 #
@@ -565,16 +569,18 @@ check("01.4", choose_vector)
 #
 # `retain_grad` 只会留一份。若想趁梯度经过时自己做点什么，就用 `register_hook` 挂一个**钩子**：它是个函数，收到梯度，可以返回新的来替换。
 #
-# 下面的 `v` 本身就是叶子，`v.backward(g)` 直接把 `g` 送进 `v.grad`；钩子半路把它平方。后两个钩子只看不改。**先猜**。
+# 下面的 `v` 本身就是叶子，`v.backward(g)` 直接把 `g` 送进 `v.grad`；钩子半路把它平方。
+# 再下一格的两个钩子只看不改：`print` 什么也不返回，梯度照旧。**先猜** `v.grad`，以及 `y`、`a` 上的钩子看到什么。
 #
 # </div>
 # <div lang="en">
 #
-# All that `retain_grad` does is keep. To do something of your own while the gradient passes, hang up a **hook** with `register_hook`: a
-# function that gets the gradient and may return a new one instead.
+# `retain_grad` only keeps. To do more while the gradient passes, register a **hook** with `register_hook`: a
+# function that gets the gradient and may return a new one.
 #
-# Below, `v` is itself a leaf, and `v.backward(g)` sends `g` straight into `v.grad`; on the way a hook squares it. The other two hooks
-# only look. **Guess**.
+# Below, `v` is itself a leaf: `v.backward(g)` sends `g` straight into `v.grad`, and a hook squares it on the way. The two hooks in the
+# cell after it only look: `print` returns nothing, so the gradient goes on as it was. **Guess** `v.grad`, and what the hooks on `y` and
+# `a` see.
 #
 # </div>
 
@@ -610,7 +616,7 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 #
 # 1. 梯度留在叶子里：`requires_grad` 和 `is_leaf` 都得为真。
 # 2. 非叶子要留住梯度，须在反向传播之前调用 `retain_grad()`。
-# 3. 叶子只会累加：各条路、各次反向传播都加在一起，用 `w.grad = None` 清掉。
+# 3. `.grad` 只会累加：每次反向传播都加上去，用 `w.grad = None` 清掉。一次之内，各条路的梯度在汇合处相加。
 # 4. 同一张图要走两遍，第一遍写 `retain_graph=True`。
 # 5. `y.backward(v)` 算的是 $v^\top J$。
 #
@@ -619,7 +625,7 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 #
 # 1. Gradients stay in leaves: `requires_grad` and `is_leaf` must both be true.
 # 2. To keep a non-leaf's gradient, call `retain_grad()` before backward.
-# 3. A leaf only adds: all paths, all backward passes. Clear with `w.grad = None`.
+# 3. `.grad` only adds: every backward pass adds to it; clear with `w.grad = None`. Within one pass, paths add up where they meet.
 # 4. To go through a graph twice, say `retain_graph=True` the first time.
 # 5. `y.backward(v)` computes $v^\top J$.
 #

@@ -34,7 +34,7 @@ _STUB_NEXT = Text(
 _HINT_NEXT = Text(zh='下一步：`hint("{id}")`', en='Next step: `hint("{id}")`')
 _ERROR_NEXT = Text(
     zh='错误出在上面最后一行。改好后重新运行那个单元；需要提示：`hint("{id}")`',
-    en='The last line above is where it failed. Mend it and run that cell again; for a hint: `hint("{id}")`',
+    en='The last line above is where it failed. Fix it and rerun that cell; for a hint: `hint("{id}")`',
 )
 _NOT_CALLABLE = Text(
     zh="要检查的是函数 `{name}` 本身：应当可以调用，得到的却是 `{got}`。写 `{name}`，不要写 `{name}(...)`。",

@@ -50,6 +50,22 @@ def classify(tensors):
     return {name: "keeps" if t.requires_grad else "none" for name, t in tensors.items()}
 
 
+@mistake("01.1", "swaps_two")
+def classify(tensors):
+    kinds = {}
+    for name, tensor in tensors.items():
+        if not tensor.requires_grad:
+            kinds[name] = "none"
+        else:
+            kinds[name] = "passes" if tensor.is_leaf else "keeps"
+    return kinds
+
+
+@mistake("01.1", "swaps_two")
+def classify(tensors):
+    return {name: "passes" if t.is_leaf else "keeps" for name, t in tensors.items()}
+
+
 @mistake("01.1", "forgets_none")
 def classify(tensors):
     return {name: "keeps" if t.requires_grad and t.is_leaf else "passes" for name, t in tensors.items()}
@@ -80,6 +96,11 @@ def classify(tensors):
 @mistake("01.1", "wrong_words")
 def classify(tensors):
     return {name: t.requires_grad and t.is_leaf for name, t in tensors.items()}
+
+
+@mistake("01.1", "wrong_words")
+def classify(tensors):
+    return {name: [t.requires_grad, t.is_leaf] for name, t in tensors.items()}
 
 
 @mistake("01.1", "misses_some")
@@ -163,6 +184,26 @@ def sum_gradients(w, losses):
 def sum_gradients(w, losses):
     w.grad = None
     (sum(losses) / len(losses)).backward()
+
+
+@mistake("01.2", "adds_twice")
+def sum_gradients(w, losses):
+    w.grad = None
+    total = torch.zeros_like(w)
+    for loss in losses:
+        loss.backward(retain_graph=True)
+        total += w.grad
+    w.grad = total
+
+
+@mistake("01.2", "adds_twice")
+def sum_gradients(w, losses):
+    grads = []
+    w.grad = None
+    for loss in losses:
+        loss.backward(retain_graph=True)
+        grads.append(w.grad)
+    w.grad = sum(grads)
 
 
 @mistake("01.2", "returns_instead")
@@ -399,6 +440,38 @@ def choose_vector(x, y, wanted):
 def choose_vector(x, y, wanted):
     y.backward(retain_graph=True)
     return wanted / x.grad
+
+
+@mistake("01.4", "three_ones")
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y, x, torch.ones(3), retain_graph=True)
+    return wanted / slope
+
+
+@mistake("01.4", "three_ones")
+def choose_vector(x, y, wanted):
+    y.backward(torch.ones(3), retain_graph=True)
+    slope, x.grad = x.grad, None
+    return wanted / slope
+
+
+@mistake("01.4", "divides_by_tuple")
+def choose_vector(x, y, wanted):
+    return wanted / torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+
+
+@mistake("01.4", "divides_by_tuple")
+def choose_vector(x, y, wanted):
+    slope = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+    return slope / wanted
+
+
+@mistake("01.4", "divides_by_zero")
+def choose_vector(x, y, wanted):
+    y.backward(torch.ones_like(y), retain_graph=True)
+    s = x.grad
+    x.grad.zero_()
+    return wanted / s
 
 
 @mistake("01.4", "wrong_shape")

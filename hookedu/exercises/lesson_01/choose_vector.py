@@ -13,7 +13,9 @@ from hookedu.language import Text
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, float, int, torch.Tensor]:
     """(x, k, power, v) for y = k * x**power; the wanted gradient is v times the slope."""
-    n = rng.randint(2, 3)
+    n = rng.choice(
+        (2, 4)
+    )  # not 3, the length in the lesson's example: a torch.ones(3) copied from there must fail
     return whole(rng, n).requires_grad_(), float(rng.randint(2, 5)), rng.choice((2, 3)), whole(rng, n)
 
 
@@ -39,6 +41,8 @@ def _recognise(saw: dict[str, Any], x: torch.Tensor, slope: torch.Tensor, v: tor
         return "returns_nothing" if vector is None else "not_a_tensor"
     if vector.shape != v.shape:
         return "wrong_shape"
+    if torch.isinf(vector).all():
+        return "divides_by_zero"
     if close(vector, v):  # the right vector, but x.grad was not clean
         return "runs_backward" if close(saw["before"], wanted) else "leaves_a_rest"
     likely = {
@@ -177,6 +181,30 @@ CHOOSE_VECTOR = Exercise(
                 en="`y` is more than one number, so asking for the slope takes a vector as well: `torch.ones_like(y)`.",
             ),
             raises=r"grad can be implicitly created only for scalar outputs",
+        ),
+        Mistake(
+            "three_ones",
+            Text(
+                zh="`y` 不一定有 3 个数：用 `torch.ones_like(y)`。",
+                en="`y` need not have 3 numbers: use `torch.ones_like(y)`.",
+            ),
+            raises=r"Mismatch in shape: grad_output\[0\] has a shape of torch\.Size\(\[3\]\)",
+        ),
+        Mistake(
+            "divides_by_tuple",
+            Text(
+                zh="`torch.autograd.grad` 返回元组：写 `(slope,) = ...`，或取 `[0]`。",
+                en="`torch.autograd.grad` returns a tuple: write `(slope,) = ...` or take `[0]`.",
+            ),
+            raises=r"unsupported operand type\(s\) for .*('Tensor' and 'tuple'|'tuple' and 'Tensor')",
+        ),
+        Mistake(
+            "divides_by_zero",
+            Text(
+                zh="斜率成了 0：你存下的和 `x.grad` 是同一个张量，`zero_()` 把两者都清了；改写 `x.grad = None`。",
+                en="The slope became 0: what you kept and `x.grad` are one tensor, and `zero_()` cleared both; use `x.grad = None`.",
+            ),
+            fails="yields",
         ),
         Mistake(
             "wrong_shape",

@@ -49,12 +49,14 @@ def _probe(classify: Any, rng: random.Random) -> dict[str, Any]:
 
 def _recognise(got: dict[str, Any], kinds: dict[str, str], recipes: dict[str, str]) -> str | None:
     """The mistake behind a dictionary that is not right."""
-    said = {word: {got.get(n) for n, kind in kinds.items() if kind == word} for word in _WORDS}
+    said = {word: {str(got.get(n)) for n, kind in kinds.items() if kind == word} for word in _WORDS}
     parameter = next(n for n, recipe in recipes.items() if "Parameter" in recipe)
     if got.keys() < kinds.keys():
         return "misses_some"
     if not set(map(str, got.values())) <= set(_WORDS):
         return "wrong_words"
+    if (said["keeps"], said["passes"]) == ({"passes"}, {"keeps"}):
+        return "swaps_two"
     if said["none"] == {"keeps"}:
         return "leaf_is_enough"
     if said["passes"] == {"keeps"}:
@@ -143,6 +145,14 @@ CLASSIFY = Exercise(
                 zh="只看 `requires_grad` 不够：算出来的张量（比如 `2 * w`）也是 `True`，但梯度只是路过。再问 `is_leaf`。",
                 en="`requires_grad` alone is not enough: a computed tensor such as `2 * w` says `True` as well, "
                 "but the gradient only passes there. Ask for `is_leaf` too.",
+            ),
+            fails="right",
+        ),
+        Mistake(
+            "swaps_two",
+            Text(
+                zh="`'keeps'` 和 `'passes'` 写反了。",
+                en="`'keeps'` and `'passes'` are swapped.",
             ),
             fails="right",
         ),

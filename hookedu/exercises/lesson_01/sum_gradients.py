@@ -47,6 +47,10 @@ def _recognise(got: Any, parts: list[torch.Tensor], returned: Any) -> str | None
         return "zeroes_each"
     if close(got, parts[0]):
         return "only_first"
+    # Added by hand: what w.grad held after each pass (p0, p0 + p1, ...), or one and the same tensor each time.
+    running = sum(part * (len(parts) - i) for i, part in enumerate(parts))
+    if close(got, running) or close(got, total * len(parts)):
+        return "adds_twice"
     return "averages" if close(got, total / len(parts)) else None
 
 
@@ -89,8 +93,8 @@ SUM_GRADIENTS = Exercise(
             "before you begin, and only once.",
         ),
         Text(
-            zh="这些损失共用 `h` 那一段计算图，第一次 `backward()` 之后它就被释放了。哪个参数能把它留住？",
-            en="The losses share the part of the graph behind `h`, and the first `backward()` frees it. Which argument keeps it?",
+            zh="这些损失共用一段计算图，第一次 `backward()` 之后它就被释放了。哪个参数能把它留住？",
+            en="The losses share a part of the graph, and the first `backward()` frees it. Which argument keeps it?",
         ),
         Text(
             zh="三行就够：`w.grad = None`；然后 `for loss in losses:`，循环里 `loss.backward(retain_graph=True)`。",
@@ -128,6 +132,14 @@ SUM_GRADIENTS = Exercise(
             Text(
                 zh="只有第一个损失做了反向传播。是不是 `return` 写进了循环？",
                 en="Backward ran for the first loss only. Does a `return` stand inside the loop?",
+            ),
+            fails="adds",
+        ),
+        Mistake(
+            "adds_twice",
+            Text(
+                zh="`w.grad` 自己已在累加，你又加了一遍。",
+                en="`w.grad` adds up by itself, and you added it again.",
             ),
             fails="adds",
         ),
@@ -184,6 +196,7 @@ SUM_GRADIENTS = Exercise(
     ),
     insight=Text(
         zh="清一次，加多次：显存不够时把一个大批次拆成小批次，用的就是这一招，叫梯度累积。",
-        en="Clear once, add many times: that is how a large batch is split into small ones when memory is short.",
+        en="Clear once, add many times: that is how a large batch is split into small ones when memory is short: "
+        "gradient accumulation.",
     ),
 )
