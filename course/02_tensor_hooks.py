@@ -522,14 +522,14 @@ print("h8 / h1 is about 10 to the power", round(math.log10(norms["h8"] / norms["
 #
 # <div lang="zh">
 #
-# 有时只需要看第一次反向传播。写 `observe_once(y, seen)`：把 `y` 的第一个梯度放进 `seen`，然后钩子**自己取下自己**；
+# 有时只需要看第一次反向传播。写 `observe_once(y, seen)`：把 `y` 的第一个梯度添加到 `seen` 末尾（原有的留着），然后钩子**自己取下自己**；
 # 别人挂在 `y` 上的钩子不受影响。仍然返回句柄，好让调用者提前取消。
 #
 # </div>
 # <div lang="en">
 #
-# Sometimes the first backward is all you want to see. Write `observe_once(y, seen)`: it puts the first gradient of `y`
-# into `seen`, and then the hook **takes itself off**. Hooks that others attached to `y` stay. Return the handle as before,
+# Sometimes the first backward is all you want to see. Write `observe_once(y, seen)`: it adds the first gradient of `y`
+# at the end of `seen` (what is there stays), and then the hook **takes itself off**. Hooks that others attached to `y` stay. Return the handle as before,
 # so that a caller can cancel early.
 #
 # </div>
