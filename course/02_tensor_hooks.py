@@ -1,4 +1,5 @@
 # %% tags=["setup"]
+import math
 import warnings
 from functools import partial
 
@@ -23,7 +24,7 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps and calls the one in the middle `y`. In backward, the
+# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps; the result in between is called `y`. In backward, the
 # gradient has to pass `y` before it can reach `x`.
 #
 # **Guess first**: when it is over, what is in `x.grad`, `y.grad` and `z.grad`?
@@ -41,7 +42,7 @@ print("y.grad:", y.grad)
 print("z.grad:", z.grad)
 
 # %% [markdown]
-# ## 2.2 在路上挂一个钩子 · Hang a hook on the path
+# ## 2.2 在路上挂一个钩子 · Attach a hook on the path
 #
 # <div lang="zh">
 #
@@ -54,9 +55,9 @@ print("z.grad:", z.grad)
 # <div lang="en">
 #
 # `y.grad` is `None`, and yet the gradient did pass `y`: PyTorch let it go once it was used. Only a **leaf** (here `x`)
-# keeps it in `.grad`. Whoever wants to see it must look at the moment it passes.
+# keeps it in `.grad`. To see it, you have to look as it passes.
 #
-# A **hook** is a function of yours, hung on a tensor with `register_hook`. As soon as backward has that tensor's
+# A **hook** is a function of yours, attached to a tensor with `register_hook`. As soon as backward has that tensor's
 # gradient, PyTorch calls the hook and hands it over.
 #
 # </div>
@@ -128,7 +129,7 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 # In the picture, double frames are leaves: their `.grad` stayed. We know the gradient of `a` thanks to the hook, and
 # that of `b` is gone for good.
 #
-# So when exactly does a hook run? Below, one is hung up and backward runs twice. **Guess**: how often will the line
+# So when exactly does a hook run? Below, one is attached and backward runs twice. **Guess**: how often will the line
 # `hook` appear, and with the same number each time?
 #
 # </div>
@@ -147,24 +148,33 @@ z.backward(retain_graph=True)
 print("x.grad:", x.grad)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 钩子在挂上时不运行，每次反向传播才运行一次；它看到的是**这一次**的 `12`，而 `x.grad` 把几次的都加在一起。
+#
+# </div>
+# <div lang="en">
+#
+# A hook does not run when you attach it, but once in each backward pass; it sees the `12` of **this** pass, while
+# `x.grad` adds the passes up.
+#
+# </div>
+#
 # ### 练习 02.1：看住一个梯度 · Exercise 02.1: Watch one gradient
 #
 # ●● · 6 min
 #
 # <div lang="zh">
 #
-# 挂上时不运行，每次反向传播运行一次；它看到的是**这一次**的 `12`，而 `x.grad` 把几次的都加在一起。
-#
 # 轮到你了：写 `watch(y, seen)`，让 `y` 的每个梯度都进入列表 `seen`，梯度本身不要动；再把 `register_hook` 给你的
-# **句柄**返回。卡住了就运行 `hint("02.1")`。
+# **句柄**返回（以后靠它取下钩子，见 2.5）。卡住了就运行 `hint("02.1")`。
 #
 # </div>
 # <div lang="en">
 #
-# Not when it is hung up, but once in each backward; it sees the `12` of **this** pass, while `x.grad` adds the passes up.
-#
 # Your turn: write `watch(y, seen)`. Every gradient of `y` goes into the list `seen`, the gradient itself stays as it
-# is, and you return the **handle** that `register_hook` gives you. Stuck? Run `hint("02.1")`.
+# is, and you return the **handle** that `register_hook` gives you (it takes the hook off later, see 2.5). Stuck? Run
+# `hint("02.1")`.
 #
 # </div>
 
@@ -193,7 +203,7 @@ check("02.1", watch)
 # <div lang="zh">
 #
 # 句柄是用来取下钩子的：`handle.remove()`。下面的钩子让梯度翻倍（返回一个张量就会替换梯度，第 03 课细讲），
-# 所以它还在不在，看 `x.grad` 就知道。
+# 所以它还在不在，看 `x` 的梯度就知道（这里用 `torch.autograd.grad` 直接取得，不写 `.grad`）。
 #
 # 句柄也能放进 `with`：离开那个块，钩子就取下了。**先猜**最后两行。
 #
@@ -201,9 +211,10 @@ check("02.1", watch)
 # <div lang="en">
 #
 # The handle is there to take the hook off: `handle.remove()`. The hook below doubles the gradient (what a hook
-# returns replaces the gradient, see lesson 03), so `x.grad` tells whether it is still on.
+# returns replaces the gradient, see lesson 03), so the gradient of `x` tells whether it is still on
+# (`torch.autograd.grad` returns it directly and writes no `.grad`).
 #
-# A handle can also stand in a `with`: once the block is left, the hook is off. **Guess** the last two lines.
+# A handle also works in a `with` statement: once the block is left, the hook is off. **Guess** the last two lines.
 #
 # </div>
 
@@ -234,7 +245,7 @@ print("after the with:     ", gradient_of_x())
 #
 # <div lang="zh">
 #
-# 丢了句柄，就没有正当的办法取下钩子。`remove()` 多调用一次没有坏处，少调用一次却会一直挂着。
+# 丢了句柄，就没有正规的办法取下钩子了。`remove()` 多调用一次没有坏处；少调用一次，钩子就一直挂着。
 #
 # </div>
 # <div lang="en">
@@ -249,12 +260,14 @@ print("after the with:     ", gradient_of_x())
 #
 # <div lang="zh">
 #
-# 刚才算梯度用的是 `torch.autograd.grad`，钩子照样触发。叶子上还能挂另一种钩子，下面数一数各触发几次。
+# 刚才算梯度用的是 `torch.autograd.grad`，钩子照样触发。叶子上还能挂另一种钩子：post-accumulate 钩子，
+# 用 `register_post_accumulate_grad_hook` 挂上。下面数一数各触发几次。
 #
 # </div>
 # <div lang="en">
 #
-# That was `torch.autograd.grad`, and the hook fired all the same. A leaf can carry another kind of hook as well; let us count both.
+# That was `torch.autograd.grad`, and the hook fired all the same. A leaf can carry another kind as well: a post-accumulate
+# hook, attached with `register_post_accumulate_grad_hook`. Let us count both.
 #
 # </div>
 
@@ -290,13 +303,13 @@ print("post-accumulate received w itself:", received[0] is w, "with .grad", rece
 # <div lang="zh">
 #
 # `register_post_accumulate_grad_hook` 等的是「`.grad` 已写好」：`torch.autograd.grad` 不写 `.grad`，它便不触发；
-# 它收到的是参数，不是梯度。
+# 它收到的是张量 `w` 本身（在模型里就是那个权重），不是梯度。
 #
 # </div>
 # <div lang="en">
 #
 # `register_post_accumulate_grad_hook` waits until `.grad` is written. `torch.autograd.grad` writes no `.grad`, so it
-# stays silent; and what it receives is the parameter, not the gradient.
+# stays silent; and what it receives is the tensor `w` itself (in a model: the weight), not the gradient.
 #
 # </div>
 # </div>
@@ -317,13 +330,15 @@ print("post-accumulate received w itself:", received[0] is w, "with .grad", rece
 # %% tags=["F5"]
 x = torch.ones(2, requires_grad=True)
 y = 3 * x
-y.sum().backward()
+y.sum().backward(retain_graph=True)
 
 late = []
 y.register_hook(late.append)
 y.retain_grad()
 print("a hook after backward saw:", late)
 print("retain_grad after backward:", y.grad)
+y.sum().backward()
+print("after the next backward:", late, y.grad)
 
 data = torch.ones(2)
 try:
@@ -343,7 +358,7 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# A hook sees only what passes **after** it was hung up, and so does `retain_grad`. A tensor that needs no gradient takes
+# A hook sees only what passes **after** it was attached, and so does `retain_grad`. A tensor that needs no gradient takes
 # no hook at all.
 #
 # </div>
@@ -353,12 +368,13 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 一个循环给两个张量挂钩子，各记下自己的名字。**先猜**会打印出什么？
+# 一个循环给两个张量各挂一个钩子，每个钩子应当记下自己那个张量的名字。**先猜**会打印出什么？
 #
 # </div>
 # <div lang="en">
 #
-# One loop hangs a hook on each of two tensors, to note its name. **Guess** what is printed.
+# One loop attaches a hook to each of two tensors; each hook should note the name of its tensor. **Guess** what is
+# printed.
 #
 # </div>
 
@@ -387,7 +403,7 @@ print(seen)
 # <div lang="en">
 #
 # Both say `triple`! This is **late binding**: the hook looks `name` up when it runs, and by then the loop is over and only the
-# last name is left. There are three cures, all of which fix the name inside the loop: a default for a parameter, a factory
+# last name is left. There are three cures, all of which fix the name inside the loop: a default argument, a factory
 # function (a closure), `functools.partial`.
 #
 # </div>
@@ -417,7 +433,7 @@ for way in ("default", "factory", "partial"):
         }
         tensor.register_hook(hooks[way])
     (tensors["double"] + tensors["triple"]).sum().backward()
-    print(f"{way}:", sorted(seen))
+    print(f"{way}:", sorted(seen))  # sorted: backward need not follow the loop's order
 
 # %% [markdown]
 # ### 练习 02.2：按名字看住许多张量 · Exercise 02.2: Watch many tensors by name
@@ -426,14 +442,15 @@ for way in ("default", "factory", "partial"):
 #
 # <div lang="zh">
 #
-# 写 `watch_many(tensors, seen)`：`tensors` 是「名字 → 张量」的字典。反向传播之后，`seen[name]` 应当是那个张量的梯度。
+# 写 `watch_many(tensors, seen)`：`tensors` 是「名字 → 张量」的字典。每次反向传播之后，`seen[name]` 应当是那个张量**这一次**的梯度。
 # 跳过 `requires_grad` 为 `False` 的张量；返回一个列表，装着所有句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_many(tensors, seen)`, where `tensors` is a dictionary from names to tensors. After backward, `seen[name]`
-# should be the gradient of that tensor. Skip tensors whose `requires_grad` is `False`; return a list of all handles.
+# Write `watch_many(tensors, seen)`, where `tensors` is a dictionary from names to tensors. After each backward, `seen[name]`
+# should be that tensor's gradient in **this** pass. Skip tensors whose `requires_grad` is `False`; return a list of all
+# handles.
 #
 # </div>
 
@@ -466,14 +483,14 @@ check("02.2", watch_many)
 # <div lang="zh">
 #
 # 8 层全连接，每层后面是 sigmoid。在每层的输出上挂一个钩子，只记下梯度的大小（范数）。
-# 一次反向传播就能看出：离损失越远，梯度越小。sigmoid 的导数不超过 $\frac{1}{4}$，每过一层就缩一次。
+# 一次反向传播就能看出：离损失越远，梯度越小。sigmoid 的导数不超过 $\frac{1}{4}$，这里的初始权重又小，所以每过一层大约只剩七分之一。
 #
 # </div>
 # <div lang="en">
 #
 # 8 linear layers, a sigmoid after each. A hook on every layer's output notes only how large its gradient is (the norm).
 # One backward pass shows it: the further from the loss, the smaller the gradient. The slope of a sigmoid is never more than
-# $\frac{1}{4}$, and every layer shrinks the gradient once more.
+# $\frac{1}{4}$, and the initial weights are small as well: each layer lets about a seventh through.
 #
 # </div>
 
@@ -496,7 +513,7 @@ fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 ax.bar(list(reversed(norms)), list(reversed(norms.values())))
 ax.set(yscale="log", ylabel="gradient norm", xlabel="layer output, from input to loss")
 print("order of firing:", *norms)
-print("h8 is over 1000 times h1:", norms["h8"] > 1000 * norms["h1"])
+print("h8 / h1 is about 10 to the power", round(math.log10(norms["h8"] / norms["h1"])))
 
 # %% [markdown]
 # ### 练习 02.3：只看一次 · Exercise 02.3: Observe once
@@ -505,15 +522,15 @@ print("h8 is over 1000 times h1:", norms["h8"] > 1000 * norms["h1"])
 #
 # <div lang="zh">
 #
-# 有时只需要看第一次反向传播。写 `observe_once(y, seen)`：把 `y` 的第一个梯度放进 `seen`，然后钩子**自己取下自己**；
+# 有时只需要看第一次反向传播。写 `observe_once(y, seen)`：把 `y` 的第一个梯度添加到 `seen` 末尾（原有的留着），然后钩子**自己取下自己**；
 # 别人挂在 `y` 上的钩子不受影响。仍然返回句柄，好让调用者提前取消。
 #
 # </div>
 # <div lang="en">
 #
-# Sometimes the first backward is all you want to see. Write `observe_once(y, seen)`: it puts the first gradient of `y`
-# into `seen`, and then the hook **takes itself off**. Hooks that others hung on `y` stay. Return the handle as before, so
-# that a caller can cancel early.
+# Sometimes the first backward is all you want to see. Write `observe_once(y, seen)`: it adds the first gradient of `y`
+# at the end of `seen` (what is there stays), and then the hook **takes itself off**. Hooks that others attached to `y` stay. Return the handle as before,
+# so that a caller can cancel early.
 #
 # </div>
 
@@ -546,15 +563,20 @@ check("02.3", observe_once)
 # <div lang="zh">
 #
 # 写一个上下文管理器：`with watching(tensors) as seen:`。在块里面，`seen` 像 02.2 那样收集梯度；
-# 离开时取下所有钩子，**哪怕块里抛出了异常**，而且异常要照常传出去。
-# 提示：`contextlib.contextmanager`，或者一个带 `__enter__` 和 `__exit__` 的类。
+# 离开时取下**自己挂的**所有钩子（别人的留着），**哪怕块里抛出了异常**，而且异常要照常传出去。每次 `with` 都给出新的字典。
+#
+# 可以用 `contextlib.contextmanager`（`yield` 之前是进入，之后是离开），也可以写一个带 `__enter__` 和 `__exit__` 的类（那就删掉
+# `@contextmanager` 那一行）。
 #
 # </div>
 # <div lang="en">
 #
 # Write a context manager: `with watching(tensors) as seen:`. Inside the block `seen` collects gradients as in 02.2; on
-# the way out all hooks come off, **even if the block raised an exception**, and that exception must still come through.
-# Use `contextlib.contextmanager`, or a class with `__enter__` and `__exit__`.
+# the way out all hooks **of its own** come off (others' stay), **even if the block raised an exception**, and that exception
+# must still come through. Each `with` yields a new dictionary.
+#
+# You may use `contextlib.contextmanager` (before the `yield`: entering; after it: leaving), or a class with `__enter__` and
+# `__exit__` (then delete the line `@contextmanager`).
 #
 # </div>
 
@@ -564,14 +586,15 @@ from contextlib import contextmanager
 
 @contextmanager
 def watching(tensors):
-    """在 with 块内看住这些张量：给出字典 seen，离开时取下所有钩子。
+    """在 with 块内看住这些张量：给出新的字典 seen，离开时取下自己的钩子。
 
-    Watch these tensors inside a with block: yields the dict seen, takes every hook off at the end.
+    Watch these tensors inside a with block: yields a new dict seen, takes its own hooks off at the end.
     """
     ### BEGIN SOLUTION
     seen, handles = {}, []
     for name, tensor in tensors.items():
-        handles.append(tensor.register_hook(partial(seen.__setitem__, name)))
+        if tensor.requires_grad:
+            handles.append(tensor.register_hook(partial(seen.__setitem__, name)))
     try:
         yield seen
     finally:
@@ -590,7 +613,7 @@ check("02.4", watching)
 #
 # 1. 钩子是在梯度经过张量时被调用的函数。
 # 2. 只看不改，就什么也不返回。
-# 3. 它在每次反向传播和 `torch.autograd.grad` 里都触发，只对挂上以后的有效。
+# 3. 只要梯度经过它的张量，`backward()` 和 `torch.autograd.grad` 都会触发它；只对挂上以后的有效。
 # 4. 循环里要当场固定名字。
 # 5. 留住句柄；用 `with` 或 `finally` 取下钩子。
 #
@@ -599,7 +622,7 @@ check("02.4", watching)
 #
 # 1. A hook is a function called while the gradient passes a tensor.
 # 2. To watch and not to change, return nothing.
-# 3. It fires in every backward and in `torch.autograd.grad`, but only after it was hung up.
+# 3. Whenever the gradient reaches its tensor it fires, in `backward()` and in `torch.autograd.grad`, but only after it was attached.
 # 4. In a loop, fix the name on the spot.
 # 5. Keep the handle; take hooks off with `with` or `finally`.
 #
@@ -609,12 +632,12 @@ check("02.4", watching)
 # ## 2.11 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 反向传播之后 <code>y.grad</code> 是 <code>None</code>，怎样拿到它？</summary>反向传播之前挂上 <code>y.register_hook</code>。</details>
+# <details><summary>1. 反向传播之后 <code>y.grad</code> 是 <code>None</code>，怎样拿到它？</summary>反向传播之前用 <code>y.register_hook</code> 挂上钩子。</details>
 # <details><summary>2. 循环里的钩子为什么都报最后一个名字？</summary>延迟绑定：运行时才查 <code>name</code>。</details>
 # <details><summary>3. 哪种钩子在 <code>torch.autograd.grad</code> 下不触发？</summary>post-accumulate 钩子。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. After backward <code>y.grad</code> is <code>None</code>. How do you get at it?</summary>Hang up <code>y.register_hook</code> before backward.</details>
+# <details><summary>1. After backward <code>y.grad</code> is <code>None</code>. How do you get at it?</summary>Attach a hook with <code>y.register_hook</code> before backward.</details>
 # <details><summary>2. Why do hooks from a loop all report the last name?</summary>Late binding: <code>name</code> is looked up when they run.</details>
 # <details><summary>3. Which hook stays silent under <code>torch.autograd.grad</code>?</summary>The post-accumulate hook.</details>
 # </div>
@@ -630,7 +653,7 @@ check("02.4", watching)
 # </div>
 # <div lang="en">
 #
-# Many implementations of Grad-CAM hang a tensor hook on a feature map during forward to get at its gradient (search for
+# Many implementations of Grad-CAM attach a tensor hook to a feature map during forward to get at its gradient (search for
 # `ActivationsAndGradients` in `pytorch-grad-cam`). In lesson 11 we build our own. Below is your progress so far.
 #
 # </div>

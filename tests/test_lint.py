@@ -28,7 +28,7 @@ BROKEN = {
     ),
     "code": ("what is in `x.grad`,", "what is in x.grad,", "`x.grad` stands only on the `zh` side"),
     "number": ("the `12` of **this** pass", "the `12` of all 2 passes", "`2` stands only on the `en` side"),
-    "math": (r"$\frac{1}{4}$, and every", r"$\frac{1}{2}$, and every", r"stands only on the `en` side"),
+    "math": (r"$\frac{1}{4}$, and the", r"$\frac{1}{2}$, and the", r"stands only on the `en` side"),
     "link": (
         "Below is your",
         "[Below](https://pytorch.org) is your",

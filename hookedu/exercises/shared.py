@@ -14,8 +14,10 @@ def hands_over(call: str, handle: Any, silent: bool, points: int = 1) -> Criteri
     return Criterion(
         *("handle", handle == HANDLE and silent, points),
         given=f"handle = {call}",
-        expected="RemovableHandle",
-        got=show(handle).strip("<>"),
+        expected=Text(zh="注册钩子时得到的句柄", en="the handle that registering the hook gave you"),
+        got=show(handle).strip("<>")
+        if handle != HANDLE
+        else Text(zh="一个取不下这个钩子的句柄", en="a handle that does not take this hook off"),
         mistake=None if handle == HANDLE else "no_handle",
     )
 

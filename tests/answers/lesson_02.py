@@ -141,6 +141,29 @@ def watch(y, seen):
     return y.register_hook(keep)
 
 
+@mistake("02.1", "retains_grad")
+def watch(y, seen):
+    y.retain_grad()
+    return y.register_hook(lambda grad: seen.append(y.grad))
+
+
+@mistake("02.1", "keeps_the_last")
+def watch(y, seen):
+    def keep(grad):
+        seen.clear()
+        seen.append(grad)
+
+    return y.register_hook(keep)
+
+
+@mistake("02.1", "keeps_the_last")
+def watch(y, seen):
+    def keep(grad):
+        seen[:] = [grad]
+
+    return y.register_hook(keep)
+
+
 # --- 02.2 ---------------------------------------------------------------------------------------------------
 
 
@@ -258,6 +281,49 @@ def watch_many(tensors, seen):
     return [t.register_hook(keep(name, t.grad)) for name, t in tensors.items() if t.requires_grad]
 
 
+@mistake("02.2", "skips_leaves")
+def watch_many(tensors, seen):
+    return [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if not t.is_leaf]
+
+
+@mistake("02.2", "keeps_the_first")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen.setdefault(name, grad)
+
+    return [t.register_hook(partial(keep, name)) for name, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "changes_gradient")
+def watch_many(tensors, seen):
+    handles = []
+    for name, t in tensors.items():
+        if t.requires_grad:  # setdefault() returns the old gradient, which replaces the new one
+            handles.append(t.register_hook(lambda grad, name=name: seen.setdefault(name, grad)))
+    return handles
+
+
+@mistake("02.2", "adds_up")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen[name] = seen.get(name, 0) + grad
+
+    return [t.register_hook(partial(keep, name)) for name, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "switches_on")
+def watch_many(tensors, seen):
+    return [t.requires_grad_().register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+
+
+@mistake("02.2", "none_in_list", points=2)
+def watch_many(tensors, seen):
+    return [
+        t.register_hook(partial(seen.__setitem__, name)) if t.requires_grad else None
+        for name, t in tensors.items()
+    ]
+
+
 # --- 02.3 ---------------------------------------------------------------------------------------------------
 
 
@@ -327,11 +393,66 @@ def observe_once(y, seen):
 
 @mistake("02.3", "only_ignores", points=3)
 def observe_once(y, seen):
+    done = []
+
+    def keep(grad):
+        if not done:
+            seen.append(grad)
+            done.append(True)
+
+    return y.register_hook(keep)
+
+
+@mistake("02.3", "asks_seen")
+def observe_once(y, seen):
     def keep(grad):
         if not seen:
             seen.append(grad)
 
     return y.register_hook(keep)
+
+
+@mistake("02.3", "asks_seen")
+def observe_once(y, seen):
+    def keep(grad):
+        if not seen:
+            seen.append(grad)
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@mistake("02.3", "overwrites")
+def observe_once(y, seen):
+    def keep(grad):
+        seen[:] = [grad]
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@mistake("02.3", "cancels_half", points=3)
+def observe_once(y, seen):
+    def take_off(grad):
+        watcher.remove()
+        remover.remove()
+
+    watcher = y.register_hook(seen.append)
+    remover = y.register_hook(take_off)
+    return watcher
+
+
+@mistake("02.3", "cancels_half", points=3)
+def observe_once(y, seen):
+    def take_off(grad):
+        watcher.remove()
+        remover.remove()
+
+    watcher = y.register_hook(seen.append)
+    remover = y.register_hook(take_off)
+    return remover
 
 
 @mistake("02.3", "clears_everybody")
@@ -416,7 +537,8 @@ class AsClass:
 
     def __enter__(self):
         for name, tensor in self.tensors.items():
-            self.handles.append(tensor.register_hook(partial(self.seen.__setitem__, name)))
+            if tensor.requires_grad:
+                self.handles.append(tensor.register_hook(partial(self.seen.__setitem__, name)))
         return self.seen
 
     def __exit__(self, *error):
@@ -430,14 +552,17 @@ def watching(tensors):
     seen = {}
     with ExitStack() as stack:
         for name, tensor in tensors.items():
-            stack.enter_context(tensor.register_hook(lambda grad, name=name: seen.update({name: grad})))
+            if tensor.requires_grad:
+                stack.enter_context(tensor.register_hook(lambda grad, name=name: seen.update({name: grad})))
         yield seen
 
 
 @mistake("02.4", "not_a_manager")
 def watching(tensors):
     seen = {}
-    handles = [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
     try:
         yield seen
     finally:
@@ -449,7 +574,8 @@ def watching(tensors):
 def watching(tensors):
     seen = {}
     for name, tensor in tensors.items():
-        tensor.register_hook(partial(seen.__setitem__, name))
+        if tensor.requires_grad:
+            tensor.register_hook(partial(seen.__setitem__, name))
     return seen
 
 
@@ -457,7 +583,9 @@ def watching(tensors):
 @contextmanager
 def watching(tensors):
     seen = {}
-    handles = [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
     try:
         yield
     finally:
@@ -469,7 +597,9 @@ def watching(tensors):
 @contextmanager
 def watching(tensors):
     seen = {}
-    handles = [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
     try:
         yield handles
     finally:
@@ -481,7 +611,9 @@ def watching(tensors):
 @contextmanager
 def watching(tensors):
     seen = {}
-    handles = [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
     for handle in handles:
         handle.remove()
     yield seen
@@ -492,7 +624,8 @@ def watching(tensors):
 def watching(tensors):
     seen = {}
     for name, tensor in tensors.items():
-        tensor.register_hook(partial(seen.__setitem__, name))
+        if tensor.requires_grad:
+            tensor.register_hook(partial(seen.__setitem__, name))
     yield seen
 
 
@@ -500,7 +633,9 @@ def watching(tensors):
 @contextmanager
 def watching(tensors):
     seen = {}
-    handles = [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
     yield seen
     for handle in handles:
         handle.remove()
@@ -510,7 +645,9 @@ def watching(tensors):
 @contextmanager
 def watching(tensors):
     seen = {}
-    handles = [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
     try:
         yield seen
     except Exception:
@@ -525,7 +662,11 @@ class ExitWithoutArguments:
         self.tensors, self.seen = tensors, {}
 
     def __enter__(self):
-        self.handles = [t.register_hook(partial(self.seen.__setitem__, n)) for n, t in self.tensors.items()]
+        self.handles = [
+            t.register_hook(partial(self.seen.__setitem__, n))
+            for n, t in self.tensors.items()
+            if t.requires_grad
+        ]
         return self.seen
 
     def __exit__(self):
@@ -538,7 +679,8 @@ class ExitWithoutArguments:
 def watching(tensors):
     seen, handles = {}, []
     for name, tensor in tensors.items():
-        handles.append(tensor.register_hook(lambda grad: seen.update({name: grad})))
+        if tensor.requires_grad:
+            handles.append(tensor.register_hook(lambda grad: seen.update({name: grad})))
     try:
         yield seen
     finally:
@@ -555,7 +697,89 @@ def watching(tensors):
         seen[name] = grad
         return grad * 0
 
-    handles = [t.register_hook(partial(keep, name=n)) for n, t in tensors.items()]
+    handles = [t.register_hook(partial(keep, name=n)) for n, t in tensors.items() if t.requires_grad]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("02.4", "shared_dict")
+@contextmanager
+def watching(tensors, seen={}):
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("02.4", "shared_dict")
+@contextmanager
+def watching(tensors, seen={}):
+    seen.clear()
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("02.4", "clears_everybody")
+@contextmanager
+def watching(tensors):
+    seen = {}
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+            tensor.register_hook(partial(seen.__setitem__, name))
+    try:
+        yield seen
+    finally:
+        for tensor in tensors.values():
+            if tensor.requires_grad:
+                tensor._backward_hooks.clear()
+
+
+@mistake("02.4", "hooks_everything")
+@contextmanager
+def watching(tensors):
+    seen = {}
+    handles = [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("02.4", "skips_leaves")
+@contextmanager
+def watching(tensors):
+    seen = {}
+    handles = [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if not t.is_leaf
+    ]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("02.4", "switches_on")
+@contextmanager
+def watching(tensors):
+    seen = {}
+    handles = [
+        t.requires_grad_().register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()
+    ]
     try:
         yield seen
     finally:

@@ -8,13 +8,13 @@ from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
 from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT, NO_HANDLE
-from hookedu.exercises.tools import copies, same
+from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
 
 def _probe(observe_once: Any, rng: random.Random) -> dict[str, Any]:
     x, k, w = case(rng)
-    y, seen, neighbour = k * x, [], []
+    y, seen, neighbour = k * x, [whole(rng, 2)], []  # `seen` comes with something that is not ours
     y.register_hook(neighbour.append)  # somebody else's hook: it must go on working
     handle = observe_once(y, seen)
     early, hung = copies(seen), hooks_on(y) == 2
@@ -36,20 +36,26 @@ def _probe(observe_once: Any, rng: random.Random) -> dict[str, Any]:
     (w * z).sum().backward()
     u, seen_u = k * x, []  # taken off before anything happened: it must stay silent
     remove_handle(observe_once(u, seen_u))
+    cancelled = hooks_on(u)
     (w * u).sum().backward()
-    return report | {"other": copies(seen_z), "cancelled": len(seen_u)}
+    return report | {"other": copies(seen_z), "cancelled": cancelled + len(seen_u)}
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     x, k, w = case(rng)
-    given = given_line(x, k, w) + "; loss.backward(); (2 * loss).backward()"
-    first, both, expected = saw["first"], saw["both"], [w]
-    if saw["early"]:
+    before = [whole(rng, 2)]
+    given = f"seen = {show(before)}; {given_line(x, k, w)}; loss.backward(); (2 * loss).backward()"
+    first, both, expected = saw["first"], saw["both"], [*before, w]
+    if not same(saw["early"], before):
         mistake = "asks_too_early"
-    elif not first:
-        mistake = "keeps_nothing" if saw["hung"] else "removes_at_once"
+    elif same(first, before) and not saw["hung"]:
+        mistake = "removes_at_once"
+    elif same(first, before):
+        mistake = "asks_seen" if same(saw["other"], [w]) else "keeps_nothing"
+    elif same(first, [w]):
+        mistake = "overwrites"
     else:
-        mistake = "never_removes" if len(both) == 2 else None
+        mistake = "never_removes" if same(both, [*expected, 2 * w]) else None
     return [
         unchanged(given, saw["x_grad"], 3 * k * w),
         Criterion(
@@ -69,10 +75,10 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("every_tensor", same(saw["other"], expected)),
+            *("every_tensor", same(saw["other"], [w])),
             essential=True,
-            given=f"z = x * x; observe_once(z, seen_z); ({show(w)} * z).sum().backward()",
-            expected=f"seen_z == {show(expected)}",
+            given=f"seen_z = []; z = x * x; observe_once(z, seen_z); ({show(w)} * z).sum().backward()",
+            expected=f"seen_z == {show([w])}",
             got=f"seen_z == {show(saw['other'])}",
             mistake="shared_flag",
         ),
@@ -87,10 +93,14 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         Criterion(
             *("handle", saw["handle"] == HANDLE and saw["cancelled"] == 0, 1),
-            given="handle = observe_once(y, seen)",
-            expected="RemovableHandle",
-            got=show(saw["handle"]).strip("<>"),
-            mistake=None if saw["handle"] == HANDLE else "no_handle",
+            given="handle = observe_once(y, seen)"
+            if saw["handle"] != HANDLE
+            else "observe_once(y, seen).remove()",
+            expected=Text(zh="取得下钩子的句柄", en="a handle that takes the hook off"),
+            got=show(saw["handle"]).strip("<>")
+            if saw["handle"] != HANDLE
+            else Text(zh="`y` 上还有你的钩子", en="a hook of yours is still on `y`"),
+            mistake="cancels_half" if saw["handle"] == HANDLE else "no_handle",
         ),
     ]
 
@@ -122,16 +132,16 @@ OBSERVE_ONCE = Exercise(
         Mistake(
             "asks_too_early",
             Text(
-                zh="还没有反向传播，`seen` 里就已经有东西了：那不可能是梯度。只有钩子里面才拿得到它。",
-                en="Before any backward pass `seen` already holds something: that cannot be a gradient. Only the hook gets it.",
+                zh="还没有反向传播，你就动了 `seen`：那时不可能有梯度。只有钩子里面才拿得到它。",
+                en="Before any backward pass you changed `seen` already: there cannot be a gradient yet. Only the hook gets it.",
             ),
             fails="sees",
         ),
         Mistake(
             "removes_at_once",
             Text(
-                zh="`seen` 是空的：钩子刚挂上去就被取下了。`handle.remove()` 要写在钩子里面，等它看过之后再执行。",
-                en="`seen` is empty: the hook came off as soon as it was on. `handle.remove()` belongs inside the hook, "
+                zh="`seen` 里没有梯度：钩子刚挂上去就被取下了。`handle.remove()` 要写在钩子里面，等它看过之后再执行。",
+                en="There is no gradient in `seen`: the hook came off as soon as it was on. `handle.remove()` belongs inside the hook, "
                 "to run once it has seen something.",
             ),
             fails="sees",
@@ -139,8 +149,8 @@ OBSERVE_ONCE = Exercise(
         Mistake(
             "keeps_nothing",
             Text(
-                zh="钩子触发了，`seen` 却是空的。要么 `seen = ...` 只新建了一个局部名字（请用 `seen.append(grad)`），要么「看过没有」存在了函数之外，上次检查时就已经记成看过了。",
-                en="The hook fired, yet `seen` is empty. Either `seen = ...` only made a new local name (use `seen.append(grad)`), or whether it is done is kept outside the call and was set by an earlier check.",
+                zh="钩子触发了，`seen` 里却没有梯度。要么 `seen = ...` 只新建了一个局部名字（请用 `seen.append(grad)`），要么「看过没有」存在了函数之外，上次检查时就已经记成看过了。",
+                en="The hook fired, yet there is no gradient in `seen`. Either `seen = ...` only made a new local name (use `seen.append(grad)`), or whether it is done is kept outside the call and was set by an earlier check.",
             ),
             fails="sees",
         ),
@@ -153,10 +163,36 @@ OBSERVE_ONCE = Exercise(
             fails="sees",
         ),
         Mistake(
+            "asks_seen",
+            Text(
+                zh="`seen` 里原来有东西时，钩子就什么也不记：`if not seen` 看不出你的钩子运行过没有。记下之后取下自己就好，用不着去问。",
+                en="When `seen` already holds something, your hook keeps nothing: `if not seen` cannot tell whether your hook has run. "
+                "Keep the gradient, take the hook off, and there is nothing to ask.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "overwrites",
+            Text(
+                zh="`seen` 里原来的东西不见了：`seen[:] = [grad]`（或 `clear()`）把它换掉了。请往后面添加：`seen.append(grad)`。",
+                en="What `seen` held before is gone: `seen[:] = [grad]` (or `clear()`) replaced it. Add at the end: `seen.append(grad)`.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "cancels_half",
+            Text(
+                zh="提前 `remove()` 之后，`y` 上还留着你的钩子：返回的句柄只管得了其中一个。只挂一个钩子，返回它的句柄。",
+                en="After an early `remove()` a hook of yours is still on `y`: the handle that you return covers only one of them. "
+                "Attach a single hook and return its handle.",
+            ),
+            fails="handle",
+        ),
+        Mistake(
             "only_ignores",
             Text(
                 zh="`seen` 是对的，但钩子还挂在 `y` 上，每次反向传播都白白触发。不要只是不理它，要把它取下来。",
-                en="`seen` is right, but the hook still hangs on `y` and fires for nothing in every backward pass. "
+                en="`seen` is right, but the hook is still on `y` and fires for nothing in every backward pass. "
                 "Do not just ignore it: take it off.",
             ),
             fails="gone",

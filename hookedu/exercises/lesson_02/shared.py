@@ -34,6 +34,18 @@ def unchanged(given: str, got: Any, expected: torch.Tensor, mistake: str = "chan
     )
 
 
+def left_alone(given: str, switched: bool) -> Criterion:
+    """Watching must not change the tensors either: what needed no gradient before needs none after."""
+    return Criterion(
+        *("left_alone", not switched),
+        essential=True,
+        given=given,
+        expected="requires_grad == False",
+        got=f"requires_grad == {switched}",
+        mistake="switches_on",
+    )
+
+
 CHANGES_GRADIENT = Mistake(
     "changes_gradient",
     Text(
@@ -52,4 +64,28 @@ LATE_BINDING = Mistake(
         "and by then the loop is over. Fix its value inside the loop, for example `lambda grad, name=name: ...`.",
     ),
     fails="sees",
+)
+HOOKS_EVERYTHING = Mistake(
+    "hooks_everything",
+    Text(
+        zh="有一个张量的 `requires_grad` 是 `False`，它永远不会有梯度，也不接受钩子。遇到这样的就跳过。",
+        en="One of the tensors has `requires_grad=False`: it never gets a gradient and takes no hook. Skip such tensors.",
+    ),
+    raises=r"cannot register a hook on a tensor that doesn't require gradient",
+)
+SKIPS_LEAVES = Mistake(
+    "skips_leaves",
+    Text(
+        zh="叶子也接受钩子；要跳过的只是 `requires_grad` 为 `False` 的。",
+        en="Leaves accept hooks too; skip only `requires_grad=False`.",
+    ),
+    fails="sees",
+)
+SWITCHES_ON = Mistake(
+    "switches_on",
+    Text(
+        zh="你打开了一个张量的 `requires_grad`，那是别人的设定（比如冻结的权重）。这样的张量跳过就好。",
+        en="You switched `requires_grad` on, which is not yours to set (it may be a frozen weight). Skip such a tensor instead.",
+    ),
+    fails="left_alone",
 )

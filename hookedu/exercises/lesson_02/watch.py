@@ -9,7 +9,7 @@ from hookedu.exercises.lesson_02.shared import CHANGES_GRADIENT, case, given_lin
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT, NO_HANDLE
+from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT, NO_HANDLE, hands_over
 from hookedu.exercises.tools import copies, same
 from hookedu.language import Text
 
@@ -44,7 +44,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     elif not seen:
         mistake = "watches_a_copy" if saw["handle"] == HANDLE else "not_registered"
     elif seen[0] is None:
-        mistake = "reads_dot_grad"
+        mistake = "reads_dot_grad" if seen == [None] * len(seen) else "retains_grad"
+    elif same(seen, expected[1:]):
+        mistake = "keeps_the_last"
     else:
         mistake = (
             None
@@ -61,13 +63,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=f"seen == {show(seen)}",
             mistake=mistake,
         ),
-        Criterion(
-            *("handle", saw["handle"] == HANDLE and saw["after_removal"] == 0, 1),
-            given="handle = watch(y, seen)",
-            expected="RemovableHandle",
-            got=show(saw["handle"]).strip("<>"),
-            mistake=None if saw["handle"] == HANDLE else "no_handle",
-        ),
+        hands_over("watch(y, seen)", saw["handle"], saw["after_removal"] == 0),
     ]
 
 
@@ -85,7 +81,7 @@ WATCH = Exercise(
         ),
         Text(
             zh="`y.register_hook(keep)` 会把 `keep` 挂到 `y` 上，同时返回一个句柄。这个句柄该交给谁？",
-            en="`y.register_hook(keep)` hangs `keep` on `y` and gives back a handle. Who should get it?",
+            en="`y.register_hook(keep)` attaches `keep` to `y` and gives back a handle. Who should get it?",
         ),
         Text(
             zh="3 行就够：`def keep(grad):`，里面 `seen.append(grad)`，最后 `return y.register_hook(keep)`。",
@@ -107,7 +103,7 @@ WATCH = Exercise(
             Text(
                 zh="`watch` 自己跑了一次反向传播，`x.grad` 里因此多出一份。它只应当挂上钩子，由调用者去跑 `backward()`。",
                 en="`watch` ran a backward pass of its own, which left an extra share in `x.grad`. "
-                "It should only hang up the hook; its caller runs `backward()`.",
+                "It should only attach the hook; its caller runs `backward()`.",
             ),
             fails="unchanged",
         ),
@@ -117,6 +113,23 @@ WATCH = Exercise(
                 zh="钩子里读的是 `y.grad`，而 `y` 不是叶子，它的 `.grad` 一直是 `None`。梯度是钩子的参数，用参数就好。",
                 en="Your hook reads `y.grad`, but `y` is no leaf and its `.grad` stays `None`. "
                 "The gradient is the hook's argument: use that.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "retains_grad",
+            Text(
+                zh="钩子运行时，`y.grad` 里还没有这一次的梯度（`retain_grad` 要到钩子之后才写）。梯度是钩子的参数，用参数就好。",
+                en="While the hook runs, `y.grad` does not hold this pass yet (`retain_grad` writes it after the hooks). "
+                "The gradient is the hook's argument: use that.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
+            "keeps_the_last",
+            Text(
+                zh="`seen` 里只剩下最后一次的梯度：每次都清空或覆盖了它。只添加，不要删：`seen.append(grad)`。",
+                en="Only the last gradient is left in `seen`: each pass empties or overwrites it. Add and remove nothing: `seen.append(grad)`.",
             ),
             fails="sees",
         ),
@@ -133,7 +146,7 @@ WATCH = Exercise(
             "not_registered",
             Text(
                 zh="没有钩子挂到 `y` 上：只写好函数还不够，要用 `y.register_hook(keep)` 把它挂上去。",
-                en="No hook hangs on `y`: writing the function is not enough, `y.register_hook(keep)` hangs it up.",
+                en="No hook is attached to `y`: writing the function is not enough, `y.register_hook(keep)` attaches it.",
             ),
             fails="sees",
         ),
@@ -141,8 +154,8 @@ WATCH = Exercise(
             "watches_a_copy",
             Text(
                 zh="钩子挂在了另一个张量上（`clone()`、`detach()` 或一次运算的结果），梯度不经过它。请挂在 `y` 本身上。",
-                en="Your hook hangs on another tensor (from `clone()`, `detach()` or an operation), "
-                "and the gradient never passes there. Hang it on `y` itself.",
+                en="Your hook is attached to another tensor (from `clone()`, `detach()` or an operation), "
+                "and the gradient never passes there. Attach it to `y` itself.",
             ),
             fails="sees",
         ),

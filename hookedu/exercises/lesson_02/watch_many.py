@@ -5,7 +5,15 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_02.shared import CHANGES_GRADIENT, LATE_BINDING, unchanged
+from hookedu.exercises.lesson_02.shared import (
+    CHANGES_GRADIENT,
+    HOOKS_EVERYTHING,
+    LATE_BINDING,
+    SKIPS_LEAVES,
+    SWITCHES_ON,
+    left_alone,
+    unchanged,
+)
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
@@ -17,9 +25,9 @@ _NAMES = ("stem", "conv", "gate", "pool", "skip", "head")
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    """(x, tensors, weights): four named tensors, the second of which needs no gradient."""
-    x, names = whole(rng, 2).requires_grad_(), rng.sample(_NAMES, 4)
-    made = (2 * x, torch.ones(2), 3 * x, x + 1)
+    """(x, tensors, weights): five named tensors; the second needs no gradient, the fourth is a leaf that does."""
+    x, names = whole(rng, 2).requires_grad_(), rng.sample(_NAMES, 5)
+    made = (2 * x, torch.ones(2), 3 * x, whole(rng, 2).requires_grad_(), x + 1)
     weights = {name: whole(rng, 2) for name in (names[0], *names[2:])}
     return x, dict(zip(names, made, strict=True)), weights
 
@@ -34,7 +42,10 @@ def _probe(watch_many: Any, rng: random.Random) -> dict[str, Any]:
     handles = watch_many(tensors, seen)
     hooks = {name: hooks_on(tensor) for name, tensor in tensors.items()}
     _loss(tensors, weights).backward(retain_graph=True)
-    report = {"hooks": hooks, "seen": copies(seen), "x_grad": copies(x.grad), "handles": handles}
+    report = {"hooks": hooks, "seen": copies(seen), "handles": handles}
+    (2 * _loss(tensors, weights)).backward(retain_graph=True)
+    report |= {"second": copies(seen), "x_grad": copies(x.grad)}
+    report["switched"] = list(tensors.values())[1].requires_grad
     for handle in handles if isinstance(handles, (list, tuple)) else ():
         remove_handle(handle)
     seen.clear()
@@ -45,23 +56,35 @@ def _probe(watch_many: Any, rng: random.Random) -> dict[str, Any]:
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     _, tensors, weights = _case(rng)
     names = list(tensors)
-    given = "tensors: " + ", ".join(
-        f"{name}{'' if tensor.requires_grad else ' (requires_grad=False)'}"
-        for name, tensor in tensors.items()
-    )
-    seen, handles = saw["seen"], saw["handles"]
-    expected_x = 2 * weights[names[0]] + 3 * weights[names[2]] + weights[names[3]]
+    notes = {names[1]: " (requires_grad=False)", names[3]: " (leaf)"}
+    given = "tensors: " + ", ".join(name + notes.get(name, "") for name in names)
+    twice = given + "; loss.backward(); (2 * loss).backward()"
+    seen, second, handles = saw["seen"], saw["second"], saw["handles"]
+    newest = {name: 2 * weight for name, weight in weights.items()}
+    expected_x = 3 * (2 * weights[names[0]] + 3 * weights[names[2]] + weights[names[4]])
     if not seen:
         mistake = "rebinds_dict" if any(saw["hooks"].values()) else None
-    elif seen.keys() == {names[3]}:
+    elif seen.keys() == {names[4]}:
         mistake = "late_binding"
     elif seen.keys() == {names[0]}:
         mistake = "returns_in_loop"
+    elif seen.keys() == weights.keys() - {names[3]}:
+        mistake = "skips_leaves"
     else:
         mistake = "wrong_keys" if not seen.keys() <= set(names) else None
-    good = isinstance(handles, list) and handles == [HANDLE] * 3 and saw["after_removal"] == 0
+    if same(second, weights):
+        repeated = "keeps_the_first"
+    else:
+        repeated = "adds_up" if same(second, {n: 3 * w for n, w in weights.items()}) else None
+    good = isinstance(handles, list) and handles == [HANDLE] * 4 and saw["after_removal"] == 0
+    if handles == HANDLE or handles == [HANDLE]:
+        missing = "one_handle"
+    elif isinstance(handles, list) and None in handles and HANDLE in handles:
+        missing = "none_in_list"
+    else:
+        missing = "no_handle"
     return [
-        unchanged(given, saw["x_grad"], expected_x),
+        unchanged(twice, saw["x_grad"], expected_x),
         Criterion(
             *("sees", same(seen, weights), 2),
             essential=True,
@@ -71,15 +94,23 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
+            *("newest", same(second, newest)),
+            essential=True,
+            given=twice,
+            expected=f"seen == {show(newest)}",
+            got=f"seen == {show(second)}",
+            mistake=repeated,
+        ),
+        left_alone(f"watch_many(tensors, seen); tensors['{names[1]}']", saw["switched"]),
+        Criterion(
             *("handle", good, 1),
             given="handles = watch_many(tensors, seen)",
-            expected="[RemovableHandle, RemovableHandle, RemovableHandle]",
+            expected=Text(
+                zh="一个列表，里面是 {n} 个句柄，它们能取下所有钩子",
+                en="a list of {n} handles that take all the hooks off",
+            ).format(n=4),
             got=show(handles).replace("<", "").replace(">", ""),
-            mistake="one_handle"
-            if handles == HANDLE or handles == [HANDLE]
-            else "no_handle"
-            if not good
-            else None,
+            mistake=missing,
         ),
     ]
 
@@ -117,14 +148,6 @@ WATCH_MANY = Exercise(
             fails="sees",
         ),
         Mistake(
-            "hooks_everything",
-            Text(
-                zh="有一个张量的 `requires_grad` 是 `False`，它永远不会有梯度，也不接受钩子。遇到这样的就跳过。",
-                en="One of the tensors has `requires_grad=False`: it never gets a gradient and takes no hook. Skip such tensors.",
-            ),
-            raises=r"cannot register a hook on a tensor that doesn't require gradient",
-        ),
-        Mistake(
             "rebinds_dict",
             Text(
                 zh="钩子触发了，`seen` 却是空的：`seen = ...` 只是换了一个局部名字。请写进调用者给的字典：`seen[name] = grad`。",
@@ -158,7 +181,32 @@ WATCH_MANY = Exercise(
             ),
             fails="handle",
         ),
-        *(CHANGES_GRADIENT, CALLS_NOW),
+        Mistake(
+            "none_in_list",
+            Text(
+                zh="列表里混进了 `None`：跳过的张量不该留下位置，调用者会对列表里的每一个调用 `remove()`。",
+                en="There is a `None` in your list: a tensor that you skip leaves no place behind; your caller calls "
+                "`remove()` on everything in it.",
+            ),
+            fails="handle",
+        ),
+        Mistake(
+            "keeps_the_first",
+            Text(
+                zh="第 2 次反向传播之后，`seen` 里还是第 1 次的梯度。每次都要写进去：`seen[name] = grad`。",
+                en="After backward number 2, `seen` still holds the gradients of number 1. Write in each pass: `seen[name] = grad`.",
+            ),
+            fails="newest",
+        ),
+        Mistake(
+            "adds_up",
+            Text(
+                zh="`seen` 里是 2 次反向传播加起来的梯度，像 `.grad` 那样。这里只要这一次的：`seen[name] = grad`。",
+                en="`seen` holds the gradients of 2 passes added up, as `.grad` would. Only the one of this pass is wanted: `seen[name] = grad`.",
+            ),
+            fails="newest",
+        ),
+        *(CHANGES_GRADIENT, CALLS_NOW, HOOKS_EVERYTHING, SKIPS_LEAVES, SWITCHES_ON),
     ),
     insight=Text(
         zh="每个钩子都在循环的当下拿到了自己的 `name`，所以反向传播时各报各的名字。",

@@ -5,7 +5,16 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_02.shared import CHANGES_GRADIENT, LATE_BINDING, case, unchanged
+from hookedu.exercises.lesson_02.shared import (
+    CHANGES_GRADIENT,
+    HOOKS_EVERYTHING,
+    LATE_BINDING,
+    SKIPS_LEAVES,
+    SWITCHES_ON,
+    case,
+    left_alone,
+    unchanged,
+)
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
@@ -18,25 +27,40 @@ class _Interruption(Exception):
 
 
 def _tensors(x: torch.Tensor, k: float) -> dict[str, torch.Tensor]:
-    return {"scaled": k * x, "shifted": x + 1}
+    """A leaf, two results of it, and a tensor that needs no gradient."""
+    return {"x": x, "scaled": k * x, "fixed": torch.ones(2), "shifted": x + 1}
 
 
 def _loss(tensors: dict[str, torch.Tensor], w: torch.Tensor) -> torch.Tensor:
     return (w * tensors["scaled"]).sum() + (3 * w * tensors["shifted"]).sum()
 
 
+def _separate(watching: Any, x: torch.Tensor, k: float, w: torch.Tensor) -> list[Any]:
+    """What two `with` in a row collect, each on a tensor of its own."""
+    collected = []
+    for name in ("first", "second"):
+        y = k * x
+        with watching({name: y}) as seen:
+            (w * y).sum().backward()
+        collected.append(seen)
+    return copies(collected)
+
+
 def _probe(watching: Any, rng: random.Random) -> dict[str, Any]:
     x, k, w = case(rng)
-    tensors = _tensors(x, k)
+    tensors, stranger = _tensors(x, k), []
+    tensors["scaled"].register_hook(lambda grad: stranger.append(1))  # somebody else's: it must go on working
     manager = watching(tensors)
     if not is_manager(manager):
         return {"manager": manager}
     with manager as seen:
-        hooks = sum(map(hooks_on, tensors.values()))
+        hooks = sum(map(hooks_on, tensors.values())) - 1
         _loss(tensors, w).backward(retain_graph=True)
     report = {"manager": True, "hooks": hooks, "seen": copies(seen), "x_grad": copies(x.grad)}
     _loss(tensors, 2 * w).backward()
-    report |= {"after": copies(seen), "left": sum(map(hooks_on, tensors.values()))}
+    left = sum(map(hooks_on, tensors.values())) - (len(stranger) == 2)
+    report |= {"after": copies(seen), "left": left, "stranger": len(stranger)}
+    report["switched"] = tensors["fixed"].requires_grad
 
     again, escaped = _tensors(x, k), False
     try:
@@ -44,12 +68,15 @@ def _probe(watching: Any, rng: random.Random) -> dict[str, Any]:
             raise _Interruption
     except _Interruption:
         escaped = True
-    return report | {"escaped": escaped, "left_by_error": sum(map(hooks_on, again.values()))}
+    report |= {"escaped": escaped, "left_by_error": sum(map(hooks_on, again.values()))}
+    return report | {"separate": _separate(watching, x, k, w)}
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     x, k, w = case(rng)
-    call = "with watching({'scaled': y, 'shifted': z}) as seen: loss.backward()"
+    call = (
+        "with watching({'x': x, 'scaled': y, 'fixed': torch.ones(2), 'shifted': z}) as seen: loss.backward()"
+    )
     if saw["manager"] is not True:
         got = show(saw["manager"]).strip("<>")
         return [
@@ -62,7 +89,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
                 mistake="not_a_manager",
             )
         ]
-    seen, expected = saw["seen"], {"scaled": w, "shifted": 3 * w}
+    seen, expected = saw["seen"], {"x": (k + 3) * w, "scaled": w, "shifted": 3 * w}
+    separate, own = saw["separate"], [{"first": w}, {"second": w}]
     clean = same(saw["after"], seen) and saw["left"] == 0
     if seen is None:
         mistake = "yields_nothing"
@@ -70,8 +98,12 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "yields_something_else"
     elif not seen and not saw["hooks"]:
         mistake = "not_on_inside"
-    else:
-        mistake = "late_binding" if seen.keys() == {"shifted"} else None
+    elif seen.keys() == {"shifted"}:
+        mistake = "late_binding"
+    elif seen.keys() == {"scaled", "shifted"}:
+        mistake = "skips_leaves"
+    else:  # names of an earlier check: the dictionary has outlived it
+        mistake = "shared_dict" if seen.keys() > expected.keys() else None
     given = (
         f"x = {show(x)}; y = {k:g} * x; z = x + 1; loss = ({show(w)} * y).sum() + ({show(3 * w)} * z).sum()"
     )
@@ -85,6 +117,26 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             expected=f"seen == {show(expected)}",
             got=f"seen == {show(seen)}",
             mistake=mistake,
+        ),
+        left_alone("with watching(tensors) as seen: ...; tensors['fixed']", saw["switched"]),
+        Criterion(
+            *("strangers", saw["stranger"] == 2),
+            essential=True,
+            given=Text(
+                zh="`y` 上有别人的钩子；块里和块之后各做一次反向传播",
+                en="somebody else's hook on `y`; one backward in the block and one after it",
+            ),
+            expected=Text(zh="它触发 {n} 次", en="it fires {n} times").format(n=2),
+            got=Text(zh="{n} 次", en="{n} times").format(n=saw["stranger"]),
+            mistake="clears_everybody",
+        ),
+        Criterion(
+            *("separate", same(separate, own)),
+            essential=True,
+            given="with watching({'first': y}) as one: ...; with watching({'second': z}) as two: ...",
+            expected=f"one, two == {show(own)}",
+            got=f"one, two == {show(separate)}",
+            mistake="shared_dict",
         ),
         Criterion(
             *("clean", clean, 1),
@@ -121,7 +173,7 @@ WATCHING = Exercise(
         Text(
             zh="`contextlib.contextmanager` 把带一个 `yield` 的函数变成上下文管理器：`yield` 之前挂上，之后取下。",
             en="`contextlib.contextmanager` turns a function with one `yield` into a context manager: "
-            "hang up before the `yield`, take off after it.",
+            "attach before the `yield`, take off after it.",
         ),
         Text(
             zh="块里抛出的异常会从 `yield` 那一行冒出来。要让取下钩子的那几行无论如何都执行，需要 `try: ... finally: ...`。",
@@ -138,7 +190,7 @@ WATCHING = Exercise(
             "not_a_manager",
             Text(
                 zh="`watching(tensors)` 给出的东西不能放进 `with`。如果你写的是带 `yield` 的函数，多半是忘了 `@contextmanager` 这一行。",
-                en="What `watching(tensors)` gives cannot stand in a `with`. If you wrote a function with `yield`, "
+                en="What `watching(tensors)` gives does not work in a `with`. If you wrote a function with `yield`, "
                 "the line `@contextmanager` is probably missing.",
             ),
             fails="is_manager",
@@ -163,7 +215,7 @@ WATCHING = Exercise(
             "not_on_inside",
             Text(
                 zh="在 `with` 块里面一个钩子也没有：还没到 `yield`，它们就被取下了（或者从没挂上）。",
-                en="Inside the `with` block no hook was on: they came off before the `yield`, or were never hung up.",
+                en="Inside the `with` block no hook was on: they came off before the `yield`, or were never attached.",
             ),
             fails="sees",
         ),
@@ -202,7 +254,25 @@ WATCHING = Exercise(
             ),
             raises=r"__exit__\(\) takes",
         ),
-        *(LATE_BINDING, CHANGES_GRADIENT),
+        Mistake(
+            "clears_everybody",
+            Text(
+                zh="别人挂在 `y` 上的钩子也不见了。只取下自己的：对每个句柄调用 `remove()`，不要清空 `_backward_hooks`。",
+                en="Somebody else's hook on `y` is gone as well. Take off only your own: call `remove()` on each handle and do not "
+                "empty `_backward_hooks`.",
+            ),
+            fails="strangers",
+        ),
+        Mistake(
+            "shared_dict",
+            Text(
+                zh="几次 `with` 共用一个字典，梯度都混在一起了。每次进入都要新建一个：把 `seen = {}` 写在函数里面（不是外面，也不是默认参数）。",
+                en="Several `with` share one dictionary, and their gradients are mixed. Make a new one each time: put `seen = {}` inside "
+                "the function (not outside it, nor as a default argument).",
+            ),
+            fails="separate",
+        ),
+        *(LATE_BINDING, CHANGES_GRADIENT, HOOKS_EVERYTHING, SKIPS_LEAVES, SWITCHES_ON),
     ),
     insight=Text(
         zh="`finally` 保证了：块正常结束也好，半途出错也好，钩子都会取下。第 05 课的 `record()` 靠的就是同一招。",
