@@ -50,7 +50,7 @@ print("b.grad:", b.grad)
 #
 # `b.grad` 也成了 2，没有报错，也没有警告！原因在 3.6 节揭晓。先学不会出事的写法：
 #
-# **钩子返回什么张量，它就取代原来的梯度；什么也不返回，梯度不变。**
+# **钩子返回什么张量，它就取代原来的梯度；什么也不返回，就接着用原来那个张量。**
 #
 # 下面直接把梯度 `g` 交给 `v`：`v.backward(g)`。**先猜** `v.grad`。
 #
@@ -59,7 +59,7 @@ print("b.grad:", b.grad)
 #
 # `b.grad` became 2 as well, with no error and no warning! Section 3.6 tells why. First the way that is always safe:
 #
-# **The tensor that a hook returns replaces the gradient; if it returns nothing, the gradient stays.**
+# **The tensor that a hook returns replaces the gradient; if it returns nothing, the original tensor goes on.**
 #
 # Below, `v.backward(g)` hands the gradient `g` straight to `v`. **Guess** `v.grad`.
 #
@@ -83,15 +83,15 @@ print("g:     ", g)
 #
 # `v.grad` 是平方，`g` 毫发无损。
 #
-# 轮到你了：写 `double_gradient(y)`，让经过 `y` 的梯度加倍，返回句柄。检查时会有一个邻居和 `y` 相加，就像 3.1 节的 `b`：它的梯度不许变。
+# 轮到你了：写 `double_gradient(y)`，让经过 `y` 的梯度加倍，返回句柄。检查时会把另一个张量 `skip` 和 `y` 相加（就像 3.1 节的 `b`）：那一边的梯度不许变。
 #
 # </div>
 # <div lang="en">
 #
 # `v.grad` holds the squares, and `g` is unharmed.
 #
-# Your turn: write `double_gradient(y)`, which doubles the gradient that passes `y`, and return the handle. The check adds a
-# neighbour to `y`, like `b` in section 3.1: its gradient must not change.
+# Your turn: write `double_gradient(y)`, which doubles the gradient that passes `y`, and return the handle. The check adds
+# another tensor, `skip`, to `y` (like `b` in 3.1): the gradient on that side must not change.
 #
 # </div>
 
@@ -119,14 +119,14 @@ check("03.1", double_gradient)
 #
 # <div lang="zh">
 #
-# 下面四个钩子都收到梯度 `[2, 3, 6]`，它的长度（范数）`grad.norm()` 是 7。
+# 下面四个钩子都收到梯度 `[2, 3, 6]`，它的大小（范数，`grad.norm()`）是 7。
 #
 # **先猜**：哪几个报错？哪一个悄悄地什么也没做？
 #
 # </div>
 # <div lang="en">
 #
-# Each of the four hooks below gets the gradient `[2, 3, 6]`, whose length (its norm), `grad.norm()`, is 7.
+# Each of the four hooks below gets the gradient `[2, 3, 6]`, whose size (the norm, `grad.norm()`) is 7.
 #
 # **Guess**: which of them raise an error, and which one silently does nothing?
 #
@@ -134,8 +134,8 @@ check("03.1", double_gradient)
 
 
 # %% tags=["F7", "F8"]
-def length_14(grad):
-    return grad * (14 / grad.norm())  # same direction, another length
+def norm_14(grad):
+    return grad * (14 / grad.norm())  # same direction, another norm
 
 
 def forgot_return(grad):
@@ -146,11 +146,11 @@ def two_values(grad):
     return grad * 2, "doubled"
 
 
-def too_short(grad):
+def wrong_shape(grad):
     return grad[:2]
 
 
-for hook in (length_14, forgot_return, two_values, too_short):
+for hook in (norm_14, forgot_return, two_values, wrong_shape):
     v = torch.zeros(3, requires_grad=True)
     v.register_hook(hook)
     try:
@@ -182,13 +182,13 @@ for hook in (length_14, forgot_return, two_values, too_short):
 #
 # <div lang="zh">
 #
-# 写 `clip_by_norm(y, max_norm)`：范数大于 `max_norm` 的梯度，方向不变，缩短到正好 `max_norm`；其余的（全是 0 的也算）原样通过。返回句柄。
+# 写 `clip_by_norm(y, max_norm)`，`y` 可以是任何形状：整个梯度的范数大于 `max_norm` 时，方向不变，缩小到正好 `max_norm`；其余的（全是 0 的也算）原样通过。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `clip_by_norm(y, max_norm)`: a gradient whose norm is above `max_norm` keeps its direction and is shortened to exactly
-# `max_norm`; any other, even one of all 0, passes as it is. Return the handle.
+# Write `clip_by_norm(y, max_norm)`, for `y` of any shape: a gradient whose norm, taken over all of it, is above
+# `max_norm` keeps its direction and is scaled down to exactly `max_norm`; any other, even one of all 0, passes as it is. Return the handle.
 #
 # </div>
 
@@ -267,7 +267,7 @@ print("v.grad:     ", v.grad)
 # 写 `build_chain(y, factors, seen)`。设 `y` 的梯度是 `g`，`factors` 是 `[2, -6]`：反向传播之后 `seen` 应当是
 # `[2 * g, -6 * g]`，继续往下流的是最后那个 `-6 * g`。
 #
-# 每个系数挂一个钩子，返回装着所有句柄的列表。系数不会是 0。
+# 每个系数挂自己的钩子，按次序返回所有句柄的列表：只取下最后一个句柄，`seen` 就只少最后一项。系数不会是 0。
 #
 # </div>
 # <div lang="en">
@@ -275,7 +275,8 @@ print("v.grad:     ", v.grad)
 # Write `build_chain(y, factors, seen)`. Say the gradient of `y` is `g` and `factors` is `[2, -6]`: after backward `seen`
 # should be `[2 * g, -6 * g]`, and what flows on is the last, `-6 * g`.
 #
-# Hang up one hook for each factor and return a list of all handles. No factor is 0.
+# Register a hook of its own for each factor and return a list of all handles in that order: with the last one removed, `seen`
+# lacks only its last item. No factor is 0.
 #
 # </div>
 
@@ -381,8 +382,8 @@ for hook, ax in zip((double_in_place, double), axes, strict=True):
     c.backward(mine)
 
     print(hook.__name__)
-    print("   a and b got the same object: ", seen["a"] is seen["b"])
-    print("   a and b got the same address:", seen["a"].data_ptr() == seen["b"].data_ptr())
+    print("   after the hook, one object: ", seen["a"] is seen["b"])
+    print("   after the hook, one address:", seen["a"].data_ptr() == seen["b"].data_ptr())
     print("   mine:", mine.tolist(), " _version:", mine._version)
     plot_sharing({"mine": mine} | seen, ax=ax).set_title(hook.__name__)
 
@@ -391,21 +392,25 @@ for hook, ax in zip((double_in_place, double), axes, strict=True):
 #
 # <div lang="zh">
 #
+# 看 `double` 那一栏：看的钩子排在它后面，看到的已是新张量。
+#
 # 加法的导数是 1，没什么可算，PyTorch 就把**同一个张量**交给 `a` 和 `b`，连 `mine` 都是它。3.5 节的梯度却是刚刚算出来的，没有别人拿着。
 #
 # 现在去掉岔路：$y=2(w+x)$，`x.grad` 应当是 2；再把 `w` 和 `x` 换个次序。
 #
-# 最后是一个残差：只想去掉支路的梯度，`x.grad` 应当剩下 `[1, 1]`。**先猜**。
+# 最后是一个残差：只想去掉支路的梯度，`x.grad` 应当剩下 `[1, 1]`。**先猜**：每一行打印什么？
 #
 # </div>
 # <div lang="en">
 #
-# The derivative of a sum is 1, there is nothing to compute, and PyTorch hands **the same tensor** to `a` and `b`; even
-# `mine` is that one. The gradients of 3.5 had just been computed, and nobody else held them.
+# In the `double` picture, the look comes after `double`, so it sees the new tensor.
 #
-# Now without the fork: $y=2(w+x)$, where `x.grad` should be 2; then with `w` and `x` swapped.
+# The derivative of a sum is 1: nothing to compute, and PyTorch hands **the same tensor** to `a` and `b`; `mine`
+# is it too. The gradients of 3.5 were freshly computed; nobody else held them.
 #
-# Last, a residual: only the branch should lose its gradient, and `[1, 1]` remain in `x.grad`. **Guess**.
+# Now no fork: $y=2(w+x)$, where `x.grad` should be 2; then `w` and `x` swapped.
+#
+# Last, a residual: remove only the branch's gradient; `x.grad` should be `[1, 1]`. **Guess** each printed line.
 #
 # </div>
 
@@ -439,6 +444,17 @@ print("branch * 0, returned:  ", residual(lambda grad: grad * 0))
 print("branch zeroed in place:", residual(lambda grad: grad.zero_()))
 
 # %% [markdown]
+# <div lang="zh">
+#
+# `x + w` 时先轮到 `x`，它已经抄走了自己的一份，`w` 的钩子才动手。
+#
+# </div>
+# <div lang="en">
+#
+# With `x + w` it is `x`'s turn first, and it has its own copy before `w`'s hook runs.
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake** (F1)
@@ -450,7 +466,7 @@ print("branch zeroed in place:", residual(lambda grad: grad.zero_()))
 # </div>
 # <div lang="en">
 #
-# Both opinions are half right. In place does no harm while nobody else holds the tensor, or once they are done with it;
+# Both opinions are half right. Changing in place does no harm while nobody else holds the tensor, or once they are done with it;
 # otherwise it spoils theirs. A hook cannot tell which: writing `x + w` for `w + x` is enough. **So always return a new tensor.**
 #
 # </div>
@@ -502,7 +518,7 @@ for line in lines:
 # `*=` and assignment to an index work in place; `detach()` shares the memory, only `clone()` copies; `.data` hides even
 # from `_version`.
 #
-# `tame(branch)` hangs up two hooks: drop negative gradients, then halve. The comments hold the old lines, which spoil the
+# `tame(branch)` registers two hooks: drop negative gradients, then halve. The comments hold the old lines, which spoil the
 # path that is added to `branch`. Mend both, so that **each is right even when left alone**. `clamp(min=0)` drops negatives.
 #
 # </div>
@@ -538,18 +554,18 @@ check("03.4", tame)
 #
 # <div lang="zh">
 #
-# $L=3x+5x$：`x` 被用了两次。想让 5 那条路不影响 `x`，在 `x` 上挂钩子不行，两条路的梯度到那里已经加在一起了。
+# $L=3x+5x$：`x` 被用了两次。想让 5 那条路不把梯度传回 `x`，在 `x` 上挂钩子不行，两条路的梯度到那里已经加在一起了。
 #
-# 办法：用 `x.view_as(x)` 造一个值相同的新张量 `y`，只让那条路经过它，钩子挂在 `y` 上。**先猜**两次的 `x.grad`。
+# 办法：用 `x.view_as(x)` 造一个值相同的新张量 `y`（和 `x` 共用内存，在图里却是新节点），只让那条路经过它，钩子挂在 `y` 上。**先猜**两次的 `x.grad`。
 #
 # </div>
 # <div lang="en">
 #
-# $L=3x+5x$ uses `x` twice. The path with the 5 should have no effect on `x`. A hook on `x` cannot do that: there, both
+# $L=3x+5x$ uses `x` twice. The path with the 5 should pass no gradient back to `x`. A hook on `x` cannot do that: there, both
 # gradients are already added up.
 #
-# Instead let `x.view_as(x)` make a new tensor `y` with the same values. Only that path runs through it, and the hook hangs
-# on `y`. **Guess** both `x.grad`.
+# Instead let `x.view_as(x)` make a new tensor `y` with the same values (it shares memory with `x` but is a node of its own in
+# the graph). Only that path runs through it, and the hook is on `y`. **Guess** both `x.grad`.
 #
 # </div>
 
@@ -578,7 +594,7 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 #
 # 写 `reverse_gradient(x, strength)`：返回一个值和 `x` 相同的张量 `y`。反向传播时，经过 `y` 的梯度乘以 `-strength`；不经过 `y` 的路不受影响。
 #
-# 在 `torch.no_grad()` 里也要能用：那里 `y.requires_grad` 是 `False`，它不接受钩子（第 02 课）。
+# `x` 不需要梯度时，或者在 `torch.no_grad()` 里，也要能用：那里的 `y` 可能不需要梯度，也就不接受钩子（第 02 课）。挂之前先问 `y.requires_grad`。
 #
 # </div>
 # <div lang="en">
@@ -586,7 +602,8 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 # Write `reverse_gradient(x, strength)`: it returns a tensor `y` with the values of `x`. In backward, the gradient that passes
 # `y` is multiplied by `-strength`; paths that do not run through `y` are not affected.
 #
-# It must work under `torch.no_grad()` too, where `y.requires_grad` is `False` and `y` takes no hook (lesson 02).
+# It must also work when `x` requires no gradient, and under `torch.no_grad()`: there `y` may not require a gradient, and then
+# it does not accept a hook (lesson 02). Check `y.requires_grad` before you register.
 #
 # </div>
 
@@ -613,7 +630,7 @@ check("03.5", reverse_gradient)
 #
 # <div lang="zh">
 #
-# 1. 钩子返回的张量取代梯度；什么也不返回，梯度不变。
+# 1. 钩子返回的张量取代梯度；什么也不返回，就接着用原来那个张量（但它若被就地改过，就带着改动）。
 # 2. 返回的必须是张量，形状和原来一样。
 # 3. 钩子按注册次序运行，各接着上一个的结果。
 # 4. 加法把同一个张量交给两边：就地修改会弄坏别人的。
@@ -622,7 +639,8 @@ check("03.5", reverse_gradient)
 # </div>
 # <div lang="en">
 #
-# 1. The tensor that a hook returns replaces the gradient; no return, no change.
+# 1. The tensor that a hook returns replaces the gradient; if it returns nothing, the original tensor goes on (with any
+#    in-place change in it).
 # 2. It must be a tensor of the same shape.
 # 3. Hooks run in the order of registration, each on the result of the one before.
 # 4. A sum hands one tensor to both sides: an in-place change spoils the other's.

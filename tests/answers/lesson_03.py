@@ -167,6 +167,36 @@ def double_gradient(y):
     y.register_hook(lambda grad: 2 * grad)
 
 
+@mistake("03.1", "still_at_work", points=2)
+def double_gradient(y):
+    y.register_hook(lambda grad: grad * 4)
+    return y.register_hook(lambda grad: grad / 2)
+
+
+@mistake("03.1", "passes_tensor")
+def double_gradient(y):
+    def double(grad):
+        return grad * 2
+
+    return y.register_hook(double(y))
+
+
+@mistake("03.1", "two_arguments")
+def double_gradient(y):
+    def double(y, grad):
+        return grad * 2
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "two_arguments")
+def double_gradient(y):
+    def double(grad):
+        return grad * 2
+
+    return y.register_hook(double())
+
+
 # --- 03.2 ---------------------------------------------------------------------------------------------------
 
 
@@ -304,6 +334,64 @@ def clip_by_norm(y, max_norm):
     y.register_hook(lambda grad: grad * (max_norm / grad.norm()).clamp(max=1))
 
 
+@mistake("03.2", "per_row")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad.norm(dim=-1, keepdim=True)
+        return torch.where(norm > max_norm, grad * (max_norm / norm), grad)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "per_row")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad.norm(dim=0, keepdim=True)
+        return torch.where(norm > max_norm, grad * (max_norm / norm), grad)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "other_norm")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad.abs().sum()
+        if norm > max_norm:
+            return grad * (max_norm / norm)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "other_norm")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad.abs().max()
+        if norm > max_norm:
+            return grad * (max_norm / norm)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "upside_down")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad.norm()
+        if norm > max_norm:
+            return grad * (norm / max_norm)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "still_at_work", points=3)
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        if grad.norm() > max_norm:
+            return grad * (max_norm / grad.norm())
+
+    y.register_hook(clip)
+    return y.register_hook(clip)
+
+
 # --- 03.3 ---------------------------------------------------------------------------------------------------
 
 
@@ -332,11 +420,42 @@ def build_chain(y, factors, seen):
 
 @alternative("03.3")
 def build_chain(y, factors, seen):
+    handles, previous = [], 1
+    for factor in factors:
+        handles.append(y.register_hook(lambda grad, ratio=factor / previous: seen.append(grad * ratio)))
+        handles.append(y.register_hook(lambda grad, ratio=factor / previous: grad * ratio))
+        previous = factor
+    return handles
+
+
+@mistake("03.3", "one_for_all", points=3)
+def build_chain(y, factors, seen):
     def all_of_it(grad):
         seen.extend(factor * grad for factor in factors)
         return seen[-1]
 
     return [y.register_hook(all_of_it)]
+
+
+@mistake("03.3", "one_for_all", points=3)
+def build_chain(y, factors, seen):
+    def all_of_it(grad):
+        seen.extend(factor * grad for factor in factors)
+        return seen[-1]
+
+    return [y.register_hook(all_of_it)] * len(factors)
+
+
+@mistake("03.3", "one_for_all", points=3)
+def build_chain(y, factors, seen):
+    def all_of_it(grad):
+        seen.extend(factor * grad for factor in factors)
+        return seen[-1]
+
+    def nothing(grad):
+        pass
+
+    return [y.register_hook(all_of_it), y.register_hook(nothing), y.register_hook(nothing)]
 
 
 @alternative("03.3")
@@ -544,6 +663,62 @@ def build_chain(y, factors, seen):
         # forgot to return the hook
 
     return [y.register_hook(step(factor)) for factor in factors]
+
+
+@mistake("03.3", "forgot_return")  # not late binding of one value, but of two that end up equal
+def build_chain(y, factors, seen):
+    handles, previous = [], 1
+    for factor in factors:
+
+        def step(grad):
+            new = grad * (factor / previous)
+            seen.append(new)
+            return new
+
+        handles.append(y.register_hook(step))
+        previous = factor
+    return handles
+
+
+@mistake("03.3", "ratio_not_returned")
+def build_chain(y, factors, seen):
+    handles, previous = [], 1
+    for factor in factors:
+
+        def step(grad, ratio=factor / previous):
+            seen.append(grad * ratio)
+
+        handles.append(y.register_hook(step))
+        previous = factor
+    return handles
+
+
+@mistake("03.3", "difference")
+def build_chain(y, factors, seen):
+    handles, previous = [], 0
+    for factor in factors:
+
+        def step(grad, change=factor - previous):
+            seen.append(grad * change)
+            return seen[-1]
+
+        handles.append(y.register_hook(step))
+        previous = factor
+    return handles
+
+
+@mistake("03.3", "difference")
+def build_chain(y, factors, seen):
+    handles, previous = [], 1
+    for factor in factors:
+
+        def step(grad, change=factor - previous):
+            seen.append(grad * change)
+            return seen[-1]
+
+        handles.append(y.register_hook(step))
+        previous = factor
+    return handles
 
 
 # --- 03.4 ---------------------------------------------------------------------------------------------------
@@ -773,6 +948,28 @@ def tame(branch):
     return [branch.register_hook(keep_positive(branch))]
 
 
+@mistake("03.4", "other_job", points=3)
+def tame(branch):
+    def keep_positive(grad):
+        return grad.clamp(min=0) / 2
+
+    def halve(grad):
+        pass
+
+    return [branch.register_hook(keep_positive), branch.register_hook(halve)]
+
+
+@mistake("03.4", "absolute")
+def tame(branch):
+    def keep_positive(grad):
+        return grad.abs()
+
+    def halve(grad):
+        return grad / 2
+
+    return [branch.register_hook(keep_positive), branch.register_hook(halve)]
+
+
 # --- 03.5 ---------------------------------------------------------------------------------------------------
 
 
@@ -934,4 +1131,20 @@ def reverse_gradient(x, strength):
 
     y = x.view_as(x)
     y.register_hook(reverse)
+    return y
+
+
+@mistake("03.5", "needs_gradient", points=3)
+def reverse_gradient(x, strength):
+    y = x.clone()
+    if x.requires_grad:  # under no_grad() x may require a gradient and its clone does not
+        y.register_hook(lambda grad: grad * -strength)
+    return y
+
+
+@mistake("03.5", "needs_gradient", points=3)
+def reverse_gradient(x, strength):
+    y = x.view_as(x)
+    if torch.is_grad_enabled():  # plain data requires no gradient here either
+        y.register_hook(lambda grad: grad * -strength)
     return y

@@ -43,7 +43,21 @@ def _probe(build_chain: Any, rng: random.Random) -> dict[str, Any]:
         remove_handle(handle)
     paths.x.grad = None
     loss.backward()
-    return report | {"after_removal": copies(paths.x.grad)}
+    report |= {"after_removal": copies(paths.x.grad)}
+
+    def without_last(share: int) -> list[Any]:
+        """What `seen` holds when the last `share` handles were removed before backward."""
+        skip, y = paths.run()
+        seen: list[Any] = []
+        handles = build_chain(y, list(factors), seen)
+        for handle in handles[-share:] if isinstance(handles, (list, tuple)) else ():
+            remove_handle(handle)
+        (paths.w * (skip + y)).sum().backward()
+        return copies(seen)
+
+    # The hooks of the last factor: one of them, or as many as each factor has.
+    several = len(handles) // len(factors) if isinstance(handles, (list, tuple)) else 1
+    return report | {"without_last": [without_last(1), without_last(max(1, several))]}
 
 
 def _recognise(saw: dict[str, Any], w: torch.Tensor, factors: list[float]) -> str | None:
@@ -59,10 +73,15 @@ def _recognise(saw: dict[str, Any], w: torch.Tensor, factors: list[float]) -> st
     ratio = f2 / f1
     patterns = {
         "forgot_return": (1, 1, 1),
+        "ratio_not_returned": (f0, f1 / f0, f2 / f1),
         "forgets_carry": (f0, f0 * f1, f0 * f1 * f2),
         "looks_first": (1, f0, f1),
         "in_place": (f2, f2, f2),
     }
+    for first in (f0, f0 - 1):  # the difference to 0 or to 1
+        steps = (first, first * (f1 - f0), first * (f1 - f0) * (f2 - f1))
+        if same(seen, [f * w for f in steps]):
+            return "difference"
     # A ratio computed in the loop and looked up later, or the factor itself.
     late = [(ratio, ratio**2, ratio**3), (f2, f2**2, f2**3)]
     for name, pattern in patterns.items():
@@ -81,6 +100,21 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     several = isinstance(handles, list) and HANDLE in handles
     good = several and all(handle == HANDLE for handle in handles)
     silent = same(saw["after_removal"], k * w)
+    each = any(same(looks, expected[:-1]) for looks in saw["without_last"])
+    if good and silent and not each:
+        handle = {
+            "given": given.replace("loss.b", "handles[-1].remove(); loss.b"),
+            "expected": f"seen == {show(expected[:-1])}",
+            "got": f"seen == {show(saw['without_last'][0])}",
+            "mistake": "one_for_all",
+        }
+    else:
+        handle = {
+            "given": "handles = build_chain(y, factors, seen)",
+            "expected": "[RemovableHandle, …]",
+            "got": show(handles).replace("<", "").replace(">", ""),
+            "mistake": "some_handles" if several or handles == HANDLE else "no_handle",
+        }
     return [
         Criterion(
             *("looks", same(saw["seen"], expected) and not saw["early"], 2),
@@ -99,13 +133,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="only_notes" if same(saw["x_grad"], k * w) else None,
         ),
         neighbour(given, saw["s_grad"], 2 * w),
-        Criterion(
-            *("handle", good and silent, 1),
-            given="handles = build_chain(y, factors, seen)",
-            expected="[RemovableHandle, …]",
-            got=show(handles).replace("<", "").replace(">", ""),
-            mistake="some_handles" if several or handles == HANDLE else "no_handle",
-        ),
+        Criterion(*("handle", good and silent and each, 1), **handle),
     ]
 
 
@@ -119,7 +147,7 @@ BUILD_CHAIN = Exercise(
     hints=(
         Text(
             zh="第一个钩子拿到的是原来的梯度，第二个拿到的却是第一个返回的。要从 `2 * g` 变成 `-6 * g`，该乘以几？",
-            en="Hook number one (1) gets the original gradient, the next gets what the first returned. "
+            en="The first hook gets the original gradient, the second what the first returned. "
             "To get from `2 * g` to `-6 * g`, what do you multiply by?",
         ),
         Text(
@@ -173,10 +201,39 @@ BUILD_CHAIN = Exercise(
         Mistake(
             "forgot_return",
             Text(
-                zh="每次看到的都是原来的梯度：改的结果没有 `return`，下一个钩子拿到的还是旧的。",
-                en="Every look shows the original gradient: the change was not given back with `return`, and the next hook got the old one.",
+                zh="每次看到的都是原来的梯度。要么改的结果没有 `return`；要么钩子运行时才去查 `f` 和 `prev`，那时两者已经相等，比值是 1（延迟绑定，02.2）：用默认参数 `ratio=factor / previous` 固定它。",
+                en="Every look shows the original gradient. Either the change was not returned, or the hook looks up `f` and "
+                "`prev` only when it runs; by then they are equal and the ratio is 1 (late binding, 02.2). "
+                "Fix it with a default, `ratio=factor / previous`.",
             ),
             fails="looks",
+        ),
+        Mistake(
+            "ratio_not_returned",
+            Text(
+                zh="比值算对了，却没有 `return`：下一个钩子拿到的还是原来的梯度。把放进 `seen` 的那个张量也返回。",
+                en="The ratio is right, but nothing was returned: the next hook got the original gradient. "
+                "Use `return` for the tensor that goes into `seen`.",
+            ),
+            fails="looks",
+        ),
+        Mistake(
+            "difference",
+            Text(
+                zh="你乘的是两个系数之差。乘法要用比值来接：这次的系数除以上次的，`factor / previous`。",
+                en="You multiplied by the difference of two factors. Multiplying goes on by a ratio: "
+                "this factor divided by the previous one, `factor / previous`.",
+            ),
+            fails="looks",
+        ),
+        Mistake(
+            "one_for_all",
+            Text(
+                zh="取下最后一个句柄，少的应当只是最后一次。每个系数都要有自己的钩子，列表里按次序放它们各自的句柄。",
+                en="With the last handle removed, only the last look should be missing. Each factor needs a hook of its own, "
+                "and the list their handles in that order.",
+            ),
+            fails="handle",
         ),
         Mistake(
             "only_notes",

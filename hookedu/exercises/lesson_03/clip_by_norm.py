@@ -12,14 +12,16 @@ from hookedu.exercises.lesson_03.shared import (
     NOT_REGISTERED,
     OTHER_SHAPE,
     RETURNS_NO_TENSOR,
+    STILL_AT_WORK,
     WRONG_TENSOR,
     Paths,
+    hands_over_all,
     neighbour,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_HANDLE, hands_over
+from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_HANDLE
 from hookedu.exercises.tools import close, copies, same
 from hookedu.language import Text
 
@@ -37,6 +39,17 @@ def _case(rng: random.Random) -> tuple[Paths, list[torch.Tensor], float]:
     return paths, [rng.choice((4, 5, 6)) * short, short, torch.zeros(3)], 2.0 * norm
 
 
+def _grid(paths: Paths, gradients: list[torch.Tensor]) -> Paths:
+    """The case once more in two dimensions: its gradient w has a row that is too long and a short one."""
+    s, x = (torch.stack([leaf.detach()] * 2).requires_grad_() for leaf in (paths.s, paths.x))
+    return Paths(s, x, paths.k, torch.stack(gradients[:2]))
+
+
+def _per_dim(gradient: torch.Tensor, max_norm: float, dim: int) -> torch.Tensor:
+    """What becomes of the gradient where each row, or each column, is clipped by itself."""
+    return gradient * (max_norm / gradient.norm(dim=dim, keepdim=True)).clamp(max=1)
+
+
 def _probe(clip_by_norm: Any, rng: random.Random) -> dict[str, Any]:
     paths, gradients, max_norm = _case(rng)
     passes, hooks, handle = [], 0, None
@@ -46,11 +59,21 @@ def _probe(clip_by_norm: Any, rng: random.Random) -> dict[str, Any]:
         hooks = hooks_on(y)
         (gradient * (skip + y)).sum().backward()
         passes.append([copies(paths.x.grad), copies(paths.s.grad)])
+    grid = _grid(paths, gradients)
+    skip, y = grid.run()
+    clip_by_norm(y, max_norm)
+    (grid.w * (skip + y)).sum().backward()
     skip, y = paths.run()
     handle = clip_by_norm(y, max_norm)
     remove_handle(handle)
     (gradients[0] * (skip + y)).sum().backward()
-    return {"passes": passes, "hooks": hooks, "handle": handle, "after_removal": copies(paths.x.grad)}
+    return {
+        "passes": passes,
+        "grid": copies(grid.x.grad),
+        "hooks": hooks,
+        "handle": handle,
+        "after_removal": copies(paths.x.grad),
+    }
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -58,6 +81,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     (got_long, s_long), (got_short, _), (got_zero, _) = saw["passes"]
     y, k = (paths.k * paths.x).detach(), paths.k
     wanted = long * (max_norm / long.norm())
+    grid = _grid(paths, [long, short])
+    wanted_grid = k * grid.w * (max_norm / grid.w.norm())
+    per_dim = any(close(saw["grid"], k * _per_dim(grid.w, max_norm, dim)) for dim in (0, 1))
 
     def given(gradient: torch.Tensor) -> str:
         return f"max_norm = {max_norm:g}; y = {k:g} * x; loss = ({show(gradient)} * (skip + y)).sum()"
@@ -70,6 +96,10 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "unit_norm"
     elif close(got_long, k * long.clamp(-max_norm, max_norm)):
         mistake = "clips_elements"
+    elif any(close(got_long, k * long * max_norm / long.norm(p)) for p in (1, torch.inf)):
+        mistake = "other_norm"
+    elif close(got_long, k * long * long.norm() / max_norm):
+        mistake = "upside_down"
     else:
         mistake = "norm_of_y" if close(got_long, k * long * max_norm / y.norm()) else None
     return [
@@ -89,6 +119,14 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=f"x.grad == {show(got_short)}",
             mistake="always_scales" if close(got_short, k * short * (max_norm / short.norm())) else None,
         ),
+        Criterion(
+            *("whole", close(saw["grid"], wanted_grid)),
+            essential=True,
+            given=given(grid.w),
+            expected=f"x.grad == {show(wanted_grid)}",
+            got=f"x.grad == {show(saw['grid'])}",
+            mistake="per_row" if per_dim else None,
+        ),
         neighbour(given(long), s_long, 2 * long),
         Criterion(
             *("zero", same(got_zero, k * zero), 1),
@@ -97,7 +135,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=f"x.grad == {show(got_zero)}",
             mistake="zero_becomes_nan",
         ),
-        hands_over("clip_by_norm(y, max_norm)", saw["handle"], same(saw["after_removal"], k * long)),
+        hands_over_all("clip_by_norm(y, max_norm)", saw["handle"], saw["after_removal"], k * long),
     ]
 
 
@@ -111,11 +149,11 @@ CLIP_BY_NORM = Exercise(
     hints=(
         Text(
             zh="钩子里先算 `norm = grad.norm()`。只有它大于 `max_norm` 时才需要动手。",
-            en="In the hook, first `norm = grad.norm()`. Only where it is larger than `max_norm` is there anything to do.",
+            en="In the hook, first `norm = grad.norm()`. Only when it is larger than `max_norm` is there anything to do.",
         ),
         Text(
-            zh="方向不变、长度变成 `max_norm`：乘以 `max_norm / norm`。其余情况什么也不返回，梯度就保持原样。",
-            en="Same direction, length `max_norm`: multiply by `max_norm / norm`. In every other case return nothing, "
+            zh="方向不变、大小变成 `max_norm`：乘以 `max_norm / norm`。其余情况什么也不返回，梯度就保持原样。",
+            en="Same direction, norm `max_norm`: multiply by `max_norm / norm`. In every other case return nothing, "
             "and the gradient stays as it is.",
         ),
         Text(
@@ -140,16 +178,16 @@ CLIP_BY_NORM = Exercise(
         Mistake(
             "unit_norm",
             Text(
-                zh="现在的长度是 1，而不是 `max_norm`：除以 `grad.norm()` 之后，还要乘以 `max_norm`。",
-                en="Its length is now 1 and not `max_norm`: after dividing by `grad.norm()`, multiply by `max_norm`.",
+                zh="现在的范数是 1，而不是 `max_norm`：除以 `grad.norm()` 之后，还要乘以 `max_norm`。",
+                en="Its norm is now 1 and not `max_norm`: after dividing by `grad.norm()`, multiply by `max_norm`.",
             ),
             fails="clips",
         ),
         Mistake(
             "norm_of_y",
             Text(
-                zh="你用的是 `y` 的范数。要比较的是梯度的长度：`grad.norm()`。",
-                en="You took the norm of `y`. What has to be compared is the length of the gradient, `grad.norm()`.",
+                zh="你用的是 `y` 的范数。要比较的是梯度的范数：`grad.norm()`。",
+                en="You took the norm of `y`. What has to be compared is the norm of the gradient, `grad.norm()`.",
             ),
             fails="clips",
         ),
@@ -158,7 +196,7 @@ CLIP_BY_NORM = Exercise(
             Text(
                 zh="比较的方向反了：长的原样放过，短的却被拉长。应当是 `norm > max_norm` 时才缩短。",
                 en="The comparison is the wrong way round: long gradients pass, short ones are stretched. "
-                "Shorten where `norm > max_norm`.",
+                "Shorten when `norm > max_norm`.",
             ),
             fails="clips",
         ),
@@ -179,7 +217,32 @@ CLIP_BY_NORM = Exercise(
             ),
             fails="zero",
         ),
-        *(IN_PLACE, RETURNS_NO_TENSOR, OTHER_SHAPE, CALLS_NOW, NO_HANDLE),
+        Mistake(
+            "per_row",
+            Text(
+                zh="逐行（或逐列）算了范数。要的是整个张量的一个范数：`grad.norm()`，不带 `dim`。",
+                en="You took a norm per row or column. One norm of the whole tensor is wanted: `grad.norm()` without `dim`.",
+            ),
+            fails="whole",
+        ),
+        Mistake(
+            "other_norm",
+            Text(
+                zh="你用了另一种范数：绝对值之和，或者最大的绝对值。要的是平方和的平方根：`grad.norm()`。",
+                en="You took another norm, the sum of the absolute values or the largest of them. "
+                "Wanted is the root of the sum of squares: `grad.norm()`.",
+            ),
+            fails="clips",
+        ),
+        Mistake(
+            "upside_down",
+            Text(
+                zh="分子和分母颠倒了：梯度变得更长。应当乘以 `max_norm / norm`，它小于 1。",
+                en="The ratio is upside down, and the gradient grew. Multiply by `max_norm / norm`, which is below 1.",
+            ),
+            fails="clips",
+        ),
+        *(STILL_AT_WORK, IN_PLACE, RETURNS_NO_TENSOR, OTHER_SHAPE, CALLS_NOW, NO_HANDLE),
     ),
     insight=Text(
         zh="不返回（`None`）就是「保持原样」，所以只有太长的梯度才需要写 `return`。",

@@ -13,6 +13,13 @@ from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
+# Where y may require no gradient: plain data, and twice without gradients.
+_CALLS = (
+    "x.requires_grad == False; y = reverse_gradient(x, strength)",
+    "x.requires_grad == True; with torch.no_grad(): y = reverse_gradient(x, strength)",
+    "x.requires_grad == False; with torch.no_grad(): y = reverse_gradient(x, strength)",
+)
+
 
 def _case(rng: random.Random) -> tuple[Paths, torch.Tensor, float]:
     """(paths, u, strength): u is the gradient that the other user of x sends."""
@@ -30,12 +37,15 @@ def _probe(reverse_gradient: Any, rng: random.Random) -> dict[str, Any]:
     loss = (u * x).sum() + (paths.w * (skip + y)).sum()
     loss.backward()
     report |= {"grad": copies(paths.x.grad), "s_grad": copies(paths.s.grad)}
-    with torch.no_grad():
-        try:
-            report["no_grad"] = copies(reverse_gradient(paths.k * paths.x, strength))
-        except Exception as error:  # what it is, the judge will say
-            report["no_grad"] = type(error).__name__
-    return report
+    needs, plain = (paths.k * paths.x), (paths.k * paths.x).detach()
+    calls = []
+    for enabled, x in ((True, plain), (False, needs), (False, plain)):
+        with torch.set_grad_enabled(enabled):
+            try:
+                calls.append(copies(reverse_gradient(x, strength)))
+            except Exception as error:  # what it is, the judge will say
+                calls.append(type(error).__name__)
+    return report | {"calls": calls}
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -71,6 +81,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         "no_minus": u + strength * w,
     }
     mistake = next((name for name, value in wrong.items() if same(got, k * value)), None)
+    calls = dict(zip(_CALLS, saw["calls"], strict=True))
+    call = next((call for call, y in calls.items() if not same(y, x)), _CALLS[0])
     return [
         *criteria,
         Criterion(
@@ -83,11 +95,11 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         neighbour(given.replace("* y)", "* (skip + y))") + "; skip = 2 * s", saw["s_grad"], 2 * w),
         Criterion(
-            *("no_grad", same(saw["no_grad"], x), 1),
-            given="with torch.no_grad(): y = reverse_gradient(x, strength)",
+            *("no_grad", same(calls[call], x), 1),
+            given=call,
             expected=f"y == {show(x)}",
-            got=show(saw["no_grad"]).strip("'"),
-            mistake="needs_gradient" if isinstance(saw["no_grad"], str) else None,
+            got=show(calls[call]).strip("'"),
+            mistake="needs_gradient" if isinstance(calls[call], str) else None,
         ),
     ]
 
@@ -107,11 +119,11 @@ REVERSE_GRADIENT = Exercise(
         ),
         Text(
             zh="`y = x.view_as(x)` 就行。在 `y` 上挂一个返回 `-strength * grad` 的钩子，然后返回 `y`。",
-            en="`y = x.view_as(x)` will do. Hang a hook on `y` that returns `-strength * grad`, then return `y`.",
+            en="`y = x.view_as(x)` will do. Register a hook on `y` that returns `-strength * grad`, then return `y`.",
         ),
         Text(
-            zh="在 `torch.no_grad()` 里，`y` 不接受钩子：先问 `if y.requires_grad:`，再写 `y.register_hook(lambda grad: -strength * grad)`；最后 `return y`。",
-            en="Under `torch.no_grad()`, `y` takes no hook: ask `if y.requires_grad:` before "
+            zh="`y` 不需要梯度时不接受钩子：先问 `if y.requires_grad:`（问 `y`，不是问 `x`），再写 `y.register_hook(lambda grad: -strength * grad)`；最后 `return y`。",
+            en="When `y` requires no gradient, it does not accept a hook: check `if y.requires_grad:` (`y`, not `x`) before "
             "`y.register_hook(lambda grad: -strength * grad)`; last, `return y`.",
         ),
     ),
@@ -120,8 +132,8 @@ REVERSE_GRADIENT = Exercise(
             "hooks_x",
             Text(
                 zh="钩子挂在了 `x` 上，于是另一条路的梯度也被反转了。先造一个新张量 `y = x.view_as(x)`，把钩子挂在 `y` 上。",
-                en="Your hook hangs on `x`, and so the other path's gradient was reversed too. Make a new tensor first, "
-                "`y = x.view_as(x)`, and hang the hook on `y`.",
+                en="Your hook is on `x`, and so the other path's gradient was reversed too. Make a new tensor first, "
+                "`y = x.view_as(x)`, and register the hook on `y`.",
             ),
             fails="reversed",
         ),
@@ -203,8 +215,9 @@ REVERSE_GRADIENT = Exercise(
         Mistake(
             "needs_gradient",
             Text(
-                zh="在 `torch.no_grad()` 里它出错了：不需要梯度的张量不接受钩子。先问 `if y.requires_grad:`。",
-                en="Under `torch.no_grad()` it fails: a tensor that needs no gradient takes no hook. Ask `if y.requires_grad:` first.",
+                zh="这里它出错了：不需要梯度的张量不接受钩子。挂之前先问要挂的那个张量：`if y.requires_grad:`。只问 `x` 或者梯度是否打开，都不够。",
+                en="Here it fails: a tensor that requires no gradient does not accept a hook. Before you register, ask the tensor that "
+                "is to carry the hook: `if y.requires_grad:`. Asking `x`, or whether gradients are on, is not enough.",
             ),
             fails="no_grad",
         ),

@@ -5,13 +5,14 @@ last: whoever changes the gradient in place has spoilt the neighbour's by then.
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from hookedu.exercises.model import Criterion, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import HANDLE, hands_over
 from hookedu.exercises.tools import same, whole
 from hookedu.language import Text
 
@@ -56,6 +57,20 @@ def neighbour(given: str, got: Any, expected: torch.Tensor) -> Criterion:
     )
 
 
+def hands_over_all(call: str, handle: Any, after_removal: Any, plain: torch.Tensor) -> Criterion:
+    """`call` must return a handle; once that is removed, x.grad must be what it is without any hook."""
+    criterion = hands_over(call, handle, same(after_removal, plain))
+    if handle != HANDLE or criterion.passed:
+        return criterion
+    return replace(
+        criterion,
+        given=f"handle = {call}; handle.remove(); loss.backward()",
+        expected=f"x.grad == {show(plain)}",
+        got=f"x.grad == {show(after_removal)}",
+        mistake="still_at_work",
+    )
+
+
 FORGOT_RETURN = Mistake(
     "forgot_return",
     Text(
@@ -68,15 +83,15 @@ NOT_REGISTERED = Mistake(
     "not_registered",
     Text(
         zh="没有钩子挂到 `y` 上，梯度也就没有变：写好函数之后还要 `y.register_hook(...)`。",
-        en="No hook hangs on `y`, so nothing changed: after writing the function, `y.register_hook(...)` hangs it up.",
+        en="There is no hook on `y`, so nothing changed: after writing the function, register it with `y.register_hook(...)`.",
     ),
 )
 WRONG_TENSOR = Mistake(
     "wrong_tensor",
     Text(
         zh="钩子挂在了另一个张量上（比如由 `y` 算出的一个新张量），损失并不经过它。请挂在 `y` 本身上。",
-        en="Your hook hangs on another tensor, such as a new one computed from `y`, which the loss never passes. "
-        "Hang it on `y` itself.",
+        en="Your hook is on another tensor, such as a new one computed from `y`, which the loss never passes. "
+        "Register it on `y` itself.",
     ),
 )
 IN_PLACE = Mistake(
@@ -88,6 +103,14 @@ IN_PLACE = Mistake(
         "and you changed it in place (`mul_`, `*=` and `grad[...] = ...` all do). Return a new tensor, such as `grad * 2`.",
     ),
     fails="neighbour",
+)
+STILL_AT_WORK = Mistake(
+    "still_at_work",
+    Text(
+        zh="`remove()` 之后还有钩子在起作用：只挂一个，并返回它的句柄。",
+        en="After `remove()` a hook is still at work: register one only, and return its handle.",
+    ),
+    fails="handle",
 )
 READS_DOT_GRAD = Mistake(
     "reads_dot_grad",

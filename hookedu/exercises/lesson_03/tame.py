@@ -64,6 +64,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         "positive_missing": k * w / 2,
         "wrong_half": k * w.clamp(max=0) / 2,
         "doubled": k * positive * 2,
+        "absolute": k * w.abs() / 2,
     }
     mistake = next((name for name, value in looks.items() if same(got, value)), None)
     if mistake == "forgot_return" and not both["hooks"]:
@@ -78,6 +79,14 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     first_right = same(saw["first_alone"]["x_grad"], k * positive)
     second_right = same(saw["second_alone"]["x_grad"], k * w / 2)
     safe = all(same(s_grad, skip) for s_grad in alone)
+    if safe:
+        expected = f"x.grad == {show(k * positive)} · x.grad == {show(k * w / 2)}"
+        alone_got = " · ".join(
+            f"x.grad == {show(saw[name]['x_grad'])}" for name in ("first_alone", "second_alone")
+        )
+    else:
+        expected = f"s.grad == {show(skip)}"
+        alone_got = " · ".join(f"s.grad == {show(s_grad)}" for s_grad in alone)
     return [
         Criterion(
             *("branch", same(got, tamed)),
@@ -105,11 +114,12 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         Criterion(
             *("alone", removable and safe and first_right and second_right, 1),
             given=Text(
-                zh="再来 2 次：每次只留下 1 个钩子", en="2 more runs, each with only 1 of the hooks left on"
+                zh="再来 2 次：每次只留下 1 个钩子，先是第一个",
+                en="2 more runs, each with only 1 of the hooks left on, first the first",
             ),
-            expected=f"s.grad == {show(skip)}",
-            got=" · ".join(f"s.grad == {show(s_grad)}" for s_grad in alone),
-            mistake=None if safe else "saved_by_luck",
+            expected=expected,
+            got=alone_got,
+            mistake="other_job" if safe else "saved_by_luck",
         ),
     ]
 
@@ -214,10 +224,26 @@ TAME = Exercise(
             fails="branch",
         ),
         Mistake(
+            "absolute",
+            Text(
+                zh="负数要变成 0，不是变成正数：`clamp(min=0)`，不是 `abs()`。",
+                en="Negatives should become 0, not positive: `clamp(min=0)`, not `abs()`.",
+            ),
+            fails="branch",
+        ),
+        Mistake(
+            "other_job",
+            Text(
+                zh="每个钩子只做自己那一件事：第一个去掉负数，第二个减半。",
+                en="Each hook does its own job only: the first drops negatives, the second halves.",
+            ),
+            fails="alone",
+        ),
+        Mistake(
             "not_registered",
             Text(
                 zh="`branch` 上没有钩子：最后一行要用 `branch.register_hook(...)` 把两个都挂上去。",
-                en="No hook hangs on `branch`: the last line must hang up both with `branch.register_hook(...)`.",
+                en="There is no hook on `branch`: the last line must register both with `branch.register_hook(...)`.",
             ),
             fails="branch",
         ),
