@@ -178,7 +178,7 @@ fig, ax = plt.subplots(figsize=(9, 1.2), layout="constrained")
 box = {"boxstyle": "rarrow", "fc": "#e3eefa"}
 for at, (station, value) in enumerate(stations):
     ax.text(at, 0, f"{station} {value:g}", ha="center", va="center", bbox=box)
-ax.set(xlim=(-0.5, len(stations) - 0.5), ylim=(-1, 1))
+ax.set(xlim=(-0.5, len(stations) - 0.4), ylim=(-1, 1))
 ax.set_axis_off()
 
 # %% [markdown]
@@ -187,7 +187,7 @@ ax.set_axis_off()
 # ●● · 8 min
 #
 # ```python
-# k, m, s = 2, 5, 1
+# k, m, s = 3, 5, 1
 # look = look_w = lambda grad: print(grad)
 # look_after = lambda param: print(param.grad)
 # w = torch.tensor(1.0, requires_grad=True)
@@ -594,22 +594,22 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # <div lang="zh">
 #
-# | | 看到什么 | `torch.autograd.grad` 下 | 能改梯度 |
-# |---|---|---|---|
-# | `register_hook` | 这一次的梯度 | 触发 | 能：返回新的 |
-# | `retain_grad` | 钩子之后的，累加 | 照存 | 否 |
-# | post-accumulate | 参数 | 不触发 | 只能改 `.grad` |
-# | multi-grad | 一串梯度 | 触发（求其中叶子的梯度则报错） | 否 |
+# | | 挂在哪里 | 看到什么 | `torch.autograd.grad` 下 | 能改梯度 |
+# |---|---|---|---|---|
+# | `register_hook` | 张量 | 这一次的梯度 | 触发 | 能：返回新的 |
+# | `retain_grad` | 非叶子 | 钩子之后的，累加 | 照存 | 否 |
+# | post-accumulate | 叶子 | 参数 | 不触发 | 只能改 `.grad` |
+# | multi-grad | 几个张量 | 一串梯度 | 触发（求其中叶子的梯度则报错） | 否 |
 #
 # </div>
 # <div lang="en">
 #
-# | | sees | under `torch.autograd.grad` | changes the gradient |
-# |---|---|---|---|
-# | `register_hook` | this pass's gradient | fires | yes: return a new one |
-# | `retain_grad` | what the hooks leave, added up | stores | no |
-# | post-accumulate | the parameter | silent | `.grad` only |
-# | multi-grad | several gradients | fires (error if asked for a leaf in the list) | no |
+# | | goes on | sees | under `torch.autograd.grad` | changes the gradient |
+# |---|---|---|---|---|
+# | `register_hook` | tensor | this pass's gradient | fires | yes: return a new one |
+# | `retain_grad` | non-leaf | what the hooks leave, added up | stores | no |
+# | post-accumulate | leaf | the parameter | silent | `.grad` only |
+# | multi-grad | several tensors | several gradients | fires (error if asked for a leaf in the list) | no |
 #
 # </div>
 
