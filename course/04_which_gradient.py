@@ -24,7 +24,7 @@ LanguageToggle()
 # `a` is 7, `b` is 13 and `c = a * b`. With `c.retain_grad()`, `c` keeps its gradient in `.grad` as well.
 #
 # The next cell runs once without a hook. Then it runs again: `retain_grad` is called **first**, and a hook that adds 2 to
-# the gradient is hung up **second**. **Guess**: in the second run, is `c.grad` 1 or 3?
+# the gradient is attached **second**. **Guess**: in the second run, is `c.grad` 1 or 3?
 #
 # </div>
 
@@ -34,14 +34,14 @@ b = torch.tensor(13.0, requires_grad=True)
 c = a * b
 c.retain_grad()
 c.backward()
-print("without a hook:", a.grad, b.grad, c.grad)
+print("without a hook: a.grad", a.grad.item(), " b.grad", b.grad.item(), " c.grad", c.grad.item())
 
 a.grad = b.grad = None
 c = a * b
 c.retain_grad()  # first
 c.register_hook(lambda grad: grad + 2)  # second
 c.backward()
-print("with the hook: ", a.grad, b.grad, c.grad)
+print("with the hook:  a.grad", a.grad.item(), " b.grad", b.grad.item(), " c.grad", c.grad.item())
 ax = plot_graph(c, {"a": a, "b": b, "c": c})
 
 # %% [markdown]
@@ -94,14 +94,14 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 # <div lang="zh">
 #
 # 以为 `retain_grad` 存的是「刚到」的梯度。张量钩子按注册的次序一个个运行，`retain_grad` 不排这个队：
-# 它总在最后，存下**继续往下传**的梯度。想看没改过的，就把自己的钩子注册在最前面。
+# 它总在最后，存下**继续往下传**的梯度。所以钩子运行时 `c.grad` 还是 `None`。想看没改过的，就把自己的钩子注册在最前面。
 #
 # </div>
 # <div lang="en">
 #
 # Thinking that `retain_grad` stores the gradient as it arrives. Tensor hooks run in the order they were registered, but
-# `retain_grad` does not queue: it comes last and stores what **flows on**. To see the unchanged gradient, register a
-# hook of your own first.
+# `retain_grad` does not queue: it comes last and stores what **flows on**. That is why the hook still finds `None` in
+# `c.grad`. To see the unchanged gradient, register a hook of your own first.
 #
 # </div>
 # </div>
@@ -141,7 +141,7 @@ for number in (1, 2):
 # 钩子看到的是**这一次**路过的：`5` 和 `10`，两次都一样。两个 `.grad` 里是**加好的**：`y.grad` 从 `5` 到 `10`，`w.grad` 从 `10` 到 `20`。
 # `w` 上的张量钩子运行时，这一次的还没加进 `w.grad`；post-accumulate 钩子运行时，已经加好。
 #
-# 把一次反向传播的每一站都画出来。这回 `y` 上有 3 个钩子，第 2 个给梯度加 1：
+# 把一次反向传播的每一站都画出来。这回 `y` 上有 3 个钩子，第 2 个给梯度加 1（`retain_grad` 的位置依 4.2 节，由我们补上）：
 #
 # </div>
 # <div lang="en">
@@ -150,7 +150,8 @@ for number in (1, 2):
 # `5` to `10`, `w.grad` from `10` to `20`. While the tensor hook on `w` runs, this pass is not yet in `w.grad`; when
 # the post-accumulate hook runs, it is.
 #
-# Here are all stations of one backward in a row. This time `y` has 3 hooks, and hook 2 adds 1 to the gradient:
+# Here are all stations of one backward. This time `y` has 3 hooks, and hook 2 adds 1 to the gradient (we place
+# `retain_grad` ourselves, by section 4.2):
 #
 # </div>
 
@@ -160,24 +161,24 @@ y = 2 * w
 stations = []
 
 
-def note(station):
-    return lambda value: stations.append((station, value))
+def add_one(grad):
+    stations.append(("hook 2 on y\nreturns", grad + 1))
+    return grad + 1
 
 
-y.register_hook(note("hook 1 on y\nsees"))
+y.register_hook(lambda grad: stations.append(("hook 1 on y\nsees", grad)))
 y.retain_grad()
-y.register_hook(lambda grad: grad + 1)  # hook 2
-y.register_hook(note("hook 3 on y\nsees"))
-w.register_hook(note("hook on w\nsees"))
-w.register_post_accumulate_grad_hook(lambda param: note("post-accumulate\nw.grad is")(param.grad))
+y.register_hook(add_one)
+y.register_hook(lambda grad: stations.append(("hook 3 on y\nsees", grad)))
+w.register_hook(lambda grad: stations.append(("hook on w\nsees", grad)))
+w.register_post_accumulate_grad_hook(lambda p: stations.append(("post-accumulate\nw.grad is", p.grad)))
 (5 * y).backward()
-stations.insert(2, ("retain_grad\ny.grad is", y.grad))  # after the hooks, as in 4.2
+stations.insert(3, ("retain_grad\ny.grad is", y.grad))  # after the hooks, as in 4.2
 fig, ax = plt.subplots(figsize=(9, 1.2), layout="constrained")
+box = {"boxstyle": "rarrow", "fc": "#e3eefa"}
 for at, (station, value) in enumerate(stations):
-    ax.text(
-        at, 0, f"{station} {value:g}", ha="center", va="center", bbox={"boxstyle": "rarrow", "fc": "#e3eefa"}
-    )
-ax.set(xlim=(-0.5, len(stations) - 0.5), ylim=(-1, 1))
+    ax.text(at, 0, f"{station} {value:g}", ha="center", va="center", bbox=box)
+ax.set(xlim=(-0.5, len(stations) - 0.4), ylim=(-1, 1))
 ax.set_axis_off()
 
 # %% [markdown]
@@ -186,6 +187,9 @@ ax.set_axis_off()
 # ●● · 8 min
 #
 # ```python
+# k, m, s = 3, 5, 1
+# look = look_w = lambda grad: print(grad)
+# look_after = lambda param: print(param.grad)
 # w = torch.tensor(1.0, requires_grad=True)
 # y = k * w
 # y.register_hook(look)
@@ -231,18 +235,19 @@ def predict(k, m, s):
 check("04.1", predict)
 
 # %% [markdown]
-# ## 4.4 没有人写 `.grad` 的时候 · When nobody writes `.grad`
+# ## 4.4 没有人写叶子的 `.grad` 的时候 · When nobody writes a leaf's `.grad`
 #
 # <div lang="zh">
 #
-# `torch.autograd.grad` 把梯度直接还给你，不写叶子的 `.grad`。
+# `torch.autograd.grad` 把梯度直接返回给你，不写叶子的 `.grad`。第 02 课数过两种，现在加上 `retain_grad`。
 # **先猜**：张量钩子、post-accumulate 钩子、`retain_grad`，哪些照常工作？post-accumulate 钩子能不能挂在 `y` 上？
 #
 # </div>
 # <div lang="en">
 #
-# `torch.autograd.grad` hands the gradient straight to you and writes no `.grad` of a leaf. **Guess**: which still work,
-# the tensor hook, the post-accumulate hook, `retain_grad`? And can a post-accumulate hook be hung on `y`?
+# `torch.autograd.grad` hands the gradient straight to you and writes no `.grad` of a leaf. Lesson 02 counted two; now
+# add `retain_grad`. **Guess**: which still work, the tensor hook, the post-accumulate hook, `retain_grad`? And can a
+# post-accumulate hook be attached to `y`?
 #
 # </div>
 
@@ -250,12 +255,10 @@ check("04.1", predict)
 w = torch.tensor(3.0, requires_grad=True)
 y = 2 * w
 fired = {"tensor hook": 0, "post-accumulate hook": 0}
-received = []
 
 
 def on_accumulated(param):
     fired["post-accumulate hook"] += 1
-    received.append(param)
 
 
 w.register_hook(lambda grad: fired.update({"tensor hook": fired["tensor hook"] + 1}))
@@ -266,7 +269,7 @@ print("after autograd.grad:", fired)
 print("   y.grad:", y.grad, " w.grad:", w.grad)
 (y**2).backward()
 print("after backward:     ", fired)
-print("   y.grad:", y.grad, " w.grad:", w.grad, " received w itself:", received[0] is w)
+print("   y.grad:", y.grad, " w.grad:", w.grad)
 try:
     y.register_post_accumulate_grad_hook(on_accumulated)
 except RuntimeError as error:
@@ -279,14 +282,14 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上；没人写 `.grad` 就不触发；收到的是**参数**，梯度在 `param.grad` 里。
+# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上；没人写叶子的 `.grad` 就不触发；收到的是**参数**，梯度在 `param.grad` 里。
 # 张量钩子和 `retain_grad` 却两种情况都工作。
 #
 # </div>
 # <div lang="en">
 #
-# Using a post-accumulate hook like a tensor hook. It goes on leaves only, stays silent where nobody writes `.grad`, and
-# receives the **parameter**, with the gradient in `param.grad`. Tensor hooks and `retain_grad` work either way.
+# Using a post-accumulate hook like a tensor hook. It goes on leaves only, is silent where nobody writes a leaf's
+# `.grad`, and receives the **parameter** (gradient: `param.grad`). Tensor hooks and `retain_grad` work either way.
 #
 # </div>
 # </div>
@@ -295,14 +298,15 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 那它有什么好处？它触发时，这个参数的梯度已经写完，没有谁还要用。所以可以当场用掉、当场放掉。
-# 下面数一数：每次触发时，有几个参数留着 `.grad`？
+# 它触发时，这个参数的梯度已经写完，反向传播自己不再用它。只要你也不需要各参数一起看（如按总范数裁剪），也不做梯度累积，
+# 就可以当场用掉、当场放掉。每次触发时，有几个参数留着 `.grad`？
 #
 # </div>
 # <div lang="en">
 #
-# So what is it good for? When it fires, this parameter's gradient is complete, and nobody else needs it: use it and let
-# it go. Count: whenever one fires, how many parameters hold a `.grad`?
+# When it fires, this parameter's gradient is complete, and backward itself no longer needs it. Unless you need all
+# gradients together (clipping by total norm) or accumulate over passes, use it and let it go. How many parameters hold a
+# `.grad` whenever one fires?
 #
 # </div>
 
@@ -334,7 +338,7 @@ print("let go:", count_alive(let_go=True))
 #
 # 留着，`.grad` 就越积越多，一直到 6 个；用完就放，从来只有 1 个。训练大模型时，这省下的内存几乎有整个模型那么大。
 #
-# 动手之前再看两件事：反向传播里梯度模式开着吗？post-accumulate 钩子可以返回东西吗？
+# 动手之前再看两件事：反向传播里，梯度模式（就是 `torch.no_grad()` 关掉的那个）开着吗？post-accumulate 钩子可以返回东西吗？
 #
 # </div>
 # <div lang="en">
@@ -342,7 +346,8 @@ print("let go:", count_alive(let_go=True))
 # Kept, the `.grad` pile up until there are 6; let go, there is never more than 1. In a large model that saves nearly as
 # much memory as the model itself takes.
 #
-# Two more things before you try it: is grad mode on during backward, and may a post-accumulate hook return something?
+# Two more things before you try it: is grad mode (what `torch.no_grad()` switches off) on during backward, and may
+# a post-accumulate hook return something?
 #
 # </div>
 
@@ -354,7 +359,7 @@ handle = w.register_post_accumulate_grad_hook(
 (w**2).backward()
 handle.remove()
 
-w.register_post_accumulate_grad_hook(lambda param: param.data.sub_(0.5 * param.grad))
+w.register_post_accumulate_grad_hook(lambda param: 0.5 * param.grad)  # returns a new tensor
 try:
     (w**2).backward()
 except RuntimeError as error:
@@ -363,13 +368,14 @@ except RuntimeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度模式是关着的，所以可以就地改参数；`sub_` 会返回张量，所以那个 `lambda` 不行，要写 `def`。
+# 梯度模式是关着的，所以可以就地改参数。钩子应当返回 `None`：返回新的张量就报错（只有返回参数本身，这个版本碰巧放行）。
+# 写 `def`，就不会顺手返回什么。
 #
 # </div>
 # <div lang="en">
 #
-# Grad mode is off, so a parameter may be changed in place; and `sub_` returns a tensor, so that `lambda` will not do:
-# write a `def`.
+# Grad mode is off, so a parameter may be changed in place. The hook should return `None`: a new tensor is an error (the
+# parameter itself happens to get through in this version). With a `def` you return nothing by accident.
 #
 # </div>
 #
@@ -401,8 +407,7 @@ def sgd_in_backward(model, lr):
 
     ### BEGIN SOLUTION
     def step(param):
-        with torch.no_grad():
-            param -= lr * param.grad
+        param -= lr * param.grad  # grad mode is off
         param.grad = None
 
     handles = []
@@ -446,12 +451,13 @@ print("y.grad:                    ", y.grad)
 
 # The same, with a name for each value
 x = torch.tensor(1.0, requires_grad=True)
+seen = []
 old = 3 * x
 old.register_hook(seen.append)
 y = 2 * old
 y.retain_grad()
 y.backward()
-ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients={"old": seen[1]})
+ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients={"old": seen[0]})
 
 # %% [markdown]
 # <div class="mistake">
@@ -460,15 +466,15 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients={"old": seen[1]})
 #
 # <div lang="zh">
 #
-# 先挂钩子，再就地修改张量。旧钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 跟着变量走，存下**新的值**的梯度 `1`。
+# 先挂钩子，再就地修改张量。旧钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 跟着张量 `y` 本身走，存下**新的值**的梯度 `1`。
 # 等就地修改都做完再挂，或者干脆不就地修改。
 #
 # </div>
 # <div lang="en">
 #
-# Changing a tensor in place after hanging up a hook. The hook stays with the **old value** (`old` in the picture) and
-# sees `2`; `retain_grad` follows the variable and stores `1`, the gradient of the **new value**. Hang hooks up after
-# the last change in place, or change nothing in place.
+# Changing a tensor in place after attaching a hook. The hook stays with the **old value** (`old` in the picture) and
+# sees `2`; `retain_grad` follows the tensor `y` itself and stores `1`, the gradient of the **new value**. Attach hooks
+# after the last change in place, or change nothing in place.
 #
 # </div>
 # </div>
@@ -483,7 +489,7 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients={"old": seen[1]})
 # <div lang="en">
 #
 # To compare two gradients, both must be there. `register_multi_grad_hook` waits for you. **Guess**: if only `a` is
-# used, does it wait for `b` for ever?
+# used, does it wait for `b` forever?
 #
 # </div>
 
@@ -520,14 +526,14 @@ except RuntimeError as error:
 # <div lang="zh">
 #
 # 指望它改梯度，或者报告先后。它**到齐了才运行一次**，按你给的次序交出一个列表（`b` 先到，列表里还是 `a` 在前）；
-# 没用到的是 `None`；返回什么都不算数。列表里有叶子时，`torch.autograd.grad` 会报错。
+# 没用到的是 `None`；返回什么都不算数。列表里有叶子、又用 `torch.autograd.grad` 求它的梯度，就会报错。
 #
 # </div>
 # <div lang="en">
 #
 # Expecting it to change gradients, or to tell who came first. It runs **once, when all are there**, with a list in the
 # order you named them (`b` arrives first, `a` stands first). An unused one gives `None`; what it returns is ignored.
-# With a leaf in the list, `torch.autograd.grad` fails.
+# Asking `torch.autograd.grad` for a leaf in the list fails.
 #
 # </div>
 # </div>
@@ -574,7 +580,7 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 起初两个损失往同一边拉，点走到两个目标之间就互相抵消。多任务训练里，这就叫梯度冲突。
+# 起初两个损失往同一边拉，点走到两个目标之间，两股拉力就互相抵消。多任务训练里，这就叫梯度冲突。
 #
 # </div>
 # <div lang="en">
@@ -588,22 +594,22 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # <div lang="zh">
 #
-# | | 得到 | `torch.autograd.grad` 下 | 能改梯度 |
-# |---|---|---|---|
-# | `register_hook` | 这一次的梯度 | 触发 | 能：返回新的 |
-# | `retain_grad` | 钩子之后的，累加 | 照存 | 否 |
-# | post-accumulate | 参数 | 不触发 | 只能改 `.grad` |
-# | multi-grad | 一串梯度 | 触发（叶子不行） | 否 |
+# | | 挂在哪里 | 看到什么 | `torch.autograd.grad` 下 | 能改梯度 |
+# |---|---|---|---|---|
+# | `register_hook` | 张量 | 这一次的梯度 | 触发 | 能：返回新的 |
+# | `retain_grad` | 非叶子 | 钩子之后的，累加 | 照存 | 否 |
+# | post-accumulate | 叶子 | 参数 | 不触发 | 只能改 `.grad` |
+# | multi-grad | 几个张量 | 一串梯度 | 触发（求其中叶子的梯度则报错） | 否 |
 #
 # </div>
 # <div lang="en">
 #
-# | | gets | under `torch.autograd.grad` | changes the gradient |
-# |---|---|---|---|
-# | `register_hook` | this pass's gradient | fires | yes: return a new one |
-# | `retain_grad` | what hooks left, summed | stores | no |
-# | post-accumulate | the parameter | silent | `.grad` only |
-# | multi-grad | several gradients | fires (not for leaves) | no |
+# | | goes on | sees | under `torch.autograd.grad` | changes the gradient |
+# |---|---|---|---|---|
+# | `register_hook` | tensor | this pass's gradient | fires | yes: return a new one |
+# | `retain_grad` | non-leaf | what the hooks leave, added up | stores | no |
+# | post-accumulate | leaf | the parameter | silent | `.grad` only |
+# | multi-grad | several tensors | several gradients | fires (error if asked for a leaf in the list) | no |
 #
 # </div>
 
@@ -699,7 +705,7 @@ check("04.4", watch_norms)
 #
 # 1. 张量钩子看这一次路过的梯度，按注册的次序运行。
 # 2. `retain_grad` 在所有张量钩子之后，存下它们改过的梯度。
-# 3. post-accumulate 钩子等 `.grad` 加好，收到参数，必须返回 `None`。
+# 3. post-accumulate 钩子等 `.grad` 加好，收到参数，应当返回 `None`。
 # 4. multi-grad 钩子等到齐了看一次，改不了梯度。
 # 5. 就地修改之后，旧钩子留在旧的值上。
 #
@@ -708,7 +714,7 @@ check("04.4", watch_norms)
 #
 # 1. Tensor hooks see what passes this time, in the order they were registered.
 # 2. `retain_grad` comes after all tensor hooks and stores what they made of it.
-# 3. A post-accumulate hook waits until `.grad` is summed, receives the parameter and must return `None`.
+# 3. A post-accumulate hook waits until `.grad` is summed, receives the parameter and should return `None`.
 # 4. A multi-grad hook looks once, when all are there, and changes nothing.
 # 5. After a change in place, an old hook stays with the old value.
 #

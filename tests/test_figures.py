@@ -148,8 +148,8 @@ FIGURES = {
         r"careful, 3 wide: hooks left on 0, outputs kept 1",
     ],
     ("04", "E20"): [
-        r"without a hook: tensor\(13\.\) tensor\(7\.\) tensor\(1\.\)",
-        r"with the hook: +tensor\(39\.\) tensor\(21\.\) tensor\(3\.\)",
+        r"without a hook: a\.grad 13\.0  b\.grad 7\.0  c\.grad 1\.0",
+        r"with the hook:  a\.grad 39\.0  b\.grad 21\.0  c\.grad 3\.0",
     ],
     ("04", "F2"): [
         r"in the hook, c\.grad is None",
@@ -160,7 +160,6 @@ FIGURES = {
         r"after autograd\.grad: \{'tensor hook': 1, 'post-accumulate hook': 0\}",
         r"y\.grad: tensor\(12\.\)  w\.grad: None",
         r"after backward: +\{'tensor hook': 2, 'post-accumulate hook': 1\}",
-        r"received w itself: True",
         r"RuntimeError: post accumulate grad hooks cannot be registered on non-leaf tensors",
     ],
     ("04", "F4"): [

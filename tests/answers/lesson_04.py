@@ -66,6 +66,16 @@ def predict(k, m, s):
     return m, m + s, k * (m + s), 2 * k * (m + s)
 
 
+@mistake("04.1", "adds_s_once", points=3)
+def predict(k, m, s):
+    return m, 2 * m + s, k * (m + s), 2 * k * (m + s)
+
+
+@mistake("04.1", "adds_s_once", points=2)
+def predict(k, m, s):
+    return m, 2 * m + s, k * (m + s), k * (2 * m + s)
+
+
 @mistake("04.1", "change_stays_on_y", points=2)
 def predict(k, m, s):
     return m, 2 * (m + s), k * m, 2 * k * m
@@ -230,6 +240,22 @@ def sgd_in_backward(model, lr):
     return [p.register_post_accumulate_grad_hook(step) for p in model.parameters() if p.requires_grad]
 
 
+@mistake("04.2", "frees_at_the_end", points=4)
+def sgd_in_backward(model, lr):
+    ps = [p for p in model.parameters() if p.requires_grad]
+    n = 0
+
+    def step(param):
+        nonlocal n
+        n += 1
+        if n % len(ps) == 0:
+            for p in ps:
+                p -= lr * p.grad
+                p.grad = None
+
+    return [p.register_post_accumulate_grad_hook(step) for p in ps]
+
+
 @mistake("04.2", "calls_now")
 def sgd_in_backward(model, lr):
     def step(param):
@@ -315,6 +341,27 @@ def sgd_in_backward(model, lr):
     return handles
 
 
+@mistake("04.2", "returns_from_hook")
+def sgd_in_backward(model, lr):
+    return [
+        p.register_post_accumulate_grad_hook(
+            lambda param: (param.sub_(lr * param.grad), setattr(param, "grad", None))
+        )
+        for p in model.parameters()
+        if p.requires_grad
+    ]
+
+
+@mistake("04.2", "keeps_grad", points=3)
+def sgd_in_backward(model, lr):
+    """The hook returns the parameter itself, which PyTorch lets through."""
+    return [
+        p.register_post_accumulate_grad_hook(lambda param: param.sub_(lr * param.grad))
+        for p in model.parameters()
+        if p.requires_grad
+    ]
+
+
 @mistake("04.2", "grad_is_none")
 def sgd_in_backward(model, lr):
     for param in model.parameters():
@@ -384,6 +431,52 @@ def freeze_rows(embedding, rows):
         return grad
 
     return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "freezes_a_slice")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[rows[0] : rows[-1] + 1] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "freezes_a_slice")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[min(rows) : max(rows) + 1] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "late_binding")
+def freeze_rows(embedding, rows):
+    for r in rows:
+
+        def freeze(grad):
+            grad = grad.clone()
+            grad[r] = 0
+            return grad
+
+        handle = embedding.weight.register_hook(freeze)
+    return handle
+
+
+@mistake("04.3", "hooks_stay", points=4)
+def freeze_rows(embedding, rows):
+    for r in rows:
+
+        def freeze(grad, r=r):
+            grad = grad.clone()
+            grad[r] = 0
+            return grad
+
+        handle = embedding.weight.register_hook(freeze)
+    return handle
 
 
 @mistake("04.3", "zeroes_everything")
@@ -486,7 +579,7 @@ def freeze_rows(embedding, rows):
 @alternative("04.4")
 def watch_norms(model, seen):
     def noter(name):
-        return lambda grad: seen.append((name, grad.square().sum().sqrt()))
+        return lambda grad: seen.append((name, grad.square().sum().sqrt().item()))
 
     return [p.register_hook(noter(name)) for name, p in model.named_parameters() if p.requires_grad]
 
@@ -585,6 +678,35 @@ def watch_norms(model, seen):
 def watch_norms(model, seen):
     def note(name, grad):
         seen.append((name, grad))
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "keeps_tensors", points=4)
+def watch_norms(model, seen):
+    def note(name, g):
+        seen.append((name, g.norm()))
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "norm_of_the_parameter", points=4)
+def watch_norms(model, seen):
+    handles = []
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+
+            def note(grad, name=name, p=p):
+                seen.append((name, p.norm().item()))
+
+            handles.append(p.register_hook(note))
+    return handles
+
+
+@mistake("04.4", "upside_down", points=4)
+def watch_norms(model, seen):
+    def note(name, grad):
+        seen.insert(0, (name, grad.norm().item()))
 
     return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
 

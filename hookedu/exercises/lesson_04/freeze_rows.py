@@ -13,7 +13,13 @@ from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
-_N_ROWS, _WIDTH = 5, 6  # wider than high: a row's number is a column's number too
+_N_ROWS, _WIDTH = 6, 7  # wider than high: a row's number is a column's number too
+
+
+def _rows(rng: random.Random) -> list[int]:
+    """Three rows with others between them, unsorted and rows[0] < rows[-1]: no slice from one to another fits."""
+    a, b, c = rng.choice([(0, 2, 4), (1, 3, 5)])
+    return rng.choice([[b, a, c], [a, c, b]])
 
 
 def _case(rng: random.Random) -> tuple[torch.nn.Embedding, list[int], torch.Tensor]:
@@ -22,7 +28,7 @@ def _case(rng: random.Random) -> tuple[torch.nn.Embedding, list[int], torch.Tens
     embedding.weight.data = torch.stack([whole(rng, _WIDTH) for _ in range(_N_ROWS)])
     return (
         embedding,
-        sorted(rng.sample(range(_N_ROWS), 2)),
+        _rows(rng),
         torch.stack([whole(rng, _WIDTH) for _ in range(_N_ROWS)]),
     )
 
@@ -94,26 +100,36 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "freezes_the_others"
     elif same(grad, columns):
         mistake = "zeroes_columns"
+    elif same(grad, _frozen(c, rows[-1:])):
+        mistake = "late_binding"
+    elif _is_slice(grad, c, rows):
+        mistake = "freezes_a_slice"
     else:
         mistake = "zeroes_everything" if same(grad, torch.zeros_like(c)) else None
-    row = next((r for r in range(_N_ROWS) if not _same_row(grad, expected, r)), rows[0])
     return [
         unchanged,
-        _gradient("freezes", 2, given, "embedding.weight.grad", grad, expected, row, mistake, essential=True),
+        _gradient(
+            "freezes", 2, given, "embedding.weight.grad", grad, expected, rows, mistake, essential=True
+        ),
         _gradient(
             *("under_autograd_grad", 1, f"{call}; torch.autograd.grad(loss, embedding.weight)", "grad"),
-            *(saw["asked"], expected, rows[0], "post_accumulate"),
+            *(saw["asked"], expected, rows, "post_accumulate"),
         ),
         _gradient(
             *("others", 1, f"{call}; (c * (embedding.weight + adapter)).sum().backward()", "adapter.grad"),
-            *(saw["adapter_grad"], c, rows[0], "changes_in_place"),
+            *(saw["adapter_grad"], c, rows, "changes_in_place"),
         ),
         Criterion(
             *("handle", saw["handle"] == HANDLE and same(saw["grad_after"], c), 1),
             given="handle = freeze_rows(embedding, rows)",
-            expected="RemovableHandle",
-            got=show(saw["handle"]).strip("<>"),
-            mistake=None if saw["handle"] == HANDLE else "no_handle",
+            expected=Text(
+                zh="`RemovableHandle`；`remove()` 之后梯度一切如初",
+                en="`RemovableHandle`; after `remove()` the gradient is as before",
+            ),
+            got=Text(zh="`remove()` 之后还有行被冻结", en="after `remove()` some rows are still frozen")
+            if saw["handle"] == HANDLE
+            else show(saw["handle"]).strip("<>"),
+            mistake="hooks_stay" if saw["handle"] == HANDLE else "no_handle",
         ),
     ]
 
@@ -122,8 +138,22 @@ def _same_row(got: Any, expected: torch.Tensor, row: int) -> bool:
     return isinstance(got, torch.Tensor) and got.shape == expected.shape and same(got[row], expected[row])
 
 
-def _gradient(name, points, given, what, got, expected, row, mistake, essential=False) -> Criterion:
-    """A gradient is as it should be; the message shows one row."""
+def _is_slice(grad: Any, c: torch.Tensor, rows: list[int]) -> bool:
+    """Whether what became zero is a slice between two of the rows, with the rows between them."""
+    return any(
+        same(grad, _frozen(c, list(range(*ends))))
+        for ends in (
+            (rows[0], rows[-1] + 1),
+            (min(rows), max(rows) + 1),
+            (rows[0], rows[-1]),
+            (min(rows), max(rows)),
+        )
+    )
+
+
+def _gradient(name, points, given, what, got, expected, rows, mistake, essential=False) -> Criterion:
+    """A gradient is as it should be; the message shows one row, the first that is not."""
+    row = next((r for r in range(_N_ROWS) if not _same_row(got, expected, r)), rows[0])
     shown = got[row] if isinstance(got, torch.Tensor) and got.shape == expected.shape else got
     return Criterion(
         *(name, same(got, expected), points),
@@ -149,7 +179,7 @@ FREEZE_ROWS = Exercise(
         ),
         Text(
             zh="在 `embedding.weight` 上挂张量钩子。里面先 `clone()`，再把那几行设成零，最后把新的梯度返回。",
-            en="Hang a tensor hook on `embedding.weight`. In it, first `clone()`, then set those rows to zero, then return the new gradient.",
+            en="Attach a tensor hook to `embedding.weight`. In it, first `clone()`, then set those rows to zero, then return the new gradient.",
         ),
         Text(
             zh="`def freeze(grad):`，里面 `grad = grad.clone()`、`grad[rows] = 0`、`return grad`；最后 `return embedding.weight.register_hook(freeze)`。",
@@ -171,7 +201,7 @@ FREEZE_ROWS = Exercise(
             "hooks_another_tensor",
             Text(
                 zh="`embedding.weight` 上没有钩子。要挂在它本身上：`embedding.weight[rows]` 每次都是一个新张量，损失不经过它，挂在那里不会触发。",
-                en="No hook hangs on `embedding.weight` itself, and there it belongs: `embedding.weight[rows]` is a new "
+                en="`embedding.weight` itself carries no hook, and there it belongs: `embedding.weight[rows]` is a new "
                 "tensor each time, the loss never passes there, and a hook on it does not fire.",
             ),
             fails="freezes",
@@ -189,6 +219,25 @@ FREEZE_ROWS = Exercise(
             Text(
                 zh="变成零的是列。行在前，列在后：`grad[rows] = 0`。",
                 en="What became zero are columns. Rows come first, columns second: `grad[rows] = 0`.",
+            ),
+            fails="freezes",
+        ),
+        Mistake(
+            "freezes_a_slice",
+            Text(
+                zh="切片 `grad[first:last + 1]` 连中间的行也带上了。`rows` 里的行不相邻，也没有排好序：`grad[rows] = 0`。",
+                en="A slice like `grad[first:last + 1]` takes the rows between along. Those in `rows` are neither "
+                "neighbours nor sorted: `grad[rows] = 0`.",
+            ),
+            fails="freezes",
+        ),
+        Mistake(
+            "late_binding",
+            Text(
+                zh="只有 `rows` 的最后一行被冻结了：钩子等到反向传播时才去读循环变量，那时循环早已走完（第 02 课的 F9）。"
+                "不用循环：一个钩子，`grad[rows] = 0`。",
+                en="Only the last row of `rows` is frozen: the hooks look the loop's variable up when they run, and by "
+                "then the loop is over (F9 of lesson 02). No loop is needed: one hook, `grad[rows] = 0`.",
             ),
             fails="freezes",
         ),
@@ -264,6 +313,14 @@ FREEZE_ROWS = Exercise(
             fails="others",
         ),
         *(CALLS_NOW, NO_ARGUMENT),
+        Mistake(
+            "hooks_stay",
+            Text(
+                zh="`handle.remove()` 之后还有钩子留着：只挂一个。",
+                en="After `handle.remove()` some hooks stay: attach only one.",
+            ),
+            fails="handle",
+        ),
         Mistake(
             "no_handle",
             Text(

@@ -18,13 +18,14 @@ _WRONG = (
     {
         "retain_before_hooks": lambda k, m, s: 2 * m,
         "retain_one_pass": lambda k, m, s: m + s,
+        "adds_s_once": lambda k, m, s: 2 * m + s,
     },
     {
         "change_stays_on_y": lambda k, m, s: k * m,
         "leaf_hook_adds_up": lambda k, m, s: 2 * k * (m + s),
         "forgets_chain_rule": lambda k, m, s: m + s,
     },
-    {"post_one_pass": lambda k, m, s: k * (m + s)},
+    {"post_one_pass": lambda k, m, s: k * (m + s), "adds_s_once": lambda k, m, s: k * (2 * m + s)},
 )
 
 
@@ -182,6 +183,14 @@ PREDICT = Exercise(
             Text(
                 zh="`y.grad` 也是 `.grad`：两次反向传播的梯度会在里面相加，和叶子一样（第 4.3 节）。",
                 en="`y.grad` is a `.grad` too: the gradients of both passes add up in it, just as in a leaf (section 4.3).",
+            ),
+            fails="value_2",
+        ),
+        Mistake(
+            "adds_s_once",
+            Text(
+                zh="`s` 只加了一次：每次反向传播，那个钩子都会加一遍 `s`，两次就是两遍。",
+                en="`s` was added only once: the hook adds `s` in each backward pass, so twice in all.",
             ),
             fails="value_2",
         ),

@@ -58,10 +58,21 @@ def _probe(sgd_in_backward: Any, rng: random.Random) -> dict[str, Any]:
         "post": sum(len(p._post_accumulate_grad_hooks or ()) for p in model.parameters()),
     }
     report = {"hooks": hooks, "at_once": parameters(model), "handles": handles, "after": [], "grads": []}
+    alive: list[int] = []  # how many .grad there are each time the answer's hook on a parameter is done
+    ours = [
+        p.register_post_accumulate_grad_hook(
+            lambda _: alive.append(sum(q.grad is not None for q in model.parameters()))
+        )
+        for p in model.parameters()
+        if p.requires_grad
+    ]
     for x in inputs:
         model(x).sum().backward()
         report["after"].append(parameters(model))
         report["grads"].append(gradients(model))
+    for handle in ours:
+        handle.remove()
+    report["alive"] = alive
     remove_handles(handles)
     before = parameters(model)
     model(inputs[0]).sum().backward()
@@ -95,6 +106,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "takes_param_for_gradient" if itself else None
     left = [name for name in _NAMES if grads[1][name] is not None]
     zeroed = left and all(not grads[1][name].any() for name in left)
+    most = max(saw["alive"], default=0)
+    if saw["hooks"]["tensor"]:
+        kept = "tensor_hook"
+    elif zeroed:
+        kept = "zeroes_grad"
+    else:
+        kept = None if left else "frees_at_the_end"
     return [
         Criterion(
             *("first_step", all_close(first, expected[0]), 2),
@@ -112,11 +130,16 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="keeps_grad" if all_close(second, _after_sgd(again(), zero=False)[1]) else None,
         ),
         Criterion(
-            *("freed", not left, 1),
+            *("freed", not left and not most, 1),
             given=call,
-            expected="[p.grad for p in model.parameters()] == [None, None, None, None]",
-            got=Text(zh="{n} 个 `.grad` 不是 `None`", en="{n} `.grad` are not `None`").format(n=len(left)),
-            mistake="tensor_hook" if saw["hooks"]["tensor"] else "zeroes_grad" if zeroed else None,
+            expected=Text(
+                zh="每个钩子运行完，没有一个 `.grad` 还留着",
+                en="whenever a hook is done, no `.grad` is left",
+            ),
+            got=Text(zh="最多留着 {n} 个 `.grad`", en="up to {n} `.grad` are left").format(
+                n=max(most, len(left))
+            ),
+            mistake=kept,
         ),
         handles_given(saw["handles"], saw["off"], "handles = sgd_in_backward(model, lr)"),
     ]
@@ -132,18 +155,18 @@ SGD_IN_BACKWARD = Exercise(
     hints=(
         Text(
             zh="哪种钩子在 `.grad` 写好以后才运行？给每个 `requires_grad` 为 `True` 的参数挂一个，收好句柄。",
-            en="Which hook runs once `.grad` is written? Hang one on every parameter whose `requires_grad` is `True` "
+            en="Which hook runs once `.grad` is written? Attach one to every parameter whose `requires_grad` is `True` "
             "and collect the handles.",
         ),
         Text(
-            zh="钩子收到的是参数：在 `torch.no_grad()` 里就地减去 `lr * param.grad`，然后把 `param.grad` 设为 `None`。",
-            en="The hook receives the parameter: inside `torch.no_grad()` subtract `lr * param.grad` from it in place, "
+            zh="钩子收到的是参数：就地减去 `lr * param.grad`（梯度模式已经关着），然后把 `param.grad` 设为 `None`。",
+            en="The hook receives the parameter: subtract `lr * param.grad` from it in place (grad mode is off already), "
             "then set `param.grad` to `None`.",
         ),
         Text(
-            zh="`def step(param):`，里面 `with torch.no_grad():` `param -= lr * param.grad`，接着 `param.grad = None`；"
+            zh="`def step(param):`，里面 `param -= lr * param.grad`，接着 `param.grad = None`；"
             "循环里 `handles.append(param.register_post_accumulate_grad_hook(step))`。",
-            en="`def step(param):`, in it `with torch.no_grad():` `param -= lr * param.grad`, then `param.grad = None`; "
+            en="`def step(param):`, in it `param -= lr * param.grad`, then `param.grad = None`; "
             "in the loop `handles.append(param.register_post_accumulate_grad_hook(step))`.",
         ),
     ),
@@ -152,8 +175,8 @@ SGD_IN_BACKWARD = Exercise(
             "not_registered",
             Text(
                 zh="反向传播之后参数没有变，也没有钩子挂在上面：写好 `step` 还不够，要用 `register_post_accumulate_grad_hook` 挂上去。",
-                en="After backward no parameter has moved, and no hook hangs on any: writing `step` is not enough, "
-                "hang it up with `register_post_accumulate_grad_hook`.",
+                en="After backward no parameter has moved, and none carries a hook: writing `step` is not enough, "
+                "attach it with `register_post_accumulate_grad_hook`.",
             ),
             fails="first_step",
         ),
@@ -197,7 +220,7 @@ SGD_IN_BACKWARD = Exercise(
             Text(
                 zh="参数在 `sgd_in_backward` 里就被改动了。这时还没有梯度；这个函数只挂钩子，更新交给钩子去做。",
                 en="The parameters changed inside `sgd_in_backward` itself. There is no gradient yet: this function only "
-                "hangs up hooks, and the hooks make the step.",
+                "attaches hooks, and the hooks make the step.",
             ),
             fails="first_step",
         ),
@@ -228,6 +251,14 @@ SGD_IN_BACKWARD = Exercise(
             fails="freed",
         ),
         Mistake(
+            "frees_at_the_end",
+            Text(
+                zh="每个参数的 `.grad` 要在它自己的钩子里放掉，不要攒到最后。",
+                en="Let each `.grad` go in its own hook, not all at the end.",
+            ),
+            fails="freed",
+        ),
+        Mistake(
             "calls_now",
             Text(
                 zh="`register_post_accumulate_grad_hook(...)` 收到的是 `None`：你在注册时就把 `step` 调用掉了。要传函数本身，不带括号。",
@@ -248,11 +279,11 @@ SGD_IN_BACKWARD = Exercise(
         Mistake(
             "returns_from_hook",
             Text(
-                zh="post-accumulate 钩子必须返回 `None`。`lambda param: param.data.sub_(...)` 会把 `sub_` 的结果返回，请改用 `def`。",
-                en="A post-accumulate hook must return `None`. `lambda param: param.data.sub_(...)` returns the result "
-                "of `sub_`; write a `def` instead.",
+                zh="post-accumulate 钩子应当返回 `None`。`lambda` 会把算出来的东西（张量、元组）返回，请改用 `def`，什么也不返回。",
+                en="A post-accumulate hook should return `None`. A `lambda` returns what it computed (a tensor, a tuple): "
+                "write a `def` that returns nothing.",
             ),
-            raises=r"post accumulate grad hooks should return None",
+            raises=r"post accumulate grad hooks should return None|expected Variable, but hook returned",
         ),
         Mistake(
             "grad_is_none",

@@ -17,7 +17,7 @@ from hookedu.exercises.lesson_04.shared import (
     remove_handles,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probing import hooks_on
 from hookedu.exercises.shared import CALLS_NOW, NO_ARGUMENT
 from hookedu.exercises.tools import whole
@@ -90,10 +90,7 @@ def _pairs(seen: Any) -> list[tuple[str, Any]] | None:
         return None
     if not all(isinstance(name, str) for name, _ in seen):
         return None
-    return [
-        (name, value.item() if isinstance(value, torch.Tensor) and value.dim() == 0 else value)
-        for name, value in seen
-    ]
+    return [(name, value) for name, value in seen]
 
 
 def _all_close(values: list[Any], expected: list[float]) -> bool:
@@ -103,10 +100,14 @@ def _all_close(values: list[Any], expected: list[float]) -> bool:
     )
 
 
-def _wrong_norms(values: list[Any], expected: list[float]) -> str | None:
+def _wrong_norms(values: list[Any], expected: list[float], of_parameters: list[float]) -> str | None:
     """Why the values are not the norms; the second half of `expected` is three times the first."""
-    if any(isinstance(v, torch.Tensor) for v in values):
+    if any(isinstance(v, torch.Tensor) and v.numel() > 1 for v in values):
         return "keeps_gradients"
+    if any(isinstance(v, (torch.Tensor, Opaque)) for v in values):
+        return "keeps_tensors"
+    if _all_close(values, of_parameters):
+        return "norm_of_the_parameter"
     half = len(expected) // 2
     summed = expected[:half] + [4 / 3 * e for e in expected[half:]]
     if _all_close(values, summed):
@@ -118,10 +119,14 @@ def _rounded(value: Any) -> Any:
     """The same with floats as a message shows them."""
     if isinstance(value, list):
         return [_rounded(v) for v in value]
+    if isinstance(value, torch.Tensor) and value.dim() == 0:
+        return Opaque(f"tensor({value.item():g})")
     return float(f"{value:g}") if isinstance(value, float) else value
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    again = random.Random()
+    again.setstate(rng.getstate())
     expected, grads, model_order = _truth(rng)
     half = len(expected) // 2
     given = "watch_norms(model, seen); loss.backward(); (3 * loss).backward()"
@@ -139,9 +144,11 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "late_binding" if len(set(got)) == 1 else None
     by_name = sorted(range(half), key=lambda i: expected[i][0])
     wanted = [expected[i + at][1] for at in (0, half) for i in by_name]
-    noted = [
-        value for at in (0, half) for _, value in sorted((pairs or [])[at : at + half], key=lambda p: p[0])
-    ]
+    upside_down = got == names[::-1]
+    in_time = (pairs or [])[::-1] if upside_down else pairs or []
+    noted = [value for at in (0, half) for _, value in sorted(in_time[at : at + half], key=lambda p: p[0])]
+    model, _, _ = _case(again)
+    of_parameters = [model.get_parameter(expected[i][0]).norm().item() for i in by_name] * 2
     right = complete and _all_close(noted, wanted)
     place = next((i for i in range(len(wanted)) if complete and not _all_close([noted[i]], [wanted[i]])), 0)
     name = expected[by_name[place % half]][0]
@@ -167,14 +174,14 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             given=given,
             expected=f"[name for name, norm in seen] == {show(names[:half])} × 2",
             got=f"[name for name, norm in seen] == {show(got)}",
-            mistake="model_order" if got == model_order * 2 else None,
+            mistake="upside_down" if upside_down else "model_order" if got == model_order * 2 else None,
         ),
         Criterion(
             *("norms", right, 1),
             given=given,
             expected=f"{name}: {wanted[place]:g}",
             got=f"{name}: {show(_rounded(noted[place])) if complete else ''}",
-            mistake=_wrong_norms(noted, wanted) if complete else None,
+            mistake=_wrong_norms(noted, wanted, of_parameters) if complete else None,
         ),
         handles_given(saw["handles"], saw["off"], "handles = watch_norms(model, seen)"),
     ]
@@ -210,7 +217,7 @@ WATCH_NORMS = Exercise(
             Text(
                 zh="`watch_norms` 运行时还没有反向传播，`seen` 里却已经有东西了。这个函数只挂钩子，由钩子往 `seen` 里写。",
                 en="There was no backward yet while `watch_norms` ran, but `seen` already holds something. "
-                "It should only hang up hooks; they write to `seen`.",
+                "It should only attach hooks; they write to `seen`.",
             ),
             fails="sees",
         ),
@@ -218,7 +225,7 @@ WATCH_NORMS = Exercise(
             "not_registered",
             Text(
                 zh="没有钩子挂在参数上。循环 `model.named_parameters()`，给每个参数 `register_hook`。",
-                en="No hook hangs on any parameter. Loop over `model.named_parameters()` and call `register_hook` for each.",
+                en="No parameter carries a hook. Loop over `model.named_parameters()` and call `register_hook` for each.",
             ),
             fails="sees",
         ),
@@ -248,6 +255,14 @@ WATCH_NORMS = Exercise(
             fails="order",
         ),
         Mistake(
+            "upside_down",
+            Text(
+                zh="次序正好倒了过来：`insert(0, ...)` 把后到的放到最前面。用 `seen.append(...)`。",
+                en="Upside down: `insert(0, ...)` puts the one that came last first. Use `seen.append(...)`.",
+            ),
+            fails="order",
+        ),
+        Mistake(
             "norm_of_the_sum",
             Text(
                 zh="第 2 次反向传播的数不对：`param.grad` 里是两次之和。**这一次**的梯度是张量钩子的参数。",
@@ -261,6 +276,22 @@ WATCH_NORMS = Exercise(
             Text(
                 zh="`seen` 里放的是整个梯度，它们会一直占着内存。只记一个数：`grad.norm().item()`。",
                 en="`seen` holds whole gradients, which keep their memory. Note one number: `grad.norm().item()`.",
+            ),
+            fails="norms",
+        ),
+        Mistake(
+            "keeps_tensors",
+            Text(
+                zh="范数要记成 Python 的数：`grad.norm().item()`。",
+                en="Store a Python number: `grad.norm().item()`.",
+            ),
+            fails="norms",
+        ),
+        Mistake(
+            "norm_of_the_parameter",
+            Text(
+                zh="这是参数自己的范数，不是它的梯度的：要用钩子收到的 `grad`。",
+                en="That is the norm of the parameter itself, not of its gradient: use the `grad` that the hook receives.",
             ),
             fails="norms",
         ),
