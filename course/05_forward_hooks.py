@@ -39,7 +39,7 @@ LanguageToggle()
 # The net below has 2 layers: a convolution (2 kernels of 3×3, one all 1 and one all 2, bias 0), then 2×2 max pooling.
 # A 4×4 picture of ones goes in, and only 2 numbers come out.
 #
-# A **forward hook** hangs on a module: each time the forward pass has run that module, PyTorch calls
+# A **forward hook** is attached to a module: each time the forward pass has run that module, PyTorch calls
 # `hook(module, args, output)`.
 #
 # **Guess first**: which numbers did the convolution give, and what is `args`?
@@ -111,7 +111,7 @@ with net.register_forward_hook(partial(count, "net")), conv.register_forward_hoo
 #
 # <div lang="zh">
 #
-# 触发钩子的是 `module(x)`。写成 `module.forward(x)`，结果一样，这个模块的钩子却不触发；里面的层照旧。
+# 触发钩子的是 `module(x)`。写成 `module.forward(x)`，结果一样，这个模块的钩子却不触发；里面各层的钩子照常触发。
 #
 # </div>
 # <div lang="en">
@@ -163,7 +163,7 @@ check("05.1", capture)
 #
 # 钩子看到的，真的就是 `forward` 里算出的值吗？让 `forward` 自己也交出中间值，逐个相减。
 #
-# 所有权重和偏置都是 1，输入都是 0.1。同一个钩子挂在除 `ReLU6` 以外的每个子模块上：是谁在调用，看参数 `module`。
+# 所有权重和偏置都是 1，输入都是 0.1。同一个钩子挂在除 `ReLU6` 以外（它的输出就是 `out`，不在 `[a, b, c]` 里）的每个子模块上：是谁在调用，看参数 `module`。
 # **先猜**钩子看到的 3 个值。
 #
 # </div>
@@ -171,8 +171,8 @@ check("05.1", capture)
 #
 # Is what a hook sees really what `forward` computed? Let `forward` hand out its intermediate values as well, and subtract.
 #
-# All weights and biases are 1, all inputs 0.1. One and the same hook hangs on every child but `ReLU6`; its argument `module` tells
-# who is calling. **Guess** the 3 values that it sees.
+# All weights and biases are 1, all inputs 0.1. One and the same hook is on every child but `ReLU6` (its output is `out`, not one of
+# `[a, b, c]`); its argument `module` tells who is calling. **Guess** the 3 values that it sees.
 #
 # </div>
 
@@ -220,7 +220,7 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # 0.1+0.1+1 得 1.2，1.2+1.2+1 得 3.4，一点不差。
 #
-# 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`。给每个子模块挂上钩子，类型为 `skip` 的除外，运行一次，再取下。
+# 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 自己交出的中间值，按调用的次序。给每个子模块挂上钩子，类型为 `skip` 的除外，运行一次，再取下。
 # 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。
 #
 # 检查时也会用一个谎报中间值的模型：你的证据必须能失败。
@@ -230,8 +230,8 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # 0.1+0.1+1 is 1.2, and 1.2+1.2+1 is 3.4: no difference.
 #
-# Write `prove(model, x, skip)`, where `model(x)` returns `(out, returned)`. Hook every child except those of type `skip`, run once,
-# take the hooks off. Return a list in the order of **calls**; each entry is a pair: the class's name, and the largest
+# Write `prove(model, x, skip)`: `model(x)` returns `(out, returned)`, and `returned` holds the values that `forward` hands out, in the
+# order of calls. Hook every child but those of type `skip`, run once, take the hooks off. Return pairs in the order of **calls**: the class's name, and the largest
 # absolute difference from its value in `returned`.
 #
 # The check also uses a model that misreports its values: your proof must be able to fail.
@@ -274,7 +274,7 @@ check("05.2", prove)
 # ResNet-50，一批 4 张图。钩子只留下最后一组层的输出：4×2048×7×7 个数，不到 2 MB。
 #
 # `held` 从一个张量沿 `grad_fn` 往回走，把图上各节点为反向传播存下的张量（属性名以 `_saved_` 开头）都加起来，参数不算。
-# **先猜**：留着 `output`，一共占住多少内存？留着 `output.detach()` 呢？
+# `held` 的写法不必看懂，只看结果。**先猜**：留着 `output`，一共占住多少内存？留着 `output.detach()` 呢？
 #
 # </div>
 # <div lang="en">
@@ -282,7 +282,7 @@ check("05.2", prove)
 # ResNet-50 on a batch of 4 pictures. A hook keeps the output of the last group of layers only: 4×2048×7×7 numbers, less than 2 MB.
 #
 # `held` walks back from a tensor along `grad_fn` and adds up the tensors that each node saved for backward (attributes that begin with
-# `_saved_`), without parameters. **Guess**: how much memory does keeping `output` tie up? And `output.detach()`?
+# `_saved_`), without parameters. No need to follow how `held` is written; look at its result. **Guess**: how much memory does keeping `output` tie up? And `output.detach()`?
 #
 # </div>
 
@@ -333,12 +333,13 @@ for name, tensor in seen.items():
 #
 # <div lang="zh">
 #
-# 下面的网络要宽度为 3 的输入；宽度为 4 的会让 `forward` 抛出异常。两个函数都挂钩子、运行、取下。**先猜**：各运行 3 次之后，还挂着几个？
+# 下面的网络要宽度为 3 的输入；宽度为 4 的会让 `forward` 抛出异常。两个函数都挂钩子、运行、取下；`list_hooks(net)` 列出还挂着的钩子。**先猜**：各运行 3 次之后，还挂着几个？
 #
 # </div>
 # <div lang="en">
 #
-# The net below wants inputs 3 wide; with 4, `forward` raises an exception. Both functions hang a hook, run and take it off.
+# The net below wants inputs 3 wide; with 4, `forward` raises an exception. Both functions attach a hook, run and take it off.
+# `list_hooks(net)` lists the hooks that are still on.
 # **Guess**: how many are left on after 3 runs of each?
 #
 # </div>
@@ -436,14 +437,14 @@ check("05.3", extracting)
 #
 # 返回 `None`，输出照旧。返回别的**任何东西**，它就取代输出，下一层收到的就是它。
 #
-# 下面 5 个钩子，后面 3 个都像是只想看一看。**先猜**：哪几个改动了网络？哪一个会报错，在哪一层？
+# 下面 5 个钩子各遇到两个输入，`x` 和 `2 * x`；后面 3 个都像是只想看一看。**先猜**：哪几个改动了网络？哪一个会报错，在哪一层？
 #
 # </div>
 # <div lang="en">
 #
 # Return `None` and the output stays as it is. Return **anything else** and it replaces the output: the next layer gets that.
 #
-# Of the 5 hooks below, the last 3 seem only to look. **Guess**: which of them change the net? Which one ends in an error, and in which layer?
+# Each of the 5 hooks below meets two inputs, `x` and `2 * x`; the last 3 seem only to look. **Guess**: which of them change the net? Which one ends in an error, and in which layer?
 #
 # </div>
 
@@ -460,10 +461,11 @@ hooks = {
     "tuple": lambda module, args, output: (seen.update(fc=output.detach()), output),
 }
 for name, hook in hooks.items():
+    seen.clear()
     with net[0].register_forward_hook(hook):
         try:
-            out = net(x)
-            print(f"{name:10}  {out.item():4}  needs a gradient: {out.requires_grad}")
+            out, second = net(x), net(2 * x)
+            print(f"{name:10}  {out.item():4}, {second.item():4}  needs a gradient: {second.requires_grad}")
         except TypeError as error:
             print(f"{name:10}  TypeError in", str(error).splitlines()[0])
 
@@ -474,13 +476,13 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# `lambda` 的值就是返回值。`update` 返回 `None`，没事；`setdefault` 交出的张量断了梯度，没有人报错；元组要到下一层 `relu` 才出错。
+# `lambda` 的值就是返回值。`update` 返回 `None`，没事；`setdefault` 交出的张量断了梯度，而且从第二次调用起交出的一直是第一次的旧张量，没有人报错；元组要到下一层 `relu` 才出错。
 #
 # </div>
 # <div lang="en">
 #
-# The value of a `lambda` is what it returns. `update` returns `None`: harmless. `setdefault` hands over a tensor cut off from the gradient, and nobody complains; the tuple fails
-# a layer later, in `relu`.
+# A `lambda` returns its value. `update` returns `None`: harmless. `setdefault` hands over a tensor cut off from the gradient, and from the second call on
+# it is still the first one; nobody complains. The tuple fails a layer later, in `relu`.
 #
 # </div>
 # </div>
@@ -563,12 +565,13 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 #
 # <div lang="zh">
 #
-# 一个模块运行几次就报告几次，`seen[name] = ...` 只留下最后一次。
+# 一个模块运行几次就报告几次，`seen[name] = ...` 只留下最后一次。这里的 `relu` 还会就地改写 `bn1`、`bn2` 的输出：要留住当时的值，用 `output.detach().clone()`（第 09 课）。
 #
 # </div>
 # <div lang="en">
 #
-# A module that runs several times reports several times, and `seen[name] = ...` keeps only the last.
+# A module that runs several times reports several times, and `seen[name] = ...` keeps only the last. This `relu` also overwrites the outputs of
+# `bn1` and `bn2` in place: to keep the values of that moment, take `output.detach().clone()` (lesson 09).
 #
 # </div>
 # </div>
@@ -579,14 +582,15 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 #
 # <div lang="zh">
 #
-# 写 `every_call(model, x)`：运行一次 `model(x)`，返回字典「名字 → 列表」：`model.named_modules()` 里每个没有子模块（`children()` 为空）的模块，
-# 每次调用一项 `output.detach()`。从没运行的，列表为空。最后取下钩子。
+# 写 `every_call(model, x)`：运行一次 `model(x)`，返回字典「名字 → 列表」：`model.named_modules()` 里每个没有子模块（`list(children())` 为空）的模块，
+# 每次调用一项 `output.detach()`。从没运行的，列表为空。最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
 # Write `every_call(model, x)`: run `model(x)` once and return a dictionary from names to lists. For each module in `model.named_modules()`
-# without children (`children()` is empty): one `output.detach()` per call, an empty list if it never ran. Take the hooks off.
+# without children (`list(children())` is empty): one `output.detach()` per call, an empty list if it never ran. Take the hooks off,
+# even after an exception.
 #
 # </div>
 
@@ -603,13 +607,15 @@ def every_call(model, x):
     def keep(name, module, args, output):
         seen[name].append(output.detach())
 
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            seen[name] = []
-            handles.append(module.register_forward_hook(partial(keep, name)))
-    model(x)
-    for handle in handles:
-        handle.remove()
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                seen[name] = []
+                handles.append(module.register_forward_hook(partial(keep, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
     return seen
     ### END SOLUTION
 
@@ -658,15 +664,19 @@ ax = plot_feature_maps(seen[0], title="what the head sees")
 #
 # <div lang="zh">
 #
+# 上图是 8 个通道的特征图：通道 5 最亮，亮在方块所在的右上方；通道 2 全是 0。
+#
 # 本课程的 `record` 用的就是这些钩子。运行下面的代码，然后打开 [`hookedu/capture.py`](../hookedu/capture.py) 从头读到尾。你会认出：
-# `__exit__` 是练习 05.3，`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？第 09 课见。
+# `__exit__` 做的就是练习 05.3 的 `finally`（`failed_at` 先不用管），`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？第 09 课见。
 #
 # </div>
 # <div lang="en">
 #
+# Above: the maps of 8 channels. Channel 5 is brightest, at the upper right like the square; channel 2 is all 0.
+#
 # The course's own `record` is made of these hooks. Run the cell, then open [`hookedu/capture.py`](../hookedu/capture.py) and read it from the top.
-# You will recognise exercise 05.3 in `__exit__`, exercise 05.5 in `calls`, and section 5.6 in hooks that always return `None`. Why
-# `clone()` after `detach()`? See lesson 09.
+# There `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` is exercise 05.5,
+# and hooks that always return `None` are section 5.6. Why `clone()` after `detach()`? See lesson 09.
 #
 # </div>
 
@@ -699,7 +709,7 @@ rec.summary()
 # 2. To return `None` is to look; anything else replaces the output.
 # 3. For the values alone, keep `output.detach()`.
 # 4. A module may run several times: keep a list, not one value.
-# 5. Hang hooks inside `with` or `try`/`finally`, and nothing stays on after an exception.
+# 5. Attach hooks inside `with` or `try`/`finally`, and nothing stays on after an exception.
 #
 # </div>
 
@@ -722,14 +732,14 @@ rec.summary()
 #
 # <div lang="zh">
 #
-# 研究大语言模型内部的人每天都在用前向钩子：读出某一层的激活，或者推它一把，看模型的话怎样改变（搜索 `TransformerLens` 和 activation steering）。
+# 研究大语言模型内部的人每天都在用前向钩子：读出某一层的激活，或者推它一把，看模型说出的话怎样改变（搜索 `TransformerLens` 和 activation steering）。
 # 练习 05.4 就是它的核心。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Those who study the inside of language models use forward hooks every day: they read the activations of a layer, or push them and watch how
-# the model's words change (search for `TransformerLens` and activation steering). Exercise 05.4 is the heart of it. Below is your progress.
+# Researchers who look inside language models use forward hooks every day: they read the activations of a layer, or push them and watch how
+# what the model says changes (search for `TransformerLens` and activation steering). Exercise 05.4 is the heart of it. Below is your progress.
 #
 # </div>
 

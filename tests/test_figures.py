@@ -126,9 +126,10 @@ FIGURES = {
         r"gives the same: True",
     ],
     ("05", "F8"): [
-        r"nothing +3\.0",
-        r"ten times +30\.0",
-        r"setdefault +3\.0  needs a gradient: False",
+        r"nothing +3\.0, +5\.0  needs a gradient: True",
+        r"ten times +30\.0, +50\.0  needs a gradient: True",
+        r"update +3\.0, +5\.0  needs a gradient: True",
+        r"setdefault +3\.0, +3\.0  needs a gradient: False",
         r"tuple +TypeError in relu\(\): argument 'input' \(position 1\) must be Tensor, not tuple",
     ],
     ("05", "F11"): [

@@ -122,6 +122,21 @@ def capture(module, seen):
     return module.register_forward_hook(lambda module, args, output: (seen.append((args[0], output)), output))
 
 
+@mistake("05.1", "returns_tuple")
+def capture(module, seen):
+    return module.register_forward_hook(lambda module, args, output: [seen.append((args[0], output)), output])
+
+
+@mistake("05.1", "cuts_gradient")
+def capture(module, seen):
+    def keep(module, args, output):
+        output = output.detach()
+        seen.append((args[0], output))
+        return output
+
+    return module.register_forward_hook(keep)
+
+
 @mistake("05.1", "calls_now")
 def capture(module, seen):
     return module.register_forward_hook(seen.extend([]))
@@ -358,6 +373,66 @@ def prove(model, x, skip):
     return [(name, (output - own).abs().max().item()) for (name, output), own in zip(seen, returned)]
 
 
+@mistake("05.2", "not_only_children")
+def prove(model, x, skip):
+    seen, handles = [], []
+    for child in model.modules():
+        if not isinstance(child, skip):
+            handles.append(
+                child.register_forward_hook(lambda m, args, output: seen.append((type(m).__name__, output)))
+            )
+    out, returned = model(x)
+    for handle in handles:
+        handle.remove()
+    return [(name, (output - own).abs().max().item()) for (name, output), own in zip(seen, returned)]
+
+
+@mistake("05.2", "too_many")
+def prove(model, x, skip):
+    seen, handles = [], []
+    for child in model.modules():
+        if not isinstance(child, skip):
+            handles.append(
+                child.register_forward_hook(lambda m, args, output: seen.append((type(m).__name__, output)))
+            )
+    out, returned = model(x)
+    for handle in handles:
+        handle.remove()
+    return [
+        (name, (output - own).abs().max().item()) for (name, output), own in zip(seen, returned, strict=True)
+    ]
+
+
+@mistake("05.2", "runs_twice", points=3)
+def prove(model, x, skip):
+    seen, handles = [], []
+    for child in model.children():
+        if not isinstance(child, skip):
+            handles.append(
+                child.register_forward_hook(lambda m, args, output: seen.append((type(m).__name__, output)))
+            )
+    model(x)
+    out, returned = model(x)
+    for handle in handles:
+        handle.remove()
+    return [(name, (output - own).abs().max().item()) for (name, output), own in zip(seen, returned)]
+
+
+@mistake("05.2", "runs_twice", points=3)
+def prove(model, x, skip):
+    seen, handles = [], []
+    for child in model.children():
+        if not isinstance(child, skip):
+            handles.append(
+                child.register_forward_hook(lambda m, args, output: seen.append((type(m).__name__, output)))
+            )
+    model(x)
+    for handle in handles:
+        handle.remove()
+    out, returned = model(x)
+    return [(name, (output - own).abs().max().item()) for (name, output), own in zip(seen, returned)]
+
+
 @mistake("05.2", "calls_now")
 def prove(model, x, skip):
     def keep(module, args=None, output=None):
@@ -434,6 +509,24 @@ def extracting(model, names):
         yield seen
     finally:
         [handle.remove() for handle in handles]
+
+
+@alternative("05.3")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        seen.setdefault(name, output.detach())
+
+    with torch.no_grad():
+        try:
+            for name in names:
+                handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
+            yield seen
+        finally:
+            for handle in handles:
+                handle.remove()
 
 
 @mistake("05.3", "not_a_manager")
@@ -668,6 +761,72 @@ def extracting(model, names):
             handle.remove()
 
 
+@mistake("05.3", "removes_others", points=7)
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+        yield seen
+    finally:
+        for module in model.modules():
+            module._forward_hooks.clear()
+
+
+@mistake("05.3", "cuts_gradient")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.setdefault(name, o.detach()))
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "cuts_gradient")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        seen[name] = output.detach()
+        return seen[name]
+
+    try:
+        for name in names:
+            handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "yields_in_loop")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+            yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 @mistake("05.3", "returns_tuple")
 @contextmanager
 def extracting(model, names):
@@ -722,6 +881,11 @@ def steer(module, direction, strength):
         return output
 
     return module.register_forward_hook(push)
+
+
+@alternative("05.4")
+def steer(module, direction, strength):
+    return module.register_forward_hook(lambda m, a, o: o.sub(-strength * direction), prepend=True)
 
 
 @mistake("05.4", "no_return")
@@ -795,6 +959,11 @@ def steer(module, direction, strength):
     return module.register_forward_hook(push)
 
 
+@mistake("05.4", "in_place", points=4)
+def steer(module, direction, strength):
+    return module.register_forward_hook(lambda m, a, o: o.add_(strength * direction), prepend=True)
+
+
 @mistake("05.4", "cuts_gradient", points=4)
 def steer(module, direction, strength):
     return module.register_forward_hook(lambda module, args, output: output.detach() + strength * direction)
@@ -851,6 +1020,21 @@ def every_call(model, x):
 
 @alternative("05.5")
 def every_call(model, x):
+    seen, training = {}, model.training
+    with ExitStack() as stack, torch.no_grad():
+        stack.callback(model.train, training)
+        for name, module in model.eval().named_modules():
+            if not list(module.children()):
+                kept = seen[name] = []
+                stack.enter_context(
+                    module.register_forward_hook(lambda m, a, o, kept=kept: kept.append(o.detach()))
+                )
+        model(x)
+    return seen
+
+
+@alternative("05.5")
+def every_call(model, x):
     names = {m: n for n, m in model.named_modules() if len(list(m.children())) == 0}
     seen = {name: [] for name in names.values()}
 
@@ -875,9 +1059,11 @@ def every_call(model, x):
             handles.append(
                 module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
             )
-    model(x)
-    for handle in handles:
-        handle.remove()
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
     return seen
 
 
@@ -1055,7 +1241,7 @@ def every_call(model, x):
     return dict(seen)
 
 
-@mistake("05.5", "leaves_hooks", points=4)
+@mistake("05.5", "leaves_hooks", points=6)
 def every_call(model, x):
     seen = {}
     for name, module in model.named_modules():
@@ -1066,7 +1252,7 @@ def every_call(model, x):
     return seen
 
 
-@mistake("05.5", "attached", points=4)
+@mistake("05.5", "attached", points=6)
 def every_call(model, x):
     seen, handles = {}, []
     for name, module in model.named_modules():
@@ -1076,6 +1262,162 @@ def every_call(model, x):
     model(x)
     for handle in handles:
         handle.remove()
+    return seen
+
+
+@mistake("05.5", "children_generator")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not module.children():
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "children_generator")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if module.children() == []:
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "children_generator")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if len(module.children()) == 0:
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "no_finally", points=7)
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "removes_others", points=7)
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for module in model.modules():
+            module._forward_hooks.clear()
+    return seen
+
+
+@mistake("05.5", "forward_directly", points=7)
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model.forward(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "left_in_eval", points=7)
+def every_call(model, x):
+    seen, handles = {}, []
+    model.eval()
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "returns_tuple")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: (seen[name].append(o.detach()), o))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "cuts_gradient")
+def every_call(model, x):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        output = output.detach()
+        seen[name].append(output)
+        return output
+
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(module.register_forward_hook(partial(keep, name)))
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
     return seen
 
 

@@ -9,10 +9,13 @@ from torch.nn import functional as F
 
 from hookedu.exercises.lesson_05.shared import (
     CALLS_NOW,
+    CUTS_GRADIENT,
     NO_HANDLE,
     NOT_REGISTERED,
     RETURNS_TUPLE,
     WRONG_ARGUMENTS,
+    graph_kept,
+    is_cut,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
@@ -36,7 +39,8 @@ def _probe(capture: Any, rng: random.Random) -> dict[str, Any]:
     net = nn.Sequential(conv, nn.MaxPool2d(2))
     handle = capture(conv, seen)
     report = {"early": len(seen), "hooks": module_hooks(net), "handle": handle}
-    report["out"] = [net(x).detach().clone() for x in pictures]
+    outs = [net(x) for x in pictures]
+    report |= {"out": copies(outs), "cut": sum(map(is_cut, outs))}
     report["seen"] = [list(pair) if isinstance(pair, tuple) else pair for pair in copies(seen)]
     remove_handle(handle)
     net(pictures[0])
@@ -58,6 +62,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=f"net(x) == {show([o.flatten() if isinstance(o, torch.Tensor) else o for o in saw['out']])}",
             mistake="changes_output",
         ),
+        graph_kept(given, saw["cut"] == 0),
         Criterion(
             *("sees", same(seen, expected), 2),
             essential=True,
@@ -161,7 +166,7 @@ CAPTURE = Exercise(
             Text(
                 zh="`capture` 刚返回，`seen` 里就有东西了，而模块还没有运行过。`capture` 只挂上钩子，添加的事由钩子去做。",
                 en="`seen` was filled as soon as `capture` returned, before the module had run at all. "
-                "`capture` only hangs up the hook; adding is the hook's work.",
+                "`capture` only attaches the hook; adding is the hook's work.",
             ),
             fails="sees",
         ),
@@ -192,7 +197,7 @@ CAPTURE = Exercise(
             ),
             raises=r"^RecursionError",
         ),
-        *(RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS, NO_HANDLE),
+        *(CUTS_GRADIENT, RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS, NO_HANDLE),
     ),
     insight=Text(
         zh="`args[0]` 是输入，`output` 是输出；`keep` 什么也不返回，所以网络照常运行，好像没有人在看。",

@@ -2,6 +2,7 @@
 
 import random
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -10,15 +11,26 @@ from torch import nn
 from hookedu.exercises.lesson_05.shared import (
     ATTACHED,
     CALLS_NOW,
+    CUTS_GRADIENT,
     LATE_BINDING,
+    REMOVES_OTHERS,
+    RETURNS_TUPLE,
     WRONG_ARGUMENTS,
+    Onlooker,
     all_detached,
+    graph_kept,
+    is_cut,
     none_left,
+    none_lost,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import linear, module_hooks, same, whole
 from hookedu.language import Text
+
+
+class _Interruption(Exception):
+    """What the model raises, as one that runs out of memory would."""
 
 
 class _Twice(nn.Module):
@@ -28,12 +40,20 @@ class _Twice(nn.Module):
         super().__init__()
         self.body = nn.Sequential(OrderedDict(fc=linear(weight), act=nn.ReLU()))
         self.head, self.spare = linear(weight[:1]), nn.Tanh()
-        self.rounds = rounds
+        self.rounds, self.broken = rounds, False
+        self.cut, self.hooks = False, None  # what the last run met
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.hooks = module_hooks(self)
         for _ in range(self.rounds):
-            x = x + self.body(x)
-        return self.head(x)
+            step = self.body(x)
+            self.cut = self.cut or is_cut(step)
+            x = x + step
+        if self.broken:
+            raise _Interruption
+        out = self.head(x)
+        self.cut = self.cut or is_cut(out)
+        return out
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, int]:
@@ -57,6 +77,8 @@ def _expected(x: torch.Tensor, weight: torch.Tensor, rounds: int) -> dict[str, l
 def _probe(every_call: Any, rng: random.Random) -> dict[str, Any]:
     x, weight, rounds = _case(rng)
     model = _Twice(weight, rounds)
+    onlooker = Onlooker(model)
+    theirs = module_hooks(model)
     found = every_call(model, x)
     groups = (
         [v if isinstance(v, (list, tuple)) else [v] for v in found.values()]
@@ -64,10 +86,23 @@ def _probe(every_call: Any, rng: random.Random) -> dict[str, Any]:
         else []
     )
     attached = sum(isinstance(t, torch.Tensor) and t.requires_grad for group in groups for t in group)
-    return {
+    report = {
         "found": dict(found) if isinstance(found, dict) else found,
         "attached": attached,
-        "left": module_hooks(model),
+        "cut": model.cut,
+        "hooks": None if model.hooks is None else model.hooks - theirs,
+        "root_calls": onlooker.root_calls,
+        "training": all(m.training for m in model.modules()),
+        "left": onlooker.others(),
+        "lost": onlooker.lost(),
+    }
+    broken = _Twice(weight, rounds)
+    broken.broken, onlooker = True, Onlooker(broken)
+    with suppress(_Interruption):
+        every_call(broken, x)
+    return report | {
+        "left_by_error": onlooker.others(),
+        "lost": report["lost"] + onlooker.lost(),
     }
 
 
@@ -75,6 +110,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     x, weight, rounds = _case(rng)
     expected, found = _expected(x, weight, rounds), saw["found"]
     given = f"x = {show(x)}; fc.weight = {show(weight)}; for _ in range({rounds}): x = x + body(x)"
+    fires = Text(zh="`model` 自己的钩子触发 {n} 次", en="times that a hook on `model` itself fired: {n}")
     right_keys = isinstance(found, dict) and found.keys() == expected.keys()
     return [
         Criterion(
@@ -83,24 +119,44 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             given="every_call(model, x).keys()",
             expected=show(list(expected)),
             got=show(list(found) if isinstance(found, dict) else found),
-            mistake=_wrong_keys(found, expected),
+            mistake=_wrong_keys(saw, expected),
         ),
         Criterion(
-            *("values", same(found, expected), 2),
+            *("values", same(found, expected), 1),
             essential=True,
             given=given,
             expected=show(expected),
             got=show(found),
             mistake=_wrong_values(found, expected) if right_keys else None,
         ),
+        graph_kept("every_call(model, x)", not saw["cut"]),
         all_detached("every_call(model, x)", saw["attached"]),
         none_left("clean", "every_call(model, x)", saw["left"], "leaves_hooks"),
+        none_lost("every_call(model, x)", saw["lost"]),
+        Criterion(
+            *("through_call", saw["root_calls"] == 1, 1),
+            given="model.register_forward_hook(...); every_call(model, x)",
+            expected=fires.format(n=1),
+            got=fires.format(n=saw["root_calls"]),
+            mistake="forward_directly" if saw["root_calls"] == 0 else None,
+        ),
+        Criterion(
+            *("as_found", saw["training"], 1),
+            given="model.train(); every_call(model, x)",
+            expected="model.training == True",
+            got="model.training == False",
+            mistake="left_in_eval",
+        ),
+        none_left("clean_after_error", "every_call(broken, x)", saw["left_by_error"], "no_finally"),
     ]
 
 
-def _wrong_keys(found: Any, expected: dict[str, Any]) -> str | None:
+def _wrong_keys(saw: dict[str, Any], expected: dict[str, Any]) -> str | None:
+    found = saw["found"]
     if found is None:
         return "returns_nothing"
+    if found == {} and saw["hooks"] == 0:
+        return "children_generator"
     if not isinstance(found, dict) or not found:
         return None
     keys = found.keys()
@@ -133,7 +189,7 @@ EVERY_CALL = Exercise(
     id="05.5",
     title=Text(zh="记下每一次调用", en="Record every call"),
     answer="every_call",
-    points=5,
+    points=8,
     probe=_probe,
     judge=_judge,
     hints=(
@@ -148,9 +204,9 @@ EVERY_CALL = Exercise(
         ),
         Text(
             zh="循环：`for name, module in model.named_modules():`，`if not list(module.children()):`，`seen[name] = []`，"
-            "`handles.append(module.register_forward_hook(partial(keep, name)))`。之后 `model(x)`，取下钩子，`return seen`。",
+            "`handles.append(module.register_forward_hook(partial(keep, name)))`。这些连同 `model(x)` 放进 `try:`，在 `finally:` 里逐个 `handle.remove()`，最后 `return seen`。",
             en="The loop: `for name, module in model.named_modules():`, `if not list(module.children()):`, `seen[name] = []`, "
-            "`handles.append(module.register_forward_hook(partial(keep, name)))`. Then `model(x)`, take the hooks off, `return seen`.",
+            "`handles.append(module.register_forward_hook(partial(keep, name)))`. All that and `model(x)` in a `try:`, each `handle.remove()` in its `finally:`, then `return seen`.",
         ),
     ),
     mistakes=(
@@ -183,7 +239,7 @@ EVERY_CALL = Exercise(
             "runs_again",
             Text(
                 zh="调用次数太多：你把 `model(x)` 运行了不止一次，或者同一个模块挂了不止一个钩子。",
-                en="There are too many calls: you ran `model(x)` more than once, or hung more than one hook on a module.",
+                en="There are too many calls: you ran `model(x)` more than once, or attached more than one hook to a module.",
             ),
             fails="values",
         ),
@@ -192,7 +248,7 @@ EVERY_CALL = Exercise(
             Text(
                 zh="`spare` 一次也没有运行，但也应当有它的名字，下面是空列表：「没有运行过」也是一个发现。挂钩子的时候就建好列表。",
                 en="`spare` never ran, yet its name should be there with an empty list: that it never ran is a finding too. "
-                "Make the list when you hang up the hook.",
+                "Make the list when you attach the hook.",
             ),
             fails="keys",
         ),
@@ -231,6 +287,40 @@ EVERY_CALL = Exercise(
         ),
         Mistake("late_binding", LATE_BINDING.says),
         Mistake(
+            "children_generator",
+            Text(
+                zh="`children()` 是生成器，永远为真：先 `list(...)`。",
+                en="`children()` is a generator, which is always true: make it a `list(...)` first.",
+            ),
+            fails="keys",
+            raises=r"'generator' has no len\(\)",
+        ),
+        Mistake(
+            "forward_directly",
+            Text(
+                zh="别人挂在 `model` 上的钩子没有触发：你写的多半是 `model.forward(x)`。写 `model(x)`（5.2 节）。",
+                en="A hook that someone had put on `model` did not fire: you probably wrote `model.forward(x)`. "
+                "Write `model(x)` (section 5.2).",
+            ),
+            fails="through_call",
+        ),
+        Mistake(
+            "left_in_eval",
+            Text(
+                zh="你把模型留在了评估模式：`model.eval()` 会改变模型，调用者并不知道。去掉它。",
+                en="You left the model in evaluation mode: `model.eval()` changes it, and your caller does not know. Leave it out.",
+            ),
+            fails="as_found",
+        ),
+        Mistake(
+            "no_finally",
+            Text(
+                zh="模型抛出了异常，取下钩子的代码没有执行，钩子留了下来。把它放进 `finally`。",
+                en="The model raised, the removal never ran, and the hooks stayed. Put it into a `finally`.",
+            ),
+            fails="clean_after_error",
+        ),
+        Mistake(
             "leaves_hooks",
             Text(
                 zh="值都对，可是钩子还挂在模型上，下次运行还会触发。把句柄收进列表，最后逐个 `handle.remove()`。",
@@ -239,7 +329,7 @@ EVERY_CALL = Exercise(
             ),
             fails="clean",
         ),
-        *(ATTACHED, CALLS_NOW, WRONG_ARGUMENTS),
+        *(ATTACHED, CUTS_GRADIENT, REMOVES_OTHERS, RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS),
     ),
     insight=Text(
         zh="一个模块一个列表，一次调用一项：`record()` 的 `.calls` 也是这样记的。",

@@ -9,15 +9,21 @@ from torch import nn
 
 from hookedu.exercises.lesson_05.shared import (
     ATTACHED,
+    CUTS_GRADIENT,
     LATE_BINDING,
+    REMOVES_OTHERS,
     RETURNS_TUPLE,
     WRONG_ARGUMENTS,
+    Onlooker,
     all_detached,
+    graph_kept,
+    is_cut,
     none_left,
+    none_lost,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
-from hookedu.exercises.tools import copies, is_manager, linear, module_hooks, same, whole
+from hookedu.exercises.tools import copies, is_manager, linear, same, whole
 from hookedu.language import Text
 
 
@@ -55,33 +61,41 @@ def _model(weight: torch.Tensor, names: list[str]) -> nn.Sequential:
 def _probe(extracting: Any, rng: random.Random) -> dict[str, Any]:
     x, weight, names = _case(rng)
     model = _model(weight, names)
+    onlooker = Onlooker(model)
     manager = extracting(model, list(names))
     if not is_manager(manager):
         return {"manager": manager}
     with manager as seen:
-        hooks, out = module_hooks(model), model(x)
+        hooks, out = onlooker.others(), model(x)
+        first = copies(seen)
+        again = model(2 * x)
+        cut = is_cut(out) or is_cut(again)
     kept = seen.values() if isinstance(seen, dict) else ()
     attached = sum(isinstance(t, torch.Tensor) and t.requires_grad for t in kept)
-    report = {"manager": True, "hooks": hooks, "out": copies(out), "seen": copies(seen), "attached": attached}
-    model(2 * x)
-    report |= {"after": copies(seen), "left": module_hooks(model)}
+    report = {"manager": True, "hooks": hooks, "out": copies(out), "seen": first, "attached": attached}
+    report |= {"again": copies(again), "cut": cut, "at_end": copies(seen)}
+    model(3 * x)
+    report |= {"after": copies(seen), "left": onlooker.others(), "lost": onlooker.lost()}
 
     broken, escaped = _model(weight, names), False
-    broken.head.broken = True
+    broken.head.broken, onlooker = True, Onlooker(broken)
     try:
         with extracting(broken, list(names)):
             broken(x)
     except _Interruption:
         escaped = True
-    report |= {"escaped": escaped, "left_by_error": module_hooks(broken)}
+    report |= {"escaped": escaped, "left_by_error": onlooker.others()}
+    report["lost"] += onlooker.lost()
 
     misspelt, refused = _model(weight, names), False
+    onlooker = Onlooker(misspelt)
     try:
         with extracting(misspelt, [*names, "head.nope"]):
             pass
     except Exception:
         refused = True
-    return report | {"refused": refused, "left_by_name": module_hooks(misspelt)}
+    report["lost"] += onlooker.lost()
+    return report | {"refused": refused, "left_by_name": onlooker.others()}
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -110,8 +124,17 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=f"model(x) == {show(saw['out'])}",
             mistake="changes_output",
         ),
+        graph_kept(f"{call}model(x); model(2 * x)", not saw["cut"]),
         Criterion(
-            *("sees", same(seen, expected), 2),
+            *("unchanged_again", same(saw["again"], 2 * expected[names[1]].sum(1))),
+            essential=True,
+            given=f"x = {show(x)}; {call}model(x); model(2 * x)",
+            expected=f"model(2 * x) == {show(2 * expected[names[1]].sum(1))}",
+            got=f"model(2 * x) == {show(saw['again'])}",
+            mistake="changes_output",
+        ),
+        Criterion(
+            *("sees", same(seen, expected), 1),
             essential=True,
             given=f"x = {show(x)}; {call}model(x)",
             expected=f"seen == {show(expected)}",
@@ -120,8 +143,12 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         all_detached(call + "model(x)", saw["attached"]),
         none_left(
-            "clean", call + "model(x)", max(saw["left"], not same(saw["after"], seen)), "never_removes"
+            "clean",
+            call + "model(x)",
+            max(saw["left"], not same(saw["after"], saw["at_end"])),
+            "never_removes",
         ),
+        none_lost(call + "model(x)", saw["lost"]),
         none_left("clean_after_error", call + "model(broken)", saw["left_by_error"], "no_finally"),
         Criterion(
             *("error_escapes", saw["escaped"], 1),
@@ -172,7 +199,7 @@ EXTRACTING = Exercise(
         Text(
             zh="名字写错时 `get_submodule` 会抛出异常，而前面的钩子已经挂上了。所以**挂钩子的循环**也要放在 `try` 里面。",
             en="A misspelt name makes `get_submodule` raise, when the earlier hooks are already on. So the **loop that "
-            "hangs them up** belongs inside the `try` as well.",
+            "attaches them** belongs inside the `try` as well.",
         ),
         Text(
             zh="次序是：`seen, handles = {}, []`，`try:`，循环里 `handles.append(...)`，`yield seen`，`finally:` 逐个 `handle.remove()`。"
@@ -190,6 +217,14 @@ EXTRACTING = Exercise(
                 "the line `@contextmanager` is probably missing.",
             ),
             fails="is_manager",
+        ),
+        Mistake(
+            "yields_in_loop",
+            Text(
+                zh="`yield` 只能执行一次，不要放进循环。",
+                en="One `yield`, outside the loop: it may run only once.",
+            ),
+            raises=r"generator didn't stop",
         ),
         Mistake(
             "yields_nothing",
@@ -211,7 +246,7 @@ EXTRACTING = Exercise(
             "not_on_inside",
             Text(
                 zh="在 `with` 块里面一个钩子也没有：还没到 `yield`，它们就被取下了（或者从没挂上）。",
-                en="Inside the `with` block no hook was on: they came off before the `yield`, or were never hung up.",
+                en="Inside the `with` block no hook was on: they came off before the `yield`, or were never attached.",
             ),
             fails="sees",
         ),
@@ -289,15 +324,15 @@ EXTRACTING = Exercise(
             Text(
                 zh="最后一个名字写错了，前面几个钩子却已经挂上，再也没有人取下。挂钩子的循环也要放进 `try`。",
                 en="The last name was misspelt, but the hooks before it were already on, and nobody takes them off. "
-                "The loop that hangs them up belongs inside the `try` too.",
+                "The loop that attaches them belongs inside the `try` too.",
             ),
             fails="clean_after_name",
         ),
         Mistake("late_binding", LATE_BINDING.says, fails="sees"),
-        *(ATTACHED, RETURNS_TUPLE, WRONG_ARGUMENTS),
+        *(ATTACHED, CUTS_GRADIENT, REMOVES_OTHERS, RETURNS_TUPLE, WRONG_ARGUMENTS),
     ),
     insight=Text(
-        zh="从挂上第一个钩子起，一切都在 `try` 里面，所以不管哪一步出错，`finally` 都会收拾干净。",
-        en="From the first hook on, everything stands inside the `try`, so wherever it fails, the `finally` cleans up.",
+        zh="不管哪一步出错，钩子都取下了。",
+        en="Wherever it fails, every hook comes off.",
     ),
 )

@@ -14,18 +14,27 @@ from hookedu.language import Text
 
 _SKIPPED = (nn.ReLU6, nn.Hardtanh, nn.Identity)  # exact on whole numbers
 _CALLED = ["Linear", "Linear", "ReLU"]  # in the order of calls, without the skipped one
+_NESTED = ["Sequential", "Linear", "ReLU"]  # the same where the first child holds a Linear and a ReLU
+
+
+_RUNS = Text(zh="`forward` 运行了 {n} 次", en="runs of `forward`: {n}")
 
 
 class _Net(nn.Module):
     """E4's net. `lies` is added to one value of each intermediate result that forward reports."""
 
-    def __init__(self, weights: list[torch.Tensor], skip: type[nn.Module], lies: list[float]) -> None:
+    def __init__(
+        self, weights: list[torch.Tensor], skip: type[nn.Module], lies: list[float], nested: bool = False
+    ) -> None:
         super().__init__()
         self.relu, self.fc2 = nn.ReLU(), linear(weights[1])  # not in the order of calls
         self.squash, self.fc1 = skip(), linear(weights[0])
-        self.lies = lies
+        if nested:
+            self.fc1 = nn.Sequential(self.fc1, nn.ReLU())
+        self.lies, self.calls = lies, 0
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        self.calls += 1
         a = self.fc1(x)
         b = self.fc2(self.squash(a))
         c = self.relu(b)
@@ -47,10 +56,10 @@ def _case(rng: random.Random) -> tuple[torch.Tensor, list[torch.Tensor], type[nn
 def _probe(prove: Any, rng: random.Random) -> dict[str, Any]:
     x, weights, skip, lies = _case(rng)
     report = {}
-    for name, told in (("honest", [0.0] * 3), ("lying", lies)):
-        net = _Net(weights, skip, told)
+    nets = {"honest": _Net(weights, skip, [0.0] * 3), "lying": _Net(weights, skip, lies)}
+    for name, net in (nets | {"nested": _Net(weights, skip, [0.0] * 3, nested=True)}).items():
         report[name] = prove(net, x, skip)
-        report[name + "_left"] = module_hooks(net)
+        report |= {name + "_left": module_hooks(net), name + "_calls": net.calls}
     return report
 
 
@@ -59,7 +68,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     given = f"x = {show(x)}; prove(model, x, nn.{skip.__name__})"
     honest, lying = saw["honest"], saw["lying"]
     expected = [[name, 0.0] for name in _CALLED]
-    names = [entry[0] if isinstance(entry, list) and entry else None for entry in _entries(honest)]
+    names, nested = _names(honest), _names(saw["nested"])
+    calls = [saw[name + "_calls"] for name in ("honest", "lying", "nested")]
     wanted = [abs(lie) for lie in lies]
     told = Text(
         zh="{call}，其中 `forward` 谎报了 {lies}", en="{call}, where `forward` misreports by {lies}"
@@ -74,12 +84,27 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_names(honest, names, skip),
         ),
         Criterion(
-            *("differences", _equal(honest, [0.0] * 3) and _equal(lying, wanted), 2),
+            *("differences", _equal(honest, [0.0] * 3) and _equal(lying, wanted), 1),
             essential=True,
             given=told,
             expected=show([[name, v] for name, v in zip(_CALLED, wanted, strict=True)]),
             got=show(lying),
             mistake=_wrong_differences(lying, lies),
+        ),
+        Criterion(
+            *("children", nested == _NESTED),
+            essential=True,
+            given="self.fc1 = nn.Sequential(nn.Linear(2, 2), nn.ReLU()); " + given,
+            expected=show([[name, 0.0] for name in _NESTED]),
+            got=show(saw["nested"]),
+            mistake="not_only_children" if nested[:2] == ["Linear", "ReLU"] or "_Net" in nested else None,
+        ),
+        Criterion(
+            *("once", calls == [1, 1, 1], 1),
+            given=given,
+            expected=_RUNS.format(n=1),
+            got=_RUNS.format(n=max(calls)),
+            mistake="runs_twice" if max(calls) > 1 else None,
         ),
         none_left("clean", given, max(saw["honest_left"], saw["lying_left"]), "leaves_hooks"),
     ]
@@ -87,6 +112,10 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 def _entries(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _names(value: Any) -> list[Any]:
+    return [entry[0] if isinstance(entry, list) and entry else None for entry in _entries(value)]
 
 
 def _numbers(value: Any) -> list[Any]:
@@ -112,6 +141,8 @@ def _equal(value: Any, wanted: list[float]) -> bool:
 def _wrong_names(honest: Any, names: list[Any], skip: type[nn.Module]) -> str | None:
     if honest is None:
         return "returns_nothing"
+    if "_Net" in names:
+        return "not_only_children"
     if skip.__name__ in names:
         return "ignores_skip"
     if not names:
@@ -163,7 +194,7 @@ PROVE = Exercise(
             "ignores_skip",
             Text(
                 zh="你也记下了要跳过的那一种模块。挂钩子之前先问 `isinstance(child, skip)`。",
-                en="You also recorded the kind of module that was to be skipped. Ask `isinstance(child, skip)` before hanging a hook.",
+                en="You also recorded the kind of module that was to be skipped. Ask `isinstance(child, skip)` before attaching a hook.",
             ),
             fails="names",
         ),
@@ -181,7 +212,7 @@ PROVE = Exercise(
             "no_entries",
             Text(
                 zh="列表是空的：没有一个钩子触发过。先挂上钩子，再运行 `model(x)`，最后才取下。",
-                en="The list is empty: no hook ever fired. First hang the hooks up, then run `model(x)`, and only then take them off.",
+                en="The list is empty: no hook ever fired. First attach the hooks, then run `model(x)`, and only then take them off.",
             ),
             fails="names",
         ),
@@ -237,12 +268,38 @@ PROVE = Exercise(
             fails="clean",
         ),
         Mistake(
+            "not_only_children",
+            Text(
+                zh="只给 `children()` 挂：`modules()` 连模型自己和更里面的层都给了。",
+                en="Hook `children()` only: `modules()` also gives the model itself and everything further in.",
+            ),
+            fails="children",
+        ),
+        Mistake(
+            "too_many",
+            Text(
+                zh="钩子记下的输出比 `returned` 里的值多：跳过 `skip` 类型的，只给 `children()` 挂，`model(x)` 只运行一次。",
+                en="Your hooks recorded more outputs than `returned` has values: leave out the type `skip`, "
+                "hook `children()` only, and run `model(x)` once.",
+            ),
+            raises=r"zip\(\) argument 2 is shorter",
+        ),
+        Mistake(
+            "runs_twice",
+            Text(
+                zh="你让模型运行了不止一次：钩子看到的和 `returned` 要来自**同一次** `model(x)`，否则证明不了什么。",
+                en="You ran the model more than once: what the hooks see and `returned` must come from **one** `model(x)`, "
+                "or nothing is proved.",
+            ),
+            fails="once",
+        ),
+        Mistake(
             "output_and_list",
             Text(
                 zh="这个模型返回 2 样东西：`out, returned = model(x)`。你把它们当成了一样。",
                 en="This model returns 2 things: `out, returned = model(x)`. You took them for one.",
             ),
-            raises=r"unsupported operand type\(s\) for -: 'Tensor' and 'list'|zip\(\) argument 2 is shorter",
+            raises=r"unsupported operand type\(s\) for -: 'Tensor' and 'list'",
         ),
         *(CALLS_NOW, WRONG_ARGUMENTS),
     ),

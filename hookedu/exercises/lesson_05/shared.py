@@ -1,7 +1,43 @@
-"""What the exercises of lesson 05 share: mistakes that people make with any forward hook, and two criteria."""
+"""What the exercises of lesson 05 share: mistakes that people make with any forward hook, and criteria."""
+
+from typing import Any
+
+import torch
+from torch import nn
 
 from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.tools import module_hooks
 from hookedu.language import Text
+
+
+class Onlooker:
+    """Someone else's forward hooks, one on each module of a model: no answer may take them off."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model, self.root_calls = model, 0
+        self._look = self._count  # one object, to be found again among the hooks
+        for module in model.modules():
+            module.register_forward_hook(self._look)
+
+    def _count(self, module: nn.Module, args: Any, output: Any) -> None:
+        self.root_calls += module is self._model
+
+    def _still_on(self) -> int:
+        return sum(hook is self._look for m in self._model.modules() for hook in m._forward_hooks.values())
+
+    def lost(self) -> int:
+        """How many of them are gone."""
+        return len(list(self._model.modules())) - self._still_on()
+
+    def others(self) -> int:
+        """How many hooks are on besides these: the answer's own."""
+        return module_hooks(self._model) - self._still_on()
+
+
+def is_cut(out: torch.Tensor) -> bool:
+    """Whether a hook cut this output of a model off from its graph: gradients are on, and it has none."""
+    return torch.is_grad_enabled() and not out.requires_grad
+
 
 _HOOKS = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
 
@@ -14,6 +50,30 @@ def none_left(id: str, given: str, left: int, mistake: str) -> Criterion:
         expected=_HOOKS.format(n=0),
         got=_HOOKS.format(n=left),
         mistake=mistake,
+    )
+
+
+def none_lost(given: str, lost: int) -> Criterion:
+    """The hooks that others had put on must all be there still."""
+    says = Text(zh="别人的钩子少了 {n} 个", en="{n} hooks of others are gone")
+    return Criterion(
+        *("others", lost == 0, 1),
+        given=given,
+        expected=says.format(n=0),
+        got=says.format(n=lost),
+        mistake="removes_others",
+    )
+
+
+def graph_kept(given: str, kept: bool) -> Criterion:
+    """A hook that only looks must leave the graph whole behind what it looked at."""
+    return Criterion(
+        *("graph", kept),
+        essential=True,
+        given=given,
+        expected="out.requires_grad == True",
+        got="out.requires_grad == False",
+        mistake="cuts_gradient",
     )
 
 
@@ -59,19 +119,35 @@ NO_HANDLE = Mistake(
 RETURNS_TUPLE = Mistake(
     "returns_tuple",
     Text(
-        zh="你的钩子返回了一个元组，它取代了输出，下一层收到的就不是张量了。`lambda` 的值就是返回值：只看的钩子最好用 `def` 写，不写 `return`。",
-        en="Your hook returned a tuple. It replaced the output, so the next layer got something that is no tensor. "
+        zh="你的钩子返回的不是张量，它取代了输出，下一层就出错了。`lambda` 的值就是返回值：只看的钩子最好用 `def` 写，不写 `return`。",
+        en="Your hook returned something that is not a tensor. It replaced the output, and the next layer failed. "
         "The value of a `lambda` is what it returns: a hook that only looks is best a `def` without `return`.",
     ),
-    raises=r"must be Tensor, not (tuple|list)",
+    raises=r"must be Tensor, not \w+",
 )
 NOT_REGISTERED = Mistake(
     "not_registered",
     Text(
         zh="模块上没有钩子：只写好函数还不够，要用 `module.register_forward_hook(...)` 把它挂上去。",
         en="There is no hook on the module: writing the function is not enough, "
-        "`module.register_forward_hook(...)` hangs it up.",
+        "`module.register_forward_hook(...)` attaches it.",
     ),
+)
+REMOVES_OTHERS = Mistake(
+    "removes_others",
+    Text(
+        zh="别人的钩子也被取下了：只用你自己的句柄 `remove()`。",
+        en="You took off someone else's hook too: remove only through your own handles.",
+    ),
+    fails="others",
+)
+CUTS_GRADIENT = Mistake(
+    "cuts_gradient",
+    Text(
+        zh="你的钩子返回了断开的张量，它取代了输出：什么也不要返回。",
+        en="Your hook returned a detached tensor, which replaced the output: return nothing.",
+    ),
+    fails="graph",
 )
 LATE_BINDING = Mistake(
     "late_binding",

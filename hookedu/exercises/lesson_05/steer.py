@@ -10,7 +10,6 @@ from hookedu.exercises.lesson_05.shared import (
     CALLS_NOW,
     NO_HANDLE,
     NOT_REGISTERED,
-    RETURNS_TUPLE,
     WRONG_ARGUMENTS,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
@@ -32,17 +31,23 @@ def _case(rng: random.Random) -> tuple[torch.Tensor, ...]:
 def _probe(steer: Any, rng: random.Random) -> dict[str, Any]:
     x, direction, strength, *weights = _case(rng)
     net, x = nn.Sequential(*map(linear, weights)), x.requires_grad_()
-    others: list[torch.Tensor] = []
-    net[0].register_forward_hook(lambda module, args, output: others.append(output))
+    made, plain_forward = [], net[0].forward
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        """fc1's own output, kept before any hook gets it: only a change in place can spoil it."""
+        made.append(plain_forward(x))
+        return made[-1]
+
+    net[0].forward = forward
     pushed = direction.clone()
     handle = steer(net[0], pushed, strength.item())
-    report = {"handle": handle, "hooks": module_hooks(net) - 1}
+    report = {"handle": handle, "hooks": module_hooks(net)}
     steered = net(x)
     if not steered.requires_grad:
         steered = steered + 0 * sum(p.sum() for p in net.parameters())
     steered.sum().backward()
     report |= {"steered": copies(steered), "again": copies(net(x)), "x_grad": copies(x.grad)}
-    report |= {"others": copies(others[:1]), "weights": [copies(p) for p in net.parameters()]}
+    report |= {"others": copies(made[:1]), "weights": [copies(p) for p in net.parameters()]}
     remove_handle(handle)
     return report | {"after": copies(net(x))}
 
@@ -86,7 +91,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         Criterion(
             *("others", same(saw["others"], [hidden]), 1),
             given=Text(
-                zh="另一个钩子在你之前留下了 `output`", en="another hook, before yours, kept `output`"
+                zh="`fc1` 自己算出的 `output`，运行之后再看",
+                en="the `output` that `fc1` itself made, after the run",
             ),
             expected=show(hidden),
             got=show(saw["others"][0]) if saw["others"] else "[]",
@@ -188,8 +194,8 @@ STEER = Exercise(
         Mistake(
             "in_place",
             Text(
-                zh="`output += ...` 就地改动了那个张量，另一个钩子之前留下的正是它，于是它的记录也变了。用 `output + ...` 建一个新的。",
-                en="`output += ...` changed the tensor in place, and it is the very one that another hook had kept, so its "
+                zh="`output` 被你就地改动了（例如 `output += ...`）：别的钩子要是留着它，记录也跟着变。用 `output + ...` 建一个新的。",
+                en="You changed `output` in place, with `output += ...` for example: where another hook had kept it, its "
                 "record changed too. Make a new one: `output + ...`.",
             ),
             fails="others",
@@ -203,7 +209,15 @@ STEER = Exercise(
             ),
             fails="gradient",
         ),
-        *(RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS, NO_HANDLE),
+        Mistake(
+            "returns_tuple",
+            Text(
+                zh="返回张量本身，不要包进元组。",
+                en="Return the tensor itself, not wrapped in a tuple.",
+            ),
+            raises=r"must be Tensor, not (tuple|list)",
+        ),
+        *(CALLS_NOW, WRONG_ARGUMENTS, NO_HANDLE),
     ),
     insight=Text(
         zh="返回新张量就换掉了输出，原来的张量没有人动过，所以别的钩子、梯度和取下之后的模型都安然无恙。",
