@@ -49,10 +49,10 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 #
 # <div lang="zh">
 #
-# 全是 `nan`，还照样「预测」出了类别，没有一声报错：`nan` 留在了 `running_mean` 里，再好的数据也救不回来。
+# 全是 `nan`，还照样「预测」出了类别，也没有报错：`nan` 留在了 `running_mean` 里，再好的数据也救不回来。
 #
 # 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，太晚了。要赶在前面，用**前置钩子**：
-# `register_forward_pre_hook`。它收到 `(module, args)`。**先猜**：`conv(image)` 时，`args` 是什么类型？
+# `register_forward_pre_hook`。它收到 `(module, args)`。**先猜**：此时输出存在吗？`args` 里有几项？
 #
 # </div>
 # <div lang="en">
@@ -61,7 +61,8 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 # can mend that.
 #
 # The `register_forward_hook` of lesson 05 runs **after** `forward`: too late. To be first, use a **pre-hook**,
-# `register_forward_pre_hook`. It gets `(module, args)`. **Guess**: what type is `args` in `conv(image)`?
+# `register_forward_pre_hook`. It gets `(module, args)`. **Guess**: does an output exist yet? How many items does
+# `args` hold?
 #
 # </div>
 
@@ -89,15 +90,15 @@ print(seen[0])
 #
 # <div lang="zh">
 #
-# `args` 是**元组**，哪怕只有一个输入：`forward` 可以有好几个位置参数。张量本身是 `args[0]`。
+# 输出还不存在。`args` 是**元组**，哪怕只有一个输入：`forward` 可以有好几个位置参数。张量本身是 `args[0]`。
 #
 # 现在给 `Linear(5, 3)` 挂上三种钩子，故意先挂反向传播的那个（第 07 课细讲）。**先猜**：三行按什么次序打印？
 #
 # </div>
 # <div lang="en">
 #
-# `args` is a **tuple**, even for a single input: `forward` may have several positional arguments. The tensor itself is
-# `args[0]`.
+# There is no output yet. `args` is a **tuple**, even for a single input: `forward` may have several positional
+# arguments. The tensor itself is `args[0]`.
 #
 # Now `Linear(5, 3)` gets three kinds of hooks, the one for backward first, on purpose (more on it in lesson 07).
 # **Guess**: in which order are the three lines printed?
@@ -133,18 +134,19 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 谁先挂不要紧，种类决定次序：前置钩子 → `forward` → `register_forward_hook` → 反向传播。前置钩子还看不到输出。
+# 不同种类之间，次序由种类决定，与谁先挂无关：前置钩子 → `forward` → `register_forward_hook` → 反向传播；
+# 同一种类的，先挂先运行（6.6 节）。
 #
-# 它站在门口，所以能当门卫：抛出异常，`forward` 就不会运行。下面的层一运行就打印一行。**先猜**：第二次调用还打印吗？
+# 前置钩子站在门口，所以能当门卫：抛出异常，`forward` 就不会运行。下面的层一运行就打印一行。**先猜**：第二次调用还打印吗？
 #
 # </div>
 # <div lang="en">
 #
-# Who was hung up first does not matter, the kind decides: pre-hook → `forward` → `register_forward_hook` → backward.
-# A pre-hook cannot see the output yet.
+# Between kinds, the kind decides, not the order of registration: pre-hook → `forward` → `register_forward_hook` →
+# backward; within one kind, first registered runs first (section 6.6).
 #
-# It stands at the door, so it can be a guard: if it raises an exception, `forward` does not run. The layer below prints
-# a line whenever it runs. **Guess**: does the second call print it too?
+# A pre-hook stands at the door, so it can be a guard: if it raises an exception, `forward` does not run. The layer below
+# prints a line whenever it runs. **Guess**: does the second call print it too?
 #
 # </div>
 
@@ -181,7 +183,7 @@ handle.remove()
 # <div lang="zh">
 #
 # 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数含 `nan`，就在层运行之前抛出 `ValueError`；信息里要有 `name`
-# 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）。返回句柄。
+# 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）；干净的输入原样通过，梯度照样流过。返回句柄。
 #
 # `torch.isnan(value)` 逐个数判断；`nan == nan` 是 `False`。
 #
@@ -189,7 +191,8 @@ handle.remove()
 # <div lang="en">
 #
 # Write `refuse_nan(layer, name)`. If **any** positional argument holds a `nan`, raise a `ValueError` before the layer
-# runs; its message contains `name` and how many `nan` that input holds. Let `inf` pass (masks use it). Return the handle.
+# runs; its message contains `name` and how many `nan` that input holds. Let `inf` pass (masks use it). A clean input
+# passes as it is, and the gradient still flows. Return the handle.
 #
 # `torch.isnan(value)` tells it for each number; `nan == nan` is `False`.
 #
@@ -224,7 +227,8 @@ check("06.1", refuse_nan)
 #
 # 前置钩子返回的东西会替换输入；什么也不返回，输入就不变。
 #
-# 下面这一层把输入相加，所以 `[1, 2]` 得 `3`。四个钩子都想把输入乘以 `10`，返回的形式却各不相同。**先猜**：哪几个得 `30`？
+# 下面这一层把输入相加，所以 `[1, 2]` 得 `3`。
+# 下面 4 个钩子：第一个什么也不返回，另外 3 个都想把输入乘以 `10`，返回的形式各不相同。**先猜**：哪几个得 `30`？
 # 最后一层要两个输入，又会怎样？
 #
 # </div>
@@ -232,8 +236,9 @@ check("06.1", refuse_nan)
 #
 # What a pre-hook returns replaces the input; if it returns nothing, the input stays.
 #
-# The layer below adds its inputs up, so `[1, 2]` gives `3`. Four hooks all mean to multiply the input by `10`, but each
-# returns it in another form. **Guess**: which of them give `30`? And the last layer, which wants two inputs?
+# The layer below adds its inputs up, so `[1, 2]` gives `3`. Of the 4 hooks the first returns nothing; the other 3 all
+# mean to multiply the input by `10`, each returning it in another form. **Guess**: which of them give `30`? And the
+# last layer, which wants two inputs?
 #
 # </div>
 
@@ -268,13 +273,14 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 不是元组的返回值会被包成元组，替换**全部**位置参数：列表算一个值，第二个输入就丢了。请返回 `(new, *args[1:])`。
+# 不是元组的返回值会被包成元组，替换**全部**位置参数：列表只算一个值，所以报错；层有两个输入而只返回一个张量，
+# 第二个就丢了。请返回 `(new, *args[1:])`。
 #
 # </div>
 # <div lang="en">
 #
-# What is not a tuple is wrapped into one and replaces **all** positional arguments: a list counts as one value, and a
-# second input is lost. Return `(new, *args[1:])`.
+# What is not a tuple is wrapped into one and replaces **all** positional arguments: a list counts as one value and
+# fails; with two inputs and one tensor returned, the second is lost. Return `(new, *args[1:])`.
 #
 # </div>
 # </div>
@@ -327,7 +333,8 @@ for handle in handles:
 #
 # `args[0]` 就是调用者的张量，就地修改会连它一起改掉。返回新的就没事；几个钩子依次接力，后一个看到前一个的结果。
 #
-# 写 `normalise(layer, mean, std)`：让层收到的第一个输入变成 `(x - mean) / std`，其余的原样传下去，调用者的 `x` 不变。返回句柄。
+# 写 `normalise(layer, mean, std)`：让层收到的第一个输入变成 `(x - mean) / std`，其余的原样传下去，调用者的 `x` 不变，
+# 梯度照样流过。返回句柄。
 #
 # </div>
 # <div lang="en">
@@ -336,7 +343,7 @@ for handle in handles:
 # form a chain, each sees what the one before returned.
 #
 # Write `normalise(layer, mean, std)`: the layer's first input becomes `(x - mean) / std`, the others pass as they are,
-# and the caller's `x` does not change. Return the handle.
+# the caller's `x` does not change, and the gradient still flows. Return the handle.
 #
 # </div>
 
@@ -364,15 +371,15 @@ check("06.2", normalise)
 #
 # <div lang="zh">
 #
-# 8 层网络，其中一层的权重大了 50 倍。给每层挂一个前置钩子，只记下输入的标准差：柱子从哪一层起变高，坏的就是它**前面**一层。
-# 然后在那里再挂一个钩子，把输入缩回来，作为急救。
+# 8 层网络，其中一层的权重是应有的 50 倍。给每层挂一个前置钩子，只记下输入的标准差：柱子从哪一层起变高，坏的就是它**前面**一层。
+# 然后在第 4 层的入口再挂一个钩子，把输入缩回来，作为急救。
 #
 # </div>
 # <div lang="en">
 #
-# A network of 8 layers, one of which has weights 50 times too large. A pre-hook on every layer notes the standard
-# deviation of its input: where the bars jump up, the layer **before** is at fault. As first aid, one more hook there
-# scales the input back.
+# A network of 8 layers, one of which has weights 50 times as large as they should be. A pre-hook on every layer
+# notes the standard deviation of its input: where the bars jump up, the layer **before** is at fault. As first aid, one
+# more pre-hook on layer 4 scales its input back.
 #
 # </div>
 
@@ -415,7 +422,7 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 # </div>
 # <div lang="en">
 #
-# The orange bar of layer 4 is still high: the hook that notes was hung up first and sees first; from layer 5 on all is
+# The orange bar of layer 4 is still high: the hook that notes was attached first and sees first; from layer 5 on all is
 # well. Layer 3 is at fault.
 #
 # Back to the guard. The same bad input comes twice, the second time by keyword: `layer(input=broken)`.
@@ -504,7 +511,8 @@ for form, hook in returns.items():
 #
 # <div lang="zh">
 #
-# 这里不再自动包元组：`args[0]` 被按行拆开，少了一维，却不报错。
+# 这里不再自动包元组，`args[0]` 被按行拆开：这里恰好只有一行，所以少了一维却不报错；有两行，就成了两个参数，
+# `forward` 报错。
 #
 # 写 `log_kwargs(layer, log)`：每次调用都往列表 `log` 里加一个字典，装着关键字参数；张量只记形状（元组），别的值照原样。
 # 没有关键字参数就加 `{}`。层的行为不变，返回句柄。
@@ -512,7 +520,8 @@ for form, hook in returns.items():
 # </div>
 # <div lang="en">
 #
-# No wrapping any more: `args[0]` was unpacked row by row and lost a dimension, without an error.
+# No wrapping any more: `args[0]` was unpacked row by row. With a single row, as here, it loses a dimension without an
+# error; with two rows `forward` gets two arguments and fails.
 #
 # Write `log_kwargs(layer, log)`. Each call adds a dictionary of its keyword arguments to the list `log`: for a tensor
 # only its shape (a tuple), any other value as it is. No keyword arguments? Add `{}`. The layer behaves as before; return
@@ -545,13 +554,13 @@ check("06.3", log_kwargs)
 # <div lang="zh">
 #
 # `register_module_forward_pre_hook` 不属于哪个模块：进程里**每个**模块都触发它，所以用完一定取下，最好放进 `with`。
-# 包元组的规则不变。它能看到关键字参数吗？
+# 包元组的规则不变。**先猜**：它能看到关键字参数吗？
 #
 # </div>
 # <div lang="en">
 #
-# `register_module_forward_pre_hook` belongs to no module: **every** module in the process fires it, so do take it off,
-# best with a `with`. Wrapping works as before. Can it see keyword arguments?
+# `register_module_forward_pre_hook` belongs to no module: **every** module in the process fires it, so always take it
+# off, preferably in a `with` block. Wrapping works as before. **Guess**: can it see keyword arguments?
 #
 # </div>
 
@@ -583,15 +592,15 @@ except TypeError as error:
 # torch 2.15 的全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。
 #
 # 前置钩子还能改模块本身：可训练的叫 `weight_raw`，`forward` 用的 `weight` 每次从它算出来。下面用 `exp()`，权重便永远是正数。
-# **先猜**：学了三步以后，可训练的参数里还有 `weight` 吗？最后几行看看 PyTorch 自己的剪枝。
+# **先猜**：训练三步以后，可训练的参数里还有 `weight` 吗？最后几行看看 PyTorch 自己的剪枝。
 #
 # </div>
 # <div lang="en">
 #
-# In torch 2.15 the global pre-hook has no `with_kwargs`: what comes by keyword it cannot see.
+# In torch 2.15 the global pre-hook has no `with_kwargs`: it cannot see what comes by keyword.
 #
 # A pre-hook can change the module as well: `weight_raw` is what is trained, and the `weight` that `forward` uses is
-# computed from it each time. Below through `exp()`, so weights are always positive. **Guess**: after three steps, is
+# computed from it each time. Below we use `exp()`, so the weights are always positive. **Guess**: after three steps, is
 # `weight` still among the parameters? The last lines look into PyTorch's own pruning.
 #
 # </div>
@@ -629,23 +638,26 @@ _ = prune.remove(pruned, "weight")
 #
 # <div lang="zh">
 #
-# 梯度穿过 `exp()` 到了 `weight_raw`。照样写 `standardise(conv)`，公式换成权重标准化：
+# 梯度穿过 `exp()` 到了 `weight_raw`：exp 的导数是它自己，所以梯度等于权重。取下钩子之后 `weight` 停在最后一次算出的值。
+# 照样写 `standardise(conv)`，公式换成权重标准化：
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
 # $\mu$ 和 $\sigma^2$ **每个输出通道**各算各的：对维度 `(1, 2, 3)` 求，`keepdim=True`，方差用 `correction=0`。
-# 可训练的叫 `weight_raw`，每次前向传播前重算，返回句柄。
+# 可训练的叫 `weight_raw`，每次前向传播前重算 `weight`，返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# The gradient went through `exp()` to `weight_raw`. In the same way write `standardise(conv)`, now with weight
+# The gradient went through `exp()` to `weight_raw`: the derivative of exp is exp, so the gradient equals the weight.
+# After removal `weight` keeps its last value. In the same way write `standardise(conv)`, now with weight
 # standardisation:
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
 # **Each output channel** has its own $\mu$ and $\sigma^2$: over the dims `(1, 2, 3)` with `keepdim=True`, the variance
-# with `correction=0`. What is trained is called `weight_raw`; compute anew before each forward; return the handle.
+# with `correction=0`. What is trained is called `weight_raw`; recompute `weight` before every forward pass; return the
+# handle.
 #
 # </div>
 
@@ -715,14 +727,14 @@ check("06.4", standardise)
 # <div lang="zh">
 #
 # 6.11 节末尾的 `torch.nn.utils.prune` 是 PyTorch 自己的剪枝，就靠一个前置钩子：可训练的叫 `weight_orig`，
-# 每次前向传播前乘上掩码得到 `weight`，和你的 06.4 一个写法。想读源码，搜索 `BasePruningMethod`。
+# 每次前向传播前乘上掩码得到 `weight`，写法和你的练习 06.4 如出一辙。想读源码，搜索 `BasePruningMethod`。
 #
 # </div>
 # <div lang="en">
 #
 # The `torch.nn.utils.prune` at the end of 6.11, PyTorch's own pruning, rests on a pre-hook: what is trained is called
-# `weight_orig`, and before each forward it is multiplied by a mask to make `weight`, just like your 06.4. To read its source, search for
-# `BasePruningMethod`.
+# `weight_orig`, and before each forward it is multiplied by a mask to make `weight`, just like your exercise 06.4.
+# To read its source, search for `BasePruningMethod`.
 #
 # </div>
 

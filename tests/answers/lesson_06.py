@@ -11,7 +11,7 @@ from tests.answers import alternative, mistake
 # --- 06.1 ---------------------------------------------------------------------------------------------------
 
 
-@alternative("06.1")
+@mistake("06.1", "adds_up", points=6)
 def refuse_nan(layer, name):
     def guard(module, args):
         broken = sum(torch.isnan(value).sum().item() for value in args)
@@ -185,6 +185,39 @@ def refuse_nan(layer, name):
         for value in args:
             if torch.isnan(value).any():
                 raise ValueError(f"{name}: nan in the input")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "no_count", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            rows = torch.isnan(value).any(dim=1).sum().item()
+            if rows:
+                raise ValueError(f"{name}: {rows} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@alternative("06.1")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        counts = [torch.isnan(value).sum().item() for value in args]
+        if any(counts):
+            raise ValueError(f"{name}: nan in its inputs: {counts}")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "cuts_gradient", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+        return tuple(value.detach() for value in args)
 
     return layer.register_forward_pre_hook(guard)
 
@@ -396,6 +429,23 @@ def normalise(layer, mean, std):
     return layer.register_forward_pre_hook(scale)
 
 
+@mistake("06.2", "cuts_gradient", points=3)
+def normalise(layer, mean, std):
+    def scale(module, args):
+        return ((args[0].detach() - mean) / std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)
+
+
+@mistake("06.2", "cuts_gradient", points=3)
+def normalise(layer, mean, std):
+    def scale(module, args):
+        with torch.no_grad():
+            return ((args[0] - mean) / std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)
+
+
 @mistake("06.2", "drops_the_rest")
 def normalise(layer, mean, std):
     def scale(module, args):
@@ -586,6 +636,40 @@ def log_kwargs(layer, log):
         if "mask" in kwargs:
             entry["mask"] = tuple(kwargs.pop("mask").shape)
         log.append(entry | kwargs)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "unpacks_args")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        return args[0], kwargs
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "replaces_args")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        return tuple(value.detach() for value in args), kwargs
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "as_text")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else str(v) for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "as_text")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: str(v) for k, v in kwargs.items()})
 
     return layer.register_forward_pre_hook(note, with_kwargs=True)
 
@@ -787,6 +871,76 @@ def standardise(conv):
     def rebuild(module, args):
         w = module.weight_raw
         module.weight = w - w.mean((1, 2, 3), keepdim=True)
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "no_eps")
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        module.weight = (w - mean) / var.sqrt()
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "misplaces_eps")
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        module.weight = (w - mean) / (var + 1e-3).sqrt()
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "misplaces_eps")
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        module.weight = (w - mean) / (var.sqrt() + 1e-5)
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "keeps_mean")
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        module.weight = w / (var + 1e-5).sqrt()
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "other_start")
+def standardise(conv):
+    conv.weight_raw = nn.Parameter(torch.randn_like(conv.weight))
+    del conv.weight
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        module.weight = (w - mean) / (var + 1e-5).sqrt()
 
     return conv.register_forward_pre_hook(rebuild)
 

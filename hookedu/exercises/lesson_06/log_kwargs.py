@@ -25,9 +25,11 @@ class _Attend(nn.Module):
     def __init__(self):
         super().__init__()
         self.received: list[Any] = []
+        self.inputs: list[Any] = []
 
     def forward(self, x: torch.Tensor, **options: Any) -> torch.Tensor:
         self.received.append(copies(_plain(options)))
+        self.inputs.append(x)
         return x
 
 
@@ -53,6 +55,7 @@ def _probe(log_kwargs: Any, rng: random.Random) -> dict[str, Any]:
     hooks = module_hooks(layer)
     outputs = [layer(x, **dict(options)) for options in _case(rng)]
     report = {"handle": handle, "hooks": hooks, "log": copies(_plain(list(log)))}
+    report |= {"same_input": all(value is x for value in layer.inputs), "inputs": copies(layer.inputs)}
     report |= {"same_output": all(output is x for output in outputs), "received": list(layer.received)}
     remove_handle(handle)
     layer(x, scale=1.0)
@@ -68,16 +71,28 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     calls = "; ".join(
         "layer(x" + "".join(f", {k}={_short(v)}" for k, v in one.items()) + ")" for one in options
     )
+    same_kwargs = same_options(saw["received"], options)
+    x = torch.ones(1, 2)
     return [
         Criterion(
-            *("unchanged", saw["same_output"] and same_options(saw["received"], options)),
+            *("positional", saw["same_input"]),
+            essential=True,
+            given=calls,
+            expected=Text(
+                zh="`forward` 收到调用者的那个 `x`：{x}", en="`forward` gets the caller's own `x`: {x}"
+            ).format(x=show(x)),
+            got=show(saw["inputs"]),
+            mistake="replaces_args" if all(same(value, x) for value in saw["inputs"]) else "unpacks_args",
+        ),
+        Criterion(
+            *("unchanged", saw["same_output"] and same_kwargs),
             essential=True,
             given=calls,
             expected=Text(
                 zh="`forward` 收到同样的关键字参数", en="`forward` gets the same keyword arguments"
             ),
             got=show(saw["received"]),
-            mistake="changes_kwargs",
+            mistake=None if same_kwargs else "changes_kwargs",
         ),
         Criterion(
             *("logs", log == expected, 3),
@@ -101,6 +116,8 @@ def _logging_mistake(saw: dict[str, Any], log: list[Any]) -> str | None:
         return "names_only"
     if not isinstance(first, dict) or not first.keys() <= {"mask", "scale"}:
         return "logs_positional"
+    if any(isinstance(value, str) for value in first.values()):
+        return "as_text"
     if isinstance(first.get("mask"), torch.Tensor):
         return "keeps_tensors"
     return "tensors_only" if "scale" not in first else None
@@ -174,6 +191,14 @@ LOG_KWARGS = Exercise(
             fails="logs",
         ),
         Mistake(
+            "as_text",
+            Text(
+                zh="`log` 里记成了文字。值要照原样记，不要转成字符串：以后还要拿来比较和计算。",
+                en="The `log` holds text. Log values as they are, not as strings: somebody will compare them and compute with them.",
+            ),
+            fails="logs",
+        ),
+        Mistake(
             "skips_empty",
             Text(
                 zh="没有关键字参数的那次调用没有记下来。每次调用都要有一项，哪怕是空字典 `{}`。",
@@ -204,6 +229,23 @@ LOG_KWARGS = Exercise(
                 en="Each entry should be a dictionary of the **keyword** arguments alone; yours holds something else too (`args`, perhaps).",
             ),
             fails="logs",
+        ),
+        Mistake(
+            "unpacks_args",
+            Text(
+                zh="`forward` 收到的**位置**参数变了：放进这一对的是 `args[0]`，应当是 `args`；只看不改就什么也不返回。",
+                en="The **positional** arguments changed: the pair holds `args[0]` where it needs `args`; to only look, return nothing.",
+            ),
+            fails="positional",
+        ),
+        Mistake(
+            "replaces_args",
+            Text(
+                zh="`forward` 收到的 `x` 数值没变，却不是调用者的那个张量：你返回了一份新的，`detach()` 还会剪断梯度。只看不改就什么也不返回。",
+                en="`forward` got the same numbers, but not the caller's own `x`: you returned new tensors, and `detach()` cuts the gradient, "
+                "too. To only look, return nothing.",
+            ),
+            fails="positional",
         ),
         Mistake(
             "changes_kwargs",

@@ -26,9 +26,11 @@ class _Gate(nn.Module):
     def __init__(self):
         super().__init__()
         self.received: list[Any] = []
+        self.first: Any = None  # the first input itself, with its graph
 
     def forward(self, x: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
         self.received.append(copies([x, gate]))
+        self.first = x
         return x * gate
 
 
@@ -42,10 +44,16 @@ def _case(rng: random.Random) -> dict[str, torch.Tensor]:
 
 def _probe(normalise: Any, rng: random.Random) -> dict[str, Any]:
     case = copies(_case(rng))
-    x, gate, layer = case["x"], case["gate"], _Gate()
+    x, gate, layer, before = case["x"], case["gate"], _Gate(), case["x"].clone()
     handle = normalise(layer, case["mean"], case["std"])
     report = {"handle": handle, "hooks": module_hooks(layer), "output": copies(layer(x, gate))}
     report |= {"x_after": copies(x), "received": layer.received[0], "calls": len(layer.received)}
+    if same(report["x_after"], before):  # in place, a leaf that needs a gradient would only raise
+        leaf = before.clone().requires_grad_()
+        layer(leaf, gate)
+        if isinstance(layer.first, torch.Tensor) and layer.first.requires_grad:
+            layer.first.sum().backward()
+        report["gradient"] = copies(leaf.grad)
     remove_handle(handle)
     fresh = torch.ones_like(x)
     layer(fresh, gate)
@@ -59,6 +67,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     received = saw["received"]
     got = received[0]
     given = f"normalise(layer, {show(mean)}, {show(std)}); layer({show(x)}, {show(gate)})"
+    gradient = torch.ones_like(x) / std
     m, d = mean, std
     swapped = (x / d - m, x - m / d, (x - m) * d, (m - x) / d, (x - d) / m, (x + m) / d)
     if not saw["hooks"]:
@@ -79,7 +88,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="in_place",
         ),
         Criterion(
-            *("receives", same(got, expected), 2),
+            *("receives", same(got, expected), 1),
             essential=True,
             given=given,
             expected=Text(zh="`forward` 收到 {x}", en="`forward` receives {x}").format(x=show(expected)),
@@ -92,6 +101,15 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             expected=Text(zh="第二个输入仍是 {x}", en="the second input still {x}").format(x=show(gate)),
             got=show(received[1]),
             mistake="changes_the_rest",
+        ),
+        Criterion(
+            *("gradient", same(saw.get("gradient"), gradient), 1),
+            given=f"x = {show(x)}; normalise(layer, {show(mean)}, {show(std)})",
+            expected=Text(zh="经过钩子的梯度 {x}", en="a gradient through the hook of {x}").format(
+                x=show(gradient)
+            ),
+            got=show(saw.get("gradient")),
+            mistake="cuts_gradient",
         ),
         hands_over("normalise(layer, mean, std)", saw["handle"], saw["after_removal"]),
     ]
@@ -175,6 +193,15 @@ NORMALISE = Exercise(
                 en="The second input was changed as well. Change `args[0]` only and put the others back with `*args[1:]`.",
             ),
             fails="rest",
+        ),
+        Mistake(
+            "cuts_gradient",
+            Text(
+                zh="数都对，梯度却回不到 `x`：`detach()`、`.data` 或 `no_grad` 把图剪断了，前面的层学不到东西。去掉它们。",
+                en="The numbers are right, but no gradient gets back to `x`: `detach()`, `.data` or `no_grad` cut the graph, and the "
+                "layers before learn nothing. Leave them out.",
+            ),
+            fails="gradient",
         ),
         Mistake(
             "drops_the_rest",

@@ -30,11 +30,11 @@ _ON_PURPOSE = (*_PLAIN, RuntimeError, ArithmeticError)
 
 
 def _case(rng: random.Random) -> tuple[str, torch.Tensor, torch.Tensor]:
-    """(name, a clean batch, the same with some NaN)."""
+    """(name, a clean batch, the same with more NaN than it has rows or columns: nobody counts those by luck)."""
     columns = rng.randint(2, 3)
     clean = whole(rng, 3 * columns).reshape(3, columns)
     broken = clean.clone()
-    for place in rng.sample(range(broken.numel()), rng.randint(2, 4)):
+    for place in rng.sample(range(broken.numel()), rng.randint(4, 5)):
         broken.view(-1)[place] = float("nan")
     return rng.choice(_NAMES), clean, broken
 
@@ -56,6 +56,15 @@ def _call(layer: nn.Module, *inputs: torch.Tensor, expected: tuple = _ON_PURPOSE
     return {"error": kind, "message": str(error), "said": False}
 
 
+def _gradient(layer: nn.Module, clean: torch.Tensor) -> torch.Tensor | None:
+    """What comes back to a clean input through the layer."""
+    x = clean.clone().requires_grad_()
+    output = layer(x)
+    if isinstance(output, torch.Tensor) and output.requires_grad:
+        output.sum().backward()
+    return copies(x.grad)
+
+
 def _probe(refuse_nan: Any, rng: random.Random) -> dict[str, Any]:
     name, clean, broken = _case(rng)
     layer = nn.BatchNorm1d(clean.shape[1])
@@ -69,8 +78,11 @@ def _probe(refuse_nan: Any, rng: random.Random) -> dict[str, Any]:
     two = nn.Bilinear(clean.shape[1], clean.shape[1], 1)
     refuse_nan(two, name)
     report["second"] = _call(two, clean, broken)["error"]
+    report["both"] = _call(two, broken, broken).get("message")
     endless = nn.ReLU()
     refuse_nan(endless, name)
+    if report["clean"]["error"] is None:
+        report["gradient"] = _gradient(endless, clean)
     return report | {"infinity": _call(endless, torch.where(broken.isnan(), float("inf"), broken))["error"]}
 
 
@@ -82,13 +94,16 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     count = int(broken.isnan().sum())
     call, error = saw["clean"], saw["broken"]["error"]
     said = saw["broken"].get("message") or ""
-    numbers = re.findall(r"\d+(?:\.\d+)?", said)
+    counted, apart = (str(count) in _numbers(text) for text in (said, saw["both"] or said))
+    gradient = (clean > 0).to(clean.dtype)
     if error or saw["hooks"] == 0:
         silent = "not_registered"
     else:
         silent = "only_says" if saw["broken"]["said"] else "never_true"
     given = f"layer = nn.BatchNorm1d({clean.shape[1]}); refuse_nan(layer, {name!r}); "
     bad = given + f"layer({show(broken)})"
+    both = f"layer = nn.Bilinear(...); layer({show(broken)}, {show(broken)})"
+    only_total = name in said and counted and not apart
     return [
         Criterion(
             *("unchanged", call["error"] is None and same(call.get("output"), output)),
@@ -99,7 +114,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="refuses_everything" if call["error"] else "changes_output",
         ),
         Criterion(
-            *("refuses", error is not None, 2),
+            *("refuses", error is not None, 1),
             essential=True,
             given=bad,
             expected="ValueError",
@@ -122,13 +137,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="wrong_kind",
         ),
         Criterion(
-            *("says", name in said and str(count) in numbers, 1),
-            given=bad,
+            *("says", name in said and counted and apart, 1),
+            given=both if only_total else bad,
             expected=Text(
                 zh="信息里有 `{name}` 和 `{count}`", en="a message that contains `{name}` and `{count}`"
             ).format(name=name, count=count),
-            got=repr(said),
-            mistake="no_name" if name not in said else "no_count",
+            got=repr(saw["both"] if only_total else said),
+            mistake="no_name" if name not in said else "adds_up" if only_total else "no_count",
         ),
         Criterion(
             *("every_input", saw["second"] is not None, 1),
@@ -144,8 +159,19 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=str(saw["infinity"]),
             mistake="refuses_infinity",
         ),
+        Criterion(
+            *("gradient", same(saw.get("gradient"), gradient), 1),
+            given=f"x = {show(clean)}; nn.ReLU()(x).sum().backward()",
+            expected=f"x.grad == {show(gradient)}",
+            got=f"x.grad == {show(saw.get('gradient'))}",
+            mistake="cuts_gradient",
+        ),
         hands_over("refuse_nan(layer, name)", saw["handle"], saw["after_removal"] is None),
     ]
+
+
+def _numbers(said: str) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)?", said)
 
 
 REFUSE_NAN = Exercise(
@@ -158,7 +184,7 @@ REFUSE_NAN = Exercise(
     hints=(
         Text(
             zh="在 `refuse_nan` 里写一个 `def guard(module, args):`，用 `register_forward_pre_hook` 挂到 `layer` 上。`args` 是元组，先用循环逐个取出张量。",
-            en="Inside `refuse_nan` write `def guard(module, args):` and hang it on `layer` with `register_forward_pre_hook`. "
+            en="Inside `refuse_nan` write `def guard(module, args):` and attach it to `layer` with `register_forward_pre_hook`. "
             "`args` is a tuple: loop over it to get at the tensors.",
         ),
         Text(
@@ -243,6 +269,15 @@ REFUSE_NAN = Exercise(
             fails="says",
         ),
         Mistake(
+            "adds_up",
+            Text(
+                zh="个数是所有输入加在一起的。要的是**那个**输入里有几个 `nan`：在循环里逐个数，数到就抛出。",
+                en="Your count adds up all inputs. Say how many `nan` **that** input holds: count one input at a time in the loop, "
+                "and raise there.",
+            ),
+            fails="says",
+        ),
+        Mistake(
             "first_only",
             Text(
                 zh="第二个输入里的 `nan` 溜过去了：你只看了 `args[0]`。用循环检查 `args` 里的每一个。",
@@ -257,6 +292,15 @@ REFUSE_NAN = Exercise(
                 en="`inf` was refused as well. Attention masks hold it on purpose, so let it pass: `isnan`, not `isfinite`.",
             ),
             fails="infinity",
+        ),
+        Mistake(
+            "cuts_gradient",
+            Text(
+                zh="干净的输入通过了，梯度却回不到它：钩子返回了 `detach()` 过的张量，换掉了输入。只检查的钩子什么也不返回。",
+                en="A clean input passes, but its gradient never comes back: your hook returned tensors after `detach()`, and they "
+                "replaced the input. A guard returns nothing.",
+            ),
+            fails="gradient",
         ),
         Mistake(
             "tuple_for_tensor",

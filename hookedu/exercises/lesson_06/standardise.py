@@ -20,21 +20,38 @@ _ROUNDING = 1e-3  # the formula can be written in many ways
 
 
 def _case(rng: random.Random) -> dict[str, torch.Tensor]:
-    """A convolution 2 -> 2 or 3 channels with 2x2 kernels: weights, bias, an input, a loss's weights."""
-    out = rng.randint(2, 3)
+    """A convolution 2 -> 3 channels with 2x2 kernels: weights, bias, an input, a loss's weights.
 
-    def numbers(*shape: int) -> torch.Tensor:
-        values = [float(rng.randint(-9, 9)) for _ in range(torch.Size(shape).numel())]
+    Only channel 0 is ordinary. Channel 1 is constant and the weights of channel 2 are tiny, so that the 1e-5 of
+    the formula counts: without it there is nan, and in another place another number.
+    """
+    out = 3
+
+    def numbers(*shape: int, low: int = -9) -> torch.Tensor:
+        values = [float(rng.randint(low, 9)) for _ in range(torch.Size(shape).numel())]
         return torch.tensor(values).reshape(shape)
 
-    weight = numbers(out, 2, 2, 2) + 2 * torch.arange(out).reshape(-1, 1, 1, 1)
-    weight[:, 0, 0, 0], weight[:, 0, 0, 1] = 11.0, -12.0  # no channel is constant
+    weight = numbers(out, 2, 2, 2, low=1)
+    weight[:, 0, 0, 0], weight[:, 0, 0, 1] = 11.0, -12.0  # neither variance nor mean is 0
+    weight[1] = weight[1, 1, 1, 1]
+    weight[2] /= 2**12
     return {"weight": weight, "bias": numbers(out), "x": numbers(1, 2, 3, 3), "g": numbers(1, out, 2, 2)}
 
 
 def _formula(weight: torch.Tensor, dims: tuple[int, ...] = (1, 2, 3), correction: int = 0) -> torch.Tensor:
     mean = weight.mean(dims, keepdim=True)
     return (weight - mean) / (weight.var(dims, keepdim=True, correction=correction) + 1e-5).sqrt()
+
+
+def _close(got: Any, expected: torch.Tensor, channels: int = 0) -> bool:
+    """Close, measured for each channel by its own largest number: they differ by orders of magnitude."""
+    if not isinstance(got, torch.Tensor) or got.shape != expected.shape or got.dtype != expected.dtype:
+        return False
+    pairs = zip(got.unbind(channels), expected.detach().unbind(channels), strict=True)
+    return all(
+        torch.allclose(one, other, rtol=0, atol=_ROUNDING * max(float(other.abs().max()), 1e-3))
+        for one, other in pairs
+    )
 
 
 def _probe(standardise: Any, rng: random.Random) -> dict[str, Any]:
@@ -46,6 +63,7 @@ def _probe(standardise: Any, rng: random.Random) -> dict[str, Any]:
     handle = standardise(conv)
     named = dict(conv.named_parameters())
     report = {"handle": handle, "hooks": module_hooks(conv), "parameters": sorted(named)}
+    report["start"] = copies(named.get("weight_raw"))
     output = conv(case["x"])
     report |= {
         "output": copies(output),
@@ -88,16 +106,25 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             x, _formula(weight) / (weight.var((1, 2, 3), keepdim=True, correction=0) + 1e-5).sqrt(), bias
         ),
         "only_centres": F.conv2d(x, weight - weight.mean((1, 2, 3), keepdim=True), bias),
+        "keeps_mean": F.conv2d(
+            x, weight / (weight.var((1, 2, 3), keepdim=True, correction=0) + 1e-5).sqrt(), bias
+        ),
+        "misplaces_eps": expected,
     }
+    start = saw["start"]
     if isinstance(out, torch.Tensor) and out.shape != expected.shape:
         mistake = "returns_weight"
-    else:
-        mistake = next((name for name, value in wrong.items() if close(out, value, _ROUNDING)), None)
+    elif isinstance(start, torch.Tensor) and not same(start, weight):
+        mistake = "other_start"
+    else:  # by the ordinary channel: a slip of the formula counts for more than where its 1e-5 stands
+        mistake = next((name for name, value in wrong.items() if _ordinary(out, value)), None)
+        if mistake == "misplaces_eps" and bool(out.isnan().any()):
+            mistake = "no_eps"
     given = f"conv = nn.Conv2d(2, {len(bias)}, 2); standardise(conv); conv(x)"
     gradient = saw.get("gradient")
     return [
         Criterion(
-            *("output", close(out, expected, _ROUNDING), 2),
+            *("output", _close(out, expected, channels=1), 2),
             essential=True,
             given=given,
             expected=show(expected),
@@ -116,7 +143,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             else None,
         ),
         Criterion(
-            *("gradient", close(gradient, raw.grad, _ROUNDING), 1),
+            *("gradient", _close(gradient, raw.grad), 1),
             given=given + "; loss.backward()",
             expected=f"conv.weight_raw.grad == {show(raw.grad)}",
             got=show(gradient),
@@ -127,7 +154,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             else "half_detached",
         ),
         Criterion(
-            *("rebuilt", close(saw.get("again"), again, _ROUNDING), 1),
+            *("rebuilt", _close(saw.get("again"), again, channels=1), 1),
             given=given + "; loss.backward(); optimizer.step(); conv(x)",
             expected=show(again),
             got=show(saw.get("again")),
@@ -135,6 +162,10 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         hands_over("standardise(conv)", saw["handle"], same(saw.get("after_removal"), saw.get("again"))),
     ]
+
+
+def _ordinary(got: Any, expected: torch.Tensor) -> bool:
+    return isinstance(got, torch.Tensor) and close(got[:, :1], expected[:, :1], _ROUNDING)
 
 
 STANDARDISE = Exercise(
@@ -207,6 +238,39 @@ STANDARDISE = Exercise(
             Text(
                 zh="减了均值，却没有除：还要除以 `(var + 1e-5).sqrt()`。",
                 en="The mean is off, but nothing was divided: divide by `(var + 1e-5).sqrt()` as well.",
+            ),
+            fails="output",
+        ),
+        Mistake(
+            "keeps_mean",
+            Text(
+                zh="除了，却没有减：分子应当是 `w - mean`，不是 `w`。",
+                en="You divided without subtracting first: above the line stands `w - mean`, not `w`.",
+            ),
+            fails="output",
+        ),
+        Mistake(
+            "no_eps",
+            Text(
+                zh="方差为 0 的通道得到 `nan`：`1e-5` 要加在根号里面，写成 `(var + 1e-5).sqrt()`。",
+                en="A channel of variance 0 gave `nan`: add `1e-5` inside the root, as in `(var + 1e-5).sqrt()`.",
+            ),
+            fails="output",
+        ),
+        Mistake(
+            "misplaces_eps",
+            Text(
+                zh="普通的通道对了，方差很小的通道不对：要在根号**里面**加 `1e-5`，也就是 `(var + 1e-5).sqrt()`。",
+                en="An ordinary channel is right, one with a tiny variance is not: what the root needs **inside** is `1e-5`, "
+                "that is `(var + 1e-5).sqrt()`.",
+            ),
+            fails="output",
+        ),
+        Mistake(
+            "other_start",
+            Text(
+                zh="`weight_raw` 要从原来的 `weight` 开始：换成新的随机数，已经学到的就丢了。",
+                en="`weight_raw` has to start from the old `weight`: with other numbers, all that was learned is lost.",
             ),
             fails="output",
         ),
