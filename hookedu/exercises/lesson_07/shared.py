@@ -32,8 +32,8 @@ def quiet() -> Iterator[None]:
 RETURNS_TENSOR = Mistake(
     "returns_tensor",
     Text(
-        zh="钩子返回了一个张量。`grad_input` 是元组，新的也要是元组，一个输入一项：`return (new,)`，逗号别漏。",
-        en="Your hook returned a tensor. `grad_input` is a tuple, and so must be what replaces it, one entry an input: "
+        zh="钩子返回了一个张量。`grad_input` 是元组，新的也要是元组，每个输入一项：`return (new,)`，逗号别漏。",
+        en="Your hook returned a tensor. `grad_input` is a tuple, and so must be what replaces it, one entry per input: "
         "`return (new,)`, with the comma.",
     ),
     raises=r"invalid number of grad_input",

@@ -222,7 +222,7 @@ WATCH_OUTPUT = Exercise(
             Text(
                 zh="你改动了流过去的梯度：张量钩子返回了东西，或者就地改了 `grad`，或者前向钩子换掉了输出。只看不改就什么也不返回。",
                 en="You changed what flows on: the tensor hook returned something or modified `grad` in place, or the forward hook "
-                "replaced the output. Who only watches returns nothing.",
+                "replaced the output. A hook that only watches returns nothing.",
             ),
             fails="unchanged",
         ),
@@ -238,7 +238,7 @@ WATCH_OUTPUT = Exercise(
         NO_HANDLE,
     ),
     insight=Text(
-        zh="前向钩子在 ReLU 动手之前就把张量钩子挂好了；张量钩子认的是那一刻的值，所以后面再怎么就地修改都不影响它。",
+        zh="前向钩子在 ReLU 动手之前就把张量钩子挂好了；张量钩子认的是改动之前的值，所以后面再怎么就地修改都不影响它。",
         en="The forward hook hangs the tensor hook before the ReLU gets to work; a tensor hook belongs to the value of that moment, "
         "so no later in-place change can mislead it.",
     ),
