@@ -12,22 +12,22 @@ from hookedu import LanguageToggle, check, hint, progress, solution
 LanguageToggle()
 
 # %% [markdown]
-# ## 7.1 一个答非所问的钩子 · A hook that answers another question
+# ## 7.1 一个答非所问的钩子 · A hook that answers the wrong question
 #
 # <div lang="zh">
 #
 # 第 05 课的小网络：一个卷积（两个通道，权重全是 `1` 和全是 `2`），后面是 `2×2` 的最大池化。输入是一张 `1×1×4×4`、
 # 全是 `1` 的图，输出和随机目标比较，用 L1 损失。
 #
-# 旧教程用 `register_backward_hook` 看梯度。钩子收到的 `grad_input`，照名字是**输入**的梯度，而输入只有一个。
+# 旧教程用 `register_backward_hook` 看梯度。钩子收到的 `grad_input`，顾名思义应该是**输入**的梯度，而输入只有一个。
 #
 # **先猜一猜**：下面会打印几行 `in grad_input`，各是什么形状？
 #
 # </div>
 # <div lang="en">
 #
-# The net of lesson 05: a convolution (two channels, weights all `1` and all `2`), then a `2×2` max pool. In goes a
-# picture of `1×1×4×4`, all `1`; what comes out is compared with a random target by L1 loss.
+# The net of lesson 05: a convolution (two channels, weights all `1` and all `2`), then a `2×2` max pool. The input
+# is a `1×1×4×4` picture of ones; what comes out is compared with a random target by L1 loss.
 #
 # Old tutorials watch gradients with `register_backward_hook`. By its name, the `grad_input` that the hook receives is the
 # gradient of the **input**, and there is only one input.
@@ -48,7 +48,7 @@ def small_net():
 
 def look(module, grad_input, grad_output):
     for grad in grad_input:
-        print("in grad_input:", None if grad is None else (tuple(grad.shape), "size", grad.abs().unique()))
+        print("in grad_input:", None if grad is None else tuple(grad.shape))
 
 
 torch.manual_seed(0)
@@ -70,13 +70,14 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 # <div lang="zh">
 #
 # 第一行才是输入（它不需要梯度），另外两行是权重和偏置的梯度：旧式钩子挂在一个运算上，而不在模块上。
-# 在 torch 2.15.0 上，它会警告；同一模块上两种不能混用。
+# 在 torch 2.15.0 上，它会警告，但措辞不合这里：什么也没少（missing），反而多出两项。同一模块上两种不能混用。
 #
 # </div>
 # <div lang="en">
 #
 # Only the first line is the input, which needs no gradient; the other two belong to weight and bias. The legacy hook
-# sits on an operation, not on the module. On torch 2.15.0 it warns, and one module cannot have both kinds.
+# sits on an operation, not on the module. On torch 2.15.0 it warns, in words that do not fit here: nothing is missing, two
+# entries are too many. One module cannot have both kinds.
 #
 # </div>
 # </div>
@@ -119,10 +120,10 @@ with layer.register_full_backward_hook(report):
 #
 # <div lang="zh">
 #
-# 梯度总和自己的张量一样形状。`grad_output` 属于层的**输出**，`grad_input` 属于**输入**：名字说的是前向传播。
+# 梯度的形状总是与它所属的张量相同。`grad_output` 属于层的**输出**，`grad_input` 属于**输入**：名字说的是前向传播。
 # 两个都是元组，因为一层可以有几个输入和输出。
 #
-# 现在 `x` 不需要梯度，训练时第一层就是这样。**先猜**：钩子还触发吗？那时 `weight.grad` 写好了吗？
+# 现在 `x` 不需要梯度，训练时第一层就是这样。**先猜**：钩子还触发吗？那时 `weight.grad` 写好了吗？随后再看需要梯度的 `x`。
 #
 # </div>
 # <div lang="en">
@@ -131,26 +132,28 @@ with layer.register_full_backward_hook(report):
 # **input**: the names speak of forward. Both are tuples, since a layer may have several of each.
 #
 # Now `x` needs no gradient, as with the first layer in training. **Guess**: does the hook still fire? And is
-# `weight.grad` filled by then?
+# `weight.grad` filled by then? After that, an `x` that needs one.
 #
 # </div>
 
 
 # %% tags=["F18"]
 def report(module, grad_input, grad_output):
-    print("grad_input: ", grad_input)
-    print("grad_output:", shapes(grad_output))
-    print("weight.grad:", module.weight.grad)
+    print("   grad_input: ", shapes(grad_input))
+    print("   grad_output:", shapes(grad_output))
+    print("   weight.grad:", "None" if module.weight.grad is None else "filled")
 
 
-layer = nn.Linear(5, 3)
-x = torch.ones(6, 5)  # requires_grad is False
-with warnings.catch_warnings(record=True) as caught, layer.register_full_backward_hook(report):
-    warnings.simplefilter("always")
-    layer(x).sum().backward()
-
-print("afterwards, weight.grad:", tuple(layer.weight.grad.shape))
-print(f"{caught[0].category.__name__}:", str(caught[0].message).split(" See ")[0])
+for needs in (False, True):
+    print(f"x.requires_grad is {needs}")
+    layer = nn.Linear(5, 3)
+    x = torch.ones(6, 5, requires_grad=needs)
+    with warnings.catch_warnings(record=True) as caught, layer.register_full_backward_hook(report):
+        warnings.simplefilter("always")
+        layer(x).sum().backward()
+    print("   afterwards, weight.grad:", tuple(layer.weight.grad.shape))
+    for warning in caught:
+        print(f"   {warning.category.__name__}:", str(warning.message).split(" See ")[0])
 
 # %% [markdown]
 # <div class="mistake">
@@ -159,13 +162,15 @@ print(f"{caught[0].category.__name__}:", str(caught[0].message).split(" See ")[0
 #
 # <div lang="zh">
 #
-# 钩子照样触发，收到 `(None,)`；而且这时 `weight.grad` 还没有写好。别在里面读它，也别对 `None` 求形状。
+# 钩子照样触发，收到 `(None,)`：没有输入的梯度可等，`grad_output` 一到它就触发，`weight.grad` 还没写好。输入需要梯度时，它要等
+# `grad_input`，那时 `weight.grad` 已经写好。别依赖这个先后，也别对 `None` 求形状。
 #
 # </div>
 # <div lang="en">
 #
-# The hook fires all the same, with `(None,)`, and before `weight.grad` is filled. Do not read it there, and do not ask `None`
-# for its shape.
+# It fires all the same, with `(None,)`. With no input gradient to wait for, it fires once `grad_output` arrives, before
+# `weight.grad` is filled. Else it waits for `grad_input`, and `weight.grad` comes first. Never rely on the order, nor ask
+# `None` for a shape.
 #
 # </div>
 # </div>
@@ -177,13 +182,13 @@ print(f"{caught[0].category.__name__}:", str(caught[0].message).split(" See ")[0
 # <div lang="zh">
 #
 # 写 `grad_shapes(layer, x)`：`layer` 是 `nn.Linear`，`x` 可以有 2 维或更多。返回两个元组，即完整钩子会看到的形状。
-# 推算或实测都行，但不要在 `layer` 上留下钩子或 `.grad`。
+# 不要在 `layer` 上留下钩子，也不要在它的参数或 `x` 上留下 `.grad`。
 #
 # </div>
 # <div lang="en">
 #
 # Write `grad_shapes(layer, x)`: `layer` is an `nn.Linear`, `x` has 2 or more dimensions. Return two tuples, the shapes
-# that a full hook would see. Work them out or measure, but leave no hook and no `.grad` on `layer`.
+# that a full hook would see. Leave no hook on `layer`, no `.grad` on its parameters or `x`.
 #
 # </div>
 
@@ -253,7 +258,7 @@ for kind in ("register_backward_hook", "register_full_backward_hook", "register_
 #
 # <div lang="zh">
 #
-# 三者的 `grad_output` 相同。为什么是 `0.5`？损失是 2 个差的平均，各占一半。为什么只在左上角？卷积的输出全是
+# `grad_input` 只有完整钩子的可信；三者的 `grad_output` 相同。为什么是 `0.5`？损失是 2 个差的平均，各占一半。为什么只在左上角？卷积的输出全是
 # `9`（或 `18`），一样大时池化取**第一个**，梯度只回到那里。
 #
 # 换一张数字各不相同的图，看梯度去哪里。`return_indices=True` 会说出池化取了谁。
@@ -261,7 +266,7 @@ for kind in ("register_backward_hook", "register_full_backward_hook", "register_
 # </div>
 # <div lang="en">
 #
-# All three show the same `grad_output`. Why `0.5`? The loss is the mean of 2 differences, half for each. Why only top left?
+# Trust the `grad_input` of the full hook only. All three show the same `grad_output`. Why `0.5`? The loss is the mean of 2 differences, half for each. Why only top left?
 # The convolution gives `9` everywhere (or `18`); among equals the pool takes the **first**, and the gradient returns
 # only there.
 #
@@ -356,7 +361,7 @@ x = torch.full((6, 5), 2.0, requires_grad=True)
 
 
 def stop(module, grad_input, grad_output):
-    return (torch.zeros_like(grad_input[0]),)  # a tuple, as long as grad_input
+    return (torch.zeros_like(grad_input[0]),)  # a tuple of the same length as grad_input
 
 
 def stop_early(module, grad_output):
@@ -382,13 +387,13 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 改 `grad_input`，只改往前面的层流的；这一层的权重早已拿到自己那份。要连权重一起改，就改 `grad_output`。
+# 改 `grad_input`，只改继续往回流的；这一层的权重用的是 `grad_output`，照旧拿到自己那份。要连权重一起改，就改 `grad_output`。
 #
 # </div>
 # <div lang="en">
 #
-# Changing `grad_input` changes only what flows on to earlier layers; the layer's own weights have their share already. To
-# change that too, change `grad_output`.
+# Changing `grad_input` changes only what flows on to earlier layers; the layer's own weights get their share from
+# `grad_output`, as before. To change that too, change `grad_output`.
 #
 # </div>
 # </div>
@@ -402,7 +407,7 @@ with layer.register_full_backward_pre_hook(stop_early):
 # </div>
 # <div lang="en">
 #
-# A global hook hangs on no module; it fires for all of them. **Guess**: may it return a tensor, not a tuple?
+# A global hook is attached to no single module; it fires for all of them. **Guess**: may it return a tensor, not a tuple?
 #
 # </div>
 
@@ -433,24 +438,31 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
         print("RuntimeError:", error)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 完整反向钩子，不论是不是全局的，`grad_input` 只含位置参数。前向前置钩子返回的张量会被包成元组，反向钩子返回的不会，长度不对就报错。
+#
+# </div>
+# <div lang="en">
+#
+# In a full backward hook, global or not, `grad_input` holds only positional arguments. A tensor that a forward pre-hook
+# returns is wrapped into a tuple; a backward hook's returned tensor is not, and a wrong length is an error.
+#
+# </div>
+#
 # ### 练习 07.3：导向 ReLU · Exercise 07.3: Guided ReLU
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 全局的也一样：`grad_input` 只含按位置传的参数；前向前置钩子返回的张量会被包成元组，反向钩子的不会，长度一不对就报错。
-#
-# 写 `guided_relu(model)`：让模型里每个 `nn.ReLU` 在反向传播时只放过正的梯度，负的变成 `0`；ReLU 自己的规则照旧。返回所有句柄的列表。
+# 写 `guided_relu(model)`：让这个模型里每个 `nn.ReLU`（这里都不是就地的；就地的见 7.8）在反向传播时只放过正的梯度，负的变成 `0`；ReLU 自己的规则照旧。返回所有句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
-# Global ones too see in `grad_input` only arguments passed by position. A tensor from a forward pre-hook is wrapped into a
-# tuple; one from a backward hook is not, and a wrong length is an error.
-#
-# Write `guided_relu(model)`: in backward, every `nn.ReLU` of the model lets only positive gradients pass, negative ones become
-# `0`; ReLU's own rule stays. Return a list of all handles.
+# Write `guided_relu(model)`: in backward, every `nn.ReLU` of this model (none of them in place here; see 7.8) lets only positive
+# gradients pass, negative ones become `0`; ReLU's own rule stays. Return a list of all handles.
 #
 # </div>
 
@@ -541,13 +553,15 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 完整钩子把输出变成视图，之后的就地操作被禁止。张量钩子留在原来的值上；`retain_grad` 会跟到 ReLU 之后（第 04 课）。
+# 完整钩子把输入和输出都变成视图（view：与原张量共享内存），就地改它被禁止。所以钩子挂在就地 ReLU 自己身上也会崩溃，反向前置钩子也一样。
+# 张量钩子认的是改动之前的值；`retain_grad` 会跟到 ReLU 之后（第 04 课）。
 #
 # </div>
 # <div lang="en">
 #
-# A full hook turns the output into a view, and then in-place operations are forbidden. A tensor hook stays with the old value;
-# `retain_grad` moves behind the ReLU (lesson 04).
+# A full hook turns input and output into views (they share memory); changing those in place is forbidden. So it crashes on
+# the in-place ReLU itself too, as does a backward pre-hook. A tensor hook stays with the old value; `retain_grad` moves
+# behind the ReLU (lesson 04).
 #
 # </div>
 # </div>
@@ -564,7 +578,7 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # </div>
 # <div lang="en">
 #
-# Write `watch_output(layer, seen)`: in each backward the gradient of the output of `layer` goes into the list `seen`, even with an
+# Write `watch_output(layer, seen)`: in each backward the gradient of the output of `layer` goes to the list `seen`, even with an
 # in-place ReLU behind it. Running under `torch.no_grad()` must not fail. Return the handle.
 #
 # </div>
@@ -624,12 +638,12 @@ handles = [
 F.cross_entropy(net(torch.randn(4, 1, 28, 28).requires_grad_()), torch.arange(4)).backward()
 for handle in handles:
     handle.remove()
-
 fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
 bars = ax.barh(list(alive), list(alive.values()), color="#2166ac")
 ax.bar_label(bars, fmt="{:.0%}", padding=3)
 ax.set(xlim=(0, 1.15), xlabel="share of grad_input that is not 0", title="top: the input, bottom: the loss")
-print("behind a pool, a quarter at most:", alive["2 MaxPool2d"] <= 0.25 and alive["5 MaxPool2d"] <= 0.25)
+most = max(share for name, share in alive.items() if "Pool" in name)
+print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 
 # %% [markdown]
 # ### 练习 07.5：让梯度停在一层 · Exercise 07.5: Stop the gradient at a layer
@@ -638,15 +652,15 @@ print("behind a pool, a quarter at most:", alive["2 MaxPool2d"] <= 0.25 and aliv
 #
 # <div lang="zh">
 #
-# 微调时常要：这一层自己继续学，前面的层不再动。
+# 微调时常有的需求：这一层自己继续学，前面的层不再动。
 #
-# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它往前流。不要就地改：`y = layer(h) + h` 里
+# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流。不要就地改：`y = layer(h) + h` 里
 # 捷径上的梯度必须照旧（第 03 课）。输入不需要梯度时也不能出错。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Often wanted in fine-tuning: this layer goes on learning, those before it stay as they are.
+# A common need in fine-tuning: this layer goes on learning, those before it stay as they are.
 #
 # Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it. Not in
 # place: in `y = layer(h) + h` the shortcut must keep its gradient (lesson 03). It must not fail where the input needs no gradient. Return the
@@ -699,13 +713,13 @@ check("07.5", stop_gradient)
 # ## 7.11 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>输入不需要梯度。</details>
+# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>没有一个输入需要梯度。只有一部分需要时，其余各项是全零的张量。</details>
 # <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>完整钩子返回一个全是零的元组，替换 <code>grad_input</code>。</details>
 # <details><summary>3. 完整钩子遇上 <code>nn.ReLU(inplace=True)</code> 报错，怎么办？</summary>改用前向钩子，在里面给输出挂张量钩子。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>The input needs no gradient.</details>
-# <details><summary>2. How do you keep the gradient from earlier layers while this one goes on learning?</summary>A full hook returns a tuple of zeros to replace <code>grad_input</code>.</details>
+# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>No input needs a gradient. Where only some do, the other entries are tensors of zeros.</details>
+# <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple of zeros to replace <code>grad_input</code>.</details>
 # <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that hangs a tensor hook on the output.</details>
 # </div>
 
@@ -721,7 +735,7 @@ check("07.5", stop_gradient)
 # <div lang="en">
 #
 # `GuidedBackprop` of Captum does what exercise 07.3 does, and it uses no full backward hook: search its source for
-# `_register_backward_hook` and you find the cure of 7.8, tensor hooks set inside a forward hook. Below is your progress so
+# `_register_backward_hook` and you find the fix from 7.8, tensor hooks set inside a forward hook. Below is your progress so
 # far.
 #
 # </div>

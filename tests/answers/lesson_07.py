@@ -1,5 +1,7 @@
 """Lesson 07: answers that people give."""
 
+import copy
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -34,6 +36,15 @@ def grad_shapes(layer, x):
     with torch.no_grad():
         output = layer(x)
     return (tuple(x.shape) if x.requires_grad else None,), (tuple(output.shape),)
+
+
+@alternative("07.1")
+def grad_shapes(layer, x):
+    found = []
+    layer = copy.deepcopy(layer)
+    layer.register_full_backward_hook(lambda m, gi, go: found.extend([gi, go]))
+    layer(x.detach().clone().requires_grad_(x.requires_grad)).sum().backward()
+    return tuple(tuple(None if grad is None else tuple(grad.shape) for grad in grads) for grads in found)
 
 
 @mistake("07.1", "swapped")
@@ -136,6 +147,20 @@ def grad_shapes(layer, x):
     with layer.register_full_backward_hook(note):
         layer(x).sum().backward()
     return tuple(found)
+
+
+@mistake("07.1", "leaves_traces", points=3)
+def grad_shapes(layer, x):
+    found = []
+    layer = copy.deepcopy(layer)
+    layer.register_full_backward_hook(lambda m, gi, go: found.extend([gi, go]))
+    layer(x).sum().backward()
+    return tuple(tuple(None if grad is None else tuple(grad.shape) for grad in grads) for grads in found)
+
+
+@mistake("07.1", "bare_none", points=3)
+def grad_shapes(layer, x):
+    return (tuple(x.shape),) if x.requires_grad else None, ((*x.shape[:-1], layer.out_features),)
 
 
 @mistake("07.1", "three_arguments")
@@ -243,6 +268,36 @@ def pool_mask(features, size):
     x = features.clone().requires_grad_()
     F.max_pool2d(x, size).sum().backward()
     return x.grad == 0
+
+
+@mistake("07.2", "relu_first")
+def pool_mask(features, size):
+    index = F.max_pool2d(features.relu(), size, return_indices=True)[1]
+    mask = torch.zeros_like(features, dtype=torch.bool).flatten(2)
+    return mask.scatter(2, index.flatten(2), True).view_as(features)
+
+
+@mistake("07.2", "one_count")
+def pool_mask(features, size):
+    index = F.max_pool2d(features, size, return_indices=True)[1]
+    mask = torch.zeros_like(features, dtype=torch.bool)
+    mask.view(-1)[index.flatten()] = True
+    return mask
+
+
+@mistake("07.2", "stride_one")
+def pool_mask(features, size):
+    x = features.clone().requires_grad_()
+    F.max_pool2d(x, size, stride=1).sum().backward()
+    return x.grad != 0
+
+
+@mistake("07.2", "first_map_only")
+def pool_mask(features, size):
+    index = F.max_pool2d(features, size, return_indices=True)[1]
+    mask = torch.zeros_like(features, dtype=torch.bool)
+    mask[0, 0].view(-1)[index[0, 0].flatten()] = True
+    return mask
 
 
 @mistake("07.2", "marks_ties", points=3)
@@ -373,6 +428,33 @@ def guided_relu(model):
 def guided_relu(model):
     def keep_positive(module, grad_input, grad_output):
         return (grad_input[0].abs(),)
+
+    return [m.register_full_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+@alternative("07.3")
+def guided_relu(model):
+    mine = [m for m in model.modules() if isinstance(m, nn.ReLU)]
+
+    def keep_positive(module, grad_input, grad_output):
+        return (grad_input[0].clamp(min=0),) if module in mine else None
+
+    return [torch.nn.modules.module.register_module_full_backward_hook(keep_positive)]
+
+
+@mistake("07.3", "every_model", points=4)
+def guided_relu(model):
+    def keep_positive(module, grad_input, grad_output):
+        if isinstance(module, nn.ReLU):
+            return (grad_input[0].clamp(min=0),)
+
+    return [torch.nn.modules.module.register_module_full_backward_hook(keep_positive)]
+
+
+@mistake("07.3", "wrong_size")
+def guided_relu(model):
+    def keep_positive(module, grad_input, grad_output):
+        return (grad_input[0][grad_input[0] > 0],)
 
     return [m.register_full_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
 
@@ -537,6 +619,34 @@ def watch_output(layer, seen):
     return layer.register_forward_hook(catch)
 
 
+@mistake("07.4", "not_each_pass")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad and not seen:
+            output.register_hook(seen.append)
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "not_each_pass")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad:
+            output.register_hook(seen.append)
+            output.register_hook(seen.append)
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "hooks_input")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad:
+            args[0].register_hook(seen.append)
+
+    return layer.register_forward_hook(catch)
+
+
 @mistake("07.4", "changes_gradient")
 def watch_output(layer, seen):
     def catch(module, args, output):
@@ -637,6 +747,20 @@ def stop_gradient(layer):
                 grad.zero_()
 
     return layer.register_full_backward_hook(stop)
+
+
+@mistake("07.5", "in_place", points=4)
+def stop_gradient(layer):
+    def catch(module, args):
+        if args[0].requires_grad:
+            args[0].register_hook(torch.zeros_like)
+
+    return layer.register_forward_pre_hook(catch)
+
+
+@mistake("07.5", "wrong_size")
+def stop_gradient(layer):
+    return layer.register_full_backward_hook(lambda m, gi, go: (torch.zeros(1),))
 
 
 @mistake("07.5", "first_layer", points=4)

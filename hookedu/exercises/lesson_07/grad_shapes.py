@@ -34,12 +34,36 @@ def _probe(grad_shapes: Any, rng: random.Random) -> dict[str, Any]:
     with quiet():
         report = {name: _plain(grad_shapes(layer, x)) for name, x in inputs.items()}
     left = len(layer._backward_hooks) + len(layer._forward_hooks) + len(layer._backward_pre_hooks)
-    grads = [layer.weight.grad, *(x.grad for x in inputs.values())]
     return report | {
-        "left": left,
-        "grads": sum(grad is not None for grad in grads),
+        "hooks": left + len(layer._forward_pre_hooks),
+        "grad_on_layer": layer.weight.grad is not None,
+        "grad_on_x": any(x.grad is not None for x in inputs.values()),
         "needs": inputs["frozen"].requires_grad,
     }
+
+
+def _tuples(value: Any) -> str:
+    """A report the way Python writes nested tuples, with the comma of a tuple of one."""
+    if not isinstance(value, list):
+        return show(value)
+    return "(" + ", ".join(_tuples(v) for v in value[:8]) + ("," if len(value) == 1 else "") + ")"
+
+
+def _traces(saw: dict[str, Any]) -> Text:
+    """What an answer left behind, and where; empty where it left nothing."""
+    places = [
+        name for name, left in (("layer.weight", saw["grad_on_layer"]), ("x", saw["grad_on_x"])) if left
+    ]
+    found = []
+    if places:
+        found.append(
+            Text(zh="`.grad` 在：{places}", en="`.grad` on: {places}").format(places=", ".join(places))
+        )
+    if saw["hooks"]:
+        found.append(Text(zh="`layer` 上的钩子：{n} 个", en="hooks on `layer`: {n}").format(n=saw["hooks"]))
+    if saw["needs"]:
+        found.append(Text(zh="`x.requires_grad` 成了 `True`", en="`x.requires_grad` became `True`"))
+    return Text(zh="；".join(t.zh for t in found), en="; ".join(t.en for t in found))
 
 
 def _expected(layer: nn.Linear, x: torch.Tensor) -> list[list[Any]]:
@@ -80,23 +104,24 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             *(kind, saw[name] == expected, 1),
             essential=essential,
             given=line(inputs[name]),
-            expected=show(expected).replace("[", "(").replace("]", ")"),
-            got=show(saw[name]).replace("[", "(").replace("]", ")"),
+            expected=_tuples(expected),
+            got=_tuples(saw[name]),
             mistake=mistake,
         )
 
     frozen = saw["frozen"]
-    drops = isinstance(frozen, list) and len(frozen) == 2 and frozen[0] == []
-    traces = Text(zh="{hooks} 个钩子，{grads} 个 `.grad`", en="{hooks} hooks, {grads} filled `.grad`")
+    first = frozen[0] if isinstance(frozen, list) and len(frozen) == 2 else ...
+    of_none = "drops_none" if first == [] else "bare_none" if first is None else "always_a_shape"
+    traces = _traces(saw)
     return [
         criterion("shapes", "two_d", True, _mistake(saw["two_d"], layer, inputs["two_d"])),
         criterion("any_dimensions", "three_d", False, "two_d_only"),
-        criterion("none", "frozen", False, "drops_none" if drops else "always_a_shape"),
+        criterion("none", "frozen", False, of_none),
         Criterion(
-            *("clean", not (saw["left"] or saw["grads"] or saw["needs"]), 1),
+            *("clean", not traces.en, 1),
             given="grad_shapes(layer, x)",
-            expected=traces.format(hooks=0, grads=0),
-            got=traces.format(hooks=saw["left"], grads=saw["grads"]),
+            expected=Text(zh="没有钩子，没有 `.grad`", en="no hook, no `.grad`"),
+            got=traces,
             mistake="leaves_traces",
         ),
     ]
@@ -111,7 +136,7 @@ GRAD_SHAPES = Exercise(
     judge=_judge,
     hints=(
         Text(
-            zh="一个张量的梯度，形状总和张量自己一样。层的输入是什么形状？输出呢？权重不在其中。",
+            zh="梯度的形状总是与它所属的张量相同。层的输入是什么形状？输出呢？权重不在其中。",
             en="A gradient always has the shape of its own tensor. Which shape has the layer's input? And its output? The "
             "weights are not among them.",
         ),
@@ -202,6 +227,14 @@ GRAD_SHAPES = Exercise(
             fails="none",
         ),
         Mistake(
+            "bare_none",
+            Text(
+                zh="`x` 不需要梯度时少了一层元组：`grad_input` 仍是一项的元组 `(None,)`，不是 `None`。",
+                en="Where `x` needs no gradient a level of tuples is missing: `grad_input` is still a tuple of one, `(None,)`, not `None`.",
+            ),
+            fails="none",
+        ),
+        Mistake(
             "none_has_no_shape",
             Text(
                 zh="`x` 不需要梯度时，`grad_input` 里是 `None`，它没有 `.shape`。先判断：`None if grad is None else tuple(grad.shape)`。",
@@ -213,17 +246,18 @@ GRAD_SHAPES = Exercise(
         Mistake(
             "leaves_traces",
             Text(
-                zh="答案对，却在层上留下了痕迹：钩子没有取下，或者 `backward()` 写了 `.grad`，或者改了 `requires_grad`。请还原；或者不用反向传播，直接算出形状。",
-                en="Right, but you left traces: a hook still on, a `.grad` that `backward()` wrote, or a changed `requires_grad`. "
-                "Put things back, or work the shapes out without any backward.",
+                zh="形状都对，却留下了痕迹（见上面的 Got）：钩子没有取下，或者 `backward()` 在 `layer` 的参数或 `x` 上写了 `.grad`，或者改了 `requires_grad`。`torch.autograd.grad` 不写 `.grad`；也可以不用反向传播，直接算出形状。",
+                en="The shapes are right, but something was left behind (see Got): a hook still on, a `.grad` that `backward()` wrote on the "
+                "parameters of `layer` or on `x`, or a changed `requires_grad`. `torch.autograd.grad` writes no `.grad`; or work the "
+                "shapes out without any backward.",
             ),
             fails="clean",
         ),
         THREE_ARGUMENTS,
     ),
     insight=Text(
-        zh="`grad_input` 和 `forward` 的参数一一对应，`grad_output` 和它的返回值一一对应；不需要梯度的那一项是 `None`。",
-        en="`grad_input` matches the arguments of `forward` one by one, `grad_output` what it returns; where no gradient is "
-        "needed the entry is `None`.",
+        zh="`grad_input` 和按位置传给 `forward` 的参数一一对应，`grad_output` 和它的返回值一一对应。没有一个输入需要梯度时，各项都是 `None`；只有一部分需要时，不需要的那些是全零的张量。",
+        en="`grad_input` matches the positional arguments of `forward` one by one, `grad_output` what it returns. Where no input "
+        "needs a gradient, each entry is `None`; where only some do, the others hold tensors of zeros.",
     ),
 )

@@ -7,7 +7,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_07.shared import NO_HANDLE, RETURNS_TENSOR, THREE_ARGUMENTS, linear, quiet
+from hookedu.exercises.lesson_07.shared import (
+    NO_HANDLE,
+    RETURNS_TENSOR,
+    THREE_ARGUMENTS,
+    WRONG_SIZE,
+    linear,
+    quiet,
+)
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
@@ -61,37 +68,46 @@ def _case(rng: random.Random) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
 
 def _probe(guided_relu: Any, rng: random.Random) -> dict[str, Any]:
     model, x, w = _case(rng)
+    other = _case(rng)
     relus = [module for module in model.modules() if isinstance(module, nn.ReLU)]
     with quiet():
         handles = guided_relu(model)
         legacy = any(relu._backward_hooks and relu._is_full_backward_hook is False for relu in relus)
 
-        def gradient() -> torch.Tensor | None:
+        def gradient(model: nn.Module, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor | None:
             leaf = x.clone().requires_grad_()
             (w * model(leaf)).sum().backward()
             return copies(leaf.grad)
 
-        report = {"legacy": legacy, "handles": handles, "x_grad": gradient()}
+        report = {"legacy": legacy, "handles": handles, "x_grad": gradient(model, x, w)}
+        report["other"] = gradient(*other)
         for handle in handles if isinstance(handles, (list, tuple)) else ():
             remove_handle(handle)
-        return report | {"after": gradient()}
+        return report | {"after": gradient(model, x, w)}
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     model, x, w = _case(rng)
-    found = _gradients(model, x, w)
+    found, untouched = _gradients(model, x, w), _gradients(*_case(rng))["plain"]
     mistake = next((n for n, g in found.items() if n != "guided" and same(saw["x_grad"], g)), None)
     handles = saw["handles"]
     good = isinstance(handles, list) and bool(handles) and all(h == HANDLE for h in handles)
     given = f"model = Sequential(Linear, ReLU, Sequential(Linear, ReLU), Linear); x = {show(x)}; loss = ({show(w)} * model(x)).sum()"
     return [
         Criterion(
-            *("guided", same(saw["x_grad"], found["guided"]), 3),
+            *("guided", same(saw["x_grad"], found["guided"]), 2),
             essential=True,
             given=given,
             expected=f"x.grad == {show(found['guided'])}",
             got=f"x.grad == {show(saw['x_grad'])}",
             mistake="nothing_changed" if mistake == "plain" else mistake,
+        ),
+        Criterion(
+            *("others", same(saw["other"], untouched), 1),
+            given="handles = guided_relu(model); (w * another_model(x)).sum().backward()",
+            expected=f"x.grad == {show(untouched)}",
+            got=f"x.grad == {show(saw['other'])}",
+            mistake="every_model",
         ),
         Criterion(
             *("handle", good and same(saw["after"], found["plain"]), 1),
@@ -195,6 +211,15 @@ GUIDED_RELU = Exercise(
             fails="guided",
         ),
         Mistake(
+            "every_model",
+            Text(
+                zh="另一个模型的梯度也变了：全局钩子对所有模块生效。只挂在 `model.modules()` 里的 `nn.ReLU` 上。",
+                en="Another model's gradient changed too: a global hook fires for every module. Hook only the `nn.ReLU` in "
+                "`model.modules()`.",
+            ),
+            fails="others",
+        ),
+        Mistake(
             "legacy",
             Text(
                 zh="用的是旧式的 `register_backward_hook`。ReLU 只有一步运算，所以它碰巧对；换成 `register_full_backward_hook`。",
@@ -203,7 +228,7 @@ GUIDED_RELU = Exercise(
             ),
             fails="full",
         ),
-        *(RETURNS_TENSOR, THREE_ARGUMENTS, NO_HANDLE),
+        *(RETURNS_TENSOR, WRONG_SIZE, THREE_ARGUMENTS, NO_HANDLE),
     ),
     insight=Text(
         zh="两个条件都要满足，梯度才回得去：前向时输入为正，反向时梯度为正。这就是导向反向传播（Guided Backpropagation）的全部。",

@@ -19,6 +19,7 @@ def _cases(rng: random.Random) -> tuple[int, torch.Tensor, torch.Tensor, torch.T
     while True:
         values = torch.tensor([float(v) for v in rng.sample(range(-60, 60), 2 * side * side)])
         distinct = values.reshape(1, 2, side, side)
+        distinct[0, 0, :size, :size] -= 120  # a window of negatives, which has a winner too
         masks = [_mask(distinct, size), *_misunderstood(distinct, size).values()]
         if not any(torch.equal(a, b) for i, a in enumerate(masks) for b in masks[:i]):
             break  # on this input every misunderstanding shows
@@ -38,6 +39,8 @@ def _mask(features: torch.Tensor, size: int) -> torch.Tensor:
 def _misunderstood(features: torch.Tensor, size: int) -> dict[str, torch.Tensor]:
     """The masks that people get wrong, by name, on maps without equal numbers."""
     mask, flat = _mask(features, size), features.flatten(2)
+    counted = F.max_pool2d(features, size, return_indices=True)[1].flatten()
+    overlapping = F.max_pool2d(features, size, stride=1, return_indices=True)[1].flatten(2)
     of_both = F.max_pool2d(features, size).amax(1, keepdim=True)
     return {
         "per_channel": (flat == flat.amax(2, keepdim=True)).reshape(features.shape),
@@ -47,6 +50,10 @@ def _misunderstood(features: torch.Tensor, size: int) -> dict[str, torch.Tensor]
         "only_positive": features > 0,
         "only_nonzero": features != 0,
         "inverted": ~mask,
+        "relu_first": _mask(features.relu(), size),
+        "one_count": torch.zeros_like(mask).flatten().index_fill(0, counted, True).reshape(mask.shape),
+        "stride_one": torch.zeros_like(mask).flatten(2).scatter(2, overlapping, True).reshape(mask.shape),
+        "first_map_only": torch.cat([mask[:, :1], torch.zeros_like(mask[:, 1:])], 1),
     }
 
 
@@ -85,35 +92,34 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     tie_mistake = "marks_ties" if same(saw["tied"], torch.ones_like(tied, dtype=torch.bool)) else "other_tie"
     wanted = {name: _mask(maps, size) for name, maps in (("d", distinct), ("t", tied), ("b", bordered))}
 
-    def line(maps: torch.Tensor) -> str:
-        return f"features = {show(maps[0, 0])} …, size = {size}"
-
-    def rows(mask: Any) -> str:
-        shape_fits = isinstance(mask, torch.Tensor) and mask.dim() == 4
-        return show(mask[0, 0]) if shape_fits else show(mask).strip("<>")
+    def shown(maps: torch.Tensor, got: Any, mask: torch.Tensor) -> dict[str, str]:
+        """given, expected and got: of the first map that differs, of the first of all where the shape does not fit."""
+        fits = isinstance(got, torch.Tensor) and got.shape == mask.shape
+        differs = (got != mask).flatten(2).any(2).nonzero().tolist() if fits else []
+        place = tuple(differs[0]) if differs else (0, 0)
+        at = "[" + ", ".join(map(str, place)) + "]"
+        return {
+            "given": f"features{at} = {show(maps[place])}, size = {size}",
+            "expected": f"mask{at} = {show(mask[place])}",
+            "got": f"mask{at} = {show(got[place])}" if fits else show(got).strip("<>"),
+        }
 
     return [
         Criterion(
             *("routes", same(saw["distinct"], wanted["d"]), 2),
             essential=True,
-            given=line(distinct),
-            expected=rows(wanted["d"]),
-            got=rows(saw["distinct"]),
             mistake=_mistake(saw["distinct"], distinct, size),
+            **shown(distinct, saw["distinct"], wanted["d"]),
         ),
         Criterion(
             *("ties", same(saw["tied"], wanted["t"]), 1),
-            given=line(tied),
-            expected=rows(wanted["t"]),
-            got=rows(saw["tied"]),
             mistake=tie_mistake,
+            **shown(tied, saw["tied"], wanted["t"]),
         ),
         Criterion(
             *("border", same(saw["bordered"], wanted["b"]), 1),
-            given=line(bordered),
-            expected=rows(wanted["b"]),
-            got=rows(saw["bordered"]),
             mistake="border",
+            **shown(bordered, saw["bordered"], wanted["b"]),
         ),
     ]
 
@@ -189,6 +195,40 @@ POOL_MASK = Exercise(
             Text(
                 zh="正好反了：你标出的是梯度为 `0` 的地方。",
                 en="Just the other way round: you marked the places where the gradient is `0`.",
+            ),
+            fails="routes",
+        ),
+        Mistake(
+            "relu_first",
+            Text(
+                zh="负数窗口也有赢家：别先做 `relu`，也别用 `0` 填充。",
+                en="A window of negatives has a winner too: do not apply `relu` or pad with `0` first.",
+            ),
+            fails="routes",
+        ),
+        Mistake(
+            "one_count",
+            Text(
+                zh="`return_indices` 在每张图里都从 `0` 数起，你却把它当成整个张量里的序号，赢家全落进了最前面的图。先 `flatten(2)`，再 `scatter_`。",
+                en="`return_indices` counts from `0` in each map; you took it as a count through the whole tensor, so all winners fell "
+                "into the first maps. Use `flatten(2)`, then `scatter_`.",
+            ),
+            fails="routes",
+        ),
+        Mistake(
+            "stride_one",
+            Text(
+                zh="你的窗口每次只移动 1 格，互相重叠。这里的窗口一个挨一个：步长就是 `size`，不写 `stride` 时正是如此。",
+                en="Your windows move by 1 and overlap. Here they stand side by side: the stride is `size`, which is what you get "
+                "without `stride`.",
+            ),
+            fails="routes",
+        ),
+        Mistake(
+            "first_map_only",
+            Text(
+                zh="只有第一个通道的图填好了。每一张图（批里的每个样本，每个通道）都有自己的赢家。",
+                en="Only the maps of the first channel are filled. Every map (each sample of the batch, each channel) has its own winners.",
             ),
             fails="routes",
         ),

@@ -32,11 +32,20 @@ def quiet() -> Iterator[None]:
 RETURNS_TENSOR = Mistake(
     "returns_tensor",
     Text(
-        zh="钩子返回了一个张量。`grad_input` 是元组，新的也要是元组，一个输入一项：`return (new,)`，逗号别漏。",
-        en="Your hook returned a tensor. `grad_input` is a tuple, and so must be what replaces it, one entry an input: "
+        zh="钩子返回了一个张量。`grad_input` 是元组，新的也要是元组，每个输入一项：`return (new,)`，逗号别漏。",
+        en="Your hook returned a tensor. `grad_input` is a tuple, and so must be what replaces it, one entry per input: "
         "`return (new,)`, with the comma.",
     ),
-    raises=r"invalid number of grad_input|has changed the size of value",
+    raises=r"invalid number of grad_input",
+)
+WRONG_SIZE = Mistake(
+    "wrong_size",
+    Text(
+        zh="元组里那一项的形状变了。换上去的梯度必须和原来的一样形状：`torch.zeros_like(grad)`、`grad.clamp(...)` 都会保留它。",
+        en="The entry in your tuple has another shape. What replaces a gradient must have the old one's shape: "
+        "`torch.zeros_like(grad)` and `grad.clamp(...)` keep it.",
+    ),
+    raises=r"has changed the size of value",
 )
 THREE_ARGUMENTS = Mistake(
     "three_arguments",

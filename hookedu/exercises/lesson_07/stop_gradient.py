@@ -6,7 +6,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_07.shared import NO_HANDLE, RETURNS_TENSOR, THREE_ARGUMENTS, linear, quiet
+from hookedu.exercises.lesson_07.shared import (
+    NO_HANDLE,
+    RETURNS_TENSOR,
+    THREE_ARGUMENTS,
+    WRONG_SIZE,
+    linear,
+    quiet,
+)
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
@@ -159,9 +166,10 @@ STOP_GRADIENT = Exercise(
         Mistake(
             "in_place",
             Text(
-                zh="`y = layer(h) + h` 时，捷径上的梯度也没了：就地清零改掉了别人共用的张量（第 03 课）。返回一个新的零张量。",
-                en="With `y = layer(h) + h` the gradient of the shortcut is gone as well: zeroing in place changed a tensor that others "
-                "share (lesson 03). Return a new tensor of zeros.",
+                zh="`y = layer(h) + h` 时，捷径上的梯度也没了：要么就地清零改掉了别人共用的张量（第 03 课），要么你的张量钩子挂在输入本身上，而捷径用的也是它。在完整反向钩子里返回一个新的零张量。",
+                en="With `y = layer(h) + h` the gradient of the shortcut is gone as well: either zeroing in place changed a tensor that "
+                "others share (lesson 03), or your tensor hook sits on the input itself, which the shortcut shares. Return a new "
+                "tensor of zeros from a full backward hook.",
             ),
             fails="skip",
         ),
@@ -183,11 +191,11 @@ STOP_GRADIENT = Exercise(
             ),
             raises=r"does not require grad and does not have a grad_fn",
         ),
-        *(RETURNS_TENSOR, THREE_ARGUMENTS, NO_HANDLE),
+        *(RETURNS_TENSOR, WRONG_SIZE, THREE_ARGUMENTS, NO_HANDLE),
     ),
     insight=Text(
-        zh="完整反向钩子站在层的入口：这一层的权重已经拿到自己那一份，返回什么，前面的层就收到什么。",
-        en="A full backward hook stands at the layer's entrance: the weights have their share already, and what you return is what "
-        "the layers before it receive.",
+        zh="你停在了层的入口：权重的梯度由 `grad_output` 和层的输入算出，用不着 `grad_input`，所以换掉或剪断这一边，权重照常学习。",
+        en="You stopped it at the layer's entrance: a weight's gradient is made of `grad_output` and the layer's input, it needs no "
+        "`grad_input`, so whatever replaces or cuts that side leaves the weights learning.",
     ),
 )

@@ -65,11 +65,21 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     if not seen:
         mistake = "not_registered"
     elif all(isinstance(grad, torch.Tensor) for grad in seen):
-        mistake = next((name for name, value in named.items() if same(seen, value)), None)
+        mistake = next((name for name, value in named.items() if same(seen[:1], value[:1])), None)
+        mistake = mistake or ("not_each_pass" if len(seen) != len(ws) else None)
     else:
         mistake = "reads_dot_grad" if seen[0] is None else "keeps_tuple"
     given = f"model = Sequential(layer, ReLU(inplace=True), Linear); layer(x) == {show(out)}; loss = ({show(ws[0])} * model(x)).sum()"
     total = sum(wanted) @ first
+    sees = {"expected": f"seen[0] == {show(wanted[0])}"}
+    if mistake == "not_each_pass":
+        sees = {"expected": f"len(seen) == {len(ws)}", "got": f"len(seen) == {len(seen)}"}
+    elif isinstance(seen, list) and seen:
+        place = next((i for i in range(min(len(seen), len(ws))) if not same(seen[i], wanted[i])), 0)
+        sees = {
+            "expected": f"seen[{place}] == {show(wanted[place])}",
+            "got": f"seen[{place}] == {show(seen[place])}",
+        }
     return [
         Criterion(
             *("unchanged", same(saw["x_grad"], total)),
@@ -83,8 +93,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             *("sees", same(seen, wanted), 3),
             essential=True,
             given=given,
-            expected=f"seen[0] == {show(wanted[0])}",
-            got=f"seen[0] == {show(seen[0])}" if isinstance(seen, list) and seen else f"seen == {show(seen)}",
+            expected=sees["expected"],
+            got=sees.get("got", f"seen == {show(seen)}"),
             mistake=mistake,
         ),
         Criterion(
@@ -191,6 +201,15 @@ WATCH_OUTPUT = Exercise(
             fails="sees",
         ),
         Mistake(
+            "not_each_pass",
+            Text(
+                zh="做了 2 次反向传播，`seen` 就要有 2 项，每次一项。每次前向传播的输出都是新的张量，要给每一个挂上一个张量钩子。",
+                en="There were 2 backward passes, so `seen` needs 2 entries, one from each. Every forward makes a new output: hang one "
+                "tensor hook on each of them.",
+            ),
+            fails="sees",
+        ),
+        Mistake(
             "not_registered",
             Text(
                 zh="`seen` 一直是空的：没有张量钩子触发过。前向钩子挂上了吗？里面挂了张量钩子吗？是不是写了 `seen = ...`？",
@@ -203,7 +222,7 @@ WATCH_OUTPUT = Exercise(
             Text(
                 zh="你改动了流过去的梯度：张量钩子返回了东西，或者就地改了 `grad`，或者前向钩子换掉了输出。只看不改就什么也不返回。",
                 en="You changed what flows on: the tensor hook returned something or modified `grad` in place, or the forward hook "
-                "replaced the output. Who only watches returns nothing.",
+                "replaced the output. A hook that only watches returns nothing.",
             ),
             fails="unchanged",
         ),
@@ -219,7 +238,7 @@ WATCH_OUTPUT = Exercise(
         NO_HANDLE,
     ),
     insight=Text(
-        zh="前向钩子在 ReLU 动手之前就把张量钩子挂好了；张量钩子认的是那一刻的值，所以后面再怎么就地修改都不影响它。",
+        zh="前向钩子在 ReLU 动手之前就把张量钩子挂好了；张量钩子认的是改动之前的值，所以后面再怎么就地修改都不影响它。",
         en="The forward hook hangs the tensor hook before the ReLU gets to work; a tensor hook belongs to the value of that moment, "
         "so no later in-place change can mislead it.",
     ),
