@@ -2,7 +2,9 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
@@ -18,6 +20,7 @@ _CONNECTED = """async name => {
 }"""
 # Whether any cell runs or has run.
 _BEGUN = "() => [...document.querySelectorAll('.jp-Notebook .jp-InputPrompt')].some(p => /[*\\d]/.test(p.innerText))"
+_CHANGED = "([prompt, before]) => prompt.innerText !== before"  # "[*]:" while it runs, then its number
 # Contrast by WCAG 2 of every text in the elements that match, against what is really painted behind it.
 _CONTRAST = """elements => {
   const parse = c => { const n = c.match(/[\\d.]+/g).map(Number); return [n[0], n[1], n[2], n[3] ?? 1]; };
@@ -68,25 +71,32 @@ class Notebook:
 
     def run_all(self) -> None:
         """Run every cell, and wait until the last one has its number."""
-        for _ in range(3):
-            self.menu("Run", "Run All Cells")
-            try:
-                self.page.wait_for_function(_BEGUN, timeout=10_000)
-                break
-            except (
-                TimeoutError
-            ):  # JupyterLab drops a run while its connection settles: a learner clicks again
-                continue
+        self._insist(lambda: self.menu("Run", "Run All Cells"), _BEGUN)
         self._wait_for(self.page.locator(".jp-CodeCell").last)
 
     def run(self, cell_id: str) -> Locator:
         """Run one cell with Shift+Enter, wait for it, and return its output area."""
         cell = self.cell(cell_id)
-        cell.locator(".cm-content").click()
-        before = cell.locator(".jp-InputPrompt").inner_text()
-        self.page.keyboard.press("Shift+Enter")
+        prompt = cell.locator(".jp-InputPrompt")
+        before = prompt.inner_text()
+
+        def press() -> None:
+            cell.locator(".cm-content").click()
+            self.page.keyboard.press("Shift+Enter")
+
+        self._insist(press, _CHANGED, [prompt.element_handle(), before])
         self._wait_for(cell, before)
         return cell.locator(".jp-Cell-outputArea")
+
+    def _insist(self, act: Callable[[], None], begun: str, arg: Any = None) -> None:
+        """JupyterLab drops a run while its connection settles: a learner sees that nothing happens, and tries again."""
+        for _ in range(3):
+            act()
+            try:
+                self.page.wait_for_function(begun, arg=arg, timeout=10_000)
+                return
+            except TimeoutError:
+                continue
 
     def type_into(self, cell_id: str, code: str) -> None:
         """Replace a cell's code, through the keyboard."""
