@@ -34,7 +34,9 @@ def pytest_collection_modifyitems(items) -> None:
             item.add_marker(pytest.mark.xdist_group("browser"))
 
 
-@pytest.fixture(scope="session")
+# Of this package, not of the session: Playwright keeps an event loop running in the thread, and a widget that is
+# tested afterwards in the same process would take it for a kernel's.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, or Chrome where that is what people have."""
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -63,7 +65,7 @@ class Lab:
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory, browser) -> Iterator[Lab]:
     """`hookedu lab` as a newcomer runs it, but for the port, the token and the browser that it would open."""
     home = tmp_path_factory.mktemp("newcomer")

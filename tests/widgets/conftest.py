@@ -6,6 +6,7 @@ import threading
 
 import ipywidgets
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 import torch
 
@@ -50,13 +51,13 @@ def untouched():
 @pytest.fixture(autouse=True)
 def nothing_left():
     """After each test: no figure of pyplot, no thread; every widget is closed and let go."""
-    threads = threading.active_count()
+    threads, figures = threading.active_count(), plt.get_fignums()
     yield
     preference.language = "both"
     ipywidgets.Widget.close_all()
     gc.collect()
     assert threading.active_count() == threads
-    assert "matplotlib.pyplot" not in __import__("sys").modules or not matplotlib.pyplot.get_fignums()
+    assert plt.get_fignums() == figures
 
 
 @pytest.fixture
