@@ -13,7 +13,7 @@ from hookedu.exercises.observation import MAX_BYTES, ObservationError, decode, d
 from hookedu.exercises.probing import STUB, probe
 from tests.answers import Answer, answers
 
-SEEDS = (0, 2**31, 987654321)
+SEEDS = (0, 1, 2, 2**31, 987654321)
 EXERCISES = [exercise for lesson in lessons() for exercise in of_lesson(lesson)]
 ANSWERS = answers()
 
