@@ -15,7 +15,6 @@ from tests import grading_notebooks as nb
 
 pytestmark = [
     pytest.mark.xdist_group("sandbox"),  # the class below is shared: one process grades it
-    pytest.mark.xdist_group("grading"),
     pytest.mark.skipif(sys.platform != "linux", reason="isolation is Linux's"),
 ]
 
