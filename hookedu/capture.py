@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from hookedu.events import Dropped, Event
 from hookedu.language import Text
@@ -80,6 +80,8 @@ class Recorder(Recording):
         model = unwrap(model)
         super().__init__(model, choose(model, layers), wants)
         self._keep = _keeper(copy, device, max_bytes, self._versions, self._pending)
+        self._outputs, self._gradients = wants["outputs"], wants["gradients"]
+        self._plain = wants == {"outputs": True, "inputs": False, "gradients": False} and self._keep is _clone
         self._handles: list[torch.utils.hooks.RemovableHandle] = []
         self._gradient_handles: list[torch.utils.hooks.RemovableHandle] = []
         self._stance: Any = None
@@ -94,13 +96,14 @@ class Recorder(Recording):
             warnings.warn(str(RUNS_EAGERLY), stacklevel=3)
             self._stance = torch.compiler.set_stance("force_eager")
         # Case 6. One hook for a module, however many names it has.
+        inputs, handles = self._wants["inputs"], self._handles
         for name, (module, _) in self._chosen.items():
             tap = _Tap(name, self)
-            if self._wants["inputs"]:
+            if inputs:
                 # Case 8. Without with_kwargs a hook never sees keyword arguments. And not in a forward hook: a
                 # module that works in place has overwritten its own input by then.
-                self._handles.append(module.register_forward_pre_hook(tap.before, with_kwargs=True))
-            self._handles.append(module.register_forward_hook(tap.after))
+                handles.append(module.register_forward_pre_hook(tap.before, with_kwargs=True))
+            handles.append(module.register_forward_hook(tap.after))
 
     def _take_hooks_off(self) -> None:
         """Module hooks only: gradients may still be on their way (case 15)."""
@@ -144,8 +147,9 @@ class Recorder(Recording):
         return found
 
     def _forget_place(self) -> None:
-        _recorders.get(self._model, {}).pop(self._place, None)
-        self._place = None
+        if self._place is not None:
+            _recorders.get(self._model, {}).pop(self._place, None)
+            self._place = None
 
     def _replace_earlier(self, place: tuple[Any, ...]) -> None:
         """Case 23. A cell that is run again must not put a second set of hooks beside the first."""
@@ -182,17 +186,17 @@ class _Tap:
     Case 22. A copied or unpickled model brings copies of its hooks along; a copied tap has no recorder and is deaf.
     """
 
-    __slots__ = ("calls", "gradients", "keep", "log", "name", "outputs", "recorder", "running")
+    __slots__ = ("calls", "log", "name", "plain", "recorder", "running")
 
     def __init__(self, name: str, recorder: Recorder | None = None) -> None:
         self.name, self.recorder = name, recorder
-        self.log = self.keep = None
-        if recorder is not None:
-            self.log, self.keep = recorder.events, recorder._keep
-            self.outputs, self.gradients = recorder._wants["outputs"], recorder._wants["gradients"]
+        if recorder is None:
+            self.log, self.plain = None, False
+        else:
+            self.log, self.plain = recorder.events, recorder._plain
         # Case 3. A module called n times makes n events, not one that is overwritten n - 1 times.
         self.calls = 0
-        self.running: list[int] = []  # numbers of calls that have begun; a module may call itself
+        self.running: tuple[int, ...] = ()  # numbers of calls that have begun; a module may call itself
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Tap, (self.name,)
@@ -201,28 +205,31 @@ class _Tap:
         log = self.log
         if log is None:
             return
-        self.running.append(self.calls)
-        value = map_tensors(self.keep, (args, kwargs))
+        self.running += (self.calls,)
+        value = map_tensors(self.recorder._keep, (args, kwargs))
         log.append(Event(len(log), "forward_pre", self.name, self.calls, value))
         self.calls += 1
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         log = self.log
+        if self.plain and output.__class__ is Tensor:  # by far the most frequent, hence the short way
+            log.append(Event(len(log), "forward", self.name, self.calls, _clone(output)))
+            self.calls += 1
+            return
         if log is None:
             return
         if self.running:
-            call = self.running.pop()
+            call, self.running = self.running[-1], self.running[:-1]
         else:
             call = self.calls
-            self.calls = call + 1
-        if not self.outputs:
+            self.calls += 1
+        recorder = self.recorder
+        if recorder._outputs:  # case 7: outputs may be nested
+            log.append(Event(len(log), "forward", self.name, call, map_tensors(recorder._keep, output)))
+        else:
             log.append(Event(len(log), "forward", self.name, call, None, shape_of(output)))
-        elif output.__class__ is torch.Tensor:  # by far the most frequent: the short way
-            log.append(Event(len(log), "forward", self.name, call, self.keep(output)))
-        else:  # case 7: outputs may be nested
-            log.append(Event(len(log), "forward", self.name, call, map_tensors(self.keep, output)))
-        if self.gradients:
-            self._watch_gradients(self.recorder, call, output)
+        if recorder._gradients:
+            self._watch_gradients(recorder, call, output)
 
     def _watch_gradients(self, recorder: Recorder, call: int, output: Any) -> None:
         """Case 2. A tensor hook on the output, put on before any later op can change the output in place: it stays
@@ -252,7 +259,7 @@ class _GradientHook:
         self.recorder, self.name, self.call, self.leaf = recorder, name, call, leaf
         self.last: Event | None = None
 
-    def __call__(self, grad: torch.Tensor) -> None:
+    def __call__(self, grad: Tensor) -> None:
         log = self.recorder.events
         if self.last is not None:  # case 5: of several backward passes the last one's gradient is kept
             self.last.size, self.last.value = self.last.shape, None
@@ -263,35 +270,38 @@ class _GradientHook:
         log.append(self.last)
 
 
+def _clone(tensor: Tensor) -> Tensor:
+    """Case 1. detach() shares memory, so a later ReLU(inplace=True) or `out += identity` would show through:
+    clone() is what makes it a record. detach() costs a third of it on small tensors: only where there is a graph.
+    """
+    return tensor.detach().clone() if tensor.requires_grad else tensor.clone()
+
+
 def _keeper(
     copy: bool,
     device: torch.device | None,
     max_bytes: int | None,
     versions: dict[int, int],
     pending: set[torch.device],
-) -> Callable[[torch.Tensor], torch.Tensor]:
+) -> Callable[[Tensor], Tensor]:
     """How a tensor is kept. Always detached: an attached tensor holds its whole graph in memory.
 
     versions, pending: a Recording's notes of aliases and of copies that are on their way.
     """
     if not copy:
 
-        def keep(tensor: torch.Tensor) -> torch.Tensor:
+        def keep(tensor: Tensor) -> Tensor:
             alias = tensor.detach()
             if not alias.is_inference():  # inference tensors have no version to tell a change by
                 versions[id(alias)] = alias._version
             return alias
 
     elif device is None:
-
-        def keep(tensor: torch.Tensor) -> torch.Tensor:
-            # Case 1. detach() shares memory, so a later ReLU(inplace=True) or `out += identity` would show
-            # through: clone() is what makes it a record.
-            return tensor.detach().clone()
+        keep = _clone
 
     else:
 
-        def keep(tensor: torch.Tensor) -> torch.Tensor:
+        def keep(tensor: Tensor) -> Tensor:
             if tensor.device.type not in ("cpu", device.type):
                 pending.add(tensor.device)  # a hook never waits for a GPU; who reads does, once
             # Case 25. A copy even where the tensor is on that device already.
@@ -301,7 +311,7 @@ def _keeper(
         return keep
     held, warned = 0, False
 
-    def keep_within_bounds(tensor: torch.Tensor) -> torch.Tensor:
+    def keep_within_bounds(tensor: Tensor) -> Tensor:
         nonlocal held, warned  # case 24
         size = tensor.numel() * tensor.element_size()
         if held + size <= max_bytes:
@@ -315,7 +325,7 @@ def _keeper(
     return keep_within_bounds
 
 
-def _why_no_gradient(tensors: list[torch.Tensor]) -> str:
+def _why_no_gradient(tensors: list[Tensor]) -> str:
     if torch.is_inference_mode_enabled():
         return "inference_mode"
     if not torch.is_grad_enabled():

@@ -40,7 +40,12 @@ def unwrap(model: nn.Module) -> nn.Module:
 
 def is_compiled(model: nn.Module) -> bool:
     """Whether torch.compile or Module.compile has been applied to the model or to a part of it."""
-    return any("_orig_mod" in m._modules or m._compiled_call_impl is not None for _, m in _walk(model))
+    if model._compiled_call_impl is not None:
+        return True
+    for name, child in model._modules.items():
+        if name == "_orig_mod" or (child is not None and is_compiled(child)):
+            return True
+    return False
 
 
 def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
@@ -48,17 +53,17 @@ def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
 
     The wrapper that torch.compile puts around a part leaves no trace in the names.
     """
-    return dict(_walk(model))
-
-
-def _walk(module: nn.Module, path: str = "") -> list[tuple[str, nn.Module]]:
-    found = [(path, module)]
-    for name, child in module._modules.items():
-        if (
-            child is not None
-        ):  # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
-            found += _walk(child, path if name == "_orig_mod" else f"{path}.{name}" if path else name)
+    found: dict[str, nn.Module] = {}
+    _collect(model, "", found)
     return found
+
+
+def _collect(module: nn.Module, path: str, found: dict[str, nn.Module]) -> None:
+    found[path] = module
+    for name, child in module._modules.items():
+        if child is not None:
+            # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
+            _collect(child, path if name == "_orig_mod" else f"{path}.{name}" if path else name, found)
 
 
 def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
@@ -72,15 +77,21 @@ def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[st
     choices: list[Choice] = [layers] if single else list(layers) if isinstance(layers, Iterable) else [layers]
     if not choices or choices == [None]:
         raise ValueError(str(NOTHING_CHOSEN))
-    chosen: set[int] = set()
-    for choice in choices:
-        chosen.update(map(id, _matches(named, choice)))
-    names: dict[int, list[str]] = {}
+    chosen = {id(module) for choice in choices for module in _matches(named, choice)}
+    found: dict[str, tuple[nn.Module, tuple[str, ...]]] = {}
+    first: dict[int, str] = {}  # of each chosen module, the name that stands for it
     for name, module in named.items():
-        if id(module) in chosen:
-            names.setdefault(id(module), []).append(name)
-    found = {first: (named[first], tuple(others)) for first, *others in names.values()}
-    if any(isinstance(module, torch.jit.ScriptModule) for module, _ in found.values()):
+        key = id(module)
+        if key not in chosen:
+            continue
+        if key in first:
+            found[first[key]] = (module, (*found[first[key]][1], name))
+        else:
+            first[key] = name
+            found[name] = (module, ())
+    if any(
+        issubclass(kind, torch.jit.ScriptModule) for kind in {type(module) for module, _ in found.values()}
+    ):
         raise TypeError(str(TORCHSCRIPT))
     return found
 

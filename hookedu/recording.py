@@ -31,7 +31,7 @@ class Recording:
         self._aliases = {other: name for name, (_, others) in chosen.items() for other in others}
         # The log once more, by layer and call. Layers and Calls are made when asked for and not kept: a cycle of
         # references would hold the tensors until Python's garbage collector comes by.
-        self._by_call: dict[str, dict[int, list[Event]]] = {name: {} for name in chosen}
+        self._by_call: dict[str, dict[int, list[Event]]] = {}
         self._read = 0  # how many events of the log stand there already
         self._no_gradient: dict[tuple[str, int], str] = {}  # (layer, call) -> a key of NO_GRADIENT
         self._skeletons: dict[
@@ -88,9 +88,9 @@ class Recording:
         if self.closed:
             raise RuntimeError(str(CLOSED))
         for event in self.events[self._read :]:
-            self._by_call[event.path].setdefault(event.call, []).append(event)
+            self._by_call.setdefault(event.path, {}).setdefault(event.call, []).append(event)
         self._read = len(self.events)
-        return self._by_call[name]
+        return self._by_call.get(name, {})
 
     def _ready(self) -> None:
         """Wait for copies from a GPU, once, when somebody reads; the hooks themselves never wait."""
