@@ -1,0 +1,207 @@
+"""Draws one scene: a filled shape and some strokes on a textured, noisy ground.
+
+Every function takes what is random from the `numpy.random.Generator` that it is given, and from nowhere else.
+Points are (x, y) in pixels from the upper left corner; a pixel's centre lies at its index.
+"""
+
+from colorsys import hsv_to_rgb
+from typing import NamedTuple
+
+import numpy as np
+
+SIZE = 64  # pixels a side
+CLASSES = ("circle", "square", "triangle", "star", "cross", "heart")
+AREA = (160.0, 340.0)  # of a shape, in pixels: the same range for every class
+MARGIN = 2  # pixels of ground at least: from a shape to the border, from its box to a stroke, between strokes
+STROKES = (2, 4)  # distractors in a picture, least and most
+# Saturated, while grounds are dull: what stands out is a shape or a stroke, and both take any of these.
+PALETTE = np.array(
+    [
+        (0.90, 0.17, 0.19),  # red
+        (0.98, 0.55, 0.10),  # orange
+        (0.98, 0.85, 0.15),  # yellow
+        (0.20, 0.72, 0.30),  # green
+        (0.08, 0.72, 0.76),  # teal
+        (0.15, 0.38, 0.90),  # blue
+        (0.56, 0.25, 0.82),  # purple
+        (0.96, 0.42, 0.71),  # pink
+    ]
+)
+_ROWS, _COLUMNS = np.mgrid[:SIZE, :SIZE].astype(np.float64)
+
+
+class Outline(NamedTuple):
+    """A polygon of area 1 around the origin, each corner seen from there: (K, 2), (K,), (K, 2), (K,).
+
+    corners by rising angle; the angles; for the edge that ends at each corner its outward normal, and its line's
+    distance from the origin.
+    """
+
+    corners: np.ndarray
+    angles: np.ndarray
+    normals: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def through(cls, points) -> "Outline":
+        """The outline through some points: every straight line from the origin meets it once (a star domain)."""
+        corners = np.asarray(points, dtype=np.float64)
+        corners = corners[np.argsort(np.arctan2(corners[:, 1], corners[:, 0]))]
+        before = np.roll(corners, 1, axis=0)
+        area = 0.5 * np.sum(before[:, 0] * corners[:, 1] - before[:, 1] * corners[:, 0])
+        corners, before = corners / area**0.5, before / area**0.5
+        along = corners - before
+        normals = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.hypot(*along.T)[:, None]
+        angles = np.arctan2(corners[:, 1], corners[:, 0])
+        return cls(corners, angles, normals, np.sum(normals * corners, axis=1))
+
+
+def _ring(radii, turn: float = -0.25) -> list[tuple[float, float]]:
+    """Points at equal angles around the origin; the first lies `turn` of a full turn on from the x axis."""
+    angles = 2 * np.pi * (np.arange(len(radii)) / len(radii) + turn)
+    return list(zip(radii * np.cos(angles), radii * np.sin(angles), strict=True))
+
+
+def _heart() -> list[tuple[float, float]]:
+    """The usual curve, https://mathworld.wolfram.com/HeartCurve.html (the sixth), y downwards."""
+    t = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    return list(
+        zip(
+            16 * np.sin(t) ** 3,
+            -(13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)),
+            strict=True,
+        )
+    )
+
+
+_ARM, _END = 0.36, 1.0  # half the width of a cross's arm, and its reach
+OUTLINES = {
+    "circle": Outline.through(_ring(np.ones(48))),
+    "square": Outline.through(_ring(np.ones(4), turn=0.125)),
+    "triangle": Outline.through(_ring(np.ones(3))),
+    "star": Outline.through(_ring(np.tile([1.0, 0.45], 5))),
+    "cross": Outline.through(
+        [
+            (x * a, y * b)
+            for a, b in [(_ARM, _END), (_END, _ARM), (_ARM, _ARM)]
+            for x in (-1, 1)
+            for y in (-1, 1)
+        ]
+    ),
+    "heart": Outline.through(_heart()),
+}
+
+
+def shape(kind: str, rng: np.random.Generator) -> np.ndarray:
+    """How much of each pixel a shape covers, from 0 to 1: (SIZE, SIZE), anywhere, turned by up to 20 degrees."""
+    outline = OUTLINES[kind]
+    scale, turn = np.sqrt(rng.uniform(*AREA)), np.deg2rad(rng.uniform(-20, 20))
+    cos, sin = np.cos(turn) * scale, np.sin(turn) * scale
+    corners = outline.corners @ np.array([(cos, sin), (-sin, cos)])
+    low, high = MARGIN - corners.min(axis=0), SIZE - 1 - MARGIN - corners.max(axis=0)
+    x0, y0 = rng.uniform(low, high)
+    across, down = _COLUMNS - x0, _ROWS - y0
+    x, y = (cos * across + sin * down) / scale**2, (cos * down - sin * across) / scale**2
+    # The edge behind which a pixel lies, seen from the middle, and how far beyond that edge's line it is.
+    edge = np.searchsorted(outline.angles, np.arctan2(y, x)) % len(outline.angles)
+    normal = outline.normals[edge]
+    beyond = scale * (normal[..., 0] * x + normal[..., 1] * y - outline.offsets[edge])
+    return np.clip(0.5 - beyond, 0, 1)
+
+
+def box_of(mask: np.ndarray) -> tuple[int, int, int, int]:
+    """x0, y0, x1, y1 of a mask's tight box; `mask[y0:y1, x0:x1]` is all of it."""
+    columns, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
+    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
+def stroke(rng: np.random.Generator, taken: np.ndarray) -> np.ndarray:
+    """How much of each pixel a distractor covers: (SIZE, SIZE), at least MARGIN from where `taken` is True.
+
+    A straight line, an arc or a zigzag about 3 pixels wide: never a closed or filled figure, so of no class.
+    """
+    while True:  # most places are free: a shape's box and three strokes take a third of the picture
+        points, width = rng.uniform(4, SIZE - 5, size=2) + _path(rng), rng.uniform(2.2, 3.4)
+        if not taken[_along(points, width + 2 * MARGIN) > 0].any():
+            return _along(points, width)
+
+
+def _path(rng: np.random.Generator) -> np.ndarray:
+    """(K, 2): the corners of a line, an arc (at most 0.4 of a turn) or a zigzag, around the origin."""
+    kind, length, turn = rng.integers(3), rng.uniform(12, 20), rng.uniform(0, 2 * np.pi)
+    if kind == 0:
+        points = np.array([(-0.5, 0.0), (0.5, 0.0)]) * length
+    elif kind == 1:
+        angles = np.linspace(-0.5, 0.5, 7) * 2 * np.pi * rng.uniform(0.25, 0.4)
+        points = np.stack([np.cos(angles) - 0.8, np.sin(angles)], axis=1) * length / 2
+    else:
+        points = np.array([(-0.6, -0.2), (-0.2, 0.2), (0.2, -0.2), (0.6, 0.2)]) * length
+    cos, sin = np.cos(turn), np.sin(turn)
+    return points @ np.array([(cos, sin), (-sin, cos)])
+
+
+def _along(points: np.ndarray, width: float) -> np.ndarray:
+    """How much of each pixel a line through some points covers: (SIZE, SIZE)."""
+    low = np.maximum(points.min(axis=0) - width, 0).astype(
+        int
+    )  # a stroke is small: look at the pixels near it
+    high = np.maximum(points.max(axis=0) + width + 1, 0).astype(int)
+    near = slice(low[1], high[1]), slice(low[0], high[0])
+    start, along = points[:-1], np.diff(points, axis=0)
+    x, y = _COLUMNS[near][..., None] - start[:, 0], _ROWS[near][..., None] - start[:, 1]
+    nearest = np.clip((x * along[:, 0] + y * along[:, 1]) / np.sum(along**2, axis=1), 0, 1)
+    distance = np.sqrt((x - nearest * along[:, 0]) ** 2 + (y - nearest * along[:, 1]) ** 2).min(axis=-1)
+    covers = np.zeros((SIZE, SIZE))
+    covers[near] = np.clip(0.5 + width / 2 - distance, 0, 1)
+    return covers
+
+
+def ground(rng: np.random.Generator) -> np.ndarray:
+    """A dull two-coloured texture, (SIZE, SIZE, 3) from 0 to 1: shading, clouds, stripes or checks."""
+    kind, turn = rng.integers(4), rng.uniform(0, np.pi)
+    if kind == 0:
+        pattern = _wave(turn, rng.uniform(90, 160), rng)
+    elif kind == 1:
+        pattern = np.mean([_wave(rng.uniform(0, np.pi), rng.uniform(18, 60), rng) for _ in range(5)], axis=0)
+    elif kind == 2:
+        pattern = _wave(turn, rng.uniform(6, 16), rng)
+    else:
+        length = rng.uniform(12, 28)
+        pattern = np.tanh(4 * _wave(turn, length, rng) * _wave(turn + np.pi / 2, length, rng))
+    hue, saturation, value = rng.uniform(0, 1), rng.uniform(0.05, 0.3), rng.uniform(0.25, 0.85)
+    contrast = rng.uniform(0.04, 0.12)
+    dark, light = (
+        np.array(hsv_to_rgb((hue + shift) % 1, saturation, value + step))
+        for shift, step in ((0, -contrast), (rng.uniform(-0.1, 0.1), contrast))
+    )
+    return dark + (light - dark) * (pattern[..., None] + 1) / 2
+
+
+def _wave(turn: float, length: float, rng: np.random.Generator) -> np.ndarray:
+    """A plane wave from -1 to 1 in a direction, `length` pixels from crest to crest: (SIZE, SIZE)."""
+    phase = (_COLUMNS * np.cos(turn) + _ROWS * np.sin(turn)) / length + rng.uniform()
+    return np.sin(2 * np.pi * phase)
+
+
+def scene(kind: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One picture: pixels (SIZE, SIZE, 3) of uint8, the shape's mask and the distractors' mask, both of bool.
+
+    A pixel belongs to a mask where at least half of it is covered. Colours are drawn without regard to the class.
+    """
+    picture = ground(rng)
+    visible = PALETTE[np.abs(PALETTE - picture.mean(axis=(0, 1))).max(axis=1) > 0.35]
+    covers = shape(kind, rng)
+    mask, distractors = covers >= 0.5, np.zeros((SIZE, SIZE), dtype=bool)
+    x0, y0, x1, y1 = box_of(mask)
+    taken = np.zeros((SIZE, SIZE), dtype=bool)
+    taken[y0:y1, x0:x1] = True
+    parts = [covers]
+    for _ in range(rng.integers(STROKES[0], STROKES[1] + 1)):
+        parts.append(stroke(rng, taken))
+        distractors |= parts[-1] >= 0.5
+        taken |= parts[-1] > 0
+    for part in parts:
+        colour = np.clip(visible[rng.integers(len(visible))] + rng.uniform(-0.08, 0.08, size=3), 0, 1)
+        picture += (colour - picture) * part[..., None]
+    picture += rng.normal(0, rng.uniform(0.01, 0.05), size=picture.shape)
+    return np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8), mask, distractors
