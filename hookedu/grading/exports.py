@@ -26,9 +26,13 @@ from hookedu.grading.grades import Grade, Mark, tidy
 from hookedu.grading.model import LOST, Status
 from hookedu.language import Text
 
-LATE = Text(zh="迟交，扣 {points} 分", en="late: {points} points taken off")
+LATE = Text(zh="迟交 {hours} 小时，扣 {points} 分", en="{hours} hours late: {points} points taken off")
 BY_HAND = Text(zh="教师改为 {points} 分：{reason}", en="set to {points} points by the instructor: {reason}")
 NO_RESULT = Text(zh="没有结果", en="no result")
+ENDED_BEFORE = Text(
+    zh="运行在轮到这个练习之前就结束了，或者结果不能算数；原因见这一课开头。",
+    en="The run ended before this exercise, or what it gave cannot count; the reason stands above the exercises.",
+)
 OUR_FAULT = Text(
     zh="评分程序出了错，与你的作业无关；请告诉教师。",
     en="The grader itself failed, through no fault of yours; please tell your instructor.",
@@ -99,18 +103,17 @@ def write_moodle(path: Path, grades: Iterable[Grade]) -> None:
             write([_cell(student), *cells])
 
 
-def write_gradescope(folder: Path, grades: Iterable[Grade], names: dict[str, str]) -> None:
-    """A results.json for each student and lesson; names: each student's folder.
+def write_gradescope(folder: Path, grades: Iterable[Grade]) -> None:
+    """A results.json for each lesson of one student, in the student's folder.
 
     Written from "Autograder Specifications" of Gradescope: `score` overrides the sum of the tests, so that it can
     hold a penalty.
     """
     for grade in grades:
         if grade.counts and grade.row.lesson:
-            path = folder / names[grade.row.student] / grade.row.lesson / "results.json"
+            path = folder / grade.row.lesson / "results.json"
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _fresh(path) as file:
-                json.dump(gradescope(grade), file, ensure_ascii=False, indent=1)
+            write_text(path, json.dumps(gradescope(grade), ensure_ascii=False, indent=1))
 
 
 def gradescope(grade: Grade) -> dict[str, Any]:
@@ -118,7 +121,7 @@ def gradescope(grade: Grade) -> dict[str, Any]:
     tests = []
     for mark in grade.marks:
         result, exercise = mark.result, find(mark.result.exercise)
-        said = [result.feedback.text()] if result.outcome != LOST else [_both(NO_RESULT)]
+        said = [_both(ENDED_BEFORE) if result.outcome == LOST else result.feedback.text()]
         if mark.adjustment:
             said.append(_both(by_hand_text(mark)))
         tests.append(
@@ -146,7 +149,12 @@ def remarks(grade: Grade) -> list[Text]:
     """What a student is told about a grade beside the exercises: how it ended, what was repaired, what is late."""
     # What a defect of ours says may name files of the instructor's.
     notes = [OUR_FAULT] if grade.row.status is Status.GRADER_ERROR else list(grade.row.notes)
-    return notes + ([LATE.format(points=grade.penalty)] if grade.penalty else [])
+    return notes + ([late_text(grade)] if grade.penalty else [])
+
+
+def late_text(grade: Grade) -> Text:
+    """What lateness cost."""
+    return LATE.format(hours=f"{grade.lateness.total_seconds() / 3600:.1f}", points=grade.penalty)
 
 
 def by_hand_text(mark: Mark) -> Text:
@@ -209,6 +217,12 @@ def _both(text: Text) -> str:
 def _cell(text: str) -> str:
     """Text that a spreadsheet will not take for a formula."""
     return "'" + text if text[:1] in ("=", "+", "-", "@") else text
+
+
+def write_text(path: Path, text: str) -> None:
+    """Put a whole file in place of the old one."""
+    with _fresh(path) as file:
+        file.write(text)
 
 
 @contextlib.contextmanager

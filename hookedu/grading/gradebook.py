@@ -74,9 +74,7 @@ DROP TABLE results_1;
 DROP TABLE submissions_1;
 """
 }
-_SUBMISSION = (
-    "source, attempt, student, lesson, sha256, submitted_at, status, max_points, seconds, notes, course"
-)
+_AS_THEY_ARE = ("source", "attempt", "student", "lesson", "sha256", "max_points", "seconds", "course")
 _RESULT = "exercise, outcome, max_points, points, message_id, seed, error, feedback"
 _CURRENT = "attempt = (SELECT max(attempt) FROM submissions WHERE source = s.source)"
 
@@ -182,7 +180,7 @@ class Gradebook:
     def save(self, row: Row) -> None:
         """Write one submission: in place of the last from the same path where its content is the same, or could
         not be read then; else as a further attempt."""
-        with self._told(), self._connection as transaction:
+        with self.told(), self._connection as transaction:
             last = transaction.execute(
                 f"SELECT attempt, sha256 FROM submissions s WHERE source = ? AND {_CURRENT}", (row.source,)
             ).fetchone() or (0, None)
@@ -209,17 +207,20 @@ class Gradebook:
                 ],
             )
 
-    def adjust(self, student: str, exercise: str, points: float | None, reason: str) -> None:
-        """Set a student's points for an exercise, or take back what was set (None). Every change is kept.
-
-        CourseError where the student has handed in nothing for that lesson."""
-        lesson = exercise.split(".")[0]
+    def require(self, student: str, lesson: str) -> None:
+        """CourseError, with the nearest names, where a student has handed in nothing for a lesson."""
         rows = self._connection.execute("SELECT DISTINCT student, lesson FROM submissions").fetchall()
         if (student, lesson) not in rows:
             names = sorted({name for name, of in rows if of == lesson} or {name for name, _ in rows})
             near = ", ".join(f"`{name}`" for name in difflib.get_close_matches(student, names, 3, 0.0))
             raise CourseError(_UNKNOWN_STUDENT.format(student=student, lesson=lesson, near=near or "–"))
-        with self._told(), self._connection as transaction:
+
+    def adjust(self, student: str, exercise: str, points: float | None, reason: str) -> None:
+        """Set a student's points for an exercise, or take back what was set (None). Every change is kept.
+
+        CourseError where the student has handed in nothing for that lesson."""
+        self.require(student, exercise.split(".")[0])
+        with self.told(), self._connection as transaction:
             transaction.execute(
                 "INSERT INTO adjustments (student, exercise, points, reason, made_at) VALUES (?, ?, ?, ?, ?)",
                 (student, exercise, points, reason, _now()),
@@ -233,50 +234,49 @@ class Gradebook:
     def change_rules(self, by: Rules) -> None:
         """Add to the rules or replace them; they hold until changed again."""
         rules = self.rules().changed(by)
-        with self._told(), self._connection as transaction:
+        with self.told(), self._connection as transaction:
             transaction.execute("DELETE FROM rules")
             transaction.executemany(
                 "INSERT INTO rules VALUES (?, ?, ?)", [(*k, v) for k, v in rules.texts.items()]
             )
 
-    def grades(self) -> Iterator[Grade]:
-        """Every attempt, by student and lesson, one student in memory at a time."""
+    def grades(self, student: str | None = None) -> Iterator[Grade]:
+        """Every attempt, or one student's, by student and lesson; one student in memory at a time."""
         rules = self.rules()
         query = "SELECT exercise, points, reason, made_at FROM adjustments WHERE student = ? ORDER BY id"
-        for _, rows in itertools.groupby(self._rows(), lambda row: (row.student, row.lesson or row.source)):
+        for _, rows in itertools.groupby(
+            self._rows(student), lambda row: (row.student, row.lesson or row.source)
+        ):
             group = list(rows)
             newest = {row[0]: row[1:] for row in self._connection.execute(query, (group[0].student,))}
             by_hand = {exercise: Adjustment(*a) for exercise, a in newest.items() if a[0] is not None}
             yield from weigh(group, by_hand, rules)
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self, student: str | None) -> Iterator[Row]:
         submissions = self._connection.execute(
-            f"SELECT {_SUBMISSION} FROM submissions ORDER BY student, lesson, source, attempt"
+            "SELECT * FROM submissions WHERE student = coalesce(?, student)"
+            " ORDER BY student, lesson, source, attempt",
+            (student,),
         )
-        for (
-            source,
-            attempt,
-            student,
-            lesson,
-            sha256,
-            submitted,
-            status,
-            of,
-            seconds,
-            notes,
-            key,
-        ) in submissions:
+        submissions.row_factory = sqlite3.Row
+        for row in submissions:
             results = self._connection.execute(
                 f"SELECT {_RESULT} FROM results WHERE source = ? AND attempt = ? ORDER BY exercise",
-                (source, attempt),
+                (row["source"], row["attempt"]),
             )
             yield Row(
-                *(source, student, lesson, sha256, Status(status), of, seconds, tuple(_loads(notes))),
+                **{name: row[name] for name in _AS_THEY_ARE},
+                status=Status(row["status"]),
+                notes=tuple(_loads(row["notes"])),
                 results=tuple(Result(*values, _feedback(said)) for *values, said in results),
-                submitted=datetime.datetime.fromisoformat(submitted) if submitted else None,
-                course=key,
-                attempt=attempt,
+                submitted=datetime.datetime.fromisoformat(row["submitted_at"])
+                if row["submitted_at"]
+                else None,
             )
+
+    def students(self) -> list[str]:
+        """Everybody who has handed in anything."""
+        return [s for (s,) in self._connection.execute("SELECT DISTINCT student FROM submissions ORDER BY 1")]
 
     def exercises(self) -> list[str]:
         """The ids of all exercises with a result."""
@@ -304,11 +304,12 @@ class Gradebook:
 
     def write_csv(self) -> None:
         """Write grades.csv anew: a reader sees the old file or the new one, never half of it."""
-        with self._told():
+        with self.told():
             exports.write_grades(self.csv, self.grades(), self.exercises())
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def told(self) -> Iterator[None]:
+        """A write that fails inside becomes one CourseError with the remedy."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
