@@ -189,7 +189,7 @@ def file_names(students: Iterable[str]) -> dict[str, str]:
         reserved = re.fullmatch(
             r"(?i)(con|prn|aux|nul|com\d|lpt\d|index)(\..*)?", name
         )  # Windows's, and ours
-        if name != student or reserved or name.casefold() in taken:
+        if not name or name != student or reserved or name.casefold() in taken:
             name += "-" + hashlib.sha256(student.encode()).hexdigest()[:8]
         taken.add(name.casefold())
         names[student] = name.lstrip("-")

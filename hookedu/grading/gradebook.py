@@ -110,9 +110,9 @@ _SEVERAL = Text(
     "choose with `--attempt last` or `best`.",
 )
 _COURSE_CHANGED = Text(
-    zh="第 {lesson} 课在 {n} 份提交评分之后改过；它们保留原有成绩，加上 `--again` 会重新评。",
-    en="Lesson {lesson} has changed since {n} submissions were graded; they keep their grades, and `--again` grades "
-    "them anew.",
+    zh="第 {lesson} 课在评分之后改过（涉及 {n} 份提交）；成绩保持不变，加上 `--again` 会重新评。",
+    en="Lesson {lesson} has changed since it was graded (submissions: {n}); the grades stand, and `--again` grades "
+    "anew.",
 )
 
 

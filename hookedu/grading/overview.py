@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from hookedu import course, exercises
@@ -17,6 +17,7 @@ _UNNAMED = Text(
     zh="检查 `{id}` 没有通过。例如：", en="The check `{id}` failed. For example:"
 )  # a criterion behind which no mistake is recognised
 _RAISED = Text(zh="运行时出错：`{error}`。例如：", en="It raised `{error}`. For example:")
+_NOTHING = Feedback()
 _WRONG = {Outcome.PARTLY.value, Outcome.INCORRECT.value, Outcome.RAISED.value}
 
 
@@ -68,8 +69,9 @@ class Overview:
         self._mistakes: dict[tuple[str, str], Misunderstood] = {}
 
     def add(self, grade: Grade) -> None:
-        """Take in one grade that counts."""
-        self.grades.append(grade)
+        """Take in one grade that counts; its feedback is not kept."""
+        brief = [replace(mark, result=replace(mark.result, feedback=_NOTHING)) for mark in grade.marks]
+        self.grades.append(replace(grade, marks=tuple(brief)))
         for mark in grade.marks:
             result = mark.result
             view = self._exercises.setdefault(
@@ -90,7 +92,7 @@ class Overview:
         if (exercise.id, kind) not in self._mistakes:
             lesson = course.find(exercise.lesson)
             if known:
-                says, example = known.says, Feedback()
+                says, example = known.says, _NOTHING
             else:
                 general = _RAISED if result.outcome == Outcome.RAISED.value else _UNNAMED
                 says = general.format(id=kind, error=kind)

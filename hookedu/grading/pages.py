@@ -13,7 +13,7 @@ import hashlib
 import itertools
 import urllib.parse
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +149,8 @@ def _environment() -> jinja2.Environment:
         loader=loader, autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {
-        "both": cache(lambda text: Markup(text.inline_html())),
-        "blocks": cache(lambda text: Markup(text.html())),
+        "both": lru_cache(4096)(lambda text: Markup(text.inline_html())),
+        "blocks": lru_cache(4096)(lambda text: Markup(text.html())),
         "panel": lambda feedback: Markup(feedback.html()),
         "when": _when,
     }
