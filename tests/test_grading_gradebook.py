@@ -147,10 +147,10 @@ def test_a_lesson_may_have_rules_of_its_own_and_they_stay_until_changed(book, tm
         assert counting(again).penalty == 0.6 and again.rules().of("attempt", "02") == "best"
 
 
-def test_a_due_date_without_a_zone_is_local(book, monkeypatch):
-    book.change_rules(Rules.of_options(None, ["2026-12-01T23:59"], []))
+def test_a_due_date_without_a_zone_is_local(book):
+    book.change_rules(Rules.of_options(None, ["2026-12-01T23:59:59"], []))
     due = book.rules().of("due", "02")
-    assert due == datetime.datetime(2026, 12, 1, 23, 59).astimezone()
+    assert due == datetime.datetime(2026, 12, 1, 23, 59, 59).astimezone()
 
 
 @pytest.mark.parametrize(

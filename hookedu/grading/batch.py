@@ -16,9 +16,9 @@ from rich.console import Console
 
 from hookedu import course
 from hookedu.course import CourseError
-from hookedu.exercises import Outcome
+from hookedu.exercises import Exercise, Outcome
 from hookedu.exercises.feedback import Feedback
-from hookedu.exercises.judging import judge
+from hookedu.exercises.judging import Verdict, judge
 from hookedu.exercises.observation import ObservationError
 from hookedu.grading import report
 from hookedu.grading.collect import Submission, collect
@@ -188,7 +188,7 @@ class _Grader:
             return row(Status.GRADER_ERROR, notes=(_NO_KEY.format(id=lesson.id),))
         todo = plan(cells, key)
         if not todo.probes:
-            results = tuple(Result(e.id, Outcome.NOT_ATTEMPTED.value, e.points) for e in key.exercises)
+            results = tuple(map(_untried, key.exercises))
             return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
         seeds = seeds_for(todo, submission.source, self._seed)
         ran = run(todo, key, seeds, self._limits, self._sandbox, self.stop)
@@ -213,6 +213,12 @@ def _nothing(key: Key | None) -> tuple[Result, ...]:
     return tuple(Result(e.id, LOST, e.points) for e in key.exercises) if key else ()
 
 
+def _untried(exercise: Exercise) -> Result:
+    """An exercise that nothing was written for."""
+    said = Feedback.of(Verdict(exercise, Outcome.NOT_ATTEMPTED, 0))
+    return Result(exercise.id, Outcome.NOT_ATTEMPTED.value, exercise.points, feedback=said)
+
+
 def _judged(
     key: Key, probed: tuple[str, ...], seeds: dict[str, int], ran: Run
 ) -> tuple[Status, tuple[Result, ...]]:
@@ -222,7 +228,7 @@ def _judged(
     results = []
     for exercise in key.exercises:
         if exercise.id not in probed:
-            results.append(Result(exercise.id, Outcome.NOT_ATTEMPTED.value, exercise.points))
+            results.append(_untried(exercise))
             continue
         seed = seeds[exercise.id]
         if exercise.id not in ran.records:

@@ -101,9 +101,7 @@ class Rules:
             for option in options:
                 lesson, _, value = option.rpartition("=")
                 if rule == "due" and value != _NONE:
-                    value = _due(value).isoformat(
-                        timespec="minutes"
-                    )  # the zone of here and now, once and for all
+                    value = _due(value).isoformat()  # UTC: it means the same wherever it is read
                 texts[rule, course.find(lesson).id if lesson else ""] = value
         return cls(texts)
 

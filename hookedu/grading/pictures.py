@@ -88,17 +88,13 @@ def _whole(axis) -> None:
 
 def _svg(figure: Figure, name: str, label: str) -> Markup:
     out = io.StringIO()
-    # Text stays text; ids differ between the pictures of one page and are the same in every run.
+    # Text stays text, and two runs give the same bytes.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            out, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        )
     svg = out.getvalue()[out.getvalue().index("<svg") :].replace(_INK, "currentColor")
-    svg = re.sub(
-        r'(<svg[^>]*?) width="[^"]*"',
-        r"\1",
-        re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1),
-        count=1,
-    )
-    svg = re.sub(
-        r'id="(?=(figure|axes|patch|text|legend|matplotlib|xtick|ytick|line2d)\w*")', f'id="{name}-', svg
-    )
+    for side in ("width", "height"):  # the page's style says how large it is
+        svg = re.sub(rf'(<svg[^>]*?) {side}="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)  # ids differ between pictures of one page
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
