@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from hookedu import exercises
+from hookedu import course, exercises
 from hookedu.cli import app
 from hookedu.course import CourseError
 from hookedu.exercises import of_lesson
@@ -29,6 +29,7 @@ from hookedu.grading.batch import grade
 from hookedu.grading.explain import explain
 from hookedu.grading.gradebook import Gradebook
 from hookedu.grading.grades import Rules
+from hookedu.grading.matching import key_of
 from hookedu.grading.model import Limits
 from hookedu.grading.overview import sections
 from tests import grading_notebooks as nb
@@ -61,10 +62,13 @@ def graded(tmp_path_factory):
     hostile = nb.answered(
         right | {"02.2": f"def watch_many(tensors, seen):\n    raise ValueError('{SCRIPT}')"}
     )
+    os.utime(nb.hand_in(folder / "ann" / "02 first try.ipynb", nb.handed_out()), (10**9, 10**9))
     # A file name cannot hold "/", hence no closing tag.
     nb.hand_in(folder / MARKUP / f"02 {MARKUP}.ipynb", hostile)
     rules = Rules.of_options("best", ["2001-09-09T01:46:40+00:00"], ["10%/day"])
-    grade(folder, out, time_limit=LIMITS.seconds, rules=rules, console=Console(file=io.StringIO()), seed=3)
+    console = Console(file=open(root / "shown", "w", encoding="utf-8"), width=100)  # noqa: SIM115
+    with contextlib.closing(console.file):
+        grade(folder, out, time_limit=LIMITS.seconds, rules=rules, console=console, seed=3)
     with contextlib.closing(Gradebook(out)) as book:
         book.adjust("李雷", "02.2", 2.5, f"said {SCRIPT}")
         pages.write(book)
@@ -112,6 +116,32 @@ def test_a_page_for_everybody_and_none_outside_its_folder(graded):
     assert {path.name for path in out.iterdir()} == {
         *("feedback", "gradescope", "report.html", "canvas.csv", "moodle.csv", "grades.csv", "grades.db")
     }
+
+
+def test_two_files_for_one_lesson_are_two_attempts_and_it_is_said(graded):
+    _, out = graded
+    shown = (out.parent / "shown").read_text(encoding="utf-8")
+    assert "(ann; 1 in all)" in shown and "--attempt last" in shown and "hookedu report" in shown
+    text = Elements(page_of(out, "ann")).text
+    assert "2 attempts" in text and "ann/02 first try.ipynb" in text and "15 / 15" in text
+
+
+def test_a_file_in_the_way_is_said_and_costs_no_grade(graded, tmp_path):
+    shutil.copy(graded[1] / "grades.db", tmp_path)
+    (tmp_path / "feedback").write_text("in the way")
+    with contextlib.closing(Gradebook(tmp_path)) as book:
+        with pytest.raises(CourseError, match=r"Writing to .* failed"):
+            pages.write(book)
+        assert len(list(book.grades())) == 8
+
+
+def test_a_row_knows_the_course_it_was_graded_against(graded):
+    _, out = graded
+    fingerprint = key_of(course.find("02")).fingerprint
+    with contextlib.closing(Gradebook(out)) as book:
+        assert {grade.row.course for grade in book.grades()} == {fingerprint} and fingerprint
+        assert not [r for r in book.remarks({"02": fingerprint}) if "changed" in r.en]
+    assert key_of(course.find("03")).fingerprint != fingerprint
 
 
 def test_nothing_hostile_becomes_markup(graded):

@@ -29,7 +29,7 @@ from hookedu.grading.overview import Overview
 from hookedu.grading.report import LOOKS
 from hookedu.language import Text
 
-MOST = 15  # mistakes in the picture
+MOST = 15  # mistakes in the picture, and before the fold below it
 
 _STUDENT_SAYS = {
     "for_student": Text(
@@ -52,6 +52,7 @@ _CLASS_SAYS = {
         en="How many students made each mistake, the most frequent at the top.",
     ),
     "share": Text(zh="{of} 名作答者中 {n} 名", en="{n} of {of} who tried"),
+    "rarer": Text(zh="其余 {n} 种错误", en="{n} rarer mistakes"),
     "section": Text(zh="对应的小节", en="The section to look at"),
     "who": Text(zh="哪些学生", en="Which students"),
     "no_mistakes": Text(zh="没有发现错误的答案。", en="No wrong answer was found."),
@@ -135,7 +136,7 @@ def class_page(overview: Overview, links: dict[str, str]) -> str:
         ),
         "seconds": pictures.seconds([grade.row.seconds for grade in overview.grades]),
     }
-    return _page("class.html", _CLASS_SAYS, view=overview, links=links, pictures=drawn)
+    return _page("class.html", _CLASS_SAYS, view=overview, links=links, pictures=drawn, most=MOST)
 
 
 def _page(template: str, says: dict[str, Text], **values: Any) -> str:
