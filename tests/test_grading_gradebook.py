@@ -14,7 +14,7 @@ import pytest
 
 from hookedu.course import CourseError
 from hookedu.exercises.feedback import Feedback
-from hookedu.grading import grades
+from hookedu.grading import exports, grades
 from hookedu.grading.collect import collect
 from hookedu.grading.exports import file_names
 from hookedu.grading.gradebook import VERSION, Gradebook
@@ -27,8 +27,8 @@ DAY = datetime.datetime(2026, 12, 1, tzinfo=UTC)
 SAYS = Feedback(((Text(zh="输入", en="Input"), "x"),), "line 1\nE: no", (Text(zh="错", en="wrong"),))
 
 
-def row(student="ann", points=3, sha="a", hours=0.0, source=None, status=Status.GRADED, **more):
-    """A submission of lesson 02, handed in some hours after DAY."""
+def row(student="ann", points=3, sha="a", hours=0.0, source=None, lesson="02", status=Status.GRADED, **more):
+    """A submission, handed in some hours after DAY."""
     results = (
         Result("02.1", "correct", 3, points=points, seed=7, feedback=SAYS),
         Result("02.2", "lost", 3),
@@ -41,7 +41,7 @@ def row(student="ann", points=3, sha="a", hours=0.0, source=None, status=Status.
         "notes": (Text(zh="注", en="note"),),
     }
     source = source or f"{student}/02.ipynb"
-    return Row(source, student, "02", sha, status, seconds=1.5, **values | more)
+    return Row(source, student, lesson, sha, status, seconds=1.5, **values | more)
 
 
 @pytest.fixture
@@ -192,6 +192,18 @@ def test_a_result_that_was_lost_can_be_set_by_hand_too(book):
     assert (counting(book).points, counting(book, "bob").points) == (6, 3)
 
 
+def test_a_whole_lesson_can_be_set_by_hand_lateness_and_all(book):
+    book.save(row(hours=30))
+    book.change_rules(Rules.of_options(None, [DAY.isoformat()], ["10%/day"]))
+    assert counting(book).points == 1.8
+    book.adjust("ann", "02", 5.5, "was ill")
+    assert (counting(book).points, counting(book).penalty) == (5.5, 0)
+    said = [text.en for text in exports.remarks(counting(book))]
+    assert said == ["note", "the whole lesson set to 5.5 points by the instructor: was ill"]
+    book.adjust("ann", "02", None, "")
+    assert counting(book).points == 1.8
+
+
 def test_setting_points_for_nobody_names_the_nearest(book):
     book.save(row("anna"))
     with pytest.raises(CourseError, match="`anna`"):
@@ -207,7 +219,7 @@ def test_setting_points_for_nobody_names_the_nearest(book):
 def test_an_address_that_is_none(text, says):
     with pytest.raises(CourseError, match=says):
         address(text)
-    assert address("a/b/02.1") == ("a/b", "02.1")
+    assert address("a/b/02.1") == ("a/b", "02.1") and address("ann/02", lesson_too=True) == ("ann", "02")
 
 
 # --- the file -------------------------------------------------------------------------------------------------
@@ -314,6 +326,24 @@ def test_grades_csv_has_a_row_an_attempt_and_says_which_counts(book):
     assert (last["points"], last["02.2"], last["late_penalty"]) == ("4.4", "2", "0.6")
     assert "on paper" in last["by_hand"] and last["student"] == "'=ann", "no formula"
     assert last["submitted_at"] == "2026-12-01T01:00:00+00:00"
+
+
+def test_a_lesson_not_handed_in_is_no_grade_in_other_systems(book, tmp_path):
+    book.save(row("ann"))
+    book.save(
+        row("ann", source="ann/01.ipynb", lesson="01", results=(Result("01.1", "correct", 4, points=4),))
+    )
+    book.save(row("bob"))
+    book.save(row("bob", source="bob/what.ipynb", lesson="", status=Status.UNREADABLE, results=()))
+    exports.write_canvas(tmp_path / "canvas.csv", book.grades())
+    exports.write_moodle(tmp_path / "moodle.csv", book.grades())
+    canvas, moodle = (
+        list(csv.reader((tmp_path / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for name in ("canvas", "moodle")
+    )
+    assert canvas[0][4:] == ["01 Graph and leaves", "02 Tensor hooks"]
+    assert [line[4:] for line in canvas[2:]] == [["4", "3"], ["", "3"]]
+    assert [line[1::2] for line in moodle[1:]] == [["4", "3"], ["-", "3"]]
 
 
 # --- names and times ------------------------------------------------------------------------------------------

@@ -117,7 +117,9 @@ def report_command(grades: Grades, attempt: Attempt = None, due: Due = None, lat
 
 def adjust_command(
     grades: Grades,
-    who: Annotated[str, typer.Argument(metavar="STUDENT/EXERCISE", help="ann/02.1")],
+    who: Annotated[
+        str, typer.Argument(metavar="STUDENT/EXERCISE", help="ann/02.1；ann/02 是全课 · is the whole lesson")
+    ],
     points: Annotated[
         float | None, typer.Argument(help="这个练习的新分数 · the exercise's new points")
     ] = None,
@@ -129,17 +131,18 @@ def adjust_command(
     from hookedu.grading.gradebook import Gradebook
     from hookedu.grading.grades import address, tidy
 
-    student, exercise = address(who)
+    student, what = address(who, lesson_too=True)
+    lesson = what.split(".")[0]
     reason = clean(reason.strip())
     if undo == (points is not None) or not (undo or reason):
         raise CourseError(_NO_POINTS.format(grades=grades, who=who))
-    most = exercises.find(exercise).points
+    most = sum(e.points for e in exercises.of_lesson(lesson) if what in (e.id, lesson))
     if points is not None and not 0 <= points <= most:
-        raise CourseError(_BAD_POINTS.format(exercise=exercise, most=most, points=points))
+        raise CourseError(_BAD_POINTS.format(exercise=what, most=most, points=points))
     with contextlib.closing(Gradebook(grades, create=False)) as book:
-        book.adjust(student, exercise, points, reason)
+        book.adjust(student, what, points, reason)
         book.write_csv()
-        counts = [g for g in book.grades(student) if g.counts and g.row.lesson == exercise.split(".")[0]]
-    marks = [m for m in counts[0].marks if m.result.exercise == exercise]
-    now = tidy(marks[0].points) if marks else 0
+        grade = next(g for g in book.grades(student) if g.counts and g.row.lesson == lesson)
+    marks = {mark.result.exercise: mark.points for mark in grade.marks}
+    now = tidy(marks.get(what, 0)) if what != lesson else grade.points
     print(_SET.format(who=who, points=now, of=most, grades=grades))

@@ -4,7 +4,9 @@
     canvas.csv, moodle.csv                    a row a student, a column a lesson
     gradescope/STUDENT/LESSON/results.json    what an autograder hands to Gradescope
 
-A student's folder name is taken for the login name: Canvas's "SIS Login ID", Moodle's user name.
+A student's folder name is taken for the login name: Canvas's "SIS Login ID", Moodle's user name. Inside Gradescope,
+`run_autograder` puts the submission into a folder of its own, runs `hookedu grade` and `hookedu report`, and copies
+results.json from there.
 """
 
 import contextlib
@@ -28,6 +30,10 @@ from hookedu.language import Text
 
 LATE = Text(zh="迟交 {hours} 小时，扣 {points} 分", en="{hours} hours late: {points} points taken off")
 BY_HAND = Text(zh="教师改为 {points} 分：{reason}", en="set to {points} points by the instructor: {reason}")
+TOTAL = Text(
+    zh="教师把全课改为 {points} 分：{reason}",
+    en="the whole lesson set to {points} points by the instructor: {reason}",
+)
 NO_RESULT = Text(zh="没有结果", en="no result")
 ENDED_BEFORE = Text(
     zh="运行在轮到这个练习之前就结束了，或者结果不能算数；原因见这一课开头。",
@@ -54,6 +60,7 @@ def write_grades(path: Path, grades: Iterable[Grade], exercises: list[str]) -> N
             row = grade.row
             points = {mark.result.exercise: tidy(mark.points) for mark in grade.marks}
             by_hand = [f"{m.result.exercise}: {by_hand_text(m).en}" for m in grade.adjusted]
+            by_hand += [text.en for text in by_rule(grade) if grade.total]
             notes = [f"{note.zh} · {note.en}" for note in row.notes]
             write(
                 [
@@ -149,7 +156,13 @@ def remarks(grade: Grade) -> list[Text]:
     """What a student is told about a grade beside the exercises: how it ended, what was repaired, what is late."""
     # What a defect of ours says may name files of the instructor's.
     notes = [OUR_FAULT] if grade.row.status is Status.GRADER_ERROR else list(grade.row.notes)
-    return notes + ([late_text(grade)] if grade.penalty else [])
+    return notes + by_rule(grade)
+
+
+def by_rule(grade: Grade) -> list[Text]:
+    """What decided a grade beside the judge: lateness, a total set by hand."""
+    total = [TOTAL.format(points=tidy(grade.total.points), reason=grade.total.reason)] if grade.total else []
+    return ([late_text(grade)] if grade.penalty else []) + total
 
 
 def late_text(grade: Grade) -> Text:

@@ -12,8 +12,8 @@ transaction; a newer one is left alone.
     results       one row an exercise of an attempt
         source, attempt, exercise, outcome (or 'lost'), message_id, points, max_points, seed (a run repeats with it),
         error ("NameError: ..."), feedback (JSON: what the learner would have read, exercises.feedback.Feedback)
-    adjustments   points set by hand: student, exercise, points (NULL: taken back), reason, made_at (UTC). All are
-        kept, the newest counts. Grading never writes here.
+    adjustments   points set by hand: student, exercise (or a lesson, for all of it), points (NULL: taken back),
+        reason, made_at (UTC). All are kept, the newest counts. Grading never writes here.
     rules         rule ('attempt', 'due', 'late'), lesson ('' all others), value: see grading.grades
 
 `points` are the judge's. What counts in the end, with adjustments and rules, is worked out when it is shown
@@ -216,7 +216,7 @@ class Gradebook:
             raise CourseError(_UNKNOWN_STUDENT.format(student=student, lesson=lesson, near=near or "–"))
 
     def adjust(self, student: str, exercise: str, points: float | None, reason: str) -> None:
-        """Set a student's points for an exercise, or take back what was set (None). Every change is kept.
+        """Set a student's points for an exercise or a lesson, or take back what was set (None). Every change is kept.
 
         CourseError where the student has handed in nothing for that lesson."""
         self.require(student, exercise.split(".")[0])

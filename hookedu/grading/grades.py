@@ -2,7 +2,8 @@
 
 Nothing of this is stored beside what it comes from, so a changed rule or adjustment never needs a new run.
 
-    adjust    the points of one exercise, set by hand with a reason, in place of the judge's, whichever attempt counts
+    adjust    the points of one exercise, set by hand with a reason, in place of the judge's, whichever attempt counts;
+              or those of a whole lesson, which then neither exercises nor lateness change
     late      a part of the lesson's points for every day (or hour) begun after the due date, never below 0 points:
               the rule of Canvas, a percentage of the points possible, counted in begun days
     attempt   `last`, as nbgrader, Canvas and Gradescope do, or `best`. The last attempt is the newest of the files
@@ -146,6 +147,7 @@ class Grade:
     """One attempt at a lesson with everything that decides its points.
 
     attempts: how many there are. counts: whether this is the one that counts. lateness: past `due`; zero where in time.
+    total: the lesson's points where those were set by hand.
     """
 
     row: Row
@@ -155,10 +157,13 @@ class Grade:
     penalty: float = 0
     attempts: int = 1
     counts: bool = True
+    total: Adjustment | None = None
 
     @property
     def points(self) -> float:
         """What the student gets."""
+        if self.total:
+            return tidy(self.total.points)
         return tidy(sum(mark.points for mark in self.marks) - self.penalty)
 
     @property
@@ -168,7 +173,8 @@ class Grade:
 
 
 def weigh(rows: list[Row], adjustments: Mapping[str, Adjustment], rules: Rules) -> list[Grade]:
-    """The grades of all attempts of one student at one lesson; adjustments are that student's, by exercise."""
+    """The grades of all attempts of one student at one lesson; adjustments are that student's, by exercise,
+    or by lesson where the whole of it was set."""
     grades = [_grade(row, adjustments, rules) for row in rows]
     newest: dict[str, Grade] = {}
     for grade in grades:
@@ -189,11 +195,11 @@ def _when(grade: Grade) -> tuple[float, str, int]:
 def _grade(row: Row, adjustments: Mapping[str, Adjustment], rules: Rules) -> Grade:
     marks = tuple(Mark(result, adjustments.get(result.exercise)) for result in row.results)
     due, late = rules.of("due", row.lesson), rules.of("late", row.lesson)
-    grade = Grade(row, marks, due)
+    grade = Grade(row, marks, due, total=adjustments.get(row.lesson))
     if not due or not row.submitted or row.submitted <= due:
         return grade
     lateness = row.submitted - due
-    off = min(late.off(lateness, row.max_points), grade.points) if late else 0
+    off = min(late.off(lateness, row.max_points), grade.points) if late and not grade.total else 0
     return replace(grade, lateness=lateness, penalty=tidy(off))
 
 
@@ -203,12 +209,15 @@ def tidy(points: float) -> float:
     return int(points) if points == int(points) else points
 
 
-def address(text: str) -> tuple[str, str]:
-    """ "ann/02.1" as student and exercise; CourseError where it is none, or there is no such exercise."""
-    student, _, exercise = text.rpartition("/")
+def address(text: str, lesson_too: bool = False) -> tuple[str, str]:
+    """ "ann/02.1" as student and exercise, and with `lesson_too` "ann/02" as student and lesson; CourseError where it
+    is neither, or there is no such thing."""
+    student, _, what = text.rpartition("/")
     if not student:
         raise CourseError(_BAD_ADDRESS.format(value=text))
+    if lesson_too and re.fullmatch(r"\d\d", what):
+        return student, course.find(what).id
     try:
-        return student, exercises.find(exercise).id
+        return student, exercises.find(what).id
     except exercises.UnknownExercise as unknown:
         raise CourseError(unknown.says) from None

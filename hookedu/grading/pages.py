@@ -166,7 +166,7 @@ def _environment() -> jinja2.Environment:
         "outcome": exports.outcome,
         "remarks": exports.remarks,
         "by_hand": exports.by_hand_text,
-        "late": exports.late_text,
+        "by_rule": exports.by_rule,
         "ended_before": exports.ENDED_BEFORE,
         "points": lambda mark: POINTS.format(points=tidy(mark.points), of=mark.result.max_points),
     }

@@ -35,6 +35,7 @@ def folder(tmp_path_factory) -> Path:
             book.save(
                 Row(f"{student}/02.ipynb", student, "02", "a", Status.TIMEOUT, 6, 1.0, notes, results, when)
             )
+        book.save(Row("李雷/notes.ipynb", "李雷", "", "b", Status.UNREADABLE, notes=notes))  # of no lesson
         book.adjust("李雷", "02.2", 1, MARKUP)
         pages.write(book)
     return folder
