@@ -56,9 +56,12 @@ def build(
     check: Annotated[bool, typer.Option("--check", help="只检查，不写文件 · only say what is stale")] = False,
 ) -> None:
     """由 course/ 生成笔记本 · Build the notebooks from course/ (for authors)."""
-    from hookedu import build as build_
-
     chosen = [course.find(name) for name in lessons] if lessons else list(course.lessons())
+
+    from hookedu import (
+        build as build_,
+    )  # brings torch and Jupyter along: a misspelt name need not wait for them
+
     if check:
         stale = build_.check(chosen)
         for difference in stale:

@@ -14,7 +14,7 @@ from hookedu.grading.model import Row, Status
 from tests import grading_notebooks as nb
 
 pytestmark = [
-    pytest.mark.xdist_group("grading"),
+    pytest.mark.xdist_group("sandbox"),  # the class below is shared: one process grades it
     pytest.mark.skipif(sys.platform != "linux", reason="isolation is Linux's"),
 ]
 

@@ -65,6 +65,14 @@ def test_the_readme_gives_both_commands_on_its_first_screen():
     assert any("make lab" in line for line in first) and any("make test" in line for line in first)
 
 
+@pytest.mark.xdist_group("repository")
+def test_tests_of_one_group_share_a_process(request):
+    """Shared batches and browsers are set up once: where the mark goes unheard, they are set up in every process."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("for `make test`, which asks for groups")
+    assert request.node.nodeid.endswith("@repository")
+
+
 @pytest.mark.parametrize("lesson", course.lessons(), ids=lambda lesson: lesson.id)
 def test_no_answer_needs_a_demonstration_cell(lesson):
     """The reference answers, run after the setup cells alone, in one namespace: as a grader runs a submission."""

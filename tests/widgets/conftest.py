@@ -48,6 +48,15 @@ def untouched():
         assert same(before, marks(model))
 
 
+@pytest.fixture(scope="package", autouse=True)
+def collecting_is_cheap():
+    """Put what was there before out of the garbage collector's sight: else each sweep walks all of torch."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def nothing_left():
     """After each test: no figure of pyplot, no thread; every widget is closed and let go."""
