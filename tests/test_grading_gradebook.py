@@ -6,16 +6,13 @@ Rows are made here by hand; how submissions become rows is tests/test_grading.py
 import contextlib
 import csv
 import datetime
-import os
 import sqlite3
-import zipfile
 
 import pytest
 
 from hookedu.course import CourseError
 from hookedu.exercises.feedback import Feedback
 from hookedu.grading import exports, grades
-from hookedu.grading.collect import collect
 from hookedu.grading.exports import file_names
 from hookedu.grading.gradebook import VERSION, Gradebook
 from hookedu.grading.grades import Rules, address
@@ -346,7 +343,7 @@ def test_a_lesson_not_handed_in_is_no_grade_in_other_systems(book, tmp_path):
     assert [line[1::2] for line in moodle[1:]] == [["4", "3"], ["-", "3"]]
 
 
-# --- names and times ------------------------------------------------------------------------------------------
+# --- names and points -----------------------------------------------------------------------------------------
 
 
 def test_file_names_are_safe_and_no_two_the_same():
@@ -372,50 +369,6 @@ def test_file_names_are_safe_and_no_two_the_same():
             name and not set(name) & set('/\\:<>"|?*') and name[0] not in ".-" and len(name.encode()) <= 220
         )
         assert name.upper() != "CON"
-
-
-def stamped(folder, layout, stamp):
-    path = folder / layout
-    path.parent.mkdir(parents=True)
-    path.write_text("{}")
-    path.with_name("timestamp.txt").write_text(stamp)
-    os.utime(path, (DAY.timestamp(), DAY.timestamp()))
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("stamp", "expected"),
-    [
-        ("2015-02-02 14:58:23.948203 America/Los_Angeles\n", "2015-02-02T22:58:23"),
-        ("2015-02-02 14:58:23 UTC", "2015-02-02T14:58:23"),
-        ("2015-02-02 14:58:23", "2015-02-02T14:58:23"),
-        ("0001-01-01 00:00:00 Asia/Shanghai", "2026-12-01T00:00:00"),  # no such moment in UTC
-        ("2015-02-02 14:58:23 ../../etc/passwd", "2026-12-01T00:00:00"),
-        ("\xff" * 1000, "2026-12-01T00:00:00"),
-    ],
-)
-def test_nbgraders_timestamp_counts_before_the_files_own_time(tmp_path, stamp, expected):
-    folder = stamped(tmp_path / "course", "submitted/ann/ps1/02.ipynb", stamp)
-    for place in (folder, folder / "submitted"):
-        (submission,) = collect(place)[0]
-        assert submission.submitted().isoformat()[:19] == expected
-
-
-def test_a_timestamp_in_a_plain_layout_may_be_the_students_own(tmp_path):
-    (submission,) = collect(stamped(tmp_path / "class", "ann/02.ipynb", "2015-02-02 14:58:23 UTC"))[0]
-    assert submission.submitted() == DAY
-
-
-def test_the_times_in_a_zip(tmp_path):
-    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
-        archive.writestr(zipfile.ZipInfo("ann/02.ipynb", (2026, 12, 1, 8, 30, 0)), "{}")
-        archive.writestr(zipfile.ZipInfo("bob/02.ipynb", (2026, 0, 0, 0, 0, 0)), "{}")
-    with zipfile.ZipFile(tmp_path / "nbgrader.zip", "w") as archive:
-        archive.writestr("submitted/ann/ps1/02.ipynb", "{}")
-        archive.writestr("submitted/ann/ps1/timestamp.txt", "2015-02-02 14:58:23 UTC")
-    ann, bob = collect(tmp_path / "class.zip")[0]
-    assert ann.submitted() == datetime.datetime(2026, 12, 1, 8, 30).astimezone() and bob.submitted() is None
-    assert collect(tmp_path / "nbgrader.zip")[0][0].submitted().isoformat() == "2015-02-02T14:58:23+00:00"
 
 
 def test_points_are_shown_without_needless_decimals():
