@@ -19,7 +19,7 @@ def hookedu(*arguments, **env):
 
 def test_without_arguments_it_shows_the_commands():
     run = hookedu()
-    for command in ("lab", "build", "grade", "doctor"):
+    for command in ("lab", "build", "grade", "report", "adjust", "doctor"):
         assert command in run.stdout + run.stderr
 
 
@@ -60,8 +60,18 @@ def test_doctor_says_what_to_do_about_a_missing_front_end(tmp_path):
         (("grade", "{empty}/nowhere", "--out", "{empty}/out"), "nowhere"),
         (("grade", "{class_}", "--out", "{file}/out"), "cannot be written"),
         (("grade", "{class_}", "--out", "{spoilt}"), "grades.db"),
+        (("report", "{empty}"), "no gradebook"),
     ],
-    ids=["lesson", "lesson-check", "lab-folder", "no-notebooks", "no-folder", "unwritable-out", "corrupt-db"],
+    ids=[
+        "lesson",
+        "lesson-check",
+        "lab-folder",
+        "no-notebooks",
+        "no-folder",
+        "unwritable-out",
+        "corrupt-db",
+        "no-gradebook",
+    ],
 )
 def test_bad_input_is_one_text_and_exit_code_2(arguments, says, tmp_path):
     (tmp_path / "file").write_text("in the way")

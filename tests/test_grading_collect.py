@@ -1,5 +1,6 @@
 """Folders and zips as they come from a class: layouts, names, and what people and archives do to them."""
 
+import datetime
 import os
 import stat
 import zipfile
@@ -162,3 +163,52 @@ def test_hostile_names_are_made_harmless(tmp_path):
     with open(os.fsencode(folder) + b"/\xff\xfe/02.ipynb", "wb"):
         pass
     assert [student for student, _ in seen(folder)] == ["a�b�[31m", "\\xff\\xfe".replace("\\x", "\\udc")]
+
+
+# --- when it was handed in -------------------------------------------------------------------------------------
+
+DAY = datetime.datetime(2026, 12, 1, tzinfo=datetime.timezone.utc)
+
+
+def stamped(folder, layout, stamp):
+    path = folder / layout
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    path.with_name("timestamp.txt").write_text(stamp)
+    os.utime(path, (DAY.timestamp(), DAY.timestamp()))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("stamp", "expected"),
+    [
+        ("2015-02-02 14:58:23.948203 America/Los_Angeles\n", "2015-02-02T22:58:23"),
+        ("2015-02-02 14:58:23 UTC", "2015-02-02T14:58:23"),
+        ("2015-02-02 14:58:23", "2015-02-02T14:58:23"),
+        ("0001-01-01 00:00:00 Asia/Shanghai", "2026-12-01T00:00:00"),  # no such moment in UTC
+        ("2015-02-02 14:58:23 ../../etc/passwd", "2026-12-01T00:00:00"),
+        ("\xff" * 1000, "2026-12-01T00:00:00"),
+    ],
+)
+def test_nbgraders_timestamp_counts_before_the_files_own_time(tmp_path, stamp, expected):
+    folder = stamped(tmp_path / "course", "submitted/ann/ps1/02.ipynb", stamp)
+    for place in (folder, folder / "submitted"):
+        (submission,) = collect(place)[0]
+        assert submission.submitted().isoformat()[:19] == expected
+
+
+def test_a_timestamp_in_a_plain_layout_may_be_the_students_own(tmp_path):
+    (submission,) = collect(stamped(tmp_path / "class", "ann/02.ipynb", "2015-02-02 14:58:23 UTC"))[0]
+    assert submission.submitted() == DAY
+
+
+def test_the_times_in_a_zip(tmp_path):
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("ann/02.ipynb", (2026, 12, 1, 8, 30, 0)), "{}")
+        archive.writestr(zipfile.ZipInfo("bob/02.ipynb", (2026, 0, 0, 0, 0, 0)), "{}")
+    with zipfile.ZipFile(tmp_path / "nbgrader.zip", "w") as archive:
+        archive.writestr("submitted/ann/ps1/02.ipynb", "{}")
+        archive.writestr("submitted/ann/ps1/timestamp.txt", "2015-02-02 14:58:23 UTC")
+    ann, bob = collect(tmp_path / "class.zip")[0]
+    assert ann.submitted() == datetime.datetime(2026, 12, 1, 8, 30).astimezone() and bob.submitted() is None
+    assert collect(tmp_path / "nbgrader.zip")[0][0].submitted().isoformat() == "2015-02-02T14:58:23+00:00"

@@ -3,12 +3,16 @@
 The order is fixed: the outcome; the input used; expected against got; the recognised mistake; one next step.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hookedu.exercises.judging import Verdict
 from hookedu.exercises.model import Outcome
 from hookedu.language import Text
+
+if TYPE_CHECKING:
+    from hookedu.exercises.judging import Verdict  # loads torch, which nobody needs to show a message
 
 # A sign and a word besides the colour of the bar: colour is never the only signal, and on text it would lack
 # contrast. The colours are JupyterLab's own variables, so that they suit light and dark themes; the second value
@@ -20,7 +24,7 @@ LOOKS = {
     Outcome.RAISED: ("⚠", "--jp-error-color1, #c62828", Text(zh="运行时出错", en="It raised an error")),
     Outcome.NOT_ATTEMPTED: ("○", "--jp-info-color1, #0277bd", Text(zh="还没有作答", en="Not attempted yet")),
 }
-_POINTS = Text(zh="{points}/{of} 分", en="{points} of {of} points")
+POINTS = Text(zh="{points}/{of} 分", en="{points} of {of} points")
 _LABELS = {
     "given": Text(zh="输入", en="Input"),
     "expected": Text(zh="应当是", en="Expected"),
@@ -43,24 +47,69 @@ _NOT_CALLABLE = Text(
 )
 
 
-def _parts(verdict: Verdict) -> tuple[list[tuple[Text, str | Text]], list[Text]]:
-    """A verdict's table (label, value) and its sentences, in reading order."""
-    table: list[tuple[Text, str | Text]] = []
-    said: list[Text] = []
-    failed = verdict.failed
-    if failed:
-        table = [(label, getattr(failed, key)) for key, label in _LABELS.items() if getattr(failed, key)]
-    if verdict.wrong_type:
-        said.append(_NOT_CALLABLE.format(name=verdict.exercise.answer, got=verdict.wrong_type))
-    if verdict.mistake:
-        said.append(verdict.mistake.says)
-    next_step = {
-        Outcome.CORRECT: verdict.exercise.insight,
-        Outcome.NOT_ATTEMPTED: _STUB_NEXT,
-        Outcome.RAISED: _ERROR_NEXT if verdict.error and verdict.error["frames"] else _HINT_NEXT,
-    }.get(verdict.outcome, _HINT_NEXT)
-    said.append(next_step if verdict.outcome is Outcome.CORRECT else next_step.format(id=verdict.exercise.id))
-    return table, said
+@dataclass(frozen=True)
+class Feedback:
+    """What is said about one answer besides its outcome and points; every way of showing it starts here.
+
+    table: label and value of the input used, what was expected, what came out. traceback: the learner's own
+    frames and the error, as plain text. says: sentences in reading order, the next step last.
+    """
+
+    table: tuple[tuple[Text, str | Text], ...] = ()
+    traceback: str = ""
+    says: tuple[Text, ...] = ()
+
+    @classmethod
+    def of(cls, verdict: "Verdict") -> "Feedback":
+        """What a learner is told about a verdict, by `check` and by a grade alike."""
+        exercise, failed, error = verdict.exercise, verdict.failed, verdict.error
+        table = [(label, getattr(failed, key, "")) for key, label in _LABELS.items()]
+        said = []
+        if verdict.wrong_type:
+            said.append(_NOT_CALLABLE.format(name=exercise.answer, got=verdict.wrong_type))
+        if verdict.mistake:
+            said.append(verdict.mistake.says)
+        if verdict.outcome is Outcome.CORRECT:
+            said.append(exercise.insight)
+        else:
+            next_step = {
+                Outcome.NOT_ATTEMPTED: _STUB_NEXT,
+                Outcome.RAISED: _ERROR_NEXT if error and error["frames"] else _HINT_NEXT,
+            }.get(verdict.outcome, _HINT_NEXT)
+            said.append(next_step.format(id=exercise.id))
+        return cls(tuple(row for row in table if row[1]), _traceback(error) if error else "", tuple(said))
+
+    def map(self, change: Callable[[str], str]) -> "Feedback":
+        """The same with every string changed, line by line."""
+
+        def lines(value: str | Text) -> Any:
+            if isinstance(value, Text):
+                return Text(zh=lines(value.zh), en=lines(value.en))
+            return "\n".join(map(change, value.split("\n")))
+
+        table = tuple((label, lines(value)) for label, value in self.table)
+        return Feedback(table, lines(self.traceback), tuple(map(lines, self.says)))
+
+    def text(self) -> str:
+        """Plain text, Chinese line first."""
+        rows = [f"  {label.zh} · {label.en}: {_value_text(value)}" for label, value in self.table]
+        return "\n".join([*rows, *filter(None, [self.traceback]), *map(str, self.says)])
+
+    def html(self) -> str:
+        """Blocks for a panel; every value is escaped."""
+        rows = "".join(
+            f'<tr><th style="text-align:left;font-weight:600;padding:0 1em 0 0;white-space:nowrap">{label.inline_html()}</th>'
+            f'<td style="text-align:left">{_value_html(value)}</td></tr>'
+            for label, value in self.table
+        )
+        body = []
+        if rows:
+            style = "margin:.4em 0;background:none;font-size:inherit"
+            body.append(f'<table style="{style}"><tbody>{rows}</tbody></table>')
+        if self.traceback:
+            body.append(f'<pre style="margin:.4em 0;white-space:pre-wrap">{escape(self.traceback)}</pre>')
+        body += [f'<div style="margin-top:.3em">{text.html()}</div>' for text in self.says]
+        return "".join(body)
 
 
 def _traceback(error: dict[str, Any]) -> str:
@@ -71,30 +120,16 @@ def _traceback(error: dict[str, Any]) -> str:
     return "\n".join([*lines, f"{error['type']}: {error['message']}"])
 
 
-def verdict_html(verdict: Verdict) -> str:
+def verdict_html(verdict: "Verdict") -> str:
     """One panel in the colours of the notebook's theme."""
     sign, colour, outcome = LOOKS[verdict.outcome]
-    points = _POINTS.format(points=verdict.points, of=verdict.exercise.points)
-    table, said = _parts(verdict)
-    rows = "".join(
-        f'<tr><th style="text-align:left;font-weight:600;padding:0 1em 0 0;white-space:nowrap">{label.inline_html()}</th>'
-        f'<td style="text-align:left">{_value_html(value)}</td></tr>'
-        for label, value in table
-    )
-    body = [
+    points = POINTS.format(points=verdict.points, of=verdict.exercise.points)
+    head = (
         f'<div style="font-weight:600">{sign} {escape(verdict.exercise.id)} {outcome.inline_html()} — '
         f"{points.inline_html()}</div>"
-    ]
-    if rows:
-        body.append(
-            f'<table style="margin:.4em 0;background:none;font-size:inherit"><tbody>{rows}</tbody></table>'
-        )
-    if verdict.error:
-        body.append(
-            f'<pre style="margin:.4em 0;white-space:pre-wrap">{escape(_traceback(verdict.error))}</pre>'
-        )
-    body += [f'<div style="margin-top:.3em">{text.html()}</div>' for text in said]
-    return panel(colour, "".join(body), outcome=verdict.outcome.value, message=verdict.message_id)
+    )
+    body = head + Feedback.of(verdict).html()
+    return panel(colour, body, outcome=verdict.outcome.value, message=verdict.message_id)
 
 
 def panel(colour: str, body: str, **data: str) -> str:
@@ -110,18 +145,12 @@ def _value_html(value: str | Text) -> str:
     return value.inline_html() if isinstance(value, Text) else f"<code>{escape(value)}</code>"
 
 
-def verdict_text(verdict: Verdict) -> str:
+def verdict_text(verdict: "Verdict") -> str:
     """The same in plain text, Chinese line first."""
     sign, _, outcome = LOOKS[verdict.outcome]
-    points = _POINTS.format(points=verdict.points, of=verdict.exercise.points)
-    table, said = _parts(verdict)
-    lines = [
-        f"{sign} {verdict.exercise.id} {outcome.zh} · {outcome.en} — {points.zh} · {points.en}",
-        *(f"  {label.zh} · {label.en}: {_value_text(value)}" for label, value in table),
-    ]
-    if verdict.error:
-        lines.append(_traceback(verdict.error))
-    return "\n".join([*lines, *(str(text) for text in said)])
+    points = POINTS.format(points=verdict.points, of=verdict.exercise.points)
+    head = f"{sign} {verdict.exercise.id} {outcome.zh} · {outcome.en} — {points.zh} · {points.en}"
+    return f"{head}\n{Feedback.of(verdict).text()}"
 
 
 def _value_text(value: str | Text) -> str:

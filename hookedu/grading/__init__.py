@@ -13,6 +13,10 @@ else is tampering. THREATS.md says what is promised, what is not, and which test
       warm       the warm process; namespaces and limits of each fork
       worker     the fork that runs the cells and the probes
     batch      records -> verdicts  -> Row
-    gradebook  Row                  -> grades.db, grades.csv
+    gradebook  Row                  -> grades.db
+    grades     Rows, adjustments, rules -> Grade: which attempt counts, what it is worth
+      exports    Grades             -> grades.csv, canvas.csv, moodle.csv, Gradescope's results.json
+      pages      Grades             -> a page for each student, one on the class (overview, pictures, templates)
     report     Rows                 -> the closing table
+    explain    one verdict again, for the instructor
 """

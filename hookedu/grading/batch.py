@@ -16,12 +16,14 @@ from rich.console import Console
 
 from hookedu import course
 from hookedu.course import CourseError
-from hookedu.exercises import Outcome
-from hookedu.exercises.judging import judge
+from hookedu.exercises import Exercise, Outcome
+from hookedu.exercises.feedback import Feedback
+from hookedu.exercises.judging import Verdict, judge
 from hookedu.exercises.observation import ObservationError
 from hookedu.grading import report
 from hookedu.grading.collect import Submission, collect
 from hookedu.grading.gradebook import Gradebook
+from hookedu.grading.grades import Rules
 from hookedu.grading.matching import Key, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
 from hookedu.grading.model import LOST, Limits, Result, Row, Status, Unreadable, clean
 from hookedu.grading.runner import Run, Stopped, run, seeds_for
@@ -66,12 +68,14 @@ def grade(
     again: bool = False,
     isolated: bool = True,
     seed: int | None = None,
+    rules: Rules | None = None,
     console: Console | None = None,
 ) -> Graded:
     """Grade every notebook in a folder or zip into `out`/grades.db and `out`/grades.csv.
 
     isolated: run submissions in a sandbox of their own; CourseError where the machine has none. Without it,
     every row says so. seed: two runs with the same seed give the same rows; by default it is fresh.
+    rules: changes to the rules that the gradebook keeps, see `grades`.
 
     jobs: submissions at once, by default one a processor. time_limit (seconds) and memory_limit (MiB) are those
     of one submission. A submission whose bytes have not changed is left as it is, unless `again`.
@@ -85,18 +89,21 @@ def grade(
     keys = _keys()
     gradebook = Gradebook(Path(out))
     try:
+        if rules:
+            gradebook.change_rules(rules)
         limits = Limits(seconds=time_limit, memory=memory_limit)
         fresh = secrets.token_hex(16) if seed is None else str(seed)
         with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
             grader = _Grader(keys, {} if again else gradebook.graded(), limits, sandbox, fresh)
             rows = _all(grader, submissions, gradebook, jobs or os.cpu_count() or 1, console)
+        remarks = gradebook.remarks({lesson: key.fingerprint for lesson, key in keys.items()})
     finally:
         try:
             gradebook.write_csv()
         finally:
             gradebook.close()
     graded = Graded(tuple(rows), len(submissions) - len(rows), time.monotonic() - begun)
-    report.closing(console, graded, outside, gradebook.csv)
+    report.closing(console, graded, outside, gradebook.csv, remarks)
     return graded
 
 
@@ -143,7 +150,7 @@ class _Grader:
     def __call__(self, submission: Submission) -> Row | None:
         """The row of a submission; None where an earlier one stands."""
         begun = time.monotonic()
-        found: dict[str, Any] = {"lesson": "", "sha256": ""}
+        found: dict[str, Any] = {"lesson": "", "sha256": "", "submitted": submission.submitted()}
 
         def row(status: Status, **values: Any) -> Row:
             seconds = time.monotonic() - begun
@@ -181,7 +188,7 @@ class _Grader:
             return row(Status.GRADER_ERROR, notes=(_NO_KEY.format(id=lesson.id),))
         todo = plan(cells, key)
         if not todo.probes:
-            results = tuple(Result(e.id, Outcome.NOT_ATTEMPTED.value, e.points) for e in key.exercises)
+            results = tuple(map(_untried, key.exercises))
             return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
         seeds = seeds_for(todo, submission.source, self._seed)
         ran = run(todo, key, seeds, self._limits, self._sandbox, self.stop)
@@ -192,12 +199,24 @@ class _Grader:
 
 def _facts(lesson: course.Lesson, keys: dict[str, Key]) -> dict[str, Any]:
     key = keys.get(lesson.id)
-    return {"lesson": lesson.id, "max_points": sum(e.points for e in key.exercises) if key else 0}
+    if not key:
+        return {"lesson": lesson.id}
+    return {
+        "lesson": lesson.id,
+        "max_points": sum(e.points for e in key.exercises),
+        "course": key.fingerprint,
+    }
 
 
 def _nothing(key: Key | None) -> tuple[Result, ...]:
     """Every exercise of a lesson without a verdict."""
     return tuple(Result(e.id, LOST, e.points) for e in key.exercises) if key else ()
+
+
+def _untried(exercise: Exercise) -> Result:
+    """An exercise that nothing was written for."""
+    said = Feedback.of(Verdict(exercise, Outcome.NOT_ATTEMPTED, 0))
+    return Result(exercise.id, Outcome.NOT_ATTEMPTED.value, exercise.points, feedback=said)
 
 
 def _judged(
@@ -209,7 +228,7 @@ def _judged(
     results = []
     for exercise in key.exercises:
         if exercise.id not in probed:
-            results.append(Result(exercise.id, Outcome.NOT_ATTEMPTED.value, exercise.points))
+            results.append(_untried(exercise))
             continue
         seed = seeds[exercise.id]
         if exercise.id not in ran.records:
@@ -236,7 +255,7 @@ def _judged(
                 message_id=verdict.message_id,
                 seed=seed,
                 error=clean(f"{error['type']}: {error['message']}") if error else "",
-                feedback="\n".join(map(clean, repr(verdict).split("\n"))),
+                feedback=Feedback.of(verdict).map(clean),
             )
         )
     if ran.status is Status.GRADED and all(r.outcome == Outcome.NOT_ATTEMPTED.value for r in results):

@@ -6,15 +6,22 @@
 The first folder of a path names the student. A zip is read in memory, member by member; nothing is extracted,
 so that a path in it can do no harm. Links are never followed. Everything that looks like a notebook gets a
 `Submission`, even where reading it will fail: a row with a reason is better than a silence.
+
+When something was handed in is said by nbgrader's `timestamp.txt` beside the notebook, in nbgrader's layout alone:
+there `nbgrader collect` and `zip_collect` wrote it, elsewhere it may be the student's own. Otherwise it is the time
+of the file's last change; a zip keeps it without a zone, and it is taken as local.
 """
 
+import contextlib
 import os
 import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hookedu.course import CourseError
 from hookedu.grading.model import Unreadable, clean
@@ -38,15 +45,26 @@ _LAYOUT = Text(
 )
 
 Read = Callable[[], bytes]
+When = Callable[[], datetime | None]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What lies behind a path."""
+
+    read: Read
+    submitted: When = lambda: None
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One notebook of one student; `read()` gives its bytes or raises Unreadable."""
+    """One notebook of one student; `read()` gives its bytes or raises Unreadable, `submitted()` when it was handed
+    in, with a time zone, or None."""
 
     source: str
     student: str
     read: Read
+    submitted: When = lambda: None
 
     @property
     def stem(self) -> str:
@@ -67,8 +85,10 @@ def collect(folder: Path) -> tuple[list[Submission], list[str]]:
         raise CourseError(Text(zh="找不到 `{path}`。", en="There is no `{path}`.").format(path=folder))
     entries = _unwrap(entries, folder.stem)
     submissions = [
-        Submission(clean("/".join(parts).strip("/")), clean(parts[0] or parts[1]), read)
-        for parts, read in sorted(entries.items())
+        Submission(
+            clean("/".join(parts).strip("/")), clean(parts[0] or parts[1]), entry.read, entry.submitted
+        )
+        for parts, entry in sorted(entries.items(), key=lambda item: item[0])
         if len(parts) > 1
     ]
     if not submissions:
@@ -87,33 +107,47 @@ def _wanted(parts: tuple[str, ...]) -> bool:
     return parts[-1].endswith(".ipynb") and not hidden and len(parts) <= MAX_DEPTH + 2
 
 
-def _unwrap(entries: dict[tuple[str, ...], Read], stem: str) -> dict[tuple[str, ...], Read]:
+def _unwrap(entries: dict[tuple[str, ...], _Entry], stem: str) -> dict[tuple[str, ...], _Entry]:
     """Paths from the students' folders on: without the zip's own folder and without nbgrader's.
 
     A first part "" marks a path that is not to be taken apart, a last part "" a link to a folder: of those only
     the students' own matter.
     """
-    kept = {parts: read for parts, read in entries.items() if not parts[0] and len(parts) > 1}
-    entries = {parts: read for parts, read in entries.items() if parts[0]}
+    kept = {parts: entry for parts, entry in entries.items() if not parts[0] and len(parts) > 1}
+    entries = {parts: entry for parts, entry in entries.items() if parts[0]}
     if all(len(parts) > 2 and parts[0] == stem for parts in entries):
-        entries = {parts[1:]: read for parts, read in entries.items()}
+        entries = {parts[1:]: entry for parts, entry in entries.items()}
     if any(parts[0] == "submitted" and len(parts) > 2 for parts in entries):
-        entries = {parts[1:]: read for parts, read in entries.items() if parts[0] == "submitted"}
+        entries = {parts[1:]: entry for parts, entry in entries.items() if parts[0] == "submitted"}
     return kept | {
-        parts: read
-        for parts, read in entries.items()
+        parts: entry
+        for parts, entry in entries.items()
         if len(parts) <= MAX_DEPTH and (parts[-1] or len(parts) == 2)
     }
 
 
-def _unreadable(says: Text) -> Read:
+def _unreadable(says: Text) -> _Entry:
     def read() -> bytes:
         raise Unreadable(says)
 
-    return read
+    return _Entry(read)
 
 
-def _in_folder(folder: Path) -> Iterator[tuple[tuple[str, ...], Read]]:
+def _nbgrader(stem: str, parts: tuple[str, ...]) -> bool:
+    return "submitted" in (stem, *parts[:2])
+
+
+def _timestamp(text: bytes) -> datetime | None:
+    """What nbgrader writes: "2015-02-02 14:58:23.948203 America/Los_Angeles", or UTC, or no zone at all."""
+    day, clock, zone = (*text.decode("ascii", "replace").split(), "", "", "")[:3]
+    try:
+        local = datetime.fromisoformat(f"{day} {clock}").replace(tzinfo=ZoneInfo(zone or "UTC"))
+        return local.astimezone(timezone.utc)
+    except (ValueError, OverflowError, OSError, ZoneInfoNotFoundError):
+        return None
+
+
+def _in_folder(folder: Path) -> Iterator[tuple[tuple[str, ...], _Entry]]:
     closed: list[OSError] = []
     for place, names, files in os.walk(folder, onerror=closed.append):
         here = Path(place).relative_to(folder).parts
@@ -123,7 +157,8 @@ def _in_folder(folder: Path) -> Iterator[tuple[tuple[str, ...], Read]]:
         for name in files:
             parts = (*here, name)
             if _wanted(parts):
-                yield parts, _file_reader(Path(place, name))
+                path = Path(place, name)
+                yield parts, _Entry(_file_reader(path), _file_time(path, _nbgrader(folder.stem, parts)))
         for name in names:
             if Path(place, name).is_symlink():  # not entered, but a student behind it is not forgotten either
                 yield (*here, name, ""), _unreadable(_LINK)
@@ -151,13 +186,34 @@ def _file_reader(path: Path) -> Read:
     return read
 
 
+def _file_time(path: Path, nbgrader: bool) -> When:
+    def submitted() -> datetime | None:
+        stamp = path.with_name("timestamp.txt")
+        try:
+            if nbgrader and stat.S_ISREG(stamp.lstat().st_mode):
+                with open(stamp, "rb") as file:
+                    return _timestamp(file.read(100)) or _modified(path)
+        except OSError:
+            pass  # none there
+        return _modified(path)
+
+    return submitted
+
+
+def _modified(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(int(path.lstat().st_mtime), timezone.utc)
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
 def _limited(data: bytes) -> bytes:
     if len(data) > MAX_BYTES:
         raise Unreadable(_TOO_LARGE)
     return data
 
 
-def _in_zip(path: Path) -> Iterator[tuple[tuple[str, ...], Read]]:
+def _in_zip(path: Path) -> Iterator[tuple[tuple[str, ...], _Entry]]:
     try:
         archive = zipfile.ZipFile(path)
         members = archive.infolist()
@@ -175,6 +231,7 @@ def _in_zip(path: Path) -> Iterator[tuple[tuple[str, ...], Read]]:
                 en="`{path}` holds {n} files; at most {of} are read.",
             ).format(path=path, n=len(members), of=MAX_MEMBERS)
         )
+    stamps = {m.filename.rpartition("/")[0]: m for m in members if m.filename.endswith("/timestamp.txt")}
     for member in members:
         name = _member_name(member)
         parts = tuple(part for part in name.split("/") if part)
@@ -187,7 +244,10 @@ def _in_zip(path: Path) -> Iterator[tuple[tuple[str, ...], Read]]:
         elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             yield parts, _unreadable(_COMPRESSION)  # LZMA would take as much memory as the member asks for
         else:
-            yield parts, _member_reader(archive, member)
+            stamp = None
+            if _nbgrader(path.stem, parts):
+                stamp = stamps.get(member.filename.rpartition("/")[0])
+            yield parts, _Entry(_member_reader(archive, member), _member_time(archive, member, stamp))
 
 
 def _member_name(member: zipfile.ZipInfo) -> str:
@@ -211,3 +271,17 @@ def _member_reader(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Read:
             raise Unreadable(_FAILED.format(error=clean(str(error))[:200])) from None
 
     return read
+
+
+def _member_time(archive: zipfile.ZipFile, member: zipfile.ZipInfo, stamp: zipfile.ZipInfo | None) -> When:
+    def submitted() -> datetime | None:
+        if stamp:
+            with contextlib.suppress(Unreadable):
+                if found := _timestamp(_member_reader(archive, stamp)()[:100]):
+                    return found
+        try:
+            return datetime(*member.date_time).astimezone(timezone.utc)  # naive, hence taken as local
+        except (ValueError, OverflowError, OSError):
+            return None
+
+    return submitted

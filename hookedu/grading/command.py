@@ -1,12 +1,48 @@
-"""`hookedu grade`: the command line's face of grading, for `app.command("grade")(grade_command)`."""
+"""`hookedu grade`, `report` and `adjust`: the command line's face of grading, for `app.command(...)`."""
 
+import contextlib
 import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hookedu.grading.model import Limits
+from hookedu.course import CourseError
+from hookedu.grading.model import Limits, clean
+from hookedu.language import Text
+
+_BAD_POINTS = Text(
+    zh="练习 {exercise} 的分数在 0 和 {most} 之间，不能是 {points}。",
+    en="Points for {exercise} lie between 0 and {most}; {points} do not.",
+)
+_NO_POINTS = Text(
+    zh='写出分数和理由：`hookedu adjust {grades} {who} 2 --reason "..."`；或用 `--undo` 取消。',
+    en='Give the points and a reason: `hookedu adjust {grades} {who} 2 --reason "..."`; or `--undo` to take it back.',
+)
+_SET = Text(
+    zh="{who} 现在是 {points}/{of} 分。`grades.csv` 已更新；`hookedu report {grades}` 更新其余的文件。",
+    en="{who} now has {points} of {of} points. `grades.csv` says so; `hookedu report {grades}` brings the other files "
+    "up to date.",
+)
+_REPORTED = Text(
+    zh="全班报告：`{report}`。每名学生一页：`{grades}/feedback`；`canvas.csv`、`moodle.csv` 和 `gradescope` 也在 `{grades}` 里。",
+    en="The class report: `{report}`. A page for each student: `{grades}/feedback`; `canvas.csv`, `moodle.csv` and "
+    "`gradescope` lie in `{grades}` as well.",
+)
+
+Grades = Annotated[Path, typer.Argument(help="grades.db 所在的文件夹 · the folder of grades.db")]
+Attempt = Annotated[
+    str | None,
+    typer.Option(help="last|best：多次提交算哪一次 · which of several attempts counts; default: last"),
+]
+Due = Annotated[
+    list[str] | None,
+    typer.Option(help="2026-12-01T23:59 或 · or 02=2026-12-01T23:59：截止时间 · when it is due"),
+]
+Late = Annotated[
+    list[str] | None,
+    typer.Option(help="10%/day, 2%/hour, 02=10%/day：迟交每天扣总分的几成 · off the points possible"),
+]
 
 
 def grade_command(
@@ -36,11 +72,77 @@ def grade_command(
     seed: Annotated[
         int | None, typer.Option(help="相同的种子给出相同的结果 · the same seed gives the same rows")
     ] = None,
+    attempt: Attempt = None,
+    due: Due = None,
+    late: Late = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STUDENT/EXERCISE",
+            help="只重复一个结论，给出全部观察，不写任何东西 · repeat one verdict, show all observations, write nothing",
+        ),
+    ] = None,
 ) -> None:
     """给一个班的笔记本评分 · Grade a class's notebooks into grades.db and grades.csv."""
     from hookedu.grading.batch import grade  # loads torch
+    from hookedu.grading.explain import explain as explain_
+    from hookedu.grading.grades import Rules
 
     # Asked to end by whatever means, end like on Ctrl-C: with all workers gone and what is finished saved.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if explain:
+        explain_(explain, folder, out, Limits(seconds=time_limit, memory=memory_limit), isolated=isolation)
+        return
     limits = {"time_limit": time_limit, "memory_limit": memory_limit}
-    grade(folder, out, jobs=jobs, **limits, again=again, isolated=isolation, seed=seed)
+    rules = Rules.of_options(attempt, due or (), late or ())
+    grade(folder, out, jobs=jobs, **limits, again=again, isolated=isolation, seed=seed, rules=rules)
+
+
+def report_command(grades: Grades, attempt: Attempt = None, due: Due = None, late: Late = None) -> None:
+    """写出每人的反馈页、全班报告和给其他系统的文件 · Pages for students and on the class, files for other systems."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from hookedu.grading import pages
+    from hookedu.grading.gradebook import Gradebook
+    from hookedu.grading.grades import Rules
+
+    rules = Rules.of_options(attempt, due or (), late or ())
+    with contextlib.closing(Gradebook(grades, create=False)) as book:
+        book.change_rules(rules)
+        students = iter(track(book.students(), "", console=Console(stderr=True), transient=True))
+        report = pages.write(book, lambda: next(students, None))
+    print(_REPORTED.format(report=report, grades=grades))
+
+
+def adjust_command(
+    grades: Grades,
+    who: Annotated[
+        str, typer.Argument(metavar="STUDENT/EXERCISE", help="ann/02.1；ann/02 是全课 · is the whole lesson")
+    ],
+    points: Annotated[
+        float | None, typer.Argument(help="这个练习的新分数 · the exercise's new points")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="理由，学生会看到 · why; the student will read it")] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="取消手工分数 · take it back")] = False,
+) -> None:
+    """手工改一个练习的分数，重新评分也不会覆盖 · Set points by hand; grading again never overwrites them."""
+    from hookedu import exercises
+    from hookedu.grading.gradebook import Gradebook
+    from hookedu.grading.grades import address, tidy
+
+    student, what = address(who, lesson_too=True)
+    lesson = what.split(".")[0]
+    reason = clean(reason.strip())
+    if undo == (points is not None) or not (undo or reason):
+        raise CourseError(_NO_POINTS.format(grades=grades, who=who))
+    most = sum(e.points for e in exercises.of_lesson(lesson) if what in (e.id, lesson))
+    if points is not None and not 0 <= points <= most:
+        raise CourseError(_BAD_POINTS.format(exercise=what, most=most, points=points))
+    with contextlib.closing(Gradebook(grades, create=False)) as book:
+        book.adjust(student, what, points, reason)
+        book.write_csv()
+        grade = next(g for g in book.grades(student) if g.counts and g.row.lesson == lesson)
+    marks = {mark.result.exercise: mark.points for mark in grade.marks}
+    now = tidy(marks.get(what, 0)) if what != lesson else grade.points
+    print(_SET.format(who=who, points=now, of=most, grades=grades))

@@ -6,9 +6,11 @@ grade_id, else by its cell id, else by the name that it defines, which a regular
 hostile source, even into a syntax tree, can crash an interpreter, and this one must not crash.
 """
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hookedu import course, exercises
@@ -20,7 +22,9 @@ _EMPTY = Text(zh="文件是空的", en="the file is empty")
 _NOT_JSON = Text(zh="不是完整的 JSON：{error}", en="not complete JSON: {error}")
 _NOT_A_NOTEBOOK = Text(zh="里面没有单元，不是笔记本", en="there are no cells in it: not a notebook")
 _NO_LESSON = Text(
-    zh="看不出是哪一课：文件名和单元都没有说明", en="of no lesson: neither its name nor its cells say which"
+    zh="看不出是哪一课：文件名和单元都没有说明。把它改名，例如 `02_tensor_hooks.ipynb`，再评一次",
+    en="of no lesson: neither its name nor its cells say which. Rename it, to `02_tensor_hooks.ipynb` say, and "
+    "grade again",
 )
 _BY_ID = Text(zh="{id}：元数据丢失，按单元 id 找到", en="{id}: metadata lost, found by its cell id")
 _BY_NAME = Text(
@@ -56,12 +60,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Key:
-    """A lesson as it was handed out, from the repository: what to run first, and what the learner did not write."""
+    """A lesson as it was handed out, from the repository: what to run first, and what the learner did not write.
+
+    fingerprint: changes when the notebook, a probe, a judge or a message of the lesson changes.
+    """
 
     lesson: course.Lesson
     exercises: tuple[Exercise, ...]
     setup: tuple[str, ...]
     known: frozenset[str]
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,13 +130,21 @@ def _cell(node: Any) -> Cell:
 
 def key_of(lesson: course.Lesson) -> Key:
     """The key of a lesson from its built notebook; OSError where that is missing."""
-    cells = [cell for cell in read_cells(lesson.notebook.read_bytes()) if cell.kind == "code"]
+    notebook = lesson.notebook.read_bytes()
+    cells = [cell for cell in read_cells(notebook) if cell.kind == "code"]
     return Key(
         lesson=lesson,
         exercises=exercises.of_lesson(lesson.id),
         setup=tuple(cell.source for cell in cells if "setup" in cell.tags),
         known=frozenset(cell.plain for cell in cells),
+        fingerprint=_fingerprint(notebook, lesson.id),
     )
+
+
+def _fingerprint(notebook: bytes, lesson: str) -> str:
+    sources = sorted((Path(exercises.__file__).parent / f"lesson_{lesson}").glob("*.py"))
+    parts = [notebook, *(source.read_bytes() for source in sources)]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
 
 
 def lesson_by_name(stem: str) -> course.Lesson | None:

@@ -1,8 +1,10 @@
 """What the parts of the grader hand to each other."""
 
-from dataclasses import dataclass
+import datetime
+from dataclasses import dataclass, field
 from enum import Enum
 
+from hookedu.exercises.feedback import Feedback
 from hookedu.language import Text
 
 
@@ -49,7 +51,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Result:
-    """One exercise of one submission. `feedback` is what the learner would have read."""
+    """One exercise of one submission. `feedback` is what the learner would have read in the notebook."""
 
     exercise: str
     outcome: str
@@ -58,12 +60,17 @@ class Result:
     message_id: str = ""
     seed: int | None = None
     error: str = ""
-    feedback: str = ""
+    feedback: Feedback = field(default_factory=Feedback)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One submission in the gradebook. `source` is its path inside the folder or zip, and its identity."""
+    """One submission in the gradebook. `source` is its path inside the folder or zip.
+
+    submitted: when it was handed in, with a time zone; None where nothing says so. course: the `Key.fingerprint` of
+    the lesson that it was graded against. attempt: counts the different files that came under one path, from 1;
+    0 until it is in the gradebook.
+    """
 
     source: str
     student: str
@@ -74,6 +81,9 @@ class Row:
     seconds: float = 0.0
     notes: tuple[Text, ...] = ()
     results: tuple[Result, ...] = ()
+    submitted: datetime.datetime | None = None
+    course: str = ""
+    attempt: int = 0
 
     @property
     def points(self) -> int:

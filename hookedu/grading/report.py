@@ -50,7 +50,10 @@ _OUTSIDE = Text(
     en="{n} notebooks lie outside any student's folder and were not graded: {names}",
 )
 _MORE = Text(zh="还有 {n} 份需要看一下，见 `{path}`", en="{n} more need a look, see `{path}`")
-_WHERE = Text(zh="成绩在 `{path}`", en="Grades are in `{path}`")
+_WHERE = Text(
+    zh="成绩在 `{path}`；`hookedu report {folder}` 写出每人的反馈页和全班报告",
+    en="Grades are in `{path}`; `hookedu report {folder}` writes a page for each student and one on the class",
+)
 
 
 def _both(text: Text) -> str:
@@ -74,8 +77,8 @@ def progress(console: Console) -> Progress:
     )
 
 
-def closing(console: Console, graded: "Graded", outside: list[str], csv: Path) -> None:
-    """The table of a batch, and where the grades are."""
+def closing(console: Console, graded: "Graded", outside: list[str], csv: Path, remarks: list[Text]) -> None:
+    """The table of a batch, what there is to say about the gradebook as a whole, and where the grades are."""
     if graded.rows:
         rows = list(graded.rows)
         if len(rows) <= WHOLE_TABLE:
@@ -92,7 +95,9 @@ def closing(console: Console, graded: "Graded", outside: list[str], csv: Path) -
     _say(console, _DONE.format(n=len(graded.rows), seconds=graded.seconds, skipped=graded.skipped))
     if outside:
         _say(console, _OUTSIDE.format(n=len(outside), names=", ".join(outside[:5])))
-    _say(console, _WHERE.format(path=csv))
+    for remark in remarks:
+        _say(console, remark)
+    _say(console, _WHERE.format(path=csv, folder=csv.parent))
 
 
 def _say(console: Console, text: Text) -> None:

@@ -1,0 +1,88 @@
+"""The grader's pages as people see them: from disk, in Chromium, in either language, light and dark, wide and narrow."""
+
+import contextlib
+import datetime
+from pathlib import Path
+
+import pytest
+
+from hookedu.exercises.feedback import Feedback
+from hookedu.grading import pages
+from hookedu.grading.gradebook import Gradebook
+from hookedu.grading.model import Result, Row, Status
+from hookedu.language import Text
+
+MARKUP = "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\">"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Two students; markup wherever a name, a message or a traceback may stand."""
+    folder = tmp_path_factory.mktemp("grades")
+    said = Feedback(
+        ((Text(zh="应当是", en="Expected"), MARKUP), (Text(zh="得到的是", en="Got"), "x" * 300)),
+        f"  line 1\n    {MARKUP}\nValueError: {MARKUP}",
+        (Text(zh=f"中文 {MARKUP}", en=f"In English {MARKUP}"),),
+    )
+    results = (
+        Result("02.1", "correct", 3, points=3),
+        Result("02.2", "raised", 3, message_id="raised", seed=1, error="ValueError: no", feedback=said),
+    )
+    with contextlib.closing(Gradebook(folder)) as book:
+        for student in (MARKUP, "李雷"):
+            notes = (Text(zh=f"注意 {MARKUP}", en=f"Note {MARKUP}"),)
+            when = datetime.datetime(2026, 12, 1, tzinfo=datetime.timezone.utc)
+            book.save(
+                Row(f"{student}/02.ipynb", student, "02", "a", Status.TIMEOUT, 6, 1.0, notes, results, when)
+            )
+        book.save(Row("李雷/notes.ipynb", "李雷", "", "b", Status.UNREADABLE, notes=notes))  # of no lesson
+        book.adjust("李雷", "02.2", 1, MARKUP)
+        pages.write(book)
+    return folder
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
+def test_pages_open_from_disk_and_nothing_hostile_runs(browser, folder, tmp_path, width, scheme):
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme, locale="en-GB"
+    )
+    page, troubles = context.new_page(), []
+    page.on("console", lambda message: troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    files = [folder / "report.html", *(folder / "feedback").iterdir()]
+    assert len(files) == 3
+    for file in files:
+        page.goto(file.as_uri())
+        assert "hacked" not in page.title() or "<script>" in page.title(), "a name is shown, not run"
+        assert page.locator("img").count() == 0 and page.locator("body script").count() == 1
+        for language, other in (("en", "zh"), ("zh", "en")):
+            page.click(f"[data-choose={language}]")
+            assert page.locator(f"main [lang={other}]:visible").count() == 0
+            assert page.locator(f"main [lang={language}]:visible").count() > 5
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
+                "no sideways scrolling"
+            )
+        page.click("[data-choose=both]")
+        assert (
+            page.locator("main [lang=zh]:visible").count() and page.locator("main [lang=en]:visible").count()
+        )
+        paper, ink = (
+            sum(map(int, page.evaluate(f"getComputedStyle(document.body).{name}.match(/\\d+/g)")[:3]))
+            for name in ("backgroundColor", "color")
+        )
+        assert (paper > ink) == (scheme == "light"), "dark where the reader's system is dark"
+        page.screenshot(path=tmp_path / f"{file.stem[:9]}.png", full_page=True)
+    assert troubles == []
+    context.close()
+
+
+def test_the_language_follows_the_browser_and_is_remembered_for_the_next_page(browser, folder):
+    context = browser.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto((folder / "report.html").as_uri())
+    assert page.locator("main [lang=en]:visible").count() == 0
+    page.click("[data-choose=en]")
+    page.locator("main td a").last.click()
+    page.wait_for_url("**/feedback/*.html")
+    assert page.locator("main [lang=zh]:visible").count() == 0 and page.locator("h1").inner_text() == "李雷"
+    context.close()
