@@ -78,7 +78,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     call = "output_shapes(model, x)"
     return [
         Criterion(
-            *("shapes", found == expected, 2),
+            *("shapes", isinstance(found, dict) and _are_shapes(found) and found == expected, 2),
             essential=True,
             given=f"x.shape = {tuple(x.shape)}; {call}",
             expected=show(expected),
@@ -109,6 +109,10 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     ]
 
 
+def _are_shapes(found: dict[Any, Any]) -> bool:
+    return all(isinstance(v, list) and all(type(size) is int for size in v) for v in found.values())
+
+
 def _recognised(found: Any, shapes: dict[str, Any]) -> str | None:
     if found is None:
         return "returns_nothing"
@@ -126,7 +130,7 @@ def _recognised(found: Any, shapes: dict[str, Any]) -> str | None:
     if keys == set(names):
         if any(isinstance(value, torch.Tensor) or "Tensor" in str(value) for value in found.values()):
             return "keeps_tensors"
-        if found == {name: list(before) for name, (before, _) in shapes.items()}:
+        if _are_shapes(found) and found == {name: list(before) for name, (before, _) in shapes.items()}:
             return "input_shapes"
     return None
 

@@ -52,7 +52,11 @@ def _case(rng: random.Random) -> tuple[nn.Module, list[RemovableHandle], list[Re
     model = nn.Sequential(OrderedDict(stem=nn.Identity(), body=body, head=nn.Identity()))
     places = [(place, False) for place in known] + [(place, True) for place in leaked]
     handles: dict[bool, list[RemovableHandle]] = {False: [], True: []}
-    for (path, kind), is_leaked in rng.sample(places, len(places)):
+    rng.shuffle(places)
+    twins = sorted(places.index((known[0], is_leaked)) for is_leaked in (True, False))
+    for at, is_leaked in zip(twins, (True, False), strict=True):  # the leaked twin is the older one
+        places[at] = (known[0], is_leaked)
+    for (path, kind), is_leaked in places:
         handles[is_leaked].append(getattr(model.get_submodule(path), _REGISTER[kind])(_look))
     return model, handles[False], handles[True]
 
