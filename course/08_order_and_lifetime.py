@@ -4,7 +4,7 @@ import copy
 import io
 import pickle
 import warnings
-from collections import Counter
+from collections import Counter, OrderedDict
 from functools import partial
 
 import torch
@@ -106,8 +106,6 @@ net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
 x = torch.ones(1, 2, requires_grad=True)
 
 ax = timeline(net, x, layers=nn.Linear).plot()
-ax.figure.set_size_inches(8, 2.6)
-ax.figure.set_layout_engine("constrained")
 steps = HookTimeline(net, x)
 steps
 
@@ -179,7 +177,7 @@ check("08.1", in_order)
 
 # %% tags=["E12", "F21"]
 def note(text):
-    return lambda module, *values: print(f"   {text:24} {type(module).__name__} and {len(values)} more")
+    return lambda module, *values: print(f"   {text:24} got {type(module).__name__} and {len(values)} more")
 
 
 net, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
@@ -236,9 +234,7 @@ with register_module_forward_pre_hook(lambda module, args: 10 * args[0]):
 # </div>
 
 # %% tags=["F9"]
-net = nn.Sequential()
-net.add_module("first", nn.Linear(2, 3))
-net.add_module("second", nn.Linear(3, 1))
+net = nn.Sequential(OrderedDict(first=nn.Linear(2, 3), second=nn.Linear(3, 1)))
 
 
 def say(name, module, args, output):
@@ -259,7 +255,8 @@ for way in ("late", "partial", "mark"):
     net(torch.ones(1, 2))
     for handle in handles:
         handle.remove()
-    print(f"{way:8}", said, " left on a copy:", [hasattr(child, "__name__") for child in copy.deepcopy(net)])
+    marks = [hasattr(child, "__name__") for child in copy.deepcopy(net)]
+    print(f"{way:8}", said, " a copy has __name__:", marks)
 
 # %% [markdown]
 # <div class="mistake">
@@ -423,14 +420,17 @@ print("taken off:", len(remove_hooks(layer, owner="user")), " left:", len(list_h
 #
 # <div lang="zh">
 #
-# 下面的 Transformer 层里放了几处毛病。`diagnose` 运行它一次，逐个说出来；`HookInspector` 还能取下选中的钩子。
+# 下面的 Transformer 层里放了几处毛病。`diagnose` 运行它一次，逐个说出来；`HookInspector` 还能取下选中的钩子，在一个副本上试试。
+#
 # **先猜**：`out_proj` 上的钩子触发几次？
 #
 # </div>
 # <div lang="en">
 #
 # Some faults were put into the Transformer layer below. `diagnose` runs it once and names them; `HookInspector` can also take a chosen
-# hook off. **Guess**: how often does the hook on `out_proj` fire?
+# hook off: try it, it shows a copy.
+#
+# **Guess**: how often does the hook on `out_proj` fire?
 #
 # </div>
 
@@ -459,7 +459,7 @@ for name in ("linear1", "self_attn", "out_proj"):
     print(f"the hook on {name} fired: {fired[name]}")
 for finding in diagnose(block, x):
     print("diagnose:", finding.id, finding.hook.path if finding.hook else "")
-HookInspector(block, x)
+HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks included
 
 # %% [markdown]
 # <div class="mistake">
@@ -658,6 +658,7 @@ def keep(module, args, output):
 compiled = torch.compile(net, backend="eager")
 compiled(x)
 with net[0].register_forward_hook(keep), warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
     compiled(x)
     print("registered after the first call, len(seen):", len(seen), " warnings:", len(caught))
     with torch.compiler.set_stance("force_eager"):
@@ -678,12 +679,13 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 后挂的钩子静静地不触发（torch 2.15.0）。先挂再编译，或者用 `set_stance("force_eager")`。
+# 编译好的代码不再查看有没有新钩子，也不警告（torch 2.15.0）。先挂再编译，或者用 `set_stance("force_eager")`。
 #
 # </div>
 # <div lang="en">
 #
-# A hook added later never fires, silently (torch 2.15.0). Register before compiling, or use `set_stance("force_eager")`.
+# Compiled code never looks for new hooks, nor warns (torch 2.15.0). Register before compiling, or use
+# `set_stance("force_eager")`.
 #
 # </div>
 # </div>
