@@ -266,9 +266,9 @@ FIGURES = {
         r"hooks left: 0\nattributes as before: True",
     ],
     ("08", "E12"): [
-        r"global forward pre-hook +Linear and 1 more",
-        r"global forward hook +Linear and 2 more",
-        r"global backward hook +Linear and 2 more",
+        r"global forward pre-hook +got Linear and 1 more",
+        r"global forward hook +got Linear and 2 more",
+        r"global backward hook +got Linear and 2 more",
         r"a tensor returned, now a \(tensor\(\[\[10\., 10\.\]\]\),\)",
     ],
     ("08", "E18"): [r"1 +forward_pre .*\n2 +forward .*\n(.*\n)+7 +backward "],
