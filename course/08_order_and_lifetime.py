@@ -39,28 +39,27 @@ LanguageToggle()
 #
 # </div>
 
+
 # %% tags=["E8", "E18", "F20"]
-layer = nn.Linear(5, 3, bias=False)
+class Layer(nn.Linear):
+    def forward(self, x):
+        print("forward itself")
+        return super().forward(x)
+
+
+layer = Layer(5, 3, bias=False)
 x = torch.ones(6, 5, requires_grad=True)
-events = []
-
-
-def note(kind, *tensors):
-    events.append(kind)
-    print(f"{len(events)}  {kind:16}", *(tuple(tensor.shape) for tensor in tensors))
-
-
-handles = [
-    x.register_hook(lambda grad: note("input_grad", grad)),
-    layer.register_full_backward_hook(lambda m, grad_in, grad_out: note("backward", *grad_in, *grad_out)),
-    layer.weight.register_post_accumulate_grad_hook(lambda weight: note("post_accumulate", weight.grad)),
-    layer.weight.register_hook(lambda grad: note("param_grad", grad)),
-    layer.register_full_backward_pre_hook(lambda m, grad_out: note("backward_pre", *grad_out)),
-    layer.register_forward_hook(lambda m, args, output: note("forward", *args, output)),
-    layer.register_forward_pre_hook(lambda m, args: note("forward_pre", *args)),
+handles = [  # gi, go: grad_input, grad_output
+    x.register_hook(lambda grad: print("input_grad      ", grad.shape)),
+    layer.register_full_backward_hook(lambda m, gi, go: print("backward        ", gi[0].shape, go[0].shape)),
+    layer.weight.register_post_accumulate_grad_hook(lambda w: print("post_accumulate ", w.grad.shape)),
+    layer.weight.register_hook(lambda grad: print("param_grad      ", grad.shape)),
+    layer.register_full_backward_pre_hook(lambda m, go: print("backward_pre    ", go[0].shape)),
+    layer.register_forward_hook(lambda m, args, out: print("forward         ", args[0].shape, out.shape)),
+    layer.register_forward_pre_hook(lambda m, args: print("forward_pre     ", args[0].shape)),
 ]
 y = layer(x)
-y.register_hook(lambda grad: note("output_grad", grad))
+y.register_hook(lambda grad: print("output_grad     ", grad.shape))
 y.sum().backward()
 for handle in handles:
     handle.remove()
