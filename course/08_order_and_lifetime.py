@@ -270,7 +270,7 @@ for way in ("late", "partial", "mark"):
 # <div lang="en">
 #
 # With late binding both report the last name (lesson 02). A `__name__` put on the module stays, and goes along with copies.
-# The name belongs into the hook: `partial`, a default argument or a closure.
+# The name belongs in the hook: `partial`, a default argument or a closure.
 #
 # </div>
 # </div>
@@ -744,7 +744,7 @@ check("08.5", count_calls)
 # <div lang="en">
 #
 # 1. Forward: `forward_pre`, `forward`; backward: `output_grad`, `backward_pre`, the parameter's two, `backward`, `input_grad`.
-# 2. Global hooks fire before a module's own; take them off at once.
+# 2. Global hooks fire before a module's own; take them off as soon as you are done.
 # 3. The name goes into the hook, not onto the module.
 # 4. Keep the handle outside of the cell, and take the old hook off before you register.
 # 5. A hook never fires, or too often: look at `list_hooks`, then `diagnose`.
