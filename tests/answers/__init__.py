@@ -10,6 +10,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -72,6 +73,7 @@ def answers() -> list[Answer]:
     return _ANSWERS
 
 
+@cache  # parsing a lesson's answers for each of them took most of the time of their tests
 def imports(lesson: str) -> str:
     """The import lines of a lesson's answers: what a learner would have put on top of the cell."""
     tree = ast.parse((Path(__file__).parent / f"lesson_{lesson}.py").read_text(encoding="utf-8"))
