@@ -141,6 +141,7 @@ def plot_timeline(events: "Timeline", *, ax: "Axes | None" = None) -> "Axes":
     shown = list(rows)[:: -(-len(rows) // 40)]  # more labels than these would lie on one another
     ax.set_yticks([rows[path] for path in shown], [path or "(model)" for path in shown], fontsize=8)
     ax.set(xlabel="order of events", ylim=(-0.7, len(rows) - 0.3))
+    ax.xaxis.get_major_locator().set_params(integer=True)  # events are counted
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -1,0 +1,267 @@
+"""08.5 `count_calls(model, x)`: which modules run and how often, by one global hook that comes off again."""
+
+import random
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+from hookedu.exercises.lesson_08.shared import without_global_hooks
+from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.tools import linear, module_hooks, whole
+from hookedu.language import Text
+from hookedu.state import GLOBAL_HOOKS
+
+
+class _Interruption(Exception):
+    """What the model raises, as one that runs out of memory would."""
+
+
+class Model(nn.Module):
+    """Runs its body `rounds` times; the modules in `hidden` stand in a plain list, where model.modules() sees none."""
+
+    def __init__(self, weight: torch.Tensor, rounds: int, n_hidden: int) -> None:
+        super().__init__()
+        self.body, self.rounds = nn.Sequential(linear(weight), nn.ReLU()), rounds
+        self.hidden, self.broken = [nn.Tanh() for _ in range(n_hidden)], False
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(self.rounds):
+            x = self.body(x)
+        for module in self.hidden:
+            x = module(x)
+        if self.broken:
+            raise _Interruption
+        return x
+
+
+def _case(rng: random.Random) -> tuple[torch.Tensor, int, int]:
+    """(weight, rounds, modules in the list)."""
+    rounds, n_hidden = rng.sample(range(2, 12), 2)
+    return whole(rng, 4).reshape(2, 2), rounds, n_hidden
+
+
+def _probe(count_calls: Any, rng: random.Random) -> dict[str, Any]:
+    case, x = _case(rng), torch.ones(1, 2)
+    model, broken = Model(*case), Model(*case)
+    broken.broken = True
+    with without_global_hooks():
+        theirs = register_module_forward_pre_hook(lambda module, args: None)
+
+        def left(model: nn.Module) -> int:
+            hooks = sum(len(table) for name, table in GLOBAL_HOOKS.items() if name.endswith("_hooks"))
+            return hooks + module_hooks(model) - (theirs.id in theirs.hooks_dict_ref())
+
+        found = count_calls(model, x)
+        report = {
+            "found": dict(found) if isinstance(found, dict) else found,  # a Counter is a dict, too
+            "left": left(model),
+            "lost": theirs.id not in theirs.hooks_dict_ref(),
+        }
+        for table in GLOBAL_HOOKS.values():  # what the first run left must not count in the second
+            table.clear()
+        with suppress(_Interruption):
+            count_calls(broken, x)
+        return report | {"left_by_error": left(broken)}
+
+
+def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    _, rounds, n_hidden = _case(rng)
+    expected = {"Model": 1, "Sequential": rounds, "Linear": rounds, "ReLU": rounds, "Tanh": n_hidden}
+    found = saw["found"]
+    counts = isinstance(found, dict) and all(type(n) is int for n in found.values())
+    call = "count_calls(model, x)"
+    hooks = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
+    return [
+        Criterion(
+            *("counts", counts and found == expected, 2),
+            essential=True,
+            given=Text(
+                zh="`model` 运行 `body`（`Linear`、`ReLU`）{rounds} 次，再运行普通列表里的 {n} 个 `Tanh`",
+                en="`model` runs `body` (`Linear`, `ReLU`) {rounds} times, then {n} `Tanh` from a plain list",
+            ).format(rounds=rounds, n=n_hidden),
+            expected=show(expected),
+            got=show(found),
+            mistake=_recognised(found, expected) if counts or not isinstance(found, dict) else None,
+        ),
+        Criterion(
+            *("clean", saw["left"] == 0, 1),
+            given=call,
+            expected=hooks.format(n=0),
+            got=hooks.format(n=saw["left"]),
+            mistake="leaves_hook",
+        ),
+        Criterion(
+            *("others", not saw["lost"], 1),
+            given=call,
+            expected=Text(zh="别人的全局钩子还在", en="someone else's global hook is still there"),
+            got=Text(zh="别人的全局钩子没了", en="someone else's global hook is gone"),
+            mistake="removes_others",
+        ),
+        Criterion(
+            *("clean_after_error", saw["left_by_error"] == 0, 1),
+            given="count_calls(broken, x)",
+            expected=hooks.format(n=0),
+            got=hooks.format(n=saw["left_by_error"]),
+            mistake="no_finally",
+        ),
+    ]
+
+
+def _recognised(found: Any, expected: dict[str, int]) -> str | None:
+    if found is None:
+        return "returns_nothing"
+    if not isinstance(found, dict):
+        return "returns_total" if type(found) is int and found == sum(expected.values()) else None
+    if any(isinstance(key, Opaque) or not isinstance(key, str) for key in found):
+        return "keys_not_names"
+    if found == {"Model": 1, "Sequential": 1, "Linear": 1, "ReLU": 1}:
+        return "modules_not_calls"
+    missing = expected.keys() - found.keys()
+    if any(found[key] != expected.get(key) for key in found):
+        return "once_each" if set(found.values()) == {1} else None
+    for mistake, names in (
+        ("forward_directly", {"Model"}),
+        ("leaves_only", {"Model", "Sequential"}),
+        ("own_hooks_only", {"Tanh"}),
+        ("own_hooks_only", {"Tanh", "Model"}),  # hooked through named_modules(), its first name "" left out
+    ):
+        if missing == names:
+            return mistake
+    return None
+
+
+COUNT_CALLS = Exercise(
+    id="08.5",
+    title=Text(zh="数一数谁在运行", en="Count what runs"),
+    answer="count_calls",
+    points=5,
+    probe=_probe,
+    judge=_judge,
+    hints=(
+        Text(
+            zh="`register_module_forward_hook(note)` 挂一个全局钩子，返回句柄。钩子和平常一样收 3 个参数，第一个是刚运行完的模块。",
+            en="`register_module_forward_hook(note)` registers a global hook and returns a handle. The hook takes 3 arguments as usual; the "
+            "first is the module that has just run.",
+        ),
+        Text(
+            zh="钩子里：`counts[type(module).__name__] += 1`，`counts` 是 `Counter()`。什么也不要返回，否则每个模块的输出都会被换掉。",
+            en="In the hook: `counts[type(module).__name__] += 1`, with `counts` a `Counter()`. Return nothing, or every module's output is "
+            "replaced.",
+        ),
+        Text(
+            zh="句柄可以放进 `with`：`with register_module_forward_hook(note): model(x)`，出了异常也会取下。最后 `return counts`。",
+            en="A handle works in a `with`: `with register_module_forward_hook(note): model(x)` takes it off even after an exception. Then "
+            "`return counts`.",
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "leaves_hook",
+            Text(
+                zh="数对了，可是钩子没有取下。全局钩子留着，以后**每个**模型都会触发它。用 `with`，或者 `handle.remove()`。",
+                en="The counts are right, but the hook stayed. A global hook that is left on fires for **every** model from now on. Use a `with`, or "
+                "`handle.remove()`.",
+            ),
+            fails="clean",
+        ),
+        Mistake(
+            "no_finally",
+            Text(
+                zh="模型抛出了异常，取下钩子的代码没有执行。用 `with register_module_forward_hook(...):`，或者放进 `finally`。",
+                en="The model raised, and the line that takes the hook off never ran. Use `with register_module_forward_hook(...):`, or a `finally`.",
+            ),
+            fails="clean_after_error",
+        ),
+        Mistake(
+            "removes_others",
+            Text(
+                zh="别人的全局钩子也没了：不要清空那些表，只取下你自己的句柄。",
+                en="Someone else's global hook is gone too: do not clear those tables, remove your own handle only.",
+            ),
+            fails="others",
+        ),
+        Mistake(
+            "own_hooks_only",
+            Text(
+                zh="`Tanh` 漏掉了：它们放在普通列表里，`model.modules()` 看不见，逐个挂钩子就够不到。全局钩子不用认识模块。",
+                en="The `Tanh` are missing: they stand in a plain list, where `model.modules()` does not see them, so hooks on each module never reach "
+                "them. A global hook need not know the modules.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "modules_not_calls",
+            Text(
+                zh="你数的是模块，不是调用：`model.modules()` 里每个只出现一次，没运行的也在。要让模型运行起来数。",
+                en="You counted modules, not calls: `model.modules()` has each of them once, run or not. Let the model run and count then.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "once_each",
+            Text(
+                zh="每种都只记了 1 次。要累加：`counts[...] += 1`，不要写 `= 1`。",
+                en="Each type was noted only 1 time. Add up: `counts[...] += 1`, not `= 1`.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "forward_directly",
+            Text(
+                zh="`Model` 自己漏掉了：你写的是 `model.forward(x)`，它跳过钩子。写 `model(x)`（第 05 课）。",
+                en="`Model` itself is missing: you wrote `model.forward(x)`, which skips hooks. Write `model(x)` (lesson 05).",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "leaves_only",
+            Text(
+                zh="有子模块的模块被你跳过了。这里每个运行的模块都算，`Sequential` 和 `Model` 也算。",
+                en="You skipped modules that have children. Every module that runs counts here, `Sequential` and `Model` as well.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "keys_not_names",
+            Text(
+                zh="键应当是类的名字，是字符串：`type(module).__name__`。",
+                en="The keys should be names of classes, that is strings: `type(module).__name__`.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "returns_nothing",
+            Text(
+                zh="`count_calls` 返回了 `None`：最后要 `return counts`。",
+                en="`count_calls` returned `None`: end with `return counts`.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "returns_total",
+            Text(
+                zh="这是总数。要按类的名字分开数，返回字典。",
+                en="That is the total. Count each class by its name, and return a dictionary.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "hook_returns",
+            Text(
+                zh="你的全局钩子返回了值，它取代了每个模块的输出。`lambda` 的值就是返回值：改用不写 `return` 的 `def`。",
+                en="Your global hook returned a value, which replaced the output of every module. The value of a `lambda` is what it returns: use a "
+                "`def` without `return`.",
+            ),
+            raises=r"must be Tensor, not \w+",
+        ),
+    ),
+    insight=Text(
+        zh="一个全局钩子看得见一切运行的模块，连 `model.modules()` 不认识的也在内；正因如此，用完必须马上取下。",
+        en="One global hook sees every module that runs, even those unknown to `model.modules()`; which is why it must come off as soon as you "
+        "are done.",
+    ),
+)

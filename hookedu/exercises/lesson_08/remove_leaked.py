@@ -1,0 +1,245 @@
+"""08.3 `remove_leaked(model, handles)`: take off every hook whose handle nobody has any more."""
+
+import random
+from collections import OrderedDict
+from typing import Any
+
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from hookedu.exercises.lesson_08.shared import without_global_hooks
+from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.tools import linear, whole
+from hookedu.language import Text
+
+_Place = tuple[str, str]  # (name of the module, kind of the hook)
+_REGISTER = {
+    "forward": "register_forward_hook",
+    "forward_pre": "register_forward_pre_hook",
+    "backward": "register_full_backward_hook",
+    "backward_pre": "register_full_backward_pre_hook",
+}
+_FORWARD = ("forward", "forward_pre")
+_TOP, _INSIDE = ("stem", "body", "head"), ("body.fc", "body.act")
+
+
+def _look(module: nn.Module, *values: Any) -> None:
+    """Every hook of the exercise: whose it is, only its handle tells."""
+
+
+def _places(rng: random.Random) -> tuple[list[_Place], list[_Place]]:
+    """(where the hooks are whose handles are known, where the leaked ones are); the first leaked one is a twin of
+    the first known one."""
+    known = [
+        (rng.choice(_TOP), "forward"),
+        (rng.choice(_INSIDE), "backward"),
+        *rng.sample([(path, kind) for path in _TOP for kind in ("forward_pre", "backward")], 2),
+    ]
+    leaked = [
+        known[0],
+        (rng.choice(_INSIDE), rng.choice(_FORWARD)),
+        (rng.choice(_TOP), rng.choice(("backward", "backward_pre"))),
+        *rng.sample([(path, "forward_pre") for path in _TOP], rng.randint(0, 2)),
+    ]
+    return known, leaked
+
+
+def _case(rng: random.Random) -> tuple[nn.Module, list[RemovableHandle], list[RemovableHandle]]:
+    """(model, known handles, leaked handles)."""
+    known, leaked = _places(rng)
+    body = nn.Sequential(OrderedDict(fc=linear(whole(rng, 4).reshape(2, 2)), act=nn.ReLU()))
+    model = nn.Sequential(OrderedDict(stem=nn.Identity(), body=body, head=nn.Identity()))
+    places = [(place, False) for place in known] + [(place, True) for place in leaked]
+    handles: dict[bool, list[RemovableHandle]] = {False: [], True: []}
+    rng.shuffle(places)
+    twins = sorted(places.index((known[0], is_leaked)) for is_leaked in (True, False))
+    for at, is_leaked in zip(twins, (True, False), strict=True):  # the leaked twin is the older one
+        places[at] = (known[0], is_leaked)
+    for (path, kind), is_leaked in places:
+        handles[is_leaked].append(getattr(model.get_submodule(path), _REGISTER[kind])(_look))
+    return model, handles[False], handles[True]
+
+
+def _is_on(handle: RemovableHandle) -> bool:
+    return handle.id in (handle.hooks_dict_ref() or ())
+
+
+def _probe(remove_leaked: Any, rng: random.Random) -> dict[str, Any]:
+    with without_global_hooks():
+        model, known, leaked = _case(rng)
+        found = remove_leaked(model, list(known))
+        return {
+            "found": found,
+            "left": sum(map(_is_on, leaked)),
+            "lost": len(known) - sum(map(_is_on, known)),
+        }
+
+
+def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    known, leaked = _places(rng)
+    expected, found = sorted(path for path, _ in leaked), saw["found"]
+    names = isinstance(found, list) and all(isinstance(name, str) for name in found)
+    call = "remove_leaked(model, handles)"
+    lost = Text(zh="少了 {n} 个别人还要的钩子", en="{n} hooks gone that someone still needs")
+    left = Text(zh="还有 {n} 个漏网的钩子挂着", en="{n} leaked hooks still on")
+    return [
+        Criterion(
+            *("found", names and sorted(found) == expected, 2),
+            essential=True,
+            given=Text(
+                zh="有句柄的：{known}；没有的：{leaked}", en="with a handle: {known}; without: {leaked}"
+            ).format(known=_text(known), leaked=_text(leaked)),
+            expected=show(expected),
+            got=show(sorted(found) if names else found),
+            mistake=_recognised(found, saw, known, leaked),
+        ),
+        Criterion(
+            *("off", saw["left"] == 0, 1),
+            given=call,
+            expected=left.format(n=0),
+            got=left.format(n=saw["left"]),
+            mistake="not_removed" if saw["left"] == len(leaked) else None,
+        ),
+        Criterion(
+            *("kept", saw["lost"] == 0, 1),
+            given=call,
+            expected=lost.format(n=0),
+            got=lost.format(n=saw["lost"]),
+            mistake="removes_all",
+        ),
+    ]
+
+
+def _text(places: list[_Place]) -> str:
+    return ", ".join(f"{path} ({kind})" for path, kind in places)
+
+
+def _recognised(found: Any, saw: dict[str, Any], known: list[_Place], leaked: list[_Place]) -> str | None:
+    if found is None:
+        return "returns_nothing"
+    if not isinstance(found, list):
+        return None
+    if found and all(isinstance(item, Opaque) for item in found):
+        return "returns_hooks"
+    if not all(isinstance(item, str) for item in found):
+        return None
+
+    def are(places: list[_Place]) -> bool:
+        return sorted(found) == sorted(path for path, _ in places)
+
+    if are(known + leaked):
+        return "removes_all"
+    if are(known) and saw["lost"]:
+        return "wrong_way_round"
+    if are([p for p in leaked if p[1] == "forward"]) or are([p for p in leaked if p[1] in _FORWARD]):
+        return "misses_kinds"
+    if are([p for p in leaked if p[0] in _TOP]):
+        return "top_level_only"
+    return "twin_missed" if are([p for p in leaked if p not in known]) or found == [] else None
+
+
+REMOVE_LEAKED = Exercise(
+    id="08.3",
+    title=Text(zh="找出漏网的钩子", en="Find the leaked hook"),
+    answer="remove_leaked",
+    points=4,
+    probe=_probe,
+    judge=_judge,
+    hints=(
+        Text(
+            zh="句柄和 `list_hooks` 列出的钩子都有 `.id`，同一个钩子的两个 `.id` 相同。",
+            en="A handle has an `.id`, and so has each hook that `list_hooks` lists; for one and the same hook the two agree.",
+        ),
+        Text(
+            zh="先收集要留下的：`known = {handle.id for handle in handles}`。漏网的就是 `list_hooks(model)` 里 `hook.id` 不在 `known` 中的。",
+            en="First collect what stays: `known = {handle.id for handle in handles}`. Leaked are those in `list_hooks(model)` whose `hook.id` is "
+            "not in `known`.",
+        ),
+        Text(
+            zh="把它们放进列表 `leaked`，逐个 `hook.remove()`，最后 `return [hook.path for hook in leaked]`。",
+            en="Put them into a list `leaked`, call `hook.remove()` for each, then `return [hook.path for hook in leaked]`.",
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "returns_nothing",
+            Text(
+                zh="`remove_leaked` 返回了 `None`：最后要返回模块名字的列表。",
+                en="`remove_leaked` returned `None`: end by returning the list of module names.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "returns_hooks",
+            Text(
+                zh="你返回的是钩子本身。要的是模块的名字：`hook.path`。",
+                en="You returned the hooks themselves. What is wanted is the names of their modules: `hook.path`.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "removes_all",
+            Text(
+                zh="别人还要的钩子也被取下了。`handles` 里的每一个都要留着：按 `.id` 区分。",
+                en="You also took off hooks that someone still needs. Each one in `handles` must stay: tell them apart by `.id`.",
+            ),
+            fails="kept",
+        ),
+        Mistake(
+            "wrong_way_round",
+            Text(
+                zh="弄反了：`handles` 里的是要**留下**的，你取下的正是它们。",
+                en="The wrong way round: those in `handles` are to **stay**, and they are the ones you took off.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "misses_kinds",
+            Text(
+                zh="你漏掉了几种钩子：模块上还有前置钩子和反向钩子，各有各的表。`list_hooks` 会把它们全部列出。",
+                en="You missed some kinds: a module also carries pre-hooks and backward hooks, each kind in a table of its own. `list_hooks` "
+                "lists them all.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "top_level_only",
+            Text(
+                zh="`children()` 只看第一层，`body` 里面的钩子漏掉了。要走遍 `modules()`，或者用 `list_hooks`。",
+                en="`children()` sees the first level only, so hooks inside `body` were missed. Walk through `modules()`, or use `list_hooks`.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "twin_missed",
+            Text(
+                zh="你比较的是函数。同一个函数可以挂上几次，其中一个有句柄，另一个没有；能区分的只有 `.id`。",
+                en="You compared functions. One function can be hung up several times, once with a handle that someone keeps and once "
+                "without; only the `.id` tells.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "not_removed",
+            Text(
+                zh="找到了，却没有取下：对每一个调用 `hook.remove()`。",
+                en="You found them but left them on: call `hook.remove()` for each.",
+            ),
+            fails="off",
+        ),
+        Mistake(
+            "changed_while_iterating",
+            Text(
+                zh="你一边遍历字典，一边从中删除。先用 `list(...)` 复制一份再遍历。",
+                en="You took entries out of a dictionary while walking through it. Walk through a copy: `list(...)`.",
+            ),
+            raises=r"mutated during iteration|changed size during iteration",
+        ),
+    ),
+    insight=Text(
+        zh="句柄丢了，钩子还在，`.id` 就是它的身份证。调试别人的笔记本，第一步总是 `list_hooks(model)`。",
+        en="A handle may get lost, its hook stays, and the `.id` is its identity card. The first step in any notebook that is not yours: "
+        "`list_hooks(model)`.",
+    ),
+)
