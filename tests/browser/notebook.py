@@ -1,13 +1,11 @@
 """A notebook in a browser, as a learner handles it."""
 
-import io
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from hookedu import course
@@ -149,7 +147,4 @@ class Notebook:
     def picture(self, name: str, of: Locator | None = None) -> None:
         """Keep a screenshot of the notebook, or of a part, as course/images/NAME.png where HOOKEDU_PICTURES is set."""
         if os.environ.get("HOOKEDU_PICTURES"):
-            shot = (of or self.page.locator(".jp-NotebookPanel")).screenshot()
-            # 256 colours look the same, at half the size
-            image = Image.open(io.BytesIO(shot)).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-            image.save(_PICTURES / f"{name}.png", optimize=True)
+            (of or self.page.locator(".jp-NotebookPanel")).screenshot(path=_PICTURES / f"{name}.png")

@@ -111,10 +111,10 @@ def test_pick_a_layer(notebook, fresh, theme):
     layers = cell.locator("select").first
     cell.get_by_label("Search layers").fill("conv")
     expect(layers.locator("option")).to_have_count(2)
-    layers.select_option(index=1)
-    pictures["conv2"] = shown.next()
     if theme == "light":
         notebook.picture("layer-picker", cell)
+    layers.select_option(index=1)
+    pictures["conv2"] = shown.next()
     cell.get_by_label("Page of channels").fill("1")
     cell.get_by_label("Page of channels").press("Enter")
     pictures["page 1"] = shown.next()
@@ -220,6 +220,7 @@ def test_take_a_hook_off(notebook, fresh, theme):
     expect(hooks).to_have_count(2)
     expect(cell.get_by_text("is registered 2 times")).to_be_visible()
     expect(cell.locator("pre")).to_contain_text("print(output.shape)")
+    expect(cell.get_by_text(re.compile(r"defined at In\[\d+\]:1$"))).to_be_visible()
     if theme == "light":
         notebook.picture("hook-inspector", cell)
     pictures = [cell.screenshot()]
