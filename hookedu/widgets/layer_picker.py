@@ -173,7 +173,9 @@ class LayerPicker(Panel):
     def _look(self, choice: _Choice) -> None:
         if self._drawn is None or choice.subject != self._drawn.subject:
             self._call.value = self._page.value = 0
-            if self._channels.options:  # made anew only where they differ: the browser takes long over 64 buttons
+            if (
+                self._channels.options
+            ):  # made anew only where they differ: the browser takes long over 64 buttons
                 self._channels.value = -1
         tensor = self._tensor(choice)
         if tensor is None:
