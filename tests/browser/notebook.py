@@ -147,4 +147,8 @@ class Notebook:
     def picture(self, name: str, of: Locator | None = None) -> None:
         """Keep a screenshot of the notebook, or of a part, as course/images/NAME.png where HOOKEDU_PICTURES is set."""
         if os.environ.get("HOOKEDU_PICTURES"):
+            usual = self.page.viewport_size
+            if of is not None:  # all of it in view
+                self.page.set_viewport_size(usual | {"height": 1200})
             (of or self.page.locator(".jp-NotebookPanel")).screenshot(path=_PICTURES / f"{name}.png")
+            self.page.set_viewport_size(usual)
