@@ -51,7 +51,8 @@ build: .venv/ready-test
 	$(BIN)/hookedu build
 
 bench: .venv/ready-bench
-	@for script in tests/bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in tests/bench/[a-z]*.py; do echo "== $$script"; \
+	    $(BIN)/python -m tests.bench.$$(basename $$script .py) || exit 1; done
 
 # Pins for every package and platform, without a URL: the lock names no index.
 lock:

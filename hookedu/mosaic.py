@@ -62,17 +62,15 @@ def mosaic(
         raise IndexError(f"page {page} of {pages}: pages are counted from 0")
     first = page * tiles
     shown = maps[first : first + tiles]
-    finite = maps[maps.isfinite()]
+    finite = _finite(maps)
     if signed is None:
         signed = finite.numel() > 0 and finite.min().item() < 0
     cmap = "RdBu_r" if signed else "viridis"
     scale = None if per_map else _scale(finite, signed)
-    images = np.stack(
-        [
-            _coloured(one.numpy(), _scale(one[one.isfinite()], signed) if per_map else scale, cmap)
-            for one in shown
-        ]
-    )
+    if per_map:
+        images = np.stack([_coloured(one.numpy(), _scale(_finite(one), signed), cmap) for one in shown])
+    else:
+        images = _coloured(shown.numpy(), scale, cmap)
     labels = [f"ch {first + i}" for i in range(len(shown))] if len(maps) > 1 else []
     pixels, corners = _tiled(images, labels)
     return Mosaic(
@@ -99,11 +97,16 @@ def _as_maps(data: torch.Tensor, sample: int, remarks: list[str]) -> torch.Tenso
     return data
 
 
+def _finite(data: torch.Tensor) -> torch.Tensor:
+    """The finite values; where all are, the tensor itself, for copying them takes longer than looking."""
+    return data if data.sum().isfinite() else data[data.isfinite()]
+
+
 def _scale(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
     """The range of finite values; symmetric about 0 for signed data, never of width 0."""
     if finite.numel() == 0:
         return (-1.0, 1.0) if signed else (0.0, 1.0)
-    low, high = finite.min().item(), finite.max().item()
+    low, high = (end.item() for end in finite.aminmax())
     if signed:
         low, high = -max(-low, high), max(-low, high)
     if low == high:
@@ -113,7 +116,7 @@ def _scale(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
 
 
 def _coloured(data: np.ndarray, scale: tuple[float, float], cmap: str) -> np.ndarray:
-    """(H, W) of numbers to (H, W, 3) of uint8; NaN and infinities get colours that no colour map has."""
+    """(..., H, W) of numbers to (..., H, W, 3) of uint8; NaN and infinities get colours that no colour map has."""
     from matplotlib import colormaps
 
     low, high = scale
@@ -164,5 +167,5 @@ def _oddities(maps: torch.Tensor, finite: torch.Tensor, per_map: bool) -> list[s
         found += [f"{nan} NaN (magenta)"] if nan else []
         found += [f"{inf} Inf (+ orange, − cyan)"] if inf else []
     if finite.numel() and finite.min() == finite.max():
-        found.append(f"constant {finite[0].item():g}")
+        found.append(f"constant {finite.min().item():g}")
     return found

@@ -34,9 +34,9 @@ class HookInspector(Panel):
         self._wanted: Hook | None = None
         self._drawn: int | None = None
         self._stale = True
+        self._shell = _shell()
         self._make_controls()
         self._answer()
-        self._shell = _shell()
         if self._shell is not None:
             self._shell.events.register("post_run_cell", self.refresh)
 
@@ -104,7 +104,7 @@ class HookInspector(Panel):
     def _describe(self, hook: Hook | None) -> None:
         self._remove.disabled = hook is None or hook.owner == "torch"
         self._details.value = "" if hook is None else f"<pre tabindex=0>{escape(_source(hook))}</pre>"
-        place = None if hook is None or hook.line is None else f"{hook.file}:{hook.line}"
+        place = None if hook is None or hook.line is None else f"{self._file(hook.file)}:{hook.line}"
         self.say(
             self._about,
             hook
@@ -113,6 +113,11 @@ class HookInspector(Panel):
                 **{"place": place or "—", "order": hook.place},
             ),
         )
+
+    def _file(self, name: str | None) -> str | None:
+        """Of a notebook's cell what stands beside it: `In[3]`, not the file that IPython made up for it."""
+        compiler = getattr(self._shell, "compile", None)
+        return ((compiler and compiler.format_code_name(name)) or ("", name))[1]
 
     # -- for code ----------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """HookTimeline: one forward and backward pass, hook by hook; first guess which one fires next, then see it."""
 
+import asyncio
 import random
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _VALUES = 64_000_000  # bytes: of a run that holds more, shapes are kept and values are not
 _ANSWERS = 4
+_PACE = 0.7  # seconds an event while playing
 
 
 class HookTimeline(Panel):
@@ -47,6 +49,7 @@ class HookTimeline(Panel):
         self._right = self._asked = 0
         self._said: Text | None = None
         self._checking = False
+        self._timer: asyncio.TimerHandle | None = None
         self._drawn: tuple[Any, ...] | None = None
         self._make_controls()
         self._answer()
@@ -56,15 +59,14 @@ class HookTimeline(Panel):
         auto = {"width": "auto"}
         self._mode = w.ToggleButtons(style={"button_width": "auto"})
         self.options(self._mode, [(WATCH, "watch"), (PREDICT, "predict")], "watch")
-        self._play = w.Play(max=0, interval=700, show_repeat=False)
+        # Not ipywidgets' Play: its buttons have no names that a screen reader could say.
+        self._play = label(w.ToggleButton(icon="play", layout=auto), description=PLAY, tooltip=PLAY_TIP)
         self._back = label(w.Button(icon="step-backward", layout=auto), description=BACK, tooltip=BACK)
         self._next = label(w.Button(icon="step-forward", layout=auto), description=NEXT, tooltip=NEXT)
         self._slider = label(
             w.IntSlider(max=0, style=wide, readout=False, layout={"width": "auto", "flex": "1 1 240px"}),
             description=EVENT,
         )
-        # Linked in the browser: playing goes on at its pace, however busy the kernel is.
-        self._link = w.jslink((self._play, "value"), (self._slider, "value"))
         self._question = w.HTML()
         # Buttons, not radio buttons: JupyterLab takes the arrow keys for itself, and Tab reaches only one of those.
         self._answers = label(w.ToggleButtons(style={"button_width": "auto"}), description=ANSWER)
@@ -78,6 +80,7 @@ class HookTimeline(Panel):
         self._again = label(w.Button(icon="refresh", layout=auto), description=AGAIN, tooltip=AGAIN)
         self._back.on_click(lambda _: self._step(-1))
         self._next.on_click(lambda _: self._step(1))
+        self._play.observe(self._start_or_pause, "value")
         self._check.on_click(self._want_check)
         self._again.on_click(self._run_again)
         traitlets.link((self._slider, "value"), (self, "value"))
@@ -95,11 +98,30 @@ class HookTimeline(Panel):
     def _step(self, by: int) -> None:
         self.value = min(max(self.value + by, 0), self._slider.max)
 
+    def _start_or_pause(self, change: Any) -> None:
+        if change["new"] and self.value == self._slider.max:
+            self.value = 0
+        if self._loop is not None:  # in a plain script nobody watches
+            self._loop.call_soon_threadsafe(self._keep_pace)
+
+    def _keep_pace(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()  # of an earlier press
+        playing = self._play.value and not self.closed
+        self._timer = self._loop.call_later(_PACE, self._play_next) if playing else None
+
+    def _play_next(self) -> None:
+        self._step(1)
+        if self.value == self._slider.max:
+            self._play.value = False
+        self._keep_pace()
+
     def _want_check(self, _: Any) -> None:
         self._checking = True
         self.changed()
 
     def _change_mode(self, change: Any) -> None:
+        self._play.value = False
         if change["new"] == "predict":
             self._right, self._asked, self._said = 0, 0, None
             self.value = 0
@@ -131,7 +153,7 @@ class HookTimeline(Panel):
         if self._has_values:
             events = timeline(self._model, *args, loss=self._loss, values=True, **kwargs)
         self._events = events
-        self._slider.max = self._play.max = max(len(events) - 1, 0)
+        self._slider.max = max(len(events) - 1, 0)
 
     def _check_answer(self) -> None:
         if self._mode.value != "predict" or self.value + 1 >= len(self._events):
@@ -230,7 +252,6 @@ class HookTimeline(Panel):
         return figure
 
     def _release(self) -> None:
-        self._link.close()
         self._model = self._x = self._loss = self._events = self._drawing = None
 
 
@@ -329,6 +350,8 @@ KINDS = {
 }
 WATCH = Text(zh="观看", en="Watch")
 PREDICT = Text(zh="预测", en="Predict")
+PLAY = Text(zh="播放", en="Play")
+PLAY_TIP = Text(zh="一个接一个地看；再按一次暂停", en="One event after another; press again to pause")
 BACK = Text(zh="上一个", en="Back")
 NEXT = Text(zh="下一个", en="Next")
 EVENT = Text(zh="事件", en="Event")

@@ -6,6 +6,7 @@ import ipywidgets
 import traitlets
 
 from hookedu import storage
+from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 
 # Marks this kernel's notebook in the page. Several notebooks share one JupyterLab page, and a rule that was
 # not held to its own notebook would hide Chinese here because another notebook is read in English.
@@ -47,8 +48,18 @@ class LanguageToggle(ipywidgets.VBox):
         self._style = ipywidgets.HTML(layout={"display": "none"})
         super().__init__([buttons, self._style])
         self.add_class(_MARK)
-        traitlets.link((preference, "language"), (buttons, "value"))
-        traitlets.dlink((preference, "language"), (self._style, "value"), style_sheet)
+        self._links = (
+            traitlets.link((preference, "language"), (buttons, "value")),
+            traitlets.dlink((preference, "language"), (self._style, "value"), style_sheet),
+        )
+        end_earlier_run(self)
+
+    def close(self) -> None:
+        """Take the buttons off the page; the language stays as it is."""
+        for link in self._links:
+            link.unlink()
+        self._links = ()
+        close_with_parts(self)
 
     def __repr__(self) -> str:
         # Stored in notebooks and compared by nbval: it must not depend on who chose what.

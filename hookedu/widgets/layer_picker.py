@@ -135,7 +135,8 @@ class LayerPicker(Panel):
 
     def _take_layer(self, change: Any) -> None:
         if change["new"] is not None:  # nothing in the list is marked while the search leaves the layer out
-            self.value = change["new"]
+            with self._showing_errors():  # the model may have lost the layer since it was listed
+                self.value = change["new"]
 
     def _forget(self, _: Any) -> None:
         self._runs.forget()
@@ -172,7 +173,10 @@ class LayerPicker(Panel):
     def _look(self, choice: _Choice) -> None:
         if self._drawn is None or choice.subject != self._drawn.subject:
             self._call.value = self._page.value = 0
-            self._set_channels(0, 0)
+            if (
+                self._channels.options
+            ):  # made anew only where they differ: the browser takes long over 64 buttons
+                self._channels.value = -1
         tensor = self._tensor(choice)
         if tensor is None:
             self._drawn = self._choice()
@@ -225,19 +229,19 @@ class LayerPicker(Panel):
         signed, title = choice.view == "gradients", self._title(choice, form)
         whole = choice.view == "statistics"
         self._shown = tensor if whole else tensor[form.index(choice.place)]
-        if whole:
-            self._picture.draw(lambda figure: pictures.draw_statistics(figure, tensor, title))
-        elif choice.place.channel is not None:
-            beside = pictures.picture_in(self._runs.inputs[choice.input], choice.place.sample)
-            self._picture.draw(
-                lambda figure: pictures.draw_channel(figure, self._shown, beside, signed, title)
-            )
-        else:
-            self._picture.draw(
-                lambda figure: pictures.draw_maps(
-                    figure, tensor, form, choice.place, choice.per_map, signed, title
-                )
-            )
+
+        def draw(figure: "Figure") -> None:
+            if whole:
+                pictures.draw_statistics(figure, tensor, title)
+            elif choice.place.channel is not None:
+                beside = pictures.picture_in(self._runs.inputs[choice.input], choice.place.sample)
+                pictures.draw_channel(figure, self._shown, beside, signed, title)
+            else:
+                pictures.draw_maps(figure, tensor, form, choice.place, choice.per_map, signed, title)
+
+        with self._picture.hold_sync():  # one message: the browser decodes the picture at each
+            self._picture.draw(draw)
+            self.label(self._picture, tooltip=PICTURE.format(view=VIEWS[choice.view], title=title))
         stats = Stats(self._shown)
         odd = ODD.format(nan=stats.nan, inf=stats.inf) if stats.nan or stats.inf else Text(zh="", en="")
         self.say(self._caption, NUMBERS.format(odd=odd, **pictures.numbers(stats)))
@@ -381,6 +385,7 @@ ALL = Text(zh="全部", en="All")
 AGAIN = Text(zh="重新运行", en="Run again")
 AGAIN_TIP = Text(zh="模型或输入变了：重新运行一遍", en="The model or its input has changed: run it again")
 SHOW_CODE = Text(zh="显示代码", en="Show code")
+PICTURE = Text(zh="{view}：{title}", en="{view}: {title}")  # what a screen reader says of it
 NUMBERS = Text(
     zh="所示数值：均值 {mean} · 标准差 {std} · 最小 {min} · 最大 {max} · 零的比例 {zeros}{odd}",
     en="Values shown: mean {mean} · std {std} · min {min} · max {max} · zeros {zeros}{odd}",

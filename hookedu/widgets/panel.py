@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import threading
 import traceback
-import weakref
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
@@ -15,6 +14,7 @@ import traitlets
 
 from hookedu.language import LANGUAGES, Text
 from hookedu.widgets.language_toggle import preference
+from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 from hookedu.widgets.style import CSS
 
 _BURST = 0.01  # seconds: clicks that come faster than this are answered together
@@ -51,7 +51,7 @@ class Panel(ipywidgets.VBox):
         ).add_class("hookedu-error")
         self.add_class("hookedu-widget")
         preference.observe(self._speak, "language")
-        _end_earlier_run(self)
+        end_earlier_run(self)
 
     def _show(self, *children: ipywidgets.Widget) -> None:
         self.children = [self._style, *children, self._error_box]
@@ -166,9 +166,7 @@ class Panel(ipywidgets.VBox):
         preference.unobserve(self._speak, "language")
         self._labels.clear()
         self._release()
-        for widget in _parts(self):
-            widget.unobserve_all()
-            ipywidgets.Widget.close(widget)
+        close_with_parts(self)
 
     def _release(self) -> None:
         """Let go of what is large."""
@@ -213,54 +211,6 @@ def limit(control: ipywidgets.BoundedIntText, n: int) -> None:
     """Values from 0 to n - 1; out of sight where there is no choice."""
     control.max = max(n - 1, 0)
     control.layout.display = None if n > 1 else "none"
-
-
-def _parts(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
-    """The widget and everything that it is made of: children, layouts and styles are widgets too."""
-    found, todo = {}, [widget]
-    while todo:
-        part = todo.pop()
-        if part in found or part.comm is None:
-            continue
-        found[part] = None
-        for name in part.keys:
-            value = getattr(part, name)
-            todo += [
-                v
-                for v in (value if isinstance(value, list | tuple) else [value])
-                if isinstance(v, ipywidgets.Widget)
-            ]
-    return reversed(found)
-
-
-# The panels of each notebook cell, and the execution that made them.
-_panels: dict[str, tuple[str, list["weakref.ref[Panel]"]]] = {}
-
-
-def _end_earlier_run(panel: Panel) -> None:
-    """A cell that runs again replaces its output; the panels that it showed before must not stay in the kernel."""
-    cell, execution = _cell()
-    if cell is None:
-        return
-    last, panels = _panels.get(cell, (execution, []))
-    if last != execution:
-        for earlier in panels:
-            if (widget := earlier()) is not None:
-                widget.close()
-        panels = []
-    _panels[cell] = execution, [*panels, weakref.ref(panel)]
-
-
-def _cell() -> tuple[str | None, str]:
-    """The notebook cell that is being executed, and a name for this execution of it."""
-    from IPython import get_ipython
-
-    shell = get_ipython()
-    if not hasattr(shell, "get_parent"):  # no notebook
-        return None, ""
-    request = shell.get_parent()
-    content, header = request.get("content", {}), request.get("header", {})
-    return request.get("metadata", {}).get("cellId") or content.get("code"), header.get("msg_id", "")
 
 
 PREVIOUS = Text(zh="上一项", en="Previous")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 import torch
+import traitlets
 
 from hookedu.plots import plot_feature_maps, plot_gradients
 from hookedu.tensors import Stats, real, shape_text
@@ -22,7 +23,13 @@ _WIDTH, _DPI = 5.8, 100  # inches, dots
 
 
 class Picture(ipywidgets.Image):
-    """One image on the page; drawing again replaces its bytes, so that nothing blinks."""
+    """One image on the page; drawing again replaces its bytes, so that nothing blinks.
+
+    `tooltip` is its name for a screen reader.
+    """
+
+    # An Image has none, yet in the browser ipywidgets 8 fails to show a tooltip where there is no description.
+    description = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self) -> None:
         super().__init__(format="png", layout={"display": "none"})

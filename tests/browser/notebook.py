@@ -40,7 +40,7 @@ _CONTRAST = """elements => {
 class Notebook:
     """One open notebook. Collects what a learner should never see: dialogs and errors in the console."""
 
-    def __init__(self, page: Page, url: str, path: Path, theme: str):
+    def __init__(self, page: Page, url: str, path: Path):
         self.page, self.path = page, path
         self.ids = [cell["id"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
         self.console_errors: list[str] = []
@@ -50,12 +50,14 @@ class Notebook:
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         page.goto(url)
         expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(self.ids), timeout=60_000)
-        page.wait_for_function(_CONNECTED, arg=path.name, timeout=60_000, polling=200)
+        page.wait_for_function(_CONNECTED, arg=path.name, timeout=60_000, polling=100)
+
+    def use(self, theme: str) -> None:
+        """Change to JupyterLab's "light" or "dark" theme, which it remembers on the server."""
         is_light = str(theme == "light").lower()
-        # JupyterLab remembers the last theme on the server.
-        if page.locator("body").get_attribute("data-jp-theme-light") != is_light:
+        if self.page.locator("body").get_attribute("data-jp-theme-light") != is_light:
             self.menu("Settings", "Theme", f"JupyterLab {theme.capitalize()}")
-            page.locator(f"body[data-jp-theme-light={is_light}]").wait_for(state="attached")
+            self.page.locator(f"body[data-jp-theme-light={is_light}]").wait_for(state="attached")
 
     def menu(self, *labels: str) -> None:
         """Click through the menu bar."""
@@ -93,7 +95,7 @@ class Notebook:
         for _ in range(3):
             act()
             try:
-                self.page.wait_for_function(begun, arg=arg, timeout=10_000)
+                self.page.wait_for_function(begun, arg=arg, timeout=5_000)
                 return
             except TimeoutError:
                 continue
@@ -142,7 +144,11 @@ class Notebook:
         """Bring a cell to the top of the page."""
         self.cell(cell_id).evaluate("cell => cell.scrollIntoView({block: 'start'})")
 
-    def picture(self, name: str) -> bytes:
-        """A screenshot of the notebook; kept as course/images/NAME.png when HOOKEDU_PICTURES is set: `make pictures`."""
-        keep = {"path": _PICTURES / f"{name}.png"} if os.environ.get("HOOKEDU_PICTURES") else {}
-        return self.page.locator(".jp-NotebookPanel").screenshot(**keep)
+    def picture(self, name: str, of: Locator | None = None) -> None:
+        """Keep a screenshot of the notebook, or of a part, as course/images/NAME.png where HOOKEDU_PICTURES is set."""
+        if os.environ.get("HOOKEDU_PICTURES"):
+            usual = self.page.viewport_size
+            if of is not None:  # all of it in view
+                self.page.set_viewport_size(usual | {"height": 1200})
+            (of or self.page.locator(".jp-NotebookPanel")).screenshot(path=_PICTURES / f"{name}.png")
+            self.page.set_viewport_size(usual)

@@ -1,6 +1,9 @@
 """The widgets in a real JupyterLab, as a learner clicks, types and reads them."""
 
 import io
+import re
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -29,36 +32,50 @@ INSPECTED = """\
 def look(module, args, output):
     print(output.shape)
 
-first = model.conv1.register_forward_hook(look)
-second = model.conv1.register_forward_hook(look)
-HookInspector(model)"""
+watched = nn.Sequential(nn.Linear(2, 2))
+first = watched[0].register_forward_hook(look)
+second = watched[0].register_forward_hook(look)
+HookInspector(watched)"""
 CELLS = {
     "setup": SETUP,
     "toggle": "LanguageToggle()",
     "picker": "picker = LayerPicker(model, x, images=images)\npicker",
     "timeline": "steps = HookTimeline(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)), torch.ones(1, 2))\nsteps",
     "inspector": INSPECTED,
-    "after": "len(model.conv1._forward_hooks)",
+    "after": "print(len(watched[0]._forward_hooks))",
 }
 
 
+@pytest.fixture(scope="module")
+def notebook(open_notebook, tmp_path_factory):
+    """A notebook with these cells, run."""
+    cells = [nbformat.v4.new_code_cell(code, id=name) for name, code in CELLS.items()]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path = tmp_path_factory.mktemp("widgets") / "widgets.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
+    notebook = open_notebook(path)
+    notebook.run_all()
+    return notebook
+
+
 @pytest.fixture
-def notebook(open_notebook, tmp_path):
-    """A notebook with these cells of `CELLS`, run and in both languages."""
+def fresh(notebook):
+    """The cell of that name, run again: a widget that nobody has touched, in both languages."""
 
-    def open_(*names: str, theme: str = "light"):
-        names = ("setup", "toggle", *names)
-        cells = [nbformat.v4.new_code_cell(CELLS[name], id=name) for name in names]
-        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-        path = tmp_path / "widgets.ipynb"
-        nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
-        notebook = open_notebook(path, theme)
-        notebook.run_all()
-        assert notebook.cell_errors() == []
-        notebook.page.get_by_role("button", name="双语 · Both", exact=True).click()  # not what was remembered
-        return notebook
+    def run(name: str) -> Locator:
+        language(notebook, "双语 · Both")
+        notebook.run(name)
+        notebook.scroll_to(name)
+        return notebook.cell(name)
 
-    return open_
+    yield run
+    assert notebook.cell_errors() == []
+    assert notebook.console_errors == []
+
+
+def language(notebook, name: str) -> None:
+    """Press a button of LanguageToggle."""
+    notebook.page.get_by_role("button", name=name, exact=True).click()
 
 
 class Shown:
@@ -77,30 +94,33 @@ class Shown:
         )
         self.seen = self.image.get_attribute("src")
         picture = self.image.screenshot()
-        colours = Image.open(io.BytesIO(picture)).convert("RGB").getcolors(1 << 24)
-        assert len(colours) > 20
+        assert colours(picture)
         return picture
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pick_a_layer(notebook, theme):
-    page = notebook("picker", theme=theme)
-    cell = page.cell("picker")
-    page.scroll_to("picker")
+def colours(picture: bytes) -> bool:
+    """Whether something can be seen in a picture."""
+    return len(Image.open(io.BytesIO(picture)).convert("RGB").getcolors(1 << 24)) > 20
+
+
+def test_pick_a_layer(notebook, fresh, theme):
+    notebook.use(theme)
+    cell = fresh("picker")
     shown = Shown(cell)
     pictures = {"opened": shown.next()}
     layers = cell.locator("select").first
     cell.get_by_label("Search layers").fill("conv")
     expect(layers.locator("option")).to_have_count(2)
+    if theme == "light":
+        notebook.picture("layer-picker", cell)
     layers.select_option(index=1)
     pictures["conv2"] = shown.next()
     cell.get_by_label("Page of channels").fill("1")
     cell.get_by_label("Page of channels").press("Enter")
     pictures["page 1"] = shown.next()
-    page.picture(f"layer-picker-{theme}")
     cell.get_by_role("button", name="80", exact=True).click()
     pictures["channel"] = shown.next()
-    page.picture(f"layer-picker-channel-{theme}")
+    expect(cell.get_by_role("img")).to_have_accessible_name(re.compile("Feature maps: conv2 .* ch 80"))
     for view in ("Gradients", "Statistics", "Weights"):
         cell.get_by_role("button", name=view).click()
         pictures[view] = shown.next()
@@ -110,37 +130,66 @@ def test_pick_a_layer(notebook, theme):
     assert len(set(pictures.values())) == len(pictures)
     cell.get_by_role("button", name="Show code").click()
     expect(cell.locator(".hookedu-code pre")).to_contain_text("weight.detach().transpose(0, 1)[3, 0:64]")
-    page.page.get_by_role("button", name="English", exact=True).click()
+    language(notebook, "English")
     expect(cell.get_by_role("button", name="Gradients", exact=True)).to_be_visible()
-    page.page.get_by_role("button", name="中文", exact=True).click()
+    language(notebook, "中文")
     expect(cell.get_by_role("button", name="梯度", exact=True)).to_be_visible()
     expect(cell.get_by_label("输入通道")).to_be_visible()
     expect(cell.get_by_text("Values shown")).to_have_count(0)
-    page.picture(f"layer-picker-code-{theme}")
-    readable(page)
-    page.page.get_by_role("button", name="双语 · Both", exact=True).click()
+    language(notebook, "双语 · Both")
     expect(cell.get_by_role("button", name="梯度 · Gradients", exact=True)).to_be_visible()
-    assert page.console_errors == []
+    readable(notebook)
+    named(cell)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_step_to_the_end_and_predict(notebook, theme):
-    page = notebook("timeline", theme=theme)
-    cell = page.cell("timeline")
-    page.scroll_to("timeline")
+def test_of_two_fast_clicks_the_last_wins(fresh):
+    cell = fresh("picker")
+    shown = Shown(cell)
+    shown.next()
+    cell.locator("button").evaluate_all(
+        "buttons => ['2', '5'].forEach(name => buttons.find(b => b.innerText === name).click())"
+    )
+    shown.next()
+    expect(cell.get_by_role("img")).to_have_accessible_name(re.compile("ch 5"))
+    expect(cell.locator("button.mod-active", has_text=re.compile("^5$"))).to_have_count(1)
+
+
+def test_an_error_is_shown_and_the_widget_goes_on(notebook, fresh, theme):
+    notebook.use(theme)
+    cell = fresh("picker")
+    shown = Shown(cell)
+    shown.next()
+    cell.get_by_label("Input", exact=False).first.select_option(label="images['too small']")
+    expect(cell.get_by_role("alert")).to_contain_text("RuntimeError")
+    expect(cell.get_by_text("Running or drawing raised an exception")).to_be_visible()
+    expect(cell.get_by_text("运行或绘图时出现异常")).to_be_visible()
+    expect(cell.locator("img")).not_to_be_visible()
+    readable(notebook)
+    cell.get_by_label("Input", exact=False).first.select_option(label="images['disc']")
+    shown.next()
+    expect(cell.get_by_role("alert")).not_to_be_visible()
+
+
+def test_step_to_the_end_and_predict(notebook, fresh, theme):
+    notebook.use(theme)
+    cell = fresh("timeline")
     lit = cell.locator(".hookedu-lit")
     expect(lit).to_contain_text("forward_pre")
-    steps = [lit.inner_text()]
+    steps, pictures = [lit.inner_text()], [cell.screenshot()]
     forward = cell.get_by_role("button", name="下一个 · Next")
-    page.picture(f"timeline-{theme}")
-    for number in range(2, 100):
-        if forward.is_disabled():
-            break
+    number = 1
+    while forward.is_enabled():
+        number += 1
         forward.click()
         expect(cell.get_by_text(f"{number} / ").first).to_be_visible()
         steps.append(lit.inner_text())
+        if number == 12 and theme == "light":
+            notebook.picture("hook-timeline", cell)
+    pictures.append(cell.screenshot())
     assert len(steps) > 25 and len(set(steps)) > 15
     assert "post_accumulate" in " ".join(steps)
+    cell.get_by_role("button", name="播放 · Play").click()  # from the beginning, for it is at the end
+    expect(cell.get_by_text("2 / ").first).to_be_visible()
     cell.get_by_role("button", name="Predict").click()
     answers = cell.locator(".hookedu-answers button")
     expect(answers).to_have_count(4)
@@ -154,88 +203,151 @@ def test_step_to_the_end_and_predict(notebook, theme):
     answers.nth(wrong[0]).click()
     cell.get_by_role("button", name="Reveal").click()
     expect(cell.get_by_text("Score: 1 / 2")).to_be_visible()
-    page.picture(f"timeline-predict-{theme}")
-    readable(page)
-    assert page.console_errors == []
+    pictures.append(cell.screenshot())
+    assert len(set(pictures)) == 3 and all(map(colours, pictures))
+    language(notebook, "English")
+    expect(cell.get_by_role("button", name="Reveal")).to_be_visible()
+    expect(cell.get_by_role("button", name="揭晓")).to_have_count(0)
+    expect(cell.get_by_text("得分")).to_have_count(0)
+    readable(notebook)
+    named(cell)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_take_a_hook_off(notebook, theme):
-    page = notebook("inspector", "after", theme=theme)
-    cell = page.cell("inspector")
-    page.scroll_to("inspector")
+def test_take_a_hook_off(notebook, fresh, theme):
+    notebook.use(theme)
+    cell = fresh("inspector")
     hooks = cell.locator("select option")
     expect(hooks).to_have_count(2)
     expect(cell.get_by_text("is registered 2 times")).to_be_visible()
     expect(cell.locator("pre")).to_contain_text("print(output.shape)")
-    page.picture(f"inspector-{theme}")
+    expect(cell.get_by_text(re.compile(r"defined at In\[\d+\]:1$"))).to_be_visible()
+    if theme == "light":
+        notebook.picture("hook-inspector", cell)
+    pictures = [cell.screenshot()]
     cell.get_by_role("button", name="Remove this hook").click()
     expect(hooks).to_have_count(1)
     expect(cell.get_by_text("has been removed")).to_be_visible()
-    assert page.run("after").inner_text().strip().endswith("1")
-    page.type_into("after", "second.remove()")
-    page.run("after")
+    pictures.append(cell.screenshot())
+    assert len(set(pictures)) == 2 and all(map(colours, pictures))
+    assert notebook.run("after").inner_text().strip() == "1"
+    notebook.type_into("after", "second.remove()")
+    notebook.run("after")
     expect(hooks).to_have_count(0)  # the table is live
-    readable(page)
-    assert page.console_errors == []
+    notebook.type_into("after", CELLS["after"])
+    language(notebook, "中文")
+    expect(cell.get_by_role("button", name="移除这个钩子")).to_be_visible()
+    expect(cell.get_by_role("button", name="Remove")).to_have_count(0)
+    expect(cell.get_by_text("The model has no hook")).to_have_count(0)
+    readable(notebook)
+    named(cell)
 
 
-def test_an_error_is_shown_and_the_widget_goes_on(notebook):
-    page = notebook("picker")
-    cell = page.cell("picker")
-    page.scroll_to("picker")
-    shown = Shown(cell)
-    shown.next()
-    cell.get_by_label("Input", exact=False).first.select_option(label="images['too small']")
-    expect(cell.get_by_role("alert")).to_contain_text("RuntimeError")
-    expect(cell.get_by_text("Running or drawing raised an exception")).to_be_visible()
-    expect(cell.get_by_text("运行或绘图时出现异常")).to_be_visible()
-    expect(cell.locator("img")).not_to_be_visible()
-    page.picture("error-light")
-    readable(page)
-    cell.get_by_label("Input", exact=False).first.select_option(label="images['disc']")
-    shown.next()
-    expect(cell.get_by_role("alert")).not_to_be_visible()
-    assert page.console_errors == []
+class TestTheKeyboardAloneIsEnough:
+    """Shift+Enter runs the cell, Escape and arrow up come back to it, and from there on Tab."""
 
+    @pytest.fixture
+    def enter(self, notebook, fresh):
+        def enter(name: str) -> Locator:
+            cell = fresh(name)
+            for key in ("Escape", "ArrowUp"):
+                notebook.page.keyboard.press(key)
+            expect(cell).to_have_class(re.compile("jp-mod-selected"))
+            return cell
 
-def test_the_keyboard_alone_is_enough(notebook):
-    page = notebook("picker")
-    cell = page.cell("picker")
-    page.scroll_to("picker")
-    shown = Shown(cell)
-    shown.next()
-    cell.get_by_label("Search layers").focus()
-    keyboard = page.page.keyboard
-    keyboard.type("conv")
-    expect(cell.locator("select").first.locator("option")).to_have_count(2)
-    for name, key in (
-        ("Next", "Enter"),
-        ("Gradients", "Enter"),
-        ("Page of channels", "ArrowUp"),
-        ("80", " "),
-    ):
-        tab_to(page, name)
-        keyboard.press(key)
+        return enter
+
+    def test_for_the_picker(self, notebook, enter):
+        cell = enter("picker")
+        shown, keyboard = Shown(cell), notebook.page.keyboard
         shown.next()
-    expect(cell.locator("option:checked").first).to_contain_text("conv2")
-    assert page.console_errors == []
+        tab_to(notebook, "Search layers")
+        keyboard.type("conv")
+        expect(cell.locator("select").first.locator("option")).to_have_count(2)
+        for name, key in (
+            ("Next", "Enter"),
+            ("Gradients", "Enter"),
+            ("Page of channels", "ArrowUp"),
+            ("80", " "),
+        ):
+            tab_to(notebook, name)
+            keyboard.press(key)
+            shown.next()
+        expect(cell.locator("option:checked").first).to_contain_text("conv2")
+
+    def test_for_the_timeline(self, notebook, enter):
+        cell, keyboard = enter("timeline"), notebook.page.keyboard
+        expect(cell.get_by_text("1 / 30").first).to_be_visible()
+        for name, key, seen in (
+            ("Next", "Enter", "2 / 30"),
+            ("Next", "Enter", "3 / 30"),
+            ("Back", "Enter", "2 / 30"),
+            ("slider", "ArrowRight", "3 / 30"),
+            ("slider", "End", "30 / 30"),
+            ("Predict", "Enter", "1 / 30"),
+            ("forward_pre · 0 (Linear)", "Enter", "1 / 30"),
+            ("Reveal", "Enter", "Score: 1 / 1"),
+        ):
+            tab_to(notebook, name, "Shift+Tab" if name in ("Back", "Predict") else "Tab")
+            keyboard.press(key)
+            expect(cell.get_by_text(seen).first).to_be_visible()
+
+    def test_for_the_inspector(self, notebook, enter):
+        cell, keyboard = enter("inspector"), notebook.page.keyboard
+        expect(cell.locator("option")).to_have_count(2)
+        tab_to(notebook, "Next")
+        keyboard.press("Enter")
+        expect(cell.get_by_text("number 1 there")).to_be_visible()
+        for left in (1, 0):
+            tab_to(notebook, "Remove this hook")
+            keyboard.press("Enter")
+            expect(cell.locator("option")).to_have_count(left)
 
 
-def tab_to(page, name: str) -> None:
+def test_a_saved_notebook_has_no_widget_state_and_passes_nbval(notebook, fresh, tmp_path):
+    for name in ("picker", "timeline", "inspector", "after"):
+        fresh(name)
+    notebook.page.keyboard.press("Control+s")
+    expect(notebook.page.locator(".lm-TabBar-tab.lm-mod-current.jp-mod-dirty")).to_have_count(0)
+    saved = nbformat.read(notebook.path, 4)
+    assert "widgets" not in saved.metadata and notebook.path.stat().st_size < 10_000
+    said = [output.data["text/plain"] for cell in saved.cells for output in cell.outputs if "data" in output]
+    assert said[1:] == ["LayerPicker()", "HookTimeline()", "HookInspector()"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval", notebook.path]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert f"{len(saved.cells)} passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+def tab_to(page, name: str, key: str = "Tab") -> None:
     """Press Tab until what a screen reader says has these words."""
     for _ in range(40):
-        page.page.keyboard.press("Tab")
         if name in focused(page):
             return
-    raise AssertionError(f"Tab does not reach {name!r}")
+        page.page.keyboard.press(key)
+    raise AssertionError(f"{key} does not reach {name!r}")
 
 
 def focused(page) -> str:
-    """What a screen reader would say of the element that has the keyboard."""
-    return page.page.evaluate(
-        "() => { const e = document.activeElement; return [e.selectedOptions?.[0]?.text, e.labels?.[0]?.innerText, e.innerText].join(' '); }"
+    """What a screen reader would say of the element that has the keyboard: its name, or its role without one."""
+    return page.page.evaluate("""() => {
+      const e = document.activeElement;
+      const name = e.labels?.[0]?.innerText || (e.tagName === 'BUTTON' ? e.innerText : '');
+      return name || e.getAttribute('role') || '';
+    }""")
+
+
+def named(cell: Locator) -> None:
+    """Every control has a name for a screen reader, and what is chosen is told by more than its colour."""
+    # ipywidgets gives the handle of a slider no name; the buttons beside it do the same.
+    controls = re.findall(
+        r"^ *- '?(button|textbox|spinbutton|checkbox|combobox|listbox|img)\b(.*)",
+        cell.locator(".jp-Cell-outputArea").aria_snapshot(),
+        re.M,
     )
+    assert len(controls) > 4
+    assert [(role, name) for role, name in controls if not re.match(r' ".*\w', name)] == []
+    looks = "buttons => buttons.map(b => getComputedStyle(b).textDecorationLine)"
+    assert set(cell.locator("button.mod-active").evaluate_all(looks)) <= {"underline"}
+    assert set(cell.locator("button:not(.mod-active)").evaluate_all(looks)) == {"none"}
 
 
 def readable(page) -> None:

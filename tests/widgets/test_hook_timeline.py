@@ -1,5 +1,7 @@
 """HookTimeline without a browser."""
 
+import asyncio
+
 import pytest
 import torch
 from torch import nn
@@ -32,6 +34,31 @@ def test_every_event_lights_its_module(untouched):
     assert steps.value == len(expected) - 1 and steps._next.disabled
     steps._back.click()
     assert steps.value == len(expected) - 2
+
+
+def test_playing_goes_on_to_the_end_pauses_and_begins_anew(monkeypatch):
+    monkeypatch.setattr("hookedu.widgets.hook_timeline._PACE", 0.001)
+
+    async def play() -> list[int]:
+        steps, seen = HookTimeline(small(), torch.ones(1, 2)), []
+        steps.observe(lambda change: seen.append(change["new"]), "value")
+        steps._play.value = True
+        while steps.value < 3:
+            await asyncio.sleep(0)
+        steps._play.value = False
+        paused = steps.value
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert steps.value == paused
+        for _ in range(2):
+            steps._play.value = True
+            while steps._play.value:
+                await asyncio.sleep(0)
+        assert steps.error is None and steps.value == len(steps.recording) - 1
+        return seen
+
+    seen = asyncio.run(play())
+    assert seen == [*range(1, max(seen) + 1), *range(max(seen) + 1)]
 
 
 def test_signature_shape_and_values_are_told():

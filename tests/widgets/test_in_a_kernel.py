@@ -36,7 +36,7 @@ SHOW = """\
 picker = LayerPicker(model, x)
 picker._view.value = "gradients"
 picker.figure
-display(picker, HookTimeline(small, torch.ones(1, 2)), HookInspector(model))"""
+display(LanguageToggle(), picker, HookTimeline(small, torch.ones(1, 2)), HookInspector(model))"""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,14 @@ def test_a_stored_notebook_is_small_and_the_same_every_time(kernel):
         _, cell = kernel(SHOW)
         assert len(json.dumps(cell)) < 5_000
         texts.append([output.data["text/plain"] for output in cell.outputs])
-    assert texts[0] == texts[1] == ["LayerPicker()", "HookTimeline()", "HookInspector()"]
+    assert (
+        texts[0]
+        == texts[1]
+        == [
+            "LanguageToggle(中文 | English | 双语)",
+            *("LayerPicker()", "HookTimeline()", "HookInspector()"),
+        ]
+    )
 
 
 def test_the_inspector_follows_the_cells_that_run(kernel):

@@ -245,6 +245,16 @@ def test_an_error_is_shown_in_both_languages_and_the_widget_goes_on(case, untouc
         assert picker.error is None and colours(picker) > 5
 
 
+def test_a_layer_that_is_gone_is_said_and_others_can_still_be_chosen():
+    model = conv_relu()
+    picker = LayerPicker(model, images())
+    del model[3]
+    picker._list.value = "3"  # a click: it must not raise into nowhere
+    assert "3" in str(picker.error) and "LayerNotFound" in picker._error_report.value
+    picker._list.value = "1"
+    assert picker.error is None and picker.value == "1" and colours(picker) > 5
+
+
 def test_a_model_that_is_mended_runs_again():
     model = conv_relu()
     weight = model[3].weight.data

@@ -1,0 +1,102 @@
+"""What holds for LayerPicker, HookTimeline and HookInspector alike, whatever the model and its input are."""
+
+import pytest
+import torch
+from torch import nn
+
+from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker
+from hookedu.widgets.language_toggle import preference
+from tests.capture_models import Failing, Repeated, conv_relu, images
+
+WIDGETS = [LayerPicker, HookTimeline, HookInspector]
+
+
+class Tokens(nn.Module):
+    """A Transformer encoder on a dict of tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(20, 8)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1)
+
+    def forward(self, tokens):
+        return self.encoder(self.embed(tokens)).mean(1)
+
+
+def out_of_memory(x):
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+
+
+def hungry() -> nn.Module:
+    model = conv_relu()
+    model.forward = out_of_memory
+    return model
+
+
+@pytest.mark.parametrize("widget", WIDGETS)
+@pytest.mark.parametrize(
+    ("build", "x"),
+    [
+        (conv_relu, images()[:1]),
+        (conv_relu, images()),
+        (conv_relu, torch.full((1, 1, 4, 4), float("nan"))),
+        (Tokens, {"tokens": torch.tensor([[1, 2, 3], [4, 5, 6]])}),
+        (Repeated, torch.randn(4, 3)),
+    ],
+    ids=["one", "batch", "NaN", "dict", "reused"],
+)
+def test_works_the_same_for_every_input(widget, build, x, untouched):
+    model = build()
+    untouched(model)
+    shown = widget(model, x)
+    shown.close()
+    assert shown.error is None
+
+
+@pytest.mark.parametrize("widget", WIDGETS)
+@pytest.mark.parametrize(
+    ("build", "x", "zh", "en"),
+    [
+        (Failing, torch.ones(1, 3), "出现异常", "raised an exception"),
+        (hungry, images(), "内存不足", "Out of memory"),
+    ],
+    ids=["raises", "out of memory"],
+)
+def test_an_error_is_shown_kept_and_survived(widget, build, x, zh, en, untouched):
+    model = build()
+    untouched(model)
+    shown = widget(model, x)
+    assert shown._error_box.layout.display is None and zh in shown._error_says.value
+    assert en in shown._error_says.value and type(shown.error).__name__ in shown._error_report.value
+    button = shown._refresh if widget is HookInspector else shown._again
+    button.click()
+    assert shown.error is not None  # it is still so
+    for module in model.modules():  # mended
+        module.__dict__.pop("forward", None)
+    if build is Failing:
+        model.broken.forward = lambda x: x
+    button.click()
+    assert shown.error is None and shown._error_box.layout.display == "none"
+    model.broken.__dict__.pop("forward") if build is Failing else setattr(model, "forward", out_of_memory)
+
+
+@pytest.mark.parametrize("layer", ["embed", "encoder.layers.0.linear1", ""])
+def test_what_has_no_maps_is_a_strip(layer):
+    """3-D and 2-D activations: a row a position, a column a unit."""
+    picker = LayerPicker(Tokens(), {"tokens": torch.tensor([[1, 2, 3], [4, 5, 6]])})
+    picker.value = layer
+    strip = picker.figure.axes[0]
+    assert (strip.get_xlabel(), strip.get_ylabel()) == ("unit", "row")
+    assert strip.images[0].get_size() == tuple(picker.shown.shape)
+
+
+def test_a_closed_toggle_no_longer_follows_and_changes_nothing():
+    one, other = LanguageToggle(), LanguageToggle()
+    (buttons, style), (kept, _) = one.children, other.children
+    kept.value = "zh"
+    one.close()
+    kept.value = "en"
+    assert (buttons.value, preference.language) == ("zh", "en") and "zh" not in kept.value
+    assert {one.comm, buttons.comm, style.comm} == {None}
+    buttons.value = "both"
+    assert preference.language == "en"
