@@ -1,7 +1,8 @@
 """The warm process: torch and the exercises are loaded once, and every submission runs in a fork of it.
 
 It never runs anything of a learner's. For each submission it is handed three descriptors: the job (a file), the
-channel for results, and one end of the line over which its end is told. Then, with isolation:
+channel for results, and one end of the line over which its end is told. What a lesson's own setup cells import
+is loaded here, with the first submission of that lesson. Then, with isolation:
 
     warm ── watcher (enters new namespaces, watches the memory of all below)
                └── keeper (process 1 there: waits for the worker, tells how it ended, takes all the rest along)
@@ -12,6 +13,7 @@ line, the keeper ends the submission.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -27,6 +29,7 @@ from hookedu.grading import namespaces, worker
 
 _LOOK = 0.25  # seconds between two looks at the memory
 _SLACK = 512 * 2**20  # bytes: what the forks take before a submission has done anything
+_MANY = 8  # submissions after which huge pages are worth the third of a second that they take
 READY = b"ready"
 HOME = "/home/learner"
 FOLDERS = (HOME, "/dev/shm", "/tmp")  # what a submission may write into, each its own
@@ -38,23 +41,27 @@ def main() -> NoReturn:
     worker.warm_up()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the watchers
     grader.send(READY)
-    while True:
+    for number in itertools.count(1):
         message, descriptors, _, _ = socket.recv_fds(grader, 16, 3)
         if not message:
             os._exit(0)
+        job, channel, line = descriptors
+        with open(job, "rb") as file:
+            todo = json.loads(file.read())
+        worker.prepare(todo["setup"])
+        if number == _MANY:
+            namespaces.use_huge_pages()
         if os.fork() == 0:
             grader.close()
-            _watcher(*descriptors, isolated)
-        for descriptor in descriptors:
-            os.close(descriptor)
+            _watcher(todo, channel, line, isolated)
+        os.close(channel)
+        os.close(line)
 
 
-def _watcher(job: int, channel: int, line: int, isolated: bool) -> NoReturn:
+def _watcher(todo: dict, channel: int, line: int, isolated: bool) -> NoReturn:
     """Start the keeper, in new namespaces, and end it when all that it holds together takes too much memory."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        with open(job, "rb") as file:
-            todo = json.loads(file.read())
         if isolated:
             proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)  # the keeper will hide it
             namespaces.enter()
