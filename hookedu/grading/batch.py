@@ -155,6 +155,8 @@ class _Grader:
             return self._grade(submission, found, row)
         except Stopped:
             return None
+        except CourseError:  # the machine cannot grade at all
+            raise
         except Unreadable as reason:
             lost = _nothing(self._keys.get(found["lesson"]))
             return row(Status.UNREADABLE, notes=(reason.says,), results=lost)

@@ -69,13 +69,15 @@ def prepare(setup: list[str]) -> None:
             _warm["data"] = int(pages.read().split()[5]) * resource.getpagesize()
 
 
-def main(job: dict[str, Any], channel: int, home: str, isolated: bool) -> NoReturn:
-    """Run one job and leave without any farewell: a learner's exit handlers and threads are not waited for."""
+def main(job: dict[str, Any], channel: int, place: Callable[[], str], isolated: bool) -> NoReturn:
+    """Run one job and leave without any farewell: a learner's exit handlers and threads are not waited for.
+
+    place: makes the submission's own folder ready, and all else that has to be before its first cell."""
     send = _sender(channel)
     try:
         os.setpgid(0, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _move_in(home)
+        _move_in(place())
         submission = _Submission(job)
         _limit(job["limits"], isolated)
     except BaseException:
