@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 import zipfile
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -32,6 +31,7 @@ from hookedu.grading.model import LOST, Limits, Row, Status
 from hookedu.grading.runner import Run, run
 from hookedu.grading.sandbox import Sandbox
 from tests import grading_notebooks as nb
+from tests.grading_watch import descendants, processes_with
 
 pytestmark = pytest.mark.xdist_group("grading")  # the batches below are shared: one process grades them
 FILE = "02_tensor_hooks.ipynb"
@@ -67,20 +67,6 @@ def points_of(row: Row):
 
 def outcomes_of(row: Row):
     return [r.outcome for r in row.results]
-
-
-def processes_with(mark: str) -> list[int]:
-    """Processes that carry a mark in their command line or their environment, other than this one."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                said = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
-            except OSError:
-                continue
-            if mark.encode() in said:
-                found.append(int(entry.name))
-    return found
 
 
 # --- twelve notebooks -----------------------------------------------------------------------------------------
@@ -219,7 +205,7 @@ if os.fork() == 0:
 """
 LOUD = """
 import os, sys
-for _ in range(200):
+for _ in range(512):
     print("x" * 2**20); print("y" * 2**20, file=sys.stderr)
 os.system("head -c 50000000 /dev/zero"); display("z" * 2**20)
 """
@@ -265,12 +251,12 @@ def hostile(tmp_path_factory):
         cell.pop("id"), cell.update(metadata={})
     nb.hand_in(folder / "lost-metadata" / "homework.ipynb", damaged)
     nb.hand_in(folder / "lost-metadata-named" / FILE, "\ufeff" + nb.json.dumps(damaged))
-    before = _descendants(os.getpid())
+    before = descendants(os.getpid())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOOKEDU_TEST_SECRET", "of the instructor")
         _, rows, _ = graded(folder, root / "out", memory_limit=512)
     assert len(rows) == len(list(folder.iterdir()))
-    return rows, _descendants(os.getpid()).keys() - before.keys(), mark
+    return rows, descendants(os.getpid()).keys() - before.keys(), mark
 
 
 @pytest.mark.parametrize("student", ["forges-lines", "patches-probe", "floods-channel"])
@@ -514,31 +500,12 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
     while not (len(started) >= 6 and (tmp_path / "out" / "grades.db").exists() and table(tmp_path / "out")):
         assert process.poll() is None and time.monotonic() < limit
         time.sleep(0.1)
-        started = _descendants(process.pid)
+        started = descendants(process.pid)
     process.send_signal(how)
     assert process.wait(timeout=60) != 0
     assert [(r["student"], r["status"]) for r in table(tmp_path / "out")] == [("a-stub", "not_attempted")]
     assert list(csv_rows(tmp_path / "out")) == ["a-stub"]
     limit = time.monotonic() + 20  # the kernel takes a moment to clear a namespace away
-    while left := [pid for pid, birth in started.items() if _birth(pid) == birth]:
+    while left := [pid for pid, birth in started.items() if birth(pid) == birth]:
         assert time.monotonic() < limit, left
         time.sleep(0.05)
-
-
-def _descendants(pid: int) -> dict[int, str]:
-    """Every process that came from this one and lives, with the time of its birth: numbers are used again."""
-    found = {}
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found |= {child: _birth(child)} | _descendants(child)
-    return found
-
-
-def _birth(pid: int) -> str:
-    try:
-        facts = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (
-            facts[19] if facts[0] != "Z" else ""
-        )  # a zombie is dead, and whoever inherited it has yet to notice
-    except OSError:
-        return ""
