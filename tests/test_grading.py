@@ -475,7 +475,7 @@ def test_a_setup_that_fails_is_our_fault():
     key = dataclasses.replace(key_of(course.find("02")), setup=("raise RuntimeError('ours')",))
     plan = Plan((Step("def watch(y, seen): pass", ("02.1",)),), ())
     with contextlib.closing(Sandbox(True, 120)) as sandbox:
-        ran = run(plan, key, {"02.1": 1}, Limits(), sandbox, threading.Event())
+        ran = run(plan, key.setup, {"02.1": 1}, Limits(), sandbox, threading.Event())
     assert ran.status is Status.GRADER_ERROR and "ours" in ran.notes[0].en
 
 

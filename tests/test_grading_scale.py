@@ -7,27 +7,20 @@ import io
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from hookedu import course
-from hookedu.exercises import of_lesson
 from hookedu.grading.batch import grade
-from hookedu.grading.model import Status
-from tests import grading_notebooks as nb
-from tests.answers import answers
+from tests.grading_class import SEED, make_class, stored
 from tests.grading_watch import birth, descendants
 
 pytestmark = pytest.mark.xdist_group("grading-scale")
-FILE = "02_tensor_hooks.ipynb"
-SEED = 2026
 OPTIONS = {"time_limit": 60, "seed": SEED}
 
 
@@ -49,54 +42,6 @@ SIZES = [
 ]
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What must stand in a row."""
-
-    status: Status
-    points: tuple[int, ...] = (0, 0, 0, 0)
-    message: tuple[int, str] | None = None  # of which exercise, which message
-
-
-def make_class(folder: Path, students: int) -> dict[str, Expected]:
-    """Generate a class of right, wrong and broken submissions, and what must come of each."""
-    dice, expected = random.Random(SEED), {}
-    exercises = of_lesson(nb.LESSON)
-    full = tuple(exercise.points for exercise in exercises)
-    mistakes = [a for a in answers() if a.exercise.startswith(nb.LESSON) and a.mistake]
-    whole = nb.json.dumps(nb.answered(nb.right()), ensure_ascii=False).encode()
-    broken = {
-        "loses the process": ({"02.3": "import os\nos._exit(3)"}, Expected(Status.KILLED, (*full[:2], 0, 0))),
-        "crashes": ({"02.2": "import ctypes\nctypes.string_at(0)"}, Expected(Status.KILLED, (full[0], 0, 0, 0))),
-        "raises": ({"02.1": "1 / 0"}, Expected(Status.GRADED, (0, *full[1:]), (0, "raised"))),
-        "syntax": ({"02.4": "def ("}, Expected(Status.GRADED, (*full[:3], 0), (3, "raised"))),
-        "forges": ({"02.1": "import os\nfor fd in range(3, 256):\n  try: os.write(fd, b'{}\\n')\n  except OSError: pass"}, Expected(Status.TAMPERED)),
-        "empty": (b"", Expected(Status.UNREADABLE)),
-        "truncated": (whole[:3000], Expected(Status.UNREADABLE)),
-        "another shape": (b'{"cells": 3}', Expected(Status.UNREADABLE)),
-        "untouched": ({}, Expected(Status.NOT_ATTEMPTED)),
-    }  # fmt: skip
-    for number in range(students):
-        kind = dice.random()
-        if kind < 0.4:
-            content, row = nb.right(dice.randrange(9)), Expected(Status.GRADED, full)
-        elif kind < 0.8:
-            mistake = dice.choice(mistakes)
-            place = [exercise.id for exercise in exercises].index(mistake.exercise)
-            source = nb.typed(mistake, exercises[place].answer)
-            content = nb.right(dice.randrange(9)) | {mistake.exercise: source}
-            points = (*full[:place], mistake.points, *full[place + 1 :])
-            row = Expected(Status.GRADED, points, (place, mistake.mistake))
-        else:
-            content, row = broken[dice.choice(list(broken))]
-            if isinstance(content, dict) and content:
-                content = nb.right(dice.randrange(9)) | content
-        student = f"student-{number:04}"
-        expected[student] = row
-        nb.hand_in(folder / student / FILE, nb.answered(content) if isinstance(content, dict) else content)
-    return expected
-
-
 @pytest.fixture(scope="module", params=SIZES, ids=str)
 def klass(request, tmp_path_factory):
     """A class, what must come of it, and the rows of an undisturbed run, one submission at a time."""
@@ -105,18 +50,6 @@ def klass(request, tmp_path_factory):
     done = grade(root / "class", root / "out", jobs=1, console=Console(file=io.StringIO()), **OPTIONS).rows
     assert len(done) == request.param.students
     return request.param, root / "class", root / "out", expected, done
-
-
-def stored(out: Path) -> list[tuple]:
-    """All that the gradebook holds, but times."""
-    connection = sqlite3.connect(out / "grades.db")
-    rows = []
-    for table in ("submissions", "results"):
-        names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
-        kept = ", ".join(name for name in names if name not in ("seconds", "graded_at"))
-        rows += connection.execute(f"SELECT {kept} FROM {table} ORDER BY 1, 2").fetchall()
-    connection.close()
-    return rows
 
 
 def test_every_row_is_as_expected(klass):
@@ -144,9 +77,9 @@ def test_killed_at_any_moment_it_goes_on_where_it_stopped(klass, tmp_path, reque
         "from pathlib import Path\n"
         "from hookedu.grading import batch\n"
         "run = batch.run\n"
-        "def told(plan, key, seeds, *rest):\n"
+        "def told(plan, setup, seeds, *rest):\n"
         "    print(min(seeds.values()), file=sys.stderr, flush=True)\n"
-        "    return run(plan, key, seeds, *rest)\n"
+        "    return run(plan, setup, seeds, *rest)\n"
         "batch.run = told\n"
         f"batch.grade(Path(sys.argv[1]), Path(sys.argv[2]), jobs={jobs}, **{OPTIONS!r})\n"
     )

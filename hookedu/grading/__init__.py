@@ -12,6 +12,7 @@ else is tampering. THREATS.md says what is promised, what is not, and which test
       sandbox    starts the warm process and asks it for forks
       warm       the warm process; namespaces and ends of its forks (keeper: without isolation)
       worker     the fork that runs the cells and the probes, within limits
+      cluster    the same on a Dask cluster: each of its workers has a sandbox
     batch      records -> verdicts  -> Row
     gradebook  Row                  -> grades.db, grades.csv
     report     Rows                 -> the closing table

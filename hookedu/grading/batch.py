@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -22,7 +22,7 @@ from hookedu.exercises.observation import ObservationError
 from hookedu.grading import report
 from hookedu.grading.collect import Submission, collect
 from hookedu.grading.gradebook import Gradebook
-from hookedu.grading.matching import Key, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
+from hookedu.grading.matching import Key, Plan, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
 from hookedu.grading.model import LOST, Limits, Result, Row, Status, Unreadable, clean
 from hookedu.grading.runner import Run, Stopped, run, seeds_for
 from hookedu.grading.sandbox import Sandbox
@@ -66,6 +66,7 @@ def grade(
     again: bool = False,
     isolated: bool = True,
     seed: int | None = None,
+    dask: str | None = None,
     console: Console | None = None,
 ) -> Graded:
     """Grade every notebook in a folder or zip into `out`/grades.db and `out`/grades.csv.
@@ -73,7 +74,8 @@ def grade(
     isolated: run submissions in a sandbox of their own; CourseError where the machine has none. Without it,
     every row says so. seed: two runs with the same seed give the same rows; by default it is fresh.
 
-    jobs: submissions at once, by default one a processor. time_limit (seconds) and memory_limit (MiB) are those
+    dask: the address of a Dask scheduler, whose workers then run the submissions; the verdicts stay here.
+    jobs: submissions at once, by default one a processor (with Dask, as many as keep its workers busy). time_limit (seconds) and memory_limit (MiB) are those
     of one submission. A submission whose bytes have not changed is left as it is, unless `again`.
     CourseError says what the caller can mend; Ctrl-C ends all workers and keeps what is finished.
     """
@@ -87,9 +89,10 @@ def grade(
     try:
         limits = Limits(seconds=time_limit, memory=memory_limit)
         fresh = secrets.token_hex(16) if seed is None else str(seed)
-        with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
-            grader = _Grader(keys, {} if again else gradebook.graded(), limits, sandbox, fresh)
-            rows = _all(grader, submissions, gradebook, jobs or os.cpu_count() or 1, console)
+        graded = {} if again else gradebook.graded()
+        with contextlib.closing(_place(dask, isolated, limits)) as place:
+            grader = _Grader(keys, graded, place, isolated, fresh)
+            rows = _all(grader, submissions, gradebook, jobs or place.jobs, console)
     finally:
         try:
             gradebook.write_csv()
@@ -98,6 +101,39 @@ def grade(
     graded = Graded(tuple(rows), len(submissions) - len(rows), time.monotonic() - begun)
     report.closing(console, graded, outside, gradebook.csv)
     return graded
+
+
+def _place(dask: str | None, isolated: bool, limits: Limits) -> "Place":
+    """Where the submissions run: here, or on a cluster."""
+    if dask is None:
+        return _Here(isolated, limits)
+    from hookedu.grading.cluster import Cluster
+
+    return Cluster(dask, isolated, limits)
+
+
+class Place(Protocol):
+    """Where submissions run, any number of them at once."""
+
+    jobs: int  # that keep it busy
+
+    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
+        """As `runner.run`."""
+
+    def close(self) -> None:
+        """Let go of what it holds, and end what runs there."""
+
+
+class _Here:
+    """This machine, with one warm process."""
+
+    def __init__(self, isolated: bool, limits: Limits):
+        self.jobs = os.cpu_count() or 1
+        self._limits, self._sandbox = limits, Sandbox(isolated, limits.startup)
+        self.close = self._sandbox.close
+
+    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
+        return run(plan, setup, seeds, self._limits, self._sandbox, stop)
 
 
 def _all(
@@ -133,11 +169,9 @@ def _keys() -> dict[str, Key]:
 class _Grader:
     """From a submission to its row; called from many threads, each with its own worker process."""
 
-    def __init__(
-        self, keys: dict[str, Key], graded: dict[str, str], limits: Limits, sandbox: Sandbox, seed: str
-    ):
-        self._keys, self._graded, self._limits = keys, graded, limits
-        self._sandbox, self._seed = sandbox, seed
+    def __init__(self, keys: dict[str, Key], graded: dict[str, str], place: Place, isolated: bool, seed: str):
+        self._keys, self._graded, self._place = keys, graded, place
+        self._isolated, self._seed = isolated, seed
         self.stop = threading.Event()
 
     def __call__(self, submission: Submission) -> Row | None:
@@ -186,9 +220,9 @@ class _Grader:
             results = tuple(Result(e.id, Outcome.NOT_ATTEMPTED.value, e.points) for e in key.exercises)
             return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
         seeds = seeds_for(todo, submission.source, self._seed)
-        ran = run(todo, key, seeds, self._limits, self._sandbox, self.stop)
+        ran = self._place.run(todo, key.setup, seeds, self.stop)
         status, results = _judged(key, todo.probes, seeds, ran)
-        open_ = () if self._sandbox.isolated else (_OPEN,)
+        open_ = () if self._isolated else (_OPEN,)
         return row(status, notes=(*todo.notes, *ran.notes, *open_), results=results)
 
 

@@ -36,6 +36,10 @@ def grade_command(
     seed: Annotated[
         int | None, typer.Option(help="相同的种子给出相同的结果 · the same seed gives the same rows")
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="Dask 调度器的地址，在集群上运行 · run on a cluster: its scheduler's address"),
+    ] = None,
 ) -> None:
     """给一个班的笔记本评分 · Grade a class's notebooks into grades.db and grades.csv."""
     from hookedu.grading.batch import grade  # loads torch
@@ -43,4 +47,4 @@ def grade_command(
     # Asked to end by whatever means, end like on Ctrl-C: with all workers gone and what is finished saved.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     limits = {"time_limit": time_limit, "memory_limit": memory_limit}
-    grade(folder, out, jobs=jobs, **limits, again=again, isolated=isolation, seed=seed)
+    grade(folder, out, jobs=jobs, **limits, again=again, isolated=isolation, seed=seed, dask=dask)

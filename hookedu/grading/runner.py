@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, loads
-from hookedu.grading.matching import Key, Plan
+from hookedu.grading.matching import Plan
 from hookedu.grading.model import Limits, Status, clean
 from hookedu.grading.sandbox import Launched, Sandbox
 from hookedu.grading.worker import MEMORY_GONE
@@ -63,11 +63,16 @@ class Stopped(Exception):
 
 
 def run(
-    plan: Plan, key: Key, seeds: dict[str, int], limits: Limits, sandbox: Sandbox, stop: threading.Event
+    plan: Plan,
+    setup: tuple[str, ...],
+    seeds: dict[str, int],
+    limits: Limits,
+    sandbox: Sandbox,
+    stop: threading.Event,
 ) -> Run:
-    """Run a plan in a fork of its own. Raises Stopped where `stop` is set meanwhile."""
+    """Run a plan in a fork of its own, after the lesson's own setup cells. Raises Stopped where `stop` is set."""
     job = {
-        "setup": key.setup,
+        "setup": setup,
         "steps": [{"source": step.source, "probes": step.probes} for step in plan.steps],
         "seeds": seeds,
         "limits": {
