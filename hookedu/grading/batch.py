@@ -2,12 +2,13 @@
 
 import contextlib
 import hashlib
+import itertools
 import os
 import secrets
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -49,7 +50,8 @@ _NO_OBSERVATION = Text(zh="{id} 的记录不可信：{error}", en="{id}: a recor
 
 @dataclass(frozen=True)
 class Graded:
-    """What one call of `grade` did: the rows it wrote, and how many submissions it left as they were."""
+    """What one call of `grade` did: the rows it wrote (their feedback is in the gradebook alone: a class of any size
+    fits into memory), and how many submissions it left as they were."""
 
     rows: tuple[Row, ...]
     skipped: int
@@ -139,16 +141,20 @@ class _Here:
 def _all(
     grader: "_Grader", submissions: list[Submission], gradebook: Gradebook, jobs: int, console: Console
 ) -> list[Row]:
-    rows = []
+    rows, waiting = [], iter(submissions)
     with report.progress(console) as bar, ThreadPoolExecutor(jobs) as pool:
         task = bar.add_task("", total=len(submissions))
+        working = {pool.submit(grader, submission) for submission in itertools.islice(waiting, 2 * jobs)}
         try:
-            for future in as_completed([pool.submit(grader, submission) for submission in submissions]):
-                row = future.result()
-                if row:
-                    gradebook.save(row)
-                    rows.append(row)
-                bar.advance(task)
+            while working:
+                finished, working = wait(working, return_when=FIRST_COMPLETED)
+                # Not all at once: what waits and what is done would stay in memory.
+                working |= {pool.submit(grader, s) for s in itertools.islice(waiting, len(finished))}
+                for row in (future.result() for future in finished):
+                    if row:
+                        gradebook.save(row)
+                        rows.append(row.brief)
+                    bar.advance(task)
         except BaseException:  # Ctrl-C, or a gradebook that can no longer be written
             grader.stop.set()
             pool.shutdown(cancel_futures=True)

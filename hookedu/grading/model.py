@@ -1,6 +1,6 @@
 """What the parts of the grader hand to each other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from hookedu.language import Text
@@ -47,7 +47,7 @@ class Limits:
     startup: float = 180.0  # seconds for what is ours to do
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """One exercise of one submission. `feedback` is what the learner would have read."""
 
@@ -61,7 +61,7 @@ class Result:
     feedback: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One submission in the gradebook. `source` is its path inside the folder or zip, and its identity."""
 
@@ -79,6 +79,11 @@ class Row:
     def points(self) -> int:
         """The sum over its exercises."""
         return sum(result.points for result in self.results)
+
+    @property
+    def brief(self) -> "Row":
+        """This row without its feedback."""
+        return replace(self, results=tuple(replace(result, feedback="") for result in self.results))
 
 
 def clean(text: str) -> str:

@@ -235,6 +235,8 @@ def _shell() -> Any:
     shell = InteractiveShell.instance(
         config=config, display_pub_class=Nothing, ast_node_interactivity="none", colors="nocolor"
     )
+    # From version 9 on IPython keeps all that is printed in its history: a cell that prints much would use up memory.
+    shell._tee = lambda channel: contextlib.nullcontext()
     shell.showtraceback = shell.showsyntaxerror = shell.showindentationerror = silent
     sys.path.insert(0, "")  # as in a notebook: a module that a cell wrote can be imported
     return shell
