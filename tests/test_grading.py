@@ -31,7 +31,7 @@ from hookedu.grading.model import LOST, Limits, Row, Status
 from hookedu.grading.runner import Run, run
 from hookedu.grading.sandbox import Sandbox
 from tests import grading_notebooks as nb
-from tests.grading_watch import descendants, processes_with
+from tests.grading_watch import birth, descendants, processes_with
 
 pytestmark = pytest.mark.xdist_group("grading")  # the batches below are shared: one process grades them
 FILE = "02_tensor_hooks.ipynb"
