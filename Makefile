@@ -4,14 +4,14 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test zoo build pictures bench lock clean
+.PHONY: help lab test zoo scale build pictures bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
 BIN           := .venv/bin
 JOBS          ?= 2
 # Test processes share the cores already; threads of each would only be in one another's way.
-test zoo: export OMP_NUM_THREADS := 1
+test zoo scale: export OMP_NUM_THREADS := 1
 
 help:
 	@sed -n '1,4p' Makefile
@@ -46,6 +46,10 @@ pictures: .venv/ready-test
 # Every model of torchvision, the huge ones too (about 10 GB of memory).
 zoo: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/test_capture_zoo.py
+
+# A class of a thousand submissions, graded, killed and resumed (about five minutes).
+scale: .venv/ready-test
+	$(BIN)/python -m pytest -m scale tests/test_grading_scale.py
 
 build: .venv/ready-test
 	$(BIN)/hookedu build

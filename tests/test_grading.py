@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 import zipfile
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -33,6 +32,7 @@ from hookedu.grading.model import LOST, Limits, Row, Status
 from hookedu.grading.runner import Run, run
 from hookedu.grading.sandbox import Sandbox
 from tests import grading_notebooks as nb
+from tests.grading_watch import birth, descendants, processes_with
 
 pytestmark = pytest.mark.xdist_group("grading")  # the batches below are shared: one process grades them
 FILE = "02_tensor_hooks.ipynb"
@@ -68,20 +68,6 @@ def points_of(row: Row):
 
 def outcomes_of(row: Row):
     return [r.outcome for r in row.results]
-
-
-def processes_with(mark: str) -> list[int]:
-    """Processes that carry a mark in their command line or their environment, other than this one."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                said = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
-            except OSError:
-                continue
-            if mark.encode() in said:
-                found.append(int(entry.name))
-    return found
 
 
 # --- twelve notebooks -----------------------------------------------------------------------------------------
@@ -220,7 +206,7 @@ if os.fork() == 0:
 """
 LOUD = """
 import os, sys
-for _ in range(200):
+for _ in range(512):
     print("x" * 2**20); print("y" * 2**20, file=sys.stderr)
 os.system("head -c 50000000 /dev/zero"); display("z" * 2**20)
 """
@@ -266,12 +252,12 @@ def hostile(tmp_path_factory):
         cell.pop("id"), cell.update(metadata={})
     nb.hand_in(folder / "lost-metadata" / "homework.ipynb", damaged)
     nb.hand_in(folder / "lost-metadata-named" / FILE, "\ufeff" + nb.json.dumps(damaged))
-    before = _descendants(os.getpid())
+    before = descendants(os.getpid())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOOKEDU_TEST_SECRET", "of the instructor")
         _, rows, _ = graded(folder, root / "out", memory_limit=512)
     assert len(rows) == len(list(folder.iterdir()))
-    return rows, _descendants(os.getpid()).keys() - before.keys(), mark
+    return rows, descendants(os.getpid()).keys() - before.keys(), mark, root / "out"
 
 
 @pytest.mark.parametrize("student", ["forges-lines", "patches-probe", "floods-channel"])
@@ -328,7 +314,12 @@ def test_an_error_costs_its_own_exercise_alone(hostile, student, exercise, error
 
 
 def test_feedback_shows_the_line_where_a_learners_cell_failed(hostile):
-    feedback = hostile[0]["asks"].results[0].feedback.traceback
+    _, _, _, out = hostile
+    (feedback,) = (
+        json.loads(r["feedback"])["traceback"]
+        for r in table(out, "results")
+        if (r["source"], r["exercise"]) == (f"asks/{FILE}", "02.1")
+    )
     assert "name = input('who? ')" in feedback and "site-packages" not in feedback
 
 
@@ -345,7 +336,7 @@ def test_odd_cells_around_right_answers_change_nothing(hostile, student):
 
 
 def test_nothing_that_a_submission_started_is_alive(hostile):
-    _, left, mark = hostile
+    _, left, mark, _ = hostile
     assert processes_with(mark) == [] and left == set()
 
 
@@ -499,7 +490,7 @@ def test_a_setup_that_fails_is_our_fault():
     key = dataclasses.replace(key_of(course.find("02")), setup=("raise RuntimeError('ours')",))
     plan = Plan((Step("def watch(y, seen): pass", ("02.1",)),), ())
     with contextlib.closing(Sandbox(True, 120)) as sandbox:
-        ran = run(plan, key, {"02.1": 1}, Limits(), sandbox, threading.Event())
+        ran = run(plan, key.setup, {"02.1": 1}, Limits(), sandbox, threading.Event())
     assert ran.status is Status.GRADER_ERROR and "ours" in ran.notes[0].en
 
 
@@ -524,31 +515,12 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
     while not (len(started) >= 6 and (tmp_path / "out" / "grades.db").exists() and table(tmp_path / "out")):
         assert process.poll() is None and time.monotonic() < limit
         time.sleep(0.1)
-        started = _descendants(process.pid)
+        started = descendants(process.pid)
     process.send_signal(how)
     assert process.wait(timeout=60) != 0
     assert [(r["student"], r["status"]) for r in table(tmp_path / "out")] == [("a-stub", "not_attempted")]
     assert list(csv_rows(tmp_path / "out")) == ["a-stub"]
     limit = time.monotonic() + 20  # the kernel takes a moment to clear a namespace away
-    while left := [pid for pid, birth in started.items() if _birth(pid) == birth]:
+    while left := [pid for pid, born in started.items() if birth(pid) == born]:
         assert time.monotonic() < limit, left
         time.sleep(0.05)
-
-
-def _descendants(pid: int) -> dict[int, str]:
-    """Every process that came from this one and lives, with the time of its birth: numbers are used again."""
-    found = {}
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found |= {child: _birth(child)} | _descendants(child)
-    return found
-
-
-def _birth(pid: int) -> str:
-    try:
-        facts = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (
-            facts[19] if facts[0] != "Z" else ""
-        )  # a zombie is dead, and whoever inherited it has yet to notice
-    except OSError:
-        return ""

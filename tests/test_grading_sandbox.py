@@ -110,6 +110,8 @@ EXPECTED = {
     "sees-processes": ("os.listdir('/proc')", "[]"),
     "is-nobody": ("(os.getuid(), tried(lambda: os.setuid(0)))", "(1000, 'OSError')"),
     "calls-out": ("tried(lambda: socket.create_connection(('127.0.0.1', {port}), 2))", "'OSError'"),
+    "listens-where-others-do": ("socket.create_server(('0.0.0.0', {port})).getsockname()[1] == {port}", "True"),
+    "shares-descriptors": ("len([fd for fd in range(256) if tried(lambda: os.fstat(fd).st_rdev == 0) is True])", "1"),
     "has-no-network": ("socket.if_nameindex()", "[(1, 'lo')]"),
     "kills-the-grader": ("tried(lambda: os.kill({pid}, 0))", "'ProcessLookupError'"),
     "kills-everybody": ("(tried(lambda: os.kill(1, 9)), tried(lambda: os.kill(1, 2)), tried(lambda: os.kill(-1, 0)))", "(None, None, 'ProcessLookupError')"),

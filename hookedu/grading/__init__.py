@@ -10,8 +10,9 @@ else is tampering. THREATS.md says what is promised, what is not, and which test
     matching   bytes of a notebook  -> Plan: which cells run, which exercise is probed after which
     runner     Plan                 -> Run: records, and how the process ended
       sandbox    starts the warm process and asks it for forks
-      warm       the warm process; namespaces and limits of each fork
-      worker     the fork that runs the cells and the probes
+      warm       the warm process; namespaces and ends of its forks (keeper: without isolation)
+      worker     the fork that runs the cells and the probes, within limits
+      cluster    the same on a Dask cluster: each of its workers has a sandbox
     batch      records -> verdicts  -> Row
     gradebook  Row                  -> grades.db
     grades     Rows, adjustments, rules -> Grade: which attempt counts, what it is worth

@@ -2,15 +2,16 @@
 
 import contextlib
 import hashlib
+import itertools
 import os
 import secrets
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -24,7 +25,7 @@ from hookedu.grading import report
 from hookedu.grading.collect import Submission, collect
 from hookedu.grading.gradebook import Gradebook
 from hookedu.grading.grades import Rules
-from hookedu.grading.matching import Key, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
+from hookedu.grading.matching import Key, Plan, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
 from hookedu.grading.model import LOST, Limits, Result, Row, Status, Unreadable, clean
 from hookedu.grading.runner import Run, Stopped, run, seeds_for
 from hookedu.grading.sandbox import Sandbox
@@ -51,7 +52,8 @@ _NO_OBSERVATION = Text(zh="{id} 的记录不可信：{error}", en="{id}: a recor
 
 @dataclass(frozen=True)
 class Graded:
-    """What one call of `grade` did: the rows it wrote, and how many submissions it left as they were."""
+    """What one call of `grade` did: the rows it wrote (their feedback is in the gradebook alone: a class of any size
+    fits into memory), and how many submissions it left as they were."""
 
     rows: tuple[Row, ...]
     skipped: int
@@ -69,6 +71,7 @@ def grade(
     isolated: bool = True,
     seed: int | None = None,
     rules: Rules | None = None,
+    dask: str | None = None,
     console: Console | None = None,
 ) -> Graded:
     """Grade every notebook in a folder or zip into `out`/grades.db and `out`/grades.csv.
@@ -77,7 +80,8 @@ def grade(
     every row says so. seed: two runs with the same seed give the same rows; by default it is fresh.
     rules: changes to the rules that the gradebook keeps, see `grades`.
 
-    jobs: submissions at once, by default one a processor. time_limit (seconds) and memory_limit (MiB) are those
+    dask: the address of a Dask scheduler, whose workers then run the submissions; the verdicts stay here.
+    jobs: submissions at once, by default one a processor (with Dask, as many as keep its workers busy). time_limit (seconds) and memory_limit (MiB) are those
     of one submission. A submission whose bytes have not changed is left as it is, unless `again`.
     CourseError says what the caller can mend; Ctrl-C ends all workers and keeps what is finished.
     """
@@ -93,9 +97,10 @@ def grade(
             gradebook.change_rules(rules)
         limits = Limits(seconds=time_limit, memory=memory_limit)
         fresh = secrets.token_hex(16) if seed is None else str(seed)
-        with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
-            grader = _Grader(keys, {} if again else gradebook.graded(), limits, sandbox, fresh)
-            rows = _all(grader, submissions, gradebook, jobs or os.cpu_count() or 1, console)
+        graded = {} if again else gradebook.graded()
+        with contextlib.closing(_place(dask, isolated, limits)) as place:
+            grader = _Grader(keys, graded, place, isolated, fresh)
+            rows = _all(grader, submissions, gradebook, jobs or place.jobs, console)
         remarks = gradebook.remarks({lesson: key.fingerprint for lesson, key in keys.items()})
     finally:
         try:
@@ -107,19 +112,56 @@ def grade(
     return graded
 
 
+def _place(dask: str | None, isolated: bool, limits: Limits) -> "Place":
+    """Where the submissions run: here, or on a cluster."""
+    if dask is None:
+        return _Here(isolated, limits)
+    from hookedu.grading.cluster import Cluster
+
+    return Cluster(dask, isolated, limits)
+
+
+class Place(Protocol):
+    """Where submissions run, any number of them at once."""
+
+    jobs: int  # that keep it busy
+
+    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
+        """As `runner.run`."""
+
+    def close(self) -> None:
+        """Let go of what it holds, and end what runs there."""
+
+
+class _Here:
+    """This machine, with one warm process."""
+
+    def __init__(self, isolated: bool, limits: Limits):
+        self.jobs = os.cpu_count() or 1
+        self._limits, self._sandbox = limits, Sandbox(isolated, limits.startup)
+        self.close = self._sandbox.close
+
+    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
+        return run(plan, setup, seeds, self._limits, self._sandbox, stop)
+
+
 def _all(
     grader: "_Grader", submissions: list[Submission], gradebook: Gradebook, jobs: int, console: Console
 ) -> list[Row]:
-    rows = []
+    rows, waiting = [], iter(submissions)
     with report.progress(console) as bar, ThreadPoolExecutor(jobs) as pool:
         task = bar.add_task("", total=len(submissions))
+        working = {pool.submit(grader, submission) for submission in itertools.islice(waiting, 2 * jobs)}
         try:
-            for future in as_completed([pool.submit(grader, submission) for submission in submissions]):
-                row = future.result()
-                if row:
-                    gradebook.save(row)
-                    rows.append(row)
-                bar.advance(task)
+            while working:
+                finished, working = wait(working, return_when=FIRST_COMPLETED)
+                # Not all at once: what waits and what is done would stay in memory.
+                working |= {pool.submit(grader, s) for s in itertools.islice(waiting, len(finished))}
+                for row in (future.result() for future in finished):
+                    if row:
+                        gradebook.save(row)
+                        rows.append(row.brief)
+                    bar.advance(task)
         except BaseException:  # Ctrl-C, or a gradebook that can no longer be written
             grader.stop.set()
             pool.shutdown(cancel_futures=True)
@@ -140,11 +182,9 @@ def _keys() -> dict[str, Key]:
 class _Grader:
     """From a submission to its row; called from many threads, each with its own worker process."""
 
-    def __init__(
-        self, keys: dict[str, Key], graded: dict[str, str], limits: Limits, sandbox: Sandbox, seed: str
-    ):
-        self._keys, self._graded, self._limits = keys, graded, limits
-        self._sandbox, self._seed = sandbox, seed
+    def __init__(self, keys: dict[str, Key], graded: dict[str, str], place: Place, isolated: bool, seed: str):
+        self._keys, self._graded, self._place = keys, graded, place
+        self._isolated, self._seed = isolated, seed
         self.stop = threading.Event()
 
     def __call__(self, submission: Submission) -> Row | None:
@@ -162,6 +202,8 @@ class _Grader:
             return self._grade(submission, found, row)
         except Stopped:
             return None
+        except CourseError:  # the machine cannot grade at all
+            raise
         except Unreadable as reason:
             lost = _nothing(self._keys.get(found["lesson"]))
             return row(Status.UNREADABLE, notes=(reason.says,), results=lost)
@@ -191,9 +233,9 @@ class _Grader:
             results = tuple(map(_untried, key.exercises))
             return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
         seeds = seeds_for(todo, submission.source, self._seed)
-        ran = run(todo, key, seeds, self._limits, self._sandbox, self.stop)
+        ran = self._place.run(todo, key.setup, seeds, self.stop)
         status, results = _judged(key, todo.probes, seeds, ran)
-        open_ = () if self._sandbox.isolated else (_OPEN,)
+        open_ = () if self._isolated else (_OPEN,)
         return row(status, notes=(*todo.notes, *ran.notes, *open_), results=results)
 
 

@@ -82,6 +82,10 @@ def grade_command(
             help="只重复一个结论，给出全部观察，不写任何东西 · repeat one verdict, show all observations, write nothing",
         ),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="Dask 调度器的地址，在集群上运行 · run on a cluster: its scheduler's address"),
+    ] = None,
 ) -> None:
     """给一个班的笔记本评分 · Grade a class's notebooks into grades.db and grades.csv."""
     from hookedu.grading.batch import grade  # loads torch
@@ -95,7 +99,9 @@ def grade_command(
         return
     limits = {"time_limit": time_limit, "memory_limit": memory_limit}
     rules = Rules.of_options(attempt, due or (), late or ())
-    grade(folder, out, jobs=jobs, **limits, again=again, isolated=isolation, seed=seed, rules=rules)
+    grade(
+        folder, out, jobs=jobs, **limits, again=again, isolated=isolation, seed=seed, dask=dask, rules=rules
+    )
 
 
 def report_command(grades: Grades, attempt: Attempt = None, due: Due = None, late: Late = None) -> None:

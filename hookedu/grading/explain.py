@@ -88,7 +88,7 @@ def explain(
     todo = plan(read_cells(_bytes(folder, grade)), key)
     seeds = {name: results[name].seed if name in results else 0 for name in todo.probes}
     with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
-        ran = run(todo, key, seeds, limits, sandbox, threading.Event())
+        ran = run(todo, key.setup, seeds, limits, sandbox, threading.Event())
     if exercise_id not in ran.records:
         status = STATUSES[ran.status][1]
         raise CourseError(_ENDED.format(exercise=exercise_id, status=status), *ran.notes)

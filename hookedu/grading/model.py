@@ -1,7 +1,7 @@
 """What the parts of the grader hand to each other."""
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from hookedu.exercises.feedback import Feedback
@@ -49,7 +49,7 @@ class Limits:
     startup: float = 180.0  # seconds for what is ours to do
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """One exercise of one submission. `feedback` is what the learner would have read in the notebook."""
 
@@ -63,7 +63,7 @@ class Result:
     feedback: Feedback = field(default_factory=Feedback)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One submission in the gradebook. `source` is its path inside the folder or zip.
 
@@ -89,6 +89,11 @@ class Row:
     def points(self) -> int:
         """The sum over its exercises."""
         return sum(result.points for result in self.results)
+
+    @property
+    def brief(self) -> "Row":
+        """This row without its feedback."""
+        return replace(self, results=tuple(replace(result, feedback=Feedback()) for result in self.results))
 
 
 def clean(text: str) -> str:

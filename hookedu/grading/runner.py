@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, loads
-from hookedu.grading.matching import Key, Plan
+from hookedu.grading.matching import Plan
 from hookedu.grading.model import Limits, Status, clean
 from hookedu.grading.sandbox import Launched, Sandbox
 from hookedu.grading.worker import MEMORY_GONE
@@ -26,7 +26,7 @@ from hookedu.language import Text
 
 _TICK = 0.05  # seconds: how soon an exit without a word, or a stop, is noticed
 
-_GRACE = 2.0  # seconds between the end of the results and the end of the process
+_GRACE = 4.0  # seconds between the end of the results and the end of the process
 
 _TIMEOUT = Text(zh="{limit:g} 秒后被终止", en="ended after {limit:g} seconds")
 _CPU = Text(zh="用尽了处理器时间", en="it used up its processor time")
@@ -63,11 +63,16 @@ class Stopped(Exception):
 
 
 def run(
-    plan: Plan, key: Key, seeds: dict[str, int], limits: Limits, sandbox: Sandbox, stop: threading.Event
+    plan: Plan,
+    setup: tuple[str, ...],
+    seeds: dict[str, int],
+    limits: Limits,
+    sandbox: Sandbox,
+    stop: threading.Event,
 ) -> Run:
-    """Run a plan in a fork of its own. Raises Stopped where `stop` is set meanwhile."""
+    """Run a plan in a fork of its own, after the lesson's own setup cells. Raises Stopped where `stop` is set."""
     job = {
-        "setup": key.setup,
+        "setup": setup,
         "steps": [{"source": step.source, "probes": step.probes} for step in plan.steps],
         "seeds": seeds,
         "limits": {
@@ -143,6 +148,10 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
                 return _how_it_ended(line, script, limits)
             if script.ready and not timed:
                 deadline, timed = time.monotonic() + limits.seconds, True
+            if script.done and time.monotonic() > min(
+                closed, deadline
+            ):  # all was said; its end is slow to be told
+                return _finished(script, limits)
             if time.monotonic() > closed:
                 return script.run.ended(Status.KILLED, _CLOSED)
             if time.monotonic() > deadline:
@@ -154,21 +163,26 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
 def _how_it_ended(line: socket.socket, script: _Transcript, limits: Limits) -> Run:
     told = line.recv(4096)
     end = json.loads(told) if told else {"code": -signal.SIGKILL}  # its keeper was killed, from outside
-    memory = _MEMORY.format(mib=limits.memory)
     if script.done:
-        return script.run.ended(Status.OUT_OF_MEMORY, memory) if script.out_of_memory else script.run
+        return _finished(script, limits)
     if not script.ready:
         why = script.failed.strip().rsplit("\n", 1)[-1] or end.get("failed") or f"exit code {end['code']}"
         return script.run.ended(Status.GRADER_ERROR, _START.format(error=clean(why)[:300]))
     code = end.get("code", -signal.SIGKILL)
     if code == MEMORY_GONE:
-        return script.run.ended(Status.OUT_OF_MEMORY, memory)
+        return script.run.ended(Status.OUT_OF_MEMORY, _MEMORY.format(mib=limits.memory))
     if code == -signal.SIGXCPU:
         return script.run.ended(Status.TIMEOUT, _CPU)
     if code < 0:
         names = {number.value: number.name for number in signal.Signals}
         return script.run.ended(Status.KILLED, _SIGNAL.format(name=names.get(-code, -code)))
     return script.run.ended(Status.KILLED, _EXIT.format(code=code))
+
+
+def _finished(script: _Transcript, limits: Limits) -> Run:
+    if script.out_of_memory:
+        return script.run.ended(Status.OUT_OF_MEMORY, _MEMORY.format(mib=limits.memory))
+    return script.run
 
 
 def seeds_for(plan: Plan, source: str, seed: str) -> dict[str, int]:

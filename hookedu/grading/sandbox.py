@@ -54,24 +54,22 @@ class Launched:
 
 
 class Sandbox:
-    """The warm process. Any number of threads may ask it for forks."""
+    """The warm process, started when the first job comes. Any number of threads may ask it for forks."""
 
     def __init__(self, isolated: bool, startup: float):
-        """Start it; CourseError says what is missing. startup: seconds it may take."""
+        """startup: seconds that the warm process may take to start."""
         self.isolated, self._startup = isolated, startup
         self._lock = threading.Lock()
         self._process: subprocess.Popen | None = None
         self._socket: socket.socket | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="hookedu-warm-")
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
 
     def launch(self, job: dict[str, Any]) -> Launched:
-        """Run a job in a fork. Raises OSError where even a new warm process cannot take it."""
+        """Run a job in a fork. CourseError says what the machine lacks; OSError where even a new warm process
+        cannot take the job."""
         with self._lock:
+            if self._process is None:
+                self._start()
             try:
                 return self._launch(job)
             except OSError:  # the warm process is gone: the machine ran out of memory, say
@@ -150,6 +148,10 @@ class Sandbox:
         if program is None:
             raise CourseError(_NO_SANDBOX.format(why="bwrap"))
         arguments = [program, "--unshare-all", "--die-with-parent", "--new-session"]
+        arguments += [
+            "--cap-add",
+            "CAP_SYS_ADMIN",
+        ]  # within: the warm process makes namespaces, its forks drop it
         arguments += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", "--tmpfs", home]
         for path in _visible():
             arguments += ["--ro-bind", path, path]

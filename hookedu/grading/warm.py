@@ -1,188 +1,207 @@
 """The warm process: torch and the exercises are loaded once, and every submission runs in a fork of it.
 
 It never runs anything of a learner's. For each submission it is handed three descriptors: the job (a file), the
-channel for results, and one end of the line over which its end is told. Then, with isolation:
+channel for results, and one end of the line over which its end is told. What a lesson's own setup cells import
+is loaded here, with the first submission of that lesson. Then, with isolation:
 
-    warm ── watcher (enters new namespaces, watches the memory of all below)
-               └── keeper (process 1 there: waits for the worker, tells how it ended, takes all the rest along)
-                      └── worker (the submission)
+    warm ├── process 1 of a new process namespace: a `sleep`, whose end is the end of all that is in there
+         ├── worker: the submission, in that namespace and in others of its own
+         └── watcher, after a quarter of a second: of the memory that all in the namespace take together
 
-Without isolation the keeper adopts the worker's orphans and ends them one by one. Whichever side hangs up the
-line, the keeper ends the submission.
+A fork of this process is most of what a submission costs, for its memory is torch's. So there is one, and a second
+only for submissions that take their time. Without isolation keeper.py does what can be done. Whichever side hangs
+up the line, the submission is ended.
 """
 
 import contextlib
+import itertools
 import json
 import os
-import select
-import shutil
+import selectors
 import signal
 import socket
 import sys
-import tempfile
 import time
+from functools import partial
 from typing import NoReturn
 
-from hookedu.grading import namespaces, worker
+from hookedu.grading import keeper, namespaces, worker
 
 _LOOK = 0.25  # seconds between two looks at the memory
 _SLACK = 512 * 2**20  # bytes: what the forks take before a submission has done anything
+_MANY = 8  # submissions after which huge pages are worth the third of a second that they take
+_DESCRIPTORS = 65536  # more than this process ever has
 READY = b"ready"
 HOME = "/home/learner"
 FOLDERS = (HOME, "/dev/shm", "/tmp")  # what a submission may write into, each its own
+# It inherits orphans; ignoring SIGCHLD, which outlasts `exec`, it need not wait for them.
+_PROCESS_1 = ["/bin/sh", "-c", "trap '' CHLD; exec sleep 2147483647"]
 
 
 def main() -> NoReturn:
     """Serve forks until the grader hangs up. Arguments: the socket's descriptor; "isolated" or "open"."""
     grader, isolated = socket.socket(fileno=int(sys.argv[1])), sys.argv[2] == "isolated"
+    grader.set_inheritable(False)
     worker.warm_up()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the watchers
     grader.send(READY)
+    os.dup2(0, 2)  # the log was for what went wrong up to here; submissions would share it
+    if not isolated:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
+    wards: list[_Ward] = []
+    with selectors.PollSelector() as selector:
+        selector.register(grader, selectors.EVENT_READ)
+        for number in itertools.count(1):
+            _serve(selector, wards)
+            message, descriptors, _, _ = socket.recv_fds(grader, 16, 3)
+            if not message:
+                os._exit(0)
+            for descriptor in descriptors:
+                os.set_inheritable(descriptor, False)  # process 1 is none of those who may hold them
+            job, channel, line = descriptors
+            with open(job, "rb") as file:
+                todo = json.loads(file.read())
+            worker.prepare(todo["setup"])
+            if number == _MANY:
+                namespaces.use_huge_pages()
+            if isolated:
+                wards.append(_Ward(selector, todo, channel, line))
+            else:
+                if os.fork() == 0:
+                    grader.close()
+                    keeper.keep(todo, channel, line)
+                os.close(line)
+            os.close(channel)
+
+
+def _serve(selector: selectors.BaseSelector, wards: list["_Ward"]) -> None:
+    """See to the submissions that run, until the grader has another."""
     while True:
-        message, descriptors, _, _ = socket.recv_fds(grader, 16, 3)
-        if not message:
-            os._exit(0)
-        if os.fork() == 0:
-            grader.close()
-            _watcher(*descriptors, isolated)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        wards[:] = [ward for ward in wards if ward.alive]
+        due = min((ward.due for ward in wards), default=None)
+        events = selector.select(None if due is None or due == float("inf") else due - time.monotonic())
+        for key, _ in events:
+            # What is no longer registered was seen to on the way, by an event before it.
+            if key.data and selector.get_map().get(key.fd) is key:
+                key.data()
+        for ward in wards:
+            if ward.due <= time.monotonic():
+                ward.watch()
+        if any(key.data is None for key, _ in events):
+            return
 
 
-def _watcher(job: int, channel: int, line: int, isolated: bool) -> NoReturn:
-    """Start the keeper, in new namespaces, and end it when all that it holds together takes too much memory."""
-    try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        with open(job, "rb") as file:
-            todo = json.loads(file.read())
-        if isolated:
-            proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)  # the keeper will hide it
-            namespaces.enter()
-        keeper = os.fork()
-        if keeper == 0:
-            _keeper(todo, channel, line, isolated)
-        os.close(channel)
-        if isolated and _outgrows(keeper, proc, todo["limits"]["memory"] + _SLACK):
-            os.kill(keeper, signal.SIGKILL)
-            _tell(line, code=worker.MEMORY_GONE)
-        os.waitpid(keeper, 0)
-    except BaseException as error:
-        _tell(line, failed=f"{type(error).__name__}: {error}")
-    os._exit(0)
+class _Ward:
+    """One submission that runs, isolated: all processes that belong to it, and the line to the grader."""
+
+    def __init__(self, selector: selectors.BaseSelector, todo: dict, channel: int, line: int):
+        """Start it. What goes wrong is told over the line."""
+        self._selector, self._line = selector, line
+        self._limit = todo["limits"]["memory"] + _SLACK
+        self._processes: dict[int, int] = {}  # those not yet waited for, each with a descriptor for its end
+        self._end: dict[str, object] | None = None
+        self.due = time.monotonic() + _LOOK  # when its memory wants watching
+        selector.register(line, selectors.EVENT_READ, self._stop)
+        try:
+            with namespaces.new_process_namespace():
+                self._first = os.posix_spawn(_PROCESS_1[0], _PROCESS_1, dict(os.environ))
+                self._adopt(self._first)
+                self._worker = os.fork()
+                if self._worker == 0:
+                    _close_all_but(channel)
+                    worker.main(todo, channel, partial(_furnished, todo["limits"]["disk"]), True)
+                self._adopt(self._worker)
+        except OSError as error:
+            self._stop(failed=f"{type(error).__name__}: {error}")
+
+    @property
+    def alive(self) -> bool:
+        """Whether anything of it is left."""
+        return self._line >= 0
+
+    def watch(self) -> None:
+        """Start a watcher, which ends when all processes together have outgrown the limit."""
+        self.due = float("inf")
+        watcher = os.fork()
+        if watcher == 0:
+            _close_all_but()
+            _wait_till_outgrown([self._first, self._worker], self._limit)
+        self._adopt(watcher)
+
+    def _adopt(self, pid: int) -> None:
+        self._processes[pid] = os.pidfd_open(pid)
+        self._selector.register(self._processes[pid], selectors.EVENT_READ, partial(self._ended, pid))
+
+    def _ended(self, pid: int) -> None:
+        """One of the processes has ended: whichever it is, the others go with it."""
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        descriptor = self._processes.pop(pid)
+        self._selector.unregister(descriptor)
+        os.close(descriptor)
+        outgrown = pid not in (self._first, self._worker)
+        self._stop(code=worker.MEMORY_GONE if outgrown else code)
+
+    def _stop(self, **end: object) -> None:
+        """Kill what is left, and when nothing is, tell the grader. The first reason is the one that counts."""
+        self.due = float("inf")
+        if self._end is None:
+            self._end = end
+            self._selector.unregister(self._line)
+            for pid in self._processes:  # all are our own children: no number can have passed to a stranger
+                os.kill(pid, signal.SIGKILL)
+        if not self._processes:
+            keeper.tell(self._line, **self._end)
+            os.close(self._line)
+            self._line = -1
 
 
-def _outgrows(keeper: int, proc: int, limit: int) -> bool:
-    """Whether the keeper's tree grows beyond a limit (bytes) before it ends. One process is held by its own
-    limit; this is for many."""
-    end, pause = os.pidfd_open(keeper), _LOOK
-    while not select.select([end], [], [], pause)[0]:
-        begun = time.monotonic()
-        if sum(_memory(proc, pid) for pid in _tree(proc, keeper)) > limit:
-            return True
-        pause = max(_LOOK, 4 * (time.monotonic() - begun))  # a crowd takes long to count
-    return False
+def _close_all_but(*kept: int) -> None:
+    """Close all descriptors but the standard ones and these: here they are the lines of other submissions."""
+    last = 2
+    for descriptor in (*sorted(kept), _DESCRIPTORS):
+        os.closerange(last + 1, descriptor)
+        last = descriptor
 
 
-def _tree(proc: int, pid: int) -> list[int]:
-    """A process and all that came from it. Nobody is missing: process 1 of a namespace inherits its orphans."""
-    children = _read(proc, f"{pid}/task/{pid}/children").split()
-    return [pid, *(p for child in children for p in _tree(proc, int(child)))]
+def _furnished(disk: int) -> str:
+    """In the worker, before anything of the learner's: go into further namespaces; the home that it has there."""
+    namespaces.limit_processes()
+    namespaces.enter()
+    # Python itself may live below /tmp; then that stays as it is, read-only.
+    namespaces.furnish([f for f in FOLDERS if f != "/tmp" or not os.listdir(f)], disk)
+    namespaces.traceable(True)  # by the watcher, to see its memory; it has no neighbours
+    return HOME
 
 
-def _memory(proc: int, pid: int) -> int:
+def _wait_till_outgrown(roots: list[int], limit: int) -> NoReturn:
+    """End when some processes and all that came from them take more than `limit` bytes together. One process is
+    held by its own limit; this is for many. Nobody is missing: process 1 of a namespace inherits its orphans."""
+    pause = 0.0
+    while True:
+        time.sleep(pause)
+        begun = time.process_time()
+        with contextlib.suppress(RecursionError):  # a long chain of processes takes little memory
+            if sum(_memory(pid) for root in roots for pid in _tree(root)) > limit:
+                os._exit(0)
+        # A crowd takes long to count; on a busy machine nobody waits longer for that.
+        pause = max(_LOOK, 4 * (time.process_time() - begun))
+
+
+def _tree(pid: int) -> list[int]:
+    children = _read(f"/proc/{pid}/task/{pid}/children").split()
+    return [pid, *(p for child in children for p in _tree(int(child)))]
+
+
+def _memory(pid: int) -> int:
     """Bytes that a process takes; what several share is counted once between them."""
-    for row in _read(proc, f"{pid}/smaps_rollup").splitlines():
+    for row in _read(f"/proc/{pid}/smaps_rollup").splitlines():
         if row.startswith("Pss:"):
             return int(row.split()[1]) * 1024
     return 0
 
 
-def _read(proc: int, path: str) -> str:
+def _read(path: str) -> str:
     try:
-        with open(path, opener=lambda name, flags: os.open(name, flags, dir_fd=proc)) as file:
+        with open(path) as file:
             return file.read()
     except OSError:  # it has just ended
         return ""
-
-
-def _keeper(todo: dict, channel: int, line: int, isolated: bool) -> NoReturn:
-    """Start the worker, wait for it or for the grader to hang up, and leave no process and no file behind."""
-    home = ""
-    try:
-        os.setsid()
-        # The default action of a signal does nothing to process 1; Python's own handler would let it through.
-        signal.signal(signal.SIGINT, signal.SIG_DFL if isolated else signal.SIG_IGN)
-        if isolated:
-            # Python itself may live below /tmp; then that stays as it is, read-only.
-            namespaces.furnish(
-                [f for f in FOLDERS if f != "/tmp" or not os.listdir(f)], todo["limits"]["disk"]
-            )
-            namespaces.traceable(False)
-            home = HOME
-        else:
-            home = tempfile.mkdtemp(prefix="hookedu-grade-")
-            with contextlib.suppress(OSError, AttributeError):  # not Linux: the process group must do
-                namespaces.adopt_orphans()
-        pid = os.fork()
-        if pid == 0:
-            os.close(line)
-            if isolated:
-                namespaces.traceable(True)  # by the watcher, to see its memory; it has no neighbours
-            worker.main(todo, channel, home, isolated)
-        os.close(channel)
-        code = _wait(pid, line)
-        if not isolated:
-            _end_descendants(pid)
-        if code is not None:
-            _tell(line, code=code)
-    except BaseException as error:
-        _tell(line, failed=f"{type(error).__name__}: {error}")
-    if home and not isolated:
-        shutil.rmtree(home, ignore_errors=True)
-    os._exit(0)  # with process 1 its whole namespace ends
-
-
-def _wait(worker: int, line: int) -> int | None:
-    """The worker's exit code (negative: a signal); None where the grader hung up first."""
-    watched = [line]
-    with contextlib.suppress(OSError, AttributeError):  # not Linux: look every 20 ms instead
-        watched.append(os.pidfd_open(worker))
-    while True:
-        ready, _, _ = select.select(watched, [], [], None if len(watched) > 1 else 0.02)
-        if line in ready:
-            os.kill(worker, signal.SIGKILL)
-            return None
-        # Process 1 also inherits the orphans of its namespace: they are reaped on the way.
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return None
-            if pid == worker:
-                return os.waitstatus_to_exitcode(status)
-            if pid == 0:
-                break
-
-
-def _end_descendants(worker: int) -> None:
-    """Kill the worker's process group and everything that was adopted from it, until nothing is left."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(worker, signal.SIGKILL)
-    while True:
-        try:
-            with open(f"/proc/self/task/{os.getpid()}/children") as file:
-                children = [int(pid) for pid in file.read().split()]
-        except OSError:
-            return
-        for pid in children:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
-
-
-def _tell(line: int, **message: object) -> None:
-    with contextlib.suppress(OSError):
-        os.write(line, json.dumps(message).encode())

@@ -10,6 +10,9 @@ The job comes as a dict; what happens goes out over the channel, one line of JSO
 No expectation and no judge's word comes in with the job. Prints go to the null device; input() meets its end.
 """
 
+import ast
+import contextlib
+import importlib
 import os
 import resource
 import signal
@@ -21,7 +24,10 @@ from typing import Any, NoReturn
 MEMORY_GONE = 77  # exit code: not even the next line could be sent
 
 Send = Callable[[dict[str, Any]], None]
-_warm: dict[str, Any] = {}  # what the warm process made once: the shell, and how much memory it takes
+# What the warm process made once: the shell, the setups whose imports are loaded, and how much memory it takes.
+_warm: dict[str, Any] = {"prepared": set()}
+# Imported by torch, IPython and hookedu where they first need it, which is in every fork.
+_LATE = ("bdb", "platformdirs.unix", "torch.nested._internal.nested_tensor", "yaml")
 
 
 def warm_up() -> None:
@@ -41,19 +47,37 @@ def warm_up() -> None:
         getattr(hookedu, name)
     for lesson in exercises.lessons():
         exercises.of_lesson(lesson)
+    for name in _LATE:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     _warm["shell"] = _shell()
+    prepare([])
+
+
+def prepare(setup: list[str]) -> None:
+    """Load what a lesson's own setup cells import, which may be seconds of torchvision, once for all submissions.
+    Only imports run here: whatever else those cells do, each submission does for itself."""
+    if "\n".join(setup) in _warm["prepared"]:
+        return
+    _warm["prepared"].add("\n".join(setup))
+    for cell in setup:
+        with contextlib.suppress(Exception):  # the fork meets the same error and tells it
+            nodes = [n for n in ast.parse(cell).body if isinstance(n, (ast.Import, ast.ImportFrom))]
+            exec(compile(ast.Module(nodes, []), "<setup>", "exec"), {})
     if sys.platform == "linux":
         with open("/proc/self/statm") as pages:
             _warm["data"] = int(pages.read().split()[5]) * resource.getpagesize()
 
 
-def main(job: dict[str, Any], channel: int, home: str, isolated: bool) -> NoReturn:
-    """Run one job and leave without any farewell: a learner's exit handlers and threads are not waited for."""
+def main(job: dict[str, Any], channel: int, place: Callable[[], str], isolated: bool) -> NoReturn:
+    """Run one job and leave without any farewell: a learner's exit handlers and threads are not waited for.
+
+    place: makes the submission's own folder ready, and all else that has to be before its first cell."""
     send = _sender(channel)
     try:
         os.setpgid(0, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _move_in(home)
+        _move_in(place())
         submission = _Submission(job)
         _limit(job["limits"], isolated)
     except BaseException:
@@ -211,6 +235,8 @@ def _shell() -> Any:
     shell = InteractiveShell.instance(
         config=config, display_pub_class=Nothing, ast_node_interactivity="none", colors="nocolor"
     )
+    # From version 9 on IPython keeps all that is printed in its history: a cell that prints much would use up memory.
+    shell._tee = lambda channel: contextlib.nullcontext()
     shell.showtraceback = shell.showsyntaxerror = shell.showindentationerror = silent
     sys.path.insert(0, "")  # as in a notebook: a module that a cell wrote can be imported
     return shell

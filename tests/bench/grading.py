@@ -1,0 +1,243 @@
+"""How fast a class is graded, against nbgrader, otter-grader, and the least that it could cost.
+
+    python tests/bench/grading.py [students]     40 by default; needs uv and the package index for the two others
+    python tests/bench/grading.py memory         memory of the grader with 100 and with 10,000 submissions (minutes)
+
+The same submissions of one lesson go through `nbgrader autograde`, `otter run` and `hookedu grade`, one core each, in
+turn: in each of four rounds the others grade a quarter of the class (they take seconds for each) and ours all of it.
+The figure is the smallest time a submission of all rounds. For hookedu it is that of a class five times as large less
+that of the class, over the difference, so without the start, which is given by itself: it is paid once.
+
+The floor is the least that a warm process can do: fork, run the same cells and probes, exit, nothing else and no
+isolation. Bounds: 50 times nbgrader's throughput, 1.5 times the floor, 1.7 times the throughput with two jobs.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from hookedu import course
+from hookedu.exercises import of_lesson
+from hookedu.grading import matching, namespaces, runner, worker
+from tests import grading_notebooks as nb
+
+ROUNDS, TIMES = 4, 5
+LESSON = course.find(nb.LESSON)
+FILE = f"{LESSON.file}.ipynb"
+ROOT = course.ROOT
+ENV = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+FOLDER = Path(tempfile.mkdtemp(prefix="hookedu-bench-"))
+
+Grade = Callable[[list[dict]], None]
+
+
+def main(students: int) -> None:
+    notebooks = [nb.answered(nb.right(n)) for n in range(students)]
+    quarter = notebooks[: max(1, students // ROUNDS)]
+    contenders: dict[str, tuple[Callable[[list[dict]], float], list[dict]]] = {}
+    for name, make in (("nbgrader", nbgrader), ("otter", otter)):
+        try:
+            grade = make()
+            grade(notebooks[:1])  # the first run compiles all its packages
+            contenders[name] = (timed(grade), quarter)
+        except (OSError, subprocess.CalledProcessError) as error:  # said, not hidden
+            said = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [""]
+            print(f"  {name} is left out: {said[-1][:150]}", flush=True)
+    contenders |= {
+        "hookedu": (timed(lambda class_: hookedu(class_, 1)), notebooks),
+        "hookedu, 5 classes": (timed(lambda class_: hookedu(class_, 1)), notebooks * TIMES),
+        "2 jobs": (timed(lambda class_: hookedu(class_, 2)), notebooks),
+        "2 jobs, 5 classes": (timed(lambda class_: hookedu(class_, 2)), notebooks * TIMES),
+        "floor": (floor, notebooks),
+    }
+    best = dict.fromkeys(contenders, float("inf"))
+    for round_ in range(ROUNDS):
+        for name, (run, class_) in contenders.items():
+            best[name] = min(best[name], run(class_))
+        print(f"  round {round_ + 1}: " + ", ".join(f"{n} {t:.2f} s" for n, t in best.items()), flush=True)
+
+    def marginal(name: str) -> float:
+        return (best[f"{name}, 5 classes"] - best[name]) / (students * (TIMES - 1))
+
+    each = {n: best[n] / len(quarter) for n in ("nbgrader", "otter") if n in best}
+    each |= {
+        "hookedu": marginal("hookedu"),
+        "hookedu, 2 jobs": marginal("2 jobs"),
+        "floor": best["floor"] / students,
+    }
+    print(f"\none submission of lesson {LESSON.id}")
+    for name, seconds in sorted(each.items(), key=lambda item: -item[1]):
+        print(f"  {name:<16} {seconds * 1000:9.1f} ms   {seconds / each['hookedu']:7.2f} × hookedu")
+    print(f"  the start of `hookedu grade`: {best['hookedu'] - students * each['hookedu']:.1f} s, once")
+    if "nbgrader" in each:
+        bound("throughput against nbgrader", each["nbgrader"] / each["hookedu"], 50, at_least=True)
+    bound("time against the floor", each["hookedu"] / each["floor"], 1.5, at_least=False)
+    bound("throughput of 2 jobs against 1", each["hookedu"] / each["hookedu, 2 jobs"], 1.7, at_least=True)
+
+
+def bound(what: str, ratio: float, limit: float, at_least: bool) -> None:
+    kept = ratio >= limit if at_least else ratio <= limit
+    print(
+        f"  {what}: {ratio:.2f}, {'at least' if at_least else 'at most'} {limit}: {'kept' if kept else 'MISSED'}"
+    )
+
+
+def timed(run: Grade) -> Callable[[list[dict]], float]:
+    def seconds(class_: list[dict]) -> float:
+        begun = time.perf_counter()
+        run(class_)
+        return time.perf_counter() - begun
+
+    return seconds
+
+
+def handed_in(class_: list[dict], place: str) -> Path:
+    """A new folder with the notebooks of a class; `place` has the student's name as {}."""
+    folder = Path(tempfile.mkdtemp(dir=FOLDER))
+    for number, notebook in enumerate(class_):
+        nb.hand_in(folder / place.format(f"student-{number:05}"), notebook)
+    return folder
+
+
+def call(*command: object, cwd: Path = FOLDER) -> str:
+    path = f"{Path(str(command[0])).parent}{os.pathsep}{ENV['PATH']}"  # nbgrader calls alembic by its name
+    run = subprocess.run(
+        list(map(str, command)), cwd=cwd, env=ENV | {"PATH": path}, capture_output=True, text=True, check=True
+    )
+    return run.stdout
+
+
+def environment(name: str, *packages: str) -> Path:
+    """The programs of a new environment with hookedu's own packages at our versions, and some more."""
+    folder = FOLDER / name
+    call("uv", "venv", "-q", "--python", sys.executable, folder)
+    locked = (ROOT / "requirements.lock").read_text().splitlines()
+    constraints = FOLDER / f"{name}.txt"  # otter needs an older setuptools than we have
+    constraints.write_text("\n".join(line for line in locked if not line.startswith("setuptools")))
+    call("uv", "pip", "install", "-q", "--python", folder / "bin/python", "-c", constraints, ROOT, *packages)
+    call(folder / "bin/python", "-m", "ipykernel", "install", "--prefix", folder)
+    return folder / "bin"
+
+
+def hookedu(class_: list[dict], jobs: int) -> None:
+    folder = handed_in(class_, "class/{}/" + FILE)
+    try:
+        call(
+            sys.executable,
+            "-m",
+            "hookedu",
+            "grade",
+            folder / "class",
+            "--out",
+            folder / "out",
+            "--jobs",
+            jobs,
+        )
+        graded = (folder / "out" / "grades.csv").read_text(encoding="utf-8-sig").count(",graded,")
+        assert graded == len(class_), f"{graded} of {len(class_)} graded"
+    finally:
+        shutil.rmtree(folder)
+
+
+def nbgrader() -> Grade:
+    programs = environment("nbgrader", "nbgrader")
+
+    def grade(class_: list[dict]) -> None:
+        folder = handed_in(class_, "submitted/{}/ps1/" + FILE)
+        (folder / "source/ps1").mkdir(parents=True)
+        shutil.copy(LESSON.notebook, folder / "source/ps1")
+        call(programs / "nbgrader", "generate_assignment", "ps1", cwd=folder)
+        call(programs / "nbgrader", "autograde", "ps1", "--create", cwd=folder)
+        assert len(list(folder.glob("autograded/*/ps1/*.ipynb"))) == len(class_)
+
+    return grade
+
+
+def otter() -> Grade:
+    programs = environment("otter", "otter-grader", "setuptools<81")
+    with zipfile.ZipFile(FOLDER / "autograder.zip", "w") as archive:
+        archive.writestr("otter_config.json", json.dumps({"kernel": "python3", "lang": "python"}))
+        for exercise in of_lesson(LESSON.id):
+            asked = f'>>> check("{exercise.id}", {exercise.answer}).points == {exercise.points}\nTrue'
+            suites = [{"cases": [{"code": asked, "hidden": False, "locked": False}], "type": "doctest"}]
+            test = {"name": exercise.slug, "points": exercise.points, "suites": suites}
+            archive.writestr(f"tests/{exercise.slug}.py", f"OK_FORMAT = True\ntest = {test!r}\n")
+
+    def grade(class_: list[dict]) -> None:
+        folder = handed_in(class_, "{}/" + FILE)
+        full = sum(exercise.points for exercise in of_lesson(LESSON.id))
+        for student in sorted(folder.iterdir()):
+            call(
+                programs / "otter",
+                "run",
+                student / FILE,
+                "-a",
+                FOLDER / "autograder.zip",
+                "-o",
+                student,
+                "--no-logo",
+            )
+            tests = json.loads((student / "results.json").read_text())["tests"]
+            assert sum(test.get("score", 0) for test in tests) == full, tests
+
+    return grade
+
+
+def floor(class_: list[dict]) -> float:
+    """Fork, run the cells and the probes, exit; seconds for all, in a process that is as warm as the grader's."""
+    code = "import sys; sys.argv[0] = ''; from tests.bench import grading as bench; bench.forks(sys.argv[1])"
+    path = FOLDER / "floor.json"
+    path.write_text(json.dumps(class_))
+    return float(call(sys.executable, "-c", code, path, cwd=ROOT))
+
+
+def forks(path: str) -> None:
+    worker.warm_up()
+    key = matching.key_of(LESSON)
+    jobs = []
+    for number, notebook in enumerate(json.loads(Path(path).read_text())):
+        plan = matching.plan(matching.read_cells(json.dumps(notebook).encode()), key)
+        steps = [{"source": step.source, "probes": step.probes} for step in plan.steps]
+        jobs.append({"setup": key.setup, "steps": steps, "seeds": runner.seeds_for(plan, str(number), "")})
+    worker.prepare(list(key.setup))
+    namespaces.use_huge_pages()
+    begun = time.perf_counter()
+    for job in jobs:
+        if os.fork() == 0:
+            worker._Submission(job).run(lambda message: None)
+            os._exit(0)
+        assert os.wait()[1] == 0
+    print(time.perf_counter() - begun)
+
+
+def memory() -> None:
+    """What the grader's own process takes at most; the submissions raise at once, in a fork each."""
+    code = (
+        "import sys, resource; from pathlib import Path; from hookedu.grading.batch import grade\n"
+        "grade(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    taken = {}
+    for students in (100, 1_000, 10_000):
+        folder = handed_in([{"cells": [nb.code("def watch(y, seen): pass")]}] * students, "class/{}/" + FILE)
+        said = call(sys.executable, "-c", code, folder / "class", folder / "out")
+        taken[students] = int(said.split()[-1]) / 1024
+        print(f"  {students:6} submissions: {taken[students]:7.1f} MiB", flush=True)
+        shutil.rmtree(folder)
+    bound("memory of 10,000 against 100", taken[10_000] / taken[100], 1.05, at_least=False)
+
+
+if __name__ == "__main__":
+    try:
+        memory() if sys.argv[1:] == ["memory"] else main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+    finally:
+        shutil.rmtree(FOLDER, ignore_errors=True)
