@@ -48,9 +48,10 @@ both = torch.cat([left.image[:, :, :32], right.image[:, :, 32:]], dim=2)[None]
 logits = model(both)[0].tolist()
 for name, logit in sorted(zip(CLASSES, logits, strict=True), key=lambda pair: -pair[1]):
     print(f"{name:9}{logit:6.1f}")
-plt.figure(figsize=(2.4, 2.4))
-plt.imshow(both[0].permute(1, 2, 0))
-plt.axis("off")
+fig, ax = plt.subplots(figsize=(2.4, 2.4))
+ax.imshow(both[0].permute(1, 2, 0))
+ax.set_axis_off()
+
 # %% [markdown]
 # ## 11.2 第一步：特征图和梯度 · Step one: maps and gradient
 #
@@ -183,7 +184,7 @@ for ax, name in zip(axes, (None, "cross", "triangle"), strict=True):
         cam = F.interpolate(sums[name].relu(), size=(64, 64), mode="bilinear")
         ax.imshow(cam[0, 0], cmap="inferno", alpha=0.6)
     ax.set_title(name or "picture")
-    ax.axis("off")
+    ax.set_axis_off()
 
 # %% [markdown]
 # <div lang="zh">
@@ -357,7 +358,7 @@ for row, (name, cam) in zip(axes, cams.items(), strict=True):
     for i, ax in enumerate(row):
         ax.imshow(unseen.image[i].permute(1, 2, 0))
         ax.imshow(cam[i], cmap="inferno", alpha=0.6)
-        ax.axis("off")
+        ax.set_axis_off()
     row[0].set_title(name, loc="left")
 
 # %% [markdown]
@@ -452,7 +453,7 @@ print("forecast and experiment agree:", torch.allclose(forecast, measured, atol=
 best, worst = measured.argmax().item(), measured.argmin().item()
 print(f"without channel {best} the cross falls by {measured[best]:.1f}")
 print(f"without channel {worst} it rises by {-measured[worst]:.1f}")
-plot_feature_maps(maps[:, [best, worst]], title=f"channel {best} (left) and {worst} (right)")
+ax = plot_feature_maps(maps[:, [best, worst]], title=f"channel {best} (left) and {worst} (right)")
 # %% [markdown]
 # <div lang="zh">
 #
