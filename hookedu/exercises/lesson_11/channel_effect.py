@@ -1,0 +1,260 @@
+"""11.4 `channel_effect(model, layer, channel, images, labels)`: switch a channel off and measure."""
+
+import copy
+import random
+from typing import Any
+
+import torch
+
+from hookedu.exercises.lesson_05.shared import CALLS_NOW, WRONG_ARGUMENTS, none_left
+from hookedu.exercises.lesson_11.shared import LEAVES_HOOK, Case, make_case, recognise
+from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.observation import show
+from hookedu.exercises.tools import close, copies, module_hooks
+from hookedu.language import Text
+
+_LAYERS = ("conv2", "relu1")
+_PICTURES = 3  # as many as channels may be asked for: a picture switched off instead is no IndexError
+
+
+def _case(rng: random.Random) -> tuple[Case, list[int]]:
+    """The net and its pictures, and for each layer a channel that matters to each of them."""
+    while True:
+        case = make_case(rng, _PICTURES)
+        channels = [rng.randrange(3) for _ in _LAYERS]
+        if all(_effect(case, *at).abs().min() > 0.01 for at in zip(_LAYERS, channels, strict=True)):
+            return case, channels
+
+
+def _run(case: Case, layer: str, change: Any) -> torch.Tensor:
+    """(N, classes): logits with a layer's output replaced by `change(output)`."""
+    module = case.model.get_submodule(layer)
+    with torch.no_grad(), module.register_forward_hook(lambda module, args, output: change(output)):
+        return case.model(case.images)
+
+
+def _without(channel: int) -> Any:
+    """Sets one channel of an output to 0."""
+
+    def change(output: torch.Tensor) -> torch.Tensor:
+        mask = torch.ones(output.shape[1])
+        mask[channel] = 0
+        return output * mask[:, None, None]
+
+    return change
+
+
+def _effect(case: Case, layer: str, channel: int) -> torch.Tensor:
+    """(N,): how much the labels' logits fall."""
+    return _drop(case, _run(case, layer, _without(channel)))
+
+
+def _drop(case: Case, after: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        return (case.model(case.images) - after).gather(1, case.labels[:, None])[:, 0]
+
+
+def _probe(channel_effect: Any, rng: random.Random) -> dict[str, Any]:
+    case, channels = _case(rng)
+    effects, spoilt, changed, left = [], 0, 0, 0
+    for name, channel in zip(_LAYERS, channels, strict=True):
+        model = copy.deepcopy(case.model)  # what an answer leaves on one is not in the way on the other
+        module, kept = model.get_submodule(name), []
+
+        def keep(module: Any, args: Any, output: torch.Tensor, kept: list[Any] = kept) -> None:
+            """Someone else's hook, which runs first: it keeps an output and what it was."""
+            kept.append((output.detach(), output.detach().clone()))
+
+        with module.register_forward_hook(keep):
+            effects.append(channel_effect(model, module, channel, case.images.clone(), case.labels.clone()))
+        spoilt += sum(not torch.equal(*pair) for pair in kept)
+        left += module_hooks(model)
+        changed += sum(
+            not torch.equal(*pair) for pair in zip(model.parameters(), case.model.parameters(), strict=True)
+        )
+    return {"effects": copies(effects), "spoilt": spoilt, "changed": changed, "left": left}
+
+
+def _likely(case: Case, layer: str, channel: int) -> dict[str, list[torch.Tensor]]:
+    """Mistakes and what they give."""
+    right, off = _effect(case, layer, channel), _run(case, layer, _without(channel))
+
+    def picture(output: torch.Tensor) -> torch.Tensor:
+        output = output.clone()
+        output[channel] = 0
+        return output
+
+    def only(output: torch.Tensor) -> torch.Tensor:
+        return output - _without(channel)(output)
+
+    def mean(output: torch.Tensor) -> torch.Tensor:
+        output = output.clone()
+        output[:, channel] = output[:, channel].mean()
+        return output
+
+    with torch.no_grad():
+        on = case.model(case.images)
+    rows, likeliest = torch.arange(_PICTURES), on.argmax(dim=1)
+    after = off.gather(1, case.labels[:, None])[:, 0]
+    before = _run(case, "pool" if layer == "conv2" else "conv1", _without(channel))
+    return {
+        "wrong_sign": [-right],
+        "no_return": [torch.zeros(_PICTURES)],
+        "picture_off": [_drop(case, _run(case, layer, picture))],
+        "only_this_one": [_drop(case, _run(case, layer, only))],
+        "everything_off": [_drop(case, _run(case, layer, torch.zeros_like))],
+        "wrong_class": [(on - off)[rows, likeliest], on.amax(dim=1) - off.amax(dim=1)],
+        "probabilities": [(on.softmax(1) - off.softmax(1)).gather(1, case.labels[:, None])[:, 0]],
+        "after_only": [after],
+        "one_number": [right.mean(), right.sum()],
+        "all_logits": [on - off],
+        "channel_of_input": [_drop(case, before)] if layer == "conv2" else [],
+    }
+
+
+def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    case, channels = _case(rng)
+    at = list(zip(_LAYERS, channels, strict=True))
+    wanted = [_effect(case, *a) for a in at]
+    wrong = [i for i, got in enumerate(saw["effects"]) if not close(got, wanted[i])]
+    place = wrong[0] if wrong else 0
+    got = saw["effects"][place]
+    mistake = None
+    if wrong:
+        mistake = "returns_nothing" if got is None else recognise(got, _likely(case, *at[place]))
+    call = "channel_effect(model, layer, channel, images, labels)"
+    count = Text(zh="{n} 个张量变了", en="{n} tensors have changed")
+    return [
+        Criterion(
+            *("weights", saw["changed"] == 0),
+            essential=True,
+            given=Text(zh="模型的参数，运行之后", en="the model's parameters, after the run"),
+            expected=count.format(n=0),
+            got=count.format(n=saw["changed"]),
+            mistake="changes_weights",
+        ),
+        Criterion(
+            *("effect", not wrong, 3),
+            essential=True,
+            given=f"{case.given(_LAYERS[place])}; channel = {channels[place]}",
+            expected=show(wanted[place]),
+            got=show(got),
+            mistake=mistake,
+        ),
+        Criterion(
+            *("others", saw["spoilt"] == 0, 1),
+            given=Text(zh="别的钩子留下的 `output`", en="the `output` that another hook had kept"),
+            expected=count.format(n=0),
+            got=count.format(n=saw["spoilt"]),
+            mistake="in_place",
+        ),
+        none_left("left", call, saw["left"], "leaves_hook"),
+    ]
+
+
+def _says(id: str, zh: str, en: str, fails: str = "effect") -> Mistake:
+    return Mistake(id, Text(zh=zh, en=en), fails=fails)
+
+
+CHANNEL_EFFECT = Exercise(
+    id="11.4",
+    title=Text(zh="关掉一个通道", en="Switch a channel off"),
+    answer="channel_effect",
+    points=5,
+    probe=_probe,
+    judge=_judge,
+    hints=(
+        Text(
+            zh="前向钩子返回的张量会取代输出（第 05 课）。先 `clone()`，再把那个通道设为 0。",
+            en="What a forward hook returns replaces the output (lesson 05). First `clone()`, then set that channel to 0.",
+        ),
+        Text(
+            zh="运行两次：一次照旧，一次在 `with layer.register_forward_hook(...):` 里；每张图取 `labels` 的 logit，再相减。",
+            en="Run twice: once as it is, once inside `with layer.register_forward_hook(...):`. Take each picture's logit of `labels`, then subtract.",
+        ),
+        Text(
+            zh="钩子里：`output = output.clone()`，`output[:, channel] = 0`，`return output`；最后 `(before - after).gather(1, labels[:, None])[:, 0]`。",
+            en="In the hook: `output = output.clone()`, `output[:, channel] = 0`, `return output`; at the end "
+            "`(before - after).gather(1, labels[:, None])[:, 0]`.",
+        ),
+    ),
+    mistakes=(
+        _says(
+            "wrong_sign",
+            "减反了：要的是下降多少，也就是「开着」减「关掉」。",
+            "The difference is the wrong way round: how much the logit falls is on minus off.",
+        ),
+        _says(
+            "no_return",
+            "什么都没有变：钩子算出了新的输出，却没有 `return` 它，或者根本没有挂上去。",
+            "Nothing changed: your hook made a new output but did not `return` it, or was never attached.",
+        ),
+        _says(
+            "picture_off",
+            "你关掉的是一张图，不是一个通道：第一维是图，通道是第二维，写 `output[:, channel] = 0`。",
+            "You switched off a picture, not a channel: pictures come first, channels second. Write `output[:, channel] = 0`.",
+        ),
+        _says(
+            "only_this_one",
+            "你只留下了这个通道，关掉了其余的。",
+            "You kept this channel alone, and switched the others off.",
+        ),
+        _says(
+            "everything_off",
+            "你把所有通道都关掉了。",
+            "You switched every channel off.",
+        ),
+        _says(
+            "wrong_class",
+            "你比较的是网络最看好的类。请比较 `labels` 里的类。",
+            "You compared the class that the net likes best. Compare the one in `labels`.",
+        ),
+        _says(
+            "probabilities",
+            "你比较的是 `softmax` 之后的概率。请比较 logit。",
+            "You compared the probabilities after `softmax`. Compare the logits.",
+        ),
+        _says(
+            "after_only",
+            "这是关掉之后的 logit，还没有和原来的相减。",
+            "This is the logit with the channel off. Subtract it from the one before.",
+        ),
+        _says(
+            "one_number",
+            "每张图要一个数，不要对图取平均或求和。",
+            "One number for each picture is wanted: do not average or add up over them.",
+        ),
+        _says(
+            "all_logits",
+            "每个类都给了：每张图只取 `labels` 里的那一个，`gather(1, labels[:, None])[:, 0]`。",
+            "You returned every class. Take one for each picture, that of `labels`: `gather(1, labels[:, None])[:, 0]`.",
+        ),
+        _says(
+            "channel_of_input",
+            "你关掉的是**输入**的通道：前置钩子在这一层之前运行。要改的是输出。",
+            "You switched off a channel of the **input**: a pre-hook runs before the layer. Change the output.",
+        ),
+        _says(
+            "returns_nothing",
+            "`channel_effect` 返回了 `None`，也就是没有 `return`。",
+            "`channel_effect` returned `None`: a `return` is missing.",
+        ),
+        _says(
+            "changes_weights",
+            "你改动了模型的参数，而且没有复原。参数不要碰，只在钩子里换掉输出。",
+            "You changed the model's parameters and left them so. Leave them alone, and replace the output in a hook.",
+            fails="weights",
+        ),
+        _says(
+            "in_place",
+            "数是对的，可是 `output` 被你就地改了，别的钩子留下的值也跟着变了。先 `clone()`。",
+            "The numbers are right, but you changed `output` in place, and what another hook had kept changed with it. `clone()` first.",
+            fails="others",
+        ),
+        *(LEAVES_HOOK, CALLS_NOW, WRONG_ARGUMENTS),
+    ),
+    insight=Text(
+        zh="梯度是预言，关掉是实验：实验不用相信任何公式。",
+        en="A gradient is a forecast, switching off is the experiment: it needs no formula to be believed.",
+    ),
+)

@@ -1,0 +1,177 @@
+"""What the exercises of lesson 11 share: a net that is no square anywhere, its truth, and mistakes that fit several."""
+
+import random
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from hookedu.exercises.model import Mistake
+from hookedu.exercises.tools import close
+from hookedu.language import Text
+
+Pick = Callable[[torch.Tensor], torch.Tensor]  # logits to the one number that is taken back
+
+
+@dataclass(frozen=True)
+class Case:
+    """A small net of random weights, some pictures, and a class for each that is not the likeliest one.
+
+    The head sees every place of the last maps, so gradients differ from place to place: an average that is left
+    out shows, as it would not behind a global average pool.
+    """
+
+    model: nn.Sequential
+    images: torch.Tensor
+    labels: torch.Tensor
+
+    def truth(self, layer: str, pick: Pick | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """(maps, grads) of a layer's output, both (N, C, h, w); `pick` in place of the labels' logits."""
+        kept: list[torch.Tensor] = []
+        module = self.model.get_submodule(layer)
+        with module.register_forward_hook(lambda module, args, output: kept.append(output)):
+            logits = self.model(self.images)
+        score = (pick or self.score)(logits)
+        return kept[0].detach(), torch.autograd.grad(score, kept[0])[0]
+
+    def score(self, logits: torch.Tensor) -> torch.Tensor:
+        """The labels' logits, added up: each picture's maps touch its own alone."""
+        return logits.gather(1, self.labels[:, None]).sum()
+
+    def other_classes(self) -> dict[str, list[Pick]]:
+        """What people take back in place of the labels' logits: the mistake's id, and the ways to make it."""
+        labels, rows = self.labels, range(len(self.labels))
+        return {
+            "wrong_class": [lambda logits: logits.amax(dim=1).sum()],
+            "one_class": [lambda logits, k=k: logits[:, k].sum() for k in range(4)],
+            "one_picture": [lambda logits: logits.max()]
+            + [lambda logits, i=i: logits[i, labels[i]] for i in rows],
+            "probabilities": [lambda logits: self.score(logits.softmax(dim=1))],
+            "uses_loss": [
+                lambda logits, how=how: F.cross_entropy(logits, labels, reduction=how)
+                for how in ("mean", "sum")
+            ],
+            "all_classes": [lambda logits: logits.sum()],
+        }
+
+    def given(self, layer: str) -> str:
+        """The input, as a message shows it."""
+        shape = "×".join(map(str, self.images.shape))
+        return f"layer = model.{layer}; images: {shape}; labels = {self.labels.tolist()}"
+
+
+def make_case(rng: random.Random, pictures: int = 2) -> Case:
+    """A case whose labels differ and whose maps at `relu2` go above 0 and below, before the ReLU cuts them off."""
+    while True:
+        generator = torch.Generator().manual_seed(rng.getrandbits(32))
+        model = nn.Sequential(
+            OrderedDict(
+                conv1=nn.Conv2d(2, 3, 3, padding=1),
+                relu1=nn.ReLU(),
+                pool=nn.MaxPool2d(2),
+                conv2=nn.Conv2d(3, 4, 3, padding=1),
+                relu2=nn.ReLU(),
+                flat=nn.Flatten(),
+                head=nn.Linear(4 * 3 * 4, 4),
+            )
+        )
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.normal_(generator=generator)
+        images = torch.randn(pictures, 2, 6, 8, generator=generator)
+        with torch.no_grad():  # logits near 1: large ones would leave no gradient behind a softmax
+            model.head.weight /= model(images).std()
+            model.head.bias -= model(images).mean(dim=0)  # so that the pictures' likeliest classes differ
+            likeliest = model(images).argmax(dim=1).tolist()
+        labels = [rng.choice([k for k in range(4) if k != best]) for best in likeliest]
+        case = Case(model, images, torch.tensor(labels))
+        if len(set(likeliest)) > 1 and len(set(labels)) > 1 and _is_mixed(*case.truth("relu2")):
+            return case
+
+
+def _is_mixed(maps: torch.Tensor, grads: torch.Tensor) -> bool:
+    """Whether the weighted sum of each picture goes well above 0 and well below."""
+    raw = (grads.mean(dim=(2, 3), keepdim=True) * maps).sum(dim=1).flatten(1)
+    high, low = raw.amax(dim=1), raw.amin(dim=1)
+    return bool((torch.minimum(high, -low) > 0.1 * torch.maximum(high, -low)).all())
+
+
+def recognise(got: Any, likely: dict[str, list[torch.Tensor]]) -> str | None:
+    """The mistake of which a candidate has the values that came."""
+    return next((name for name, values in likely.items() if any(close(got, v) for v in values)), None)
+
+
+def _fails(criterion: str, id: str, zh: str, en: str) -> Mistake:
+    return Mistake(id, Text(zh=zh, en=en), fails=criterion)
+
+
+def class_mistakes(criterion: str) -> tuple[Mistake, ...]:
+    """Those of `Case.other_classes`, for the criterion of that id."""
+    return (
+        _fails(
+            *(criterion, "wrong_class"),
+            "你用的是网络自己最看好的类（`argmax` 或 `max`）。要解释的是 `labels` 里的类：第 `i` 张图取 `logits[i, labels[i]]`。",
+            "You took the class that the net itself likes best (`argmax` or `max`). Explain the one in `labels`: "
+            "`logits[i, labels[i]]` of picture `i`.",
+        ),
+        _fails(
+            *(criterion, "one_class"),
+            "所有图都用了同一个类。每张图有自己的类：`logits.gather(1, labels[:, None])` 各取各的。",
+            "You took the same class for every picture. Each has its own: `logits.gather(1, labels[:, None])` picks them.",
+        ),
+        _fails(
+            *(criterion, "one_picture"),
+            "只有一张图有梯度：你只对一个 logit 做了反向传播。先把每张图的那个 logit 加起来：各图互不影响，和的梯度就是各自的梯度。",
+            "Only one picture got a gradient: you ran backward from a single logit. Add up one logit of each picture: "
+            "pictures do not touch each other, so each gets its own gradient.",
+        ),
+        _fails(
+            *(criterion, "probabilities"),
+            "你用的是 `softmax` 之后的概率。它的梯度混进了别的类，概率接近 1 时又几乎为零。请用 logit。",
+            "You took the probability after `softmax`. Its gradient mixes in the other classes, and fades where the "
+            "probability is near 1. Take the logit.",
+        ),
+        _fails(
+            *(criterion, "uses_loss"),
+            "你对损失做了反向传播：损失变小才是这个类变强，符号反了，还混进了别的类。请用 logit。",
+            "You ran backward from the loss: it falls where the class gains, so the sign is wrong, and the other classes "
+            "are mixed in. Take the logit.",
+        ),
+        _fails(
+            *(criterion, "all_classes"),
+            "你把所有类的 logit 都加进去了。每张图只取 `labels` 里的那一个。",
+            "You added up the logits of all classes. Take one of each picture: the one in `labels`.",
+        ),
+    )
+
+
+NEEDS_SCALAR = Mistake(
+    "needs_scalar",
+    Text(
+        zh="`backward()` 要从一个数出发。每张图各取一个 logit，再 `.sum()`。",
+        en="`backward()` starts from one number. Take one logit of each picture, then `.sum()`.",
+    ),
+    raises=r"grad can be implicitly created only for scalar outputs",
+)
+NO_GRAPH = Mistake(
+    "no_graph",
+    Text(
+        zh="没有计算图，也就没有梯度：去掉 `torch.no_grad()`；`detach()` 只用在留下来的特征图上，不要用在挂钩子的 `output` 上。",
+        en="Without a graph there is no gradient: leave out `torch.no_grad()`, and `detach()` only what you keep, "
+        "not the `output` that the hook is put on.",
+    ),
+    raises=r"does not require grad|doesn't require gradient",
+)
+LEAVES_HOOK = Mistake(
+    "leaves_hook",
+    Text(
+        zh="数都对，可是钩子还挂在模型上：用 `with layer.register_forward_hook(keep):`，出了块就取下来了。",
+        en="The numbers are right, but your hook is still on the model: with `with layer.register_forward_hook(keep):` "
+        "it comes off at the end of the block.",
+    ),
+    fails="left",
+)
