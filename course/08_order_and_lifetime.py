@@ -106,6 +106,7 @@ net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
 x = torch.ones(1, 2, requires_grad=True)
 
 ax = timeline(net, x, layers=nn.Linear).plot()
+ax.set_ylabel("layer")
 steps = HookTimeline(net, x)
 steps
 
@@ -408,7 +409,7 @@ print("taken off:", len(remove_hooks(layer, owner="user")), " left:", len(list_h
 # <div lang="zh">
 #
 # 重跑只会再加一个，旧的还在，句柄却丢了。`list_hooks` 仍找得到它们（上面每行：种类、排第几个、函数），`remove_hooks` 能取下；
-# `owner="user"` 指你的，不是 PyTorch 或 `hookedu` 的。
+# `owner="user"` 指你自己挂的，不是 PyTorch 或 `hookedu` 的。
 #
 # </div>
 # <div lang="en">
