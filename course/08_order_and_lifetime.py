@@ -71,14 +71,15 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 种类决定次序，注册的先后不算。`backward` 不是「反向传播开始」：它要等 `grad_input`，那时权重的 `.grad` 早已写好。要赶在前面，用
-# `backward_pre`。
+# 种类决定次序，注册的先后不算。`backward` 不是「反向传播开始」：输入需要梯度时，它要等 `grad_input`，那时权重的 `.grad` 早已写好
+# （不需要时，见第 07 课）。要赶在前面，用 `backward_pre`。
 #
 # </div>
 # <div lang="en">
 #
-# The kind decides, not who registered first. `backward` does not mean "backward begins": it waits for `grad_input`, and by
-# then the weight's `.grad` has long been written. To be earlier, use `backward_pre`.
+# The kind decides, not who registered first. `backward` does not mean "backward begins": where the input
+# needs a gradient, it waits for `grad_input`, and by then the weight's `.grad` has long been written (if not, see lesson 07). To be
+# earlier, use `backward_pre`.
 #
 # </div>
 # </div>
@@ -87,13 +88,13 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# `HookTimeline` 运行一次模型，记下每个事件。选 **预测**，猜下一个是谁；选 **观看**，一步一步走。下面的图只画两个 `Linear`。
+# `HookTimeline` 运行一次模型，记下每个事件。选 **预测**，猜下一个是谁；选 **观看**，一步一步走。下面的图只画两个 `Linear`，绿色的是权重和偏置。
 #
 # </div>
 # <div lang="en">
 #
 # `HookTimeline` runs a model once and notes every event. Choose **Predict** and guess which comes next, or **Watch** and go
-# step by step. The picture below it shows the two `Linear` only.
+# step by step. The picture below shows the two `Linear` only (green: weight and bias).
 #
 # </div>
 
@@ -105,6 +106,7 @@ net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
 x = torch.ones(1, 2, requires_grad=True)
 
 ax = timeline(net, x, layers=nn.Linear).plot()
+ax.set_ylabel("layer")
 steps = HookTimeline(net, x)
 steps
 
@@ -118,7 +120,7 @@ steps
 # 前向传播时层号升，反向传播时层号降；反向时一层全部走完，才轮到下一层。
 #
 # 写 `in_order(events)`：`events` 是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`，层号从 `0` 起，`kind` 用 8.1 的名字。
-# 只有第 `0` 层有 `input_grad`。返回按触发次序排好的列表；给出的可能只是一部分事件。
+# 只有第 `0` 层有 `input_grad`：别的层，输入就是前一层的输出。返回按触发次序排好的列表；给出的可能只是一部分事件。
 #
 # </div>
 # <div lang="en">
@@ -126,8 +128,8 @@ steps
 # Layer numbers rise in forward and fall in backward, where one layer is done before the next begins.
 #
 # Write `in_order(events)`: `events` are shuffled pairs `(kind, layer)` from a chain of `Linear` without bias, layers numbered
-# from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`. Return the list in the order of firing; it may hold only
-# some of the events.
+# from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`: the input of any other is the output of the
+# layer before. Return the list in the order of firing; it may hold only some of the events.
 #
 # </div>
 
@@ -187,11 +189,11 @@ with contextlib.ExitStack() as stack:
         net.register_forward_hook(note("own, prepend=True"), prepend=True),
         register_module_forward_pre_hook(note("global forward pre-hook")),
         register_module_forward_hook(note("global forward hook")),
+        net.register_full_backward_hook(note("own backward hook")),
         register_module_full_backward_hook(note("global backward hook")),
     ):
         stack.enter_context(handle)
     net(x).sum().backward()
-
 always = net.register_forward_hook(lambda m, args, output: print("   always_call:", output), always_call=True)
 with always, net.register_forward_hook(note("plain")), contextlib.suppress(RuntimeError):
     print("forward fails:")
@@ -208,12 +210,13 @@ with register_module_forward_pre_hook(lambda module, args: 10 * args[0]):
 # <div lang="zh">
 #
 # 全局钩子总在前面，`prepend=True` 也越不过去。前向传播出错时，普通的前向钩子不触发；`always_call=True` 的照样触发，`output` 是 `None`。
+# 全局前置钩子返回的张量，下一个钩子收到时已包成元组。
 #
 # </div>
 # <div lang="en">
 #
 # Global hooks always come first; `prepend=True` cannot overtake them. Where forward fails, a plain forward hook stays silent; one with
-# `always_call=True` fires all the same, its `output` being `None`.
+# `always_call=True` fires all the same, its `output` being `None`. A tensor that a global pre-hook returns reaches the next hook as a tuple.
 #
 # </div>
 # </div>
@@ -222,13 +225,13 @@ with register_module_forward_pre_hook(lambda module, args: 10 * args[0]):
 #
 # <div lang="zh">
 #
-# 钩子要报出自己那一层的名字。**先猜**：三种写法里，哪一种报的名字不对，哪一种在模型上留下痕迹？
+# 钩子要报出自己那一层的名字。**先猜**：三种写法（`late`、`partial`、`mark`）里，哪一种报的名字不对，哪一种在模型上留下痕迹？
 #
 # </div>
 # <div lang="en">
 #
-# A hook should say the name of its layer. **Guess**: which of three ways says a wrong name, and which puts a lasting mark
-# on the model?
+# A hook should say the name of its layer. **Guess**: which of three ways (`late`, `partial`, `mark`) says a wrong name, and which
+# puts a lasting mark on the model?
 #
 # </div>
 
@@ -279,13 +282,13 @@ for way in ("late", "partial", "mark"):
 #
 # <div lang="zh">
 #
-# 一个现成的大模型（随机权重），一批 `10×3×224×224` 的图：每个子模块的输出是什么形状？用完，模型要和原来一样。
+# 一个现成的大模型（随机权重），一批 `10×3×224×224` 的图：每个直接子模块的输出是什么形状？用完，模型要和原来一样。
 #
 # </div>
 # <div lang="en">
 #
-# A large ready-made model (random weights) and a batch of `10×3×224×224`: which shape does each child put out? Afterwards
-# the model must be as it was.
+# A large ready-made model (random weights) and a batch of `10×3×224×224`: which shape does each direct child put out?
+# Afterwards the model must be as it was.
 #
 # </div>
 
@@ -320,7 +323,7 @@ print("attributes as before:", attributes == [set(vars(module)) for module in re
 #
 # 写 `output_shapes(model, x)`：运行一次 `model(x)`，返回字典，键是每个直接子模块的名字，值是它输出的形状（元组）。
 #
-# 模型要和原来一样：不留钩子，不添属性，不换模块。
+# 模型要和原来一样：钩子不多也不少，不添属性，不换模块，不改训练模式。
 #
 # </div>
 # <div lang="en">
@@ -328,7 +331,7 @@ print("attributes as before:", attributes == [set(vars(module)) for module in re
 # Write `output_shapes(model, x)`: run `model(x)` once and return a dictionary from the name of each direct child to the shape of
 # its output (a tuple).
 #
-# The model must be as it was: no hook left, no attribute added, no module replaced.
+# The model must be as it was: no hook more and none less, no attribute added, no module replaced, its training mode unchanged.
 #
 # </div>
 
@@ -405,12 +408,14 @@ print("taken off:", len(remove_hooks(layer, owner="user")), " left:", len(list_h
 #
 # <div lang="zh">
 #
-# 重跑只会再加一个，旧的还在，句柄却丢了。`list_hooks` 仍找得到它们，`remove_hooks` 能取下。
+# 重跑只会再加一个，旧的还在，句柄却丢了。`list_hooks` 仍找得到它们（上面每行：种类、排第几个、函数），`remove_hooks` 能取下；
+# `owner="user"` 指你自己挂的，不是 PyTorch 或 `hookedu` 的。
 #
 # </div>
 # <div lang="en">
 #
-# Running again only adds one more: the old ones stay, and their handles are lost. `list_hooks` still finds them, `remove_hooks` takes them off.
+# Running again only adds one more: the old ones stay, and their handles are lost. `list_hooks` still finds them (each line above: kind,
+# place in the queue, function), `remove_hooks` takes them off; `owner="user"` means yours, not those of PyTorch or `hookedu`.
 #
 # </div>
 # </div>
@@ -469,10 +474,14 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # `out_proj` 从不触发（torch 2.15.0）：`MultiheadAttention` 只用它的权重，不调用它。挂到 `self_attn` 上。
 #
+# 另外几处：`linear1` 上叠了钩子（8.6）；`kept` 留着计算图（第 05 课）；`lambda` 存不了（8.8）。
+#
 # </div>
 # <div lang="en">
 #
 # `out_proj` never fires (torch 2.15.0): `MultiheadAttention` uses its weights without calling it. Hook `self_attn` instead.
+#
+# Besides: hooks stacked on `linear1` (8.6), a graph held by `kept` (lesson 05), a `lambda` that cannot be saved (8.8).
 #
 # </div>
 # </div>
@@ -483,14 +492,16 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # <div lang="zh">
 #
-# 写 `remove_leaked(model, handles)`：`handles` 里的钩子还有人要；取下其余的，返回它们所在模块的名字（列表，每个钩子一项，次序不限）。
+# 写 `remove_leaked(model, handles)`：`handles` 里有句柄的钩子，还有人要；取下其余的，不论种类，返回它们所在模块的名字
+# （列表，每个钩子一项，次序不限）。
 # 句柄有 `.id`；`list_hooks` 给出的每个钩子有 `.id`、`.path` 和 `.remove()`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `remove_leaked(model, handles)`. Somebody still needs the hooks in `handles`; take off all others and return the names of their
-# modules (a list, one entry per hook, in any order). A handle has an `.id`; each hook from `list_hooks` has `.id`, `.path` and `.remove()`.
+# Write `remove_leaked(model, handles)`. The hooks of `handles` are still needed; take off all others, of any kind, and return the names
+# of their modules (a list, one entry per hook, in any order). Handles have an `.id`; hooks from `list_hooks` have `.id`, `.path` and
+# `.remove()`.
 #
 # </div>
 
@@ -616,15 +627,15 @@ print("without hooks:", try_to_save(block))
 #
 # <div lang="zh">
 #
-# 副本带走模块的钩子，写进**原来的**列表，原来的句柄取不下它；参数的张量钩子则丢了。
+# 副本带走模块的钩子，写进**原来的**列表，原来的句柄取不下它，要用 `remove_hooks`；参数的张量钩子则丢了。
 #
 # `torch.save(model)` 连钩子一起存，`lambda` 存不了：只存 `state_dict()`。
 #
 # </div>
 # <div lang="en">
 #
-# The copy takes the module's hooks along and writes into the **original's** list, and the original's handle cannot take them off; tensor hooks
-# of parameters are lost.
+# The copy takes the module's hooks along and writes into the **original's** list, and the original's handle cannot take them off:
+# use `remove_hooks`. Tensor hooks of parameters are lost.
 #
 # `torch.save(model)` includes hooks, and fails for a `lambda`: save the `state_dict()` only.
 #
@@ -678,13 +689,14 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译好的代码不再查看有没有新钩子，也不警告（torch 2.15.0）。先挂再编译，或者用 `set_stance("force_eager")`。
+# 编译好的代码不再查看有没有新钩子，也不警告（torch 2.15.0）。先挂再编译，或者用 `set_stance("force_eager")`，
+# 它暂时绕开编译好的代码。
 #
 # </div>
 # <div lang="en">
 #
 # Compiled code never looks for new hooks, nor warns (torch 2.15.0). Register before compiling, or use
-# `set_stance("force_eager")`.
+# `set_stance("force_eager")`, which sets compiled code aside for a while.
 #
 # </div>
 # </div>
@@ -696,14 +708,14 @@ torch.compiler.reset()
 # <div lang="zh">
 #
 # 写 `count_calls(model, x)`：运行一次 `model(x)`，返回字典：类名（`type(module).__name__`）→ 这类模块被调用的次数。放在普通列表里、
-# `model.modules()` 看不见的也要算，所以用全局钩子；出了异常也要取下它，别人的留着。
+# `model.modules()` 看不见的也要算，所以用全局钩子。模型抛出异常时，也要取下它，并让异常传出去；别人的留着。
 #
 # </div>
 # <div lang="en">
 #
 # Write `count_calls(model, x)`: run `model(x)` once and return a dictionary from class names (`type(module).__name__`) to how often
 # modules of that class were called. Those in a plain list, which `model.modules()` does not see, count too; so use a global hook. Take it off
-# even after an exception, and leave other people's on.
+# even after an exception, and let that through; leave other people's on.
 #
 # </div>
 

@@ -183,6 +183,8 @@ def _owner(function: Any, file: str | None) -> str:
     """Who put a hook on, as far as its function's home tells."""
     module = getattr(function, "__module__", None) or type(function).__module__
     package = module.partition(".")[0]
+    if package == "__main__":
+        return "user"
     if package in ("torch", "hookedu"):
         return package
     return package if file is not None and file.startswith(_libraries()) else "user"

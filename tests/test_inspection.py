@@ -2,6 +2,8 @@
 
 import copy
 import functools
+import os
+import sysconfig
 
 import pytest
 from torch import nn
@@ -82,6 +84,15 @@ class TestListHooks:
             owners = {(hook.path, hook.owner) for hook in list_hooks(model)}
         assert ("0", "torch") in owners and ("1", "torch") in owners
         assert {owner for path, owner in owners if path == "2"} == {"user", "hookedu"}
+
+    def test_what_runs_as_main_is_the_users_wherever_its_file_lies(self):
+        code = compile("def look(*_): pass", os.path.join(sysconfig.get_path("purelib"), "look.py"), "exec")
+        for name, owner in (("__main__", "user"), ("somelib.look", "somelib")):
+            space = {"__name__": name}
+            exec(code, space)
+            model = nn.Linear(1, 1)
+            model.register_forward_hook(space["look"])
+            assert list_hooks(model)[0].owner == owner
 
     def test_a_module_under_two_names_is_listed_once(self):
         model = conv_relu()

@@ -1,6 +1,7 @@
 """Lesson 08: answers that people give."""
 
 import contextlib
+import copy
 from collections import Counter, defaultdict
 from functools import partial
 
@@ -184,6 +185,23 @@ def in_order(events):
     forward = [(kind, layer) for layer in range(n) for kind in ("forward_pre", "forward")]
     backward = [(kind, layer) for layer in reversed(range(n)) for kind in down]
     return forward + backward + [("input_grad", 0)]
+
+
+@mistake("08.1", "kind_by_kind")
+def in_order(events):
+    kinds = (
+        "forward_pre forward output_grad backward_pre param_grad post_accumulate backward input_grad".split()
+    )
+    return sorted(events, key=lambda e: kinds.index(e[0]))
+
+
+@mistake("08.1", "input_before_backward")
+def in_order(events):
+    up = ["forward_pre", "forward"]
+    down = ["input_grad", "output_grad", "backward_pre", "param_grad", "post_accumulate", "backward"]
+    return sorted(
+        events, key=lambda e: (0, e[1], up.index(e[0])) if e[0] in up else (1, -e[1], down.index(e[0]))
+    )
 
 
 # --- 08.2 ---------------------------------------------------------------------------------------------------
@@ -404,6 +422,47 @@ def output_shapes(model, x):
     return shapes
 
 
+@alternative("08.2")
+def output_shapes(model, x):
+    twin, shapes = copy.deepcopy(model), {}
+    for name, child in twin.named_children():
+        child.register_forward_hook(lambda m, a, output, name=name: shapes.update({name: output.shape}))
+    twin(x)
+    return shapes
+
+
+@mistake("08.2", "switches_mode", points=4)
+def output_shapes(model, x):
+    shapes = {}
+    model.eval()
+    with contextlib.ExitStack() as stack:
+        for name, child in model.named_children():
+            hook = lambda m, a, output, name=name: shapes.update({name: tuple(output.shape)})  # noqa: E731
+            stack.enter_context(child.register_forward_hook(hook))
+        model(x)
+    return shapes
+
+
+@mistake("08.2", "runs_again", points=4)
+def output_shapes(model, x):
+    shapes = {}
+    for name, child in model.named_children():
+        hook = lambda m, a, output, name=name: shapes.update({name: tuple(output.shape)})  # noqa: E731
+        with child.register_forward_hook(hook):
+            model(x)
+    return shapes
+
+
+@mistake("08.2", "removes_others", points=4)
+def output_shapes(model, x):
+    shapes = {}
+    for name, child in model.named_children():
+        child.register_forward_hook(lambda m, a, o, name=name: shapes.update({name: tuple(o.shape)}))
+    model(x)
+    remove_hooks(model, owner="user")
+    return shapes
+
+
 # --- 08.3 ---------------------------------------------------------------------------------------------------
 
 
@@ -450,7 +509,7 @@ def remove_leaked(model, handles):
 
 @mistake("08.3", "removes_all")
 def remove_leaked(model, handles):
-    return [hook.path for hook in remove_hooks(model, owner=list_hooks(model)[0].owner)]
+    return [hook.path for hook in remove_hooks(model, owner="user")]
 
 
 @mistake("08.3", "removes_all", points=3)
@@ -536,6 +595,82 @@ def remove_leaked(model, handles):
                     table.pop(identity)
                     names.append(name)
     return names
+
+
+@mistake("08.3", "twin_missed")
+def remove_leaked(model, handles):
+    known = {handle.id for handle in handles}
+    modules = {hook.path for hook in list_hooks(model) if hook.id in known}
+    leaked = [hook for hook in list_hooks(model) if hook.path not in modules]
+    for hook in leaked:
+        hook.remove()
+    return [hook.path for hook in leaked]
+
+
+@mistake("08.3", "wrong_way_round", points=2)
+def remove_leaked(model, handles):
+    for handle in handles:
+        handle.remove()
+    return [hook.path for hook in list_hooks(model)]
+
+
+@mistake("08.3", "names_once")
+def remove_leaked(model, handles):
+    known, names = {handle.id for handle in handles}, set()
+    for hook in list_hooks(model):
+        if hook.id not in known:
+            hook.remove()
+            names.add(hook.path)
+    return names
+
+
+@mistake("08.3", "names_once")
+def remove_leaked(model, handles):
+    known, names = {handle.id for handle in handles}, []
+    for hook in list_hooks(model):
+        if hook.id not in known:
+            hook.remove()
+            if hook.path not in names:
+                names.append(hook.path)
+    return names
+
+
+@mistake("08.3", "part_of_the_name")
+def remove_leaked(model, handles):
+    known = {handle.id for handle in handles}
+    leaked = [hook for hook in list_hooks(model) if hook.id not in known]
+    for hook in leaked:
+        hook.remove()
+    return [hook.path.split(".")[-1] for hook in leaked]
+
+
+@mistake("08.3", "part_of_the_name")
+def remove_leaked(model, handles):
+    known, names = {handle.id for handle in handles}, []
+    for name, child in model.named_children():
+        for hook in list_hooks(child):
+            if hook.id not in known:
+                hook.remove()
+                names.append(name)
+    return names
+
+
+@mistake("08.3", "listed_too_late")
+def remove_leaked(model, handles):
+    known = {handle.id for handle in handles}
+    for hook in list_hooks(model):
+        if hook.id not in known:
+            hook.remove()
+    return [hook.path for hook in list_hooks(model) if hook.id not in known]
+
+
+@mistake("08.3", "stops_early")
+def remove_leaked(model, handles):
+    known = {handle.id for handle in handles}
+    for hook in list_hooks(model):
+        if hook.id not in known:
+            hook.remove()
+            return [hook.path]
 
 
 # --- 08.4 ---------------------------------------------------------------------------------------------------
@@ -664,6 +799,46 @@ def register_once(handles, name, module, hook):
         handles[name].remove()
     handles[name] = module.register_forward_hook(hook())
     return handles[name]
+
+
+@mistake("08.4", "clears_module")
+def register_once(handles, name, module, hook):
+    remove_hooks(module, owner="user")
+    handles[name] = module.register_forward_hook(hook)
+    return handles[name]
+
+
+@mistake("08.4", "either_or")
+def register_once(handles, name, module, hook):
+    if name in handles:
+        handles[name].remove()
+    else:
+        handles[name] = module.register_forward_hook(hook)
+    return handles[name]
+
+
+@mistake("08.4", "another_kind")
+def register_once(handles, name, module, hook):
+    if name in handles:
+        handles[name].remove()
+    handles[name] = module.register_forward_pre_hook(hook)
+    return handles[name]
+
+
+@mistake("08.4", "another_kind")
+def register_once(handles, name, module, hook):
+    if name in handles:
+        handles[name].remove()
+    handles[name] = module.register_full_backward_hook(hook)
+    return handles[name]
+
+
+@mistake("08.4", "stores_no_handle")
+def register_once(handles, name, module, hook):
+    if name in handles:
+        handles[name].remove()
+    handles[name] = hook
+    return module.register_forward_hook(hook)
 
 
 # --- 08.5 ---------------------------------------------------------------------------------------------------
@@ -858,4 +1033,110 @@ def count_calls(model, x):
     hook = lambda module, args, output: counts.setdefault(type(module).__name__, 1)  # noqa: E731
     with register_module_forward_hook(hook):
         model(x)
+    return counts
+
+
+@mistake("08.5", "removes_others", points=4)
+def count_calls(model, x):
+    counts = Counter()
+
+    def note(module, args, output):
+        counts[type(module).__name__] += 1
+
+    register_module_forward_hook(note)
+    try:
+        model(x)
+    finally:
+        remove_hooks(owner="user")
+    return counts
+
+
+@mistake("08.5", "modules_not_calls")
+def count_calls(model, x):
+    modules = set()
+    with register_module_forward_pre_hook(lambda module, args: modules.add(module)):
+        model(x)
+    return Counter(type(module).__name__ for module in modules)
+
+
+@mistake("08.5", "one_module_only")
+def count_calls(model, x):
+    counts = Counter()
+
+    def note(module, args, output):
+        counts[type(module).__name__] += 1
+
+    with model.register_forward_hook(note):
+        model(x)
+    return counts
+
+
+@mistake("08.5", "never_fires")
+def count_calls(model, x):
+    counts = Counter()
+
+    def note(module, args, output):
+        counts[type(module).__name__] += 1
+
+    with register_module_forward_hook(note):
+        pass
+    model(x)
+    return counts
+
+
+@mistake("08.5", "runs_twice")
+def count_calls(model, x):
+    counts = Counter()
+
+    def note(module, args, output):
+        counts[type(module).__name__] += 1
+
+    with register_module_forward_hook(note):
+        model(x)
+        model(x)
+    return counts
+
+
+@mistake("08.5", "keeps_counting")
+def count_calls(model, x, counts=Counter()):  # noqa: B008
+    def note(module, args, output):
+        counts[type(module).__name__] += 1
+
+    with register_module_forward_hook(note):
+        model(x)
+    return counts
+
+
+@mistake("08.5", "swallows", points=4)
+def count_calls(model, x):
+    counts = Counter()
+
+    def note(module, args, output):
+        counts[type(module).__name__] += 1
+
+    with register_module_forward_hook(note), contextlib.suppress(Exception):
+        model(x)
+    return counts
+
+
+@mistake("08.5", "keys_not_names")
+def count_calls(model, x):
+    counts = Counter()
+    with register_module_forward_pre_hook(lambda module, args: counts.update([str(module)])):
+        model(x)
+    return counts
+
+
+@mistake("08.5", "removes_others", points=4)
+def count_calls(model, x):
+    counts = Counter()
+
+    def note(module, args, output):
+        counts[type(module).__name__] += 1
+
+    register_module_forward_hook(note)
+    try:
+        model(x)
+    finally:
+        nn.modules.module._global_forward_hooks.clear()
     return counts

@@ -1,16 +1,15 @@
 """08.5 `count_calls(model, x)`: which modules run and how often, by one global hook that comes off again."""
 
 import random
-from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from hookedu.exercises.lesson_08.shared import without_global_hooks
+from hookedu.exercises.lesson_08.shared import SomeonesHook, without_global_hooks
 from hookedu.exercises.model import Criterion, Exercise, Mistake
-from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.observation import show
 from hookedu.exercises.tools import linear, module_hooks, whole
 from hookedu.language import Text
 from hookedu.state import GLOBAL_HOOKS
@@ -46,26 +45,33 @@ def _case(rng: random.Random) -> tuple[torch.Tensor, int, int]:
 
 def _probe(count_calls: Any, rng: random.Random) -> dict[str, Any]:
     case, x = _case(rng), torch.ones(1, 2)
-    model, broken = Model(*case), Model(*case)
+    model, broken = Model(*case), Model(case[0], rounds=1, n_hidden=1)
     broken.broken = True
     with without_global_hooks():
-        theirs = register_module_forward_pre_hook(lambda module, args: None)
-
-        def left(model: nn.Module) -> int:
-            hooks = sum(len(table) for name, table in GLOBAL_HOOKS.items() if name.endswith("_hooks"))
-            return hooks + module_hooks(model) - (theirs.id in theirs.hooks_dict_ref())
-
-        found = count_calls(model, x)
-        report = {
-            "found": dict(found) if isinstance(found, dict) else found,  # a Counter is a dict, too
-            "left": left(model),
-            "lost": theirs.id not in theirs.hooks_dict_ref(),
-        }
+        passed_on = False
+        try:  # the broken one first, so that counts which outlive a call show in the next
+            count_calls(broken, x)
+        except _Interruption:
+            passed_on = True
+        report = {"left_by_error": _hooks_on(broken), "passed_on": passed_on}
         for table in GLOBAL_HOOKS.values():  # what the first run left must not count in the second
             table.clear()
-        with suppress(_Interruption):
-            count_calls(broken, x)
-        return report | {"left_by_error": left(broken)}
+        registers = (register_module_forward_pre_hook, register_module_forward_hook)
+        theirs = [register(SomeonesHook()) for register in registers]
+        found = count_calls(model, x)
+        kept = sum(handle.id in handle.hooks_dict_ref() for handle in theirs)
+        return report | {
+            "found": dict(found) if isinstance(found, dict) else found,  # a Counter is a dict, too
+            "left": _hooks_on(model) - kept,
+            "lost": kept < len(theirs),
+        }
+
+
+def _hooks_on(model: nn.Module) -> int:
+    """Hooks of the process and of a model, together."""
+    return module_hooks(model) + sum(
+        len(table) for name, table in GLOBAL_HOOKS.items() if name.endswith("_hooks")
+    )
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -74,7 +80,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     found = saw["found"]
     counts = isinstance(found, dict) and all(type(n) is int for n in found.values())
     call = "count_calls(model, x)"
-    hooks = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
+    hooks = Text(zh="留下的钩子：{n} 个", en="hooks left on: {n}")
+    passed_on = Text(
+        zh="异常传了出来，留下的钩子：{n} 个", en="the exception came through, hooks left on: {n}"
+    )
+    swallowed = Text(
+        zh="异常没有传出来，留下的钩子：{n} 个", en="the exception did not come through, hooks left on: {n}"
+    )
     return [
         Criterion(
             *("counts", counts and found == expected, 2),
@@ -102,11 +114,11 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="removes_others",
         ),
         Criterion(
-            *("clean_after_error", saw["left_by_error"] == 0, 1),
+            *("clean_after_error", saw["left_by_error"] == 0 and saw["passed_on"] is True, 1),
             given="count_calls(broken, x)",
-            expected=hooks.format(n=0),
-            got=hooks.format(n=saw["left_by_error"]),
-            mistake="no_finally",
+            expected=passed_on.format(n=0),
+            got=(passed_on if saw["passed_on"] else swallowed).format(n=saw["left_by_error"]),
+            mistake="no_finally" if saw["left_by_error"] else "swallows",
         ),
     ]
 
@@ -116,10 +128,18 @@ def _recognised(found: Any, expected: dict[str, int]) -> str | None:
         return "returns_nothing"
     if not isinstance(found, dict):
         return "returns_total" if type(found) is int and found == sum(expected.values()) else None
-    if any(isinstance(key, Opaque) or not isinstance(key, str) for key in found):
+    if not all(isinstance(key, str) and key.isidentifier() for key in found):  # str(module) is no name
         return "keys_not_names"
-    if found == {"Model": 1, "Sequential": 1, "Linear": 1, "ReLU": 1}:
+    if found == {"Model": 1, "Sequential": 1, "Linear": 1, "ReLU": 1} | (
+        {"Tanh": expected["Tanh"]} if "Tanh" in found else {}
+    ):
         return "modules_not_calls"
+    if found in ({}, {"Model": 1}):
+        return "one_module_only" if found else "never_fires"
+    if found == {name: 2 * n for name, n in expected.items()}:
+        return "runs_twice"
+    if found.keys() == expected.keys() and all(found[k] == expected[k] + 1 for k in found.keys() - {"Model"}):
+        return "keeps_counting"
     missing = expected.keys() - found.keys()
     if any(found[key] != expected.get(key) for key in found):
         return "once_each" if set(found.values()) == {1} else None
@@ -179,8 +199,8 @@ COUNT_CALLS = Exercise(
         Mistake(
             "removes_others",
             Text(
-                zh="别人的全局钩子也没了：不要清空那些表，只取下你自己的句柄。",
-                en="Someone else's global hook is gone too: do not clear those tables, remove your own handle only.",
+                zh="别人的全局钩子也没了：不要清空那些表，也不要用 `remove_hooks`，只取下你自己的句柄。",
+                en="Someone else's global hook is gone too: neither clear those tables nor use `remove_hooks`, remove your own handle only.",
             ),
             fails="others",
         ),
@@ -196,8 +216,9 @@ COUNT_CALLS = Exercise(
         Mistake(
             "modules_not_calls",
             Text(
-                zh="你数的是模块，不是调用：`model.modules()` 里每个只出现一次，没运行的也在。要让模型运行起来数。",
-                en="You counted modules, not calls: `model.modules()` has each of them once, run or not. Let the model run and count then.",
+                zh="你数的是模块，不是调用：`body` 运行几次就算几次，没有运行的不算。让模型运行起来，钩子每触发一次加 1。",
+                en="You counted modules, not calls: `body` counts as often as it runs, and what does not run counts not at all. Let the model run, "
+                "and add 1 whenever the hook fires.",
             ),
             fails="counts",
         ),
@@ -212,8 +233,9 @@ COUNT_CALLS = Exercise(
         Mistake(
             "forward_directly",
             Text(
-                zh="`Model` 自己漏掉了：你写的是 `model.forward(x)`，它跳过钩子。写 `model(x)`（第 05 课）。",
-                en="`Model` itself is missing: you wrote `model.forward(x)`, which skips hooks. Write `model(x)` (lesson 05).",
+                zh="`Model` 自己漏掉了，它也要算。若你写的是 `model.forward(x)`：那样会跳过它的钩子，要写 `model(x)`（第 05 课）。",
+                en="`Model` itself is missing, and it counts too. If you wrote `model.forward(x)`: that skips its hooks, write `model(x)` "
+                "(lesson 05).",
             ),
             fails="counts",
         ),
@@ -224,6 +246,48 @@ COUNT_CALLS = Exercise(
                 en="You skipped modules that have children. Every module that runs counts here, `Sequential` and `Model` as well.",
             ),
             fails="counts",
+        ),
+        Mistake(
+            "one_module_only",
+            Text(
+                zh="只有 `Model` 触发了：`model.register_forward_hook` 只管这一个模块。全局的是 `register_module_forward_hook(note)`，前面没有 `model.`。",
+                en="Only `Model` fired: `model.register_forward_hook` is for this one module. The global one is "
+                "`register_module_forward_hook(note)`, with no `model.` before it.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "never_fires",
+            Text(
+                zh="一次也没有触发：模型运行的时候，钩子要挂着。先注册，再调用 `model(x)`，然后才取下。",
+                en="It never fired: the hook has to be on while the model runs. Register first, then call `model(x)`, and only then take it off.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "runs_twice",
+            Text(
+                zh="全都是 2 倍：要么 `model(x)` 运行了 2 次，要么钩子挂了 2 个。",
+                en="Everything is there 2 times over: either `model(x)` ran 2 times, or 2 hooks were on.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "keeps_counting",
+            Text(
+                zh="上一次调用的数也算进来了：`counts` 要在函数里面新建，每次从零开始。",
+                en="The counts of an earlier call are in there, too: make `counts` anew inside the function, so that each call begins at zero.",
+            ),
+            fails="counts",
+        ),
+        Mistake(
+            "swallows",
+            Text(
+                zh="模型的异常被你吞掉了，调用者以为一切正常。不要 `except`：`with` 或 `finally` 取下钩子，异常自己会传出去。",
+                en="You swallowed the model's exception, and your caller believes that all went well. No `except`: a `with` or a `finally` takes the "
+                "hook off, and the exception goes on by itself.",
+            ),
+            fails="clean_after_error",
         ),
         Mistake(
             "keys_not_names",

@@ -67,6 +67,7 @@ _OF_PARAMETERS = ("param_grad", "post_accumulate")
 _WRONG: dict[str, list[Callable[[_Event], Any]]] = {
     "first_layer_first": [_by(layers=lambda layer: layer)],
     "kind_by_kind": [
+        _kind,  # layers as they came
         lambda e: (_kind(e), e[1]),
         lambda e: (_kind(e), e[1] if e[0] in _FORWARD else -e[1]),
     ],
@@ -81,7 +82,10 @@ _WRONG: dict[str, list[Callable[[_Event], Any]]] = {
         lambda e: (e[0] in _OF_PARAMETERS, *_by(layers=lambda layer: layer)(e)),
     ],
     "accumulated_first": [_by(_moved("post_accumulate", before="param_grad"))],
-    "input_before_backward": [_by(_moved("input_grad", before="backward"))],
+    "input_before_backward": [
+        _by(_moved("input_grad", before="backward")),
+        _by(_moved("input_grad", before="output_grad")),
+    ],
 }
 
 
@@ -197,9 +201,9 @@ IN_ORDER = Exercise(
         Mistake(
             "kind_by_kind",
             Text(
-                zh="你把同一种事件排在了一起。实际上一层的事件全部结束，才轮到下一层：先按层，再按种类。",
-                en="You put all events of one kind together. In truth one layer is done before the next begins: sort by layer first, "
-                "then by kind.",
+                zh="你把同一种事件排在了一起。实际上每一半里，都是一层走完才轮到下一层：先按层，再按种类。",
+                en="You put all events of one kind together. In truth one layer is done before the next begins, forward as well as "
+                "backward: inside each half, sort by layer first, then by kind.",
             ),
             fails="order",
         ),

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.lesson_05.shared import LATE_BINDING
+from hookedu.exercises.lesson_08.shared import SomeonesHook
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import module_hooks
@@ -29,6 +30,7 @@ class _SmallResNet(nn.Module):
         )
         for name, stage in zip(names, stages, strict=True):
             self.add_module(name, stage)
+        self.runs = 0
 
     def shapes(self, x: torch.Tensor) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
         """name -> (shape of the input, shape of the output), without calling the model."""
@@ -40,6 +42,7 @@ class _SmallResNet(nn.Module):
         return found
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.runs += 1
         *stages, last = self._modules.values()
         for stage in stages:
             x = stage(x)
@@ -49,7 +52,7 @@ class _SmallResNet(nn.Module):
 def _case(rng: random.Random) -> tuple[_SmallResNet, torch.Tensor]:
     words = ("conv", "bn", "relu", "maxpool", "layer", "avgpool", "fc")
     names = [f"{word}{rng.randint(1, 99)}" for word in words]
-    model = _SmallResNet(names, rng.randint(3, 9), rng.randint(5, 12)).eval()
+    model = _SmallResNet(names, rng.randint(3, 9), rng.randint(5, 12))
     side = 4 * rng.randint(3, 5)
     return model, torch.ones(rng.randint(2, 5), 3, side, side)
 
@@ -57,14 +60,20 @@ def _case(rng: random.Random) -> tuple[_SmallResNet, torch.Tensor]:
 def _probe(output_shapes: Any, rng: random.Random) -> dict[str, Any]:
     model, x = _case(rng)
     before = [(module, set(vars(module))) for module in model.modules()]
+    first, *_ = model.children()
+    theirs = first.register_forward_hook(SomeonesHook())
     found = output_shapes(model, x)
+    lost = theirs.id not in first._forward_hooks
     if isinstance(found, dict):  # a torch.Size is a tuple, too
         found = {name: tuple(v) if isinstance(v, tuple) else v for name, v in found.items()}
     return {
         "found": found,
         "marks": sorted({key for module, keys in before for key in set(vars(module)) - keys}),
         "replaced": [module for module, _ in before] != list(model.modules()),
-        "left": module_hooks(model),
+        "mode": all(module.training for module, _ in before),
+        "runs": model.runs,
+        "left": module_hooks(model) - (not lost),
+        "lost": lost,
     }
 
 
@@ -74,16 +83,24 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         shapes = model.shapes(x)
     expected = {name: list(after) for name, (_, after) in shapes.items()}
     found = saw["found"]
-    hooks = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
+    hooks = Text(zh="你的钩子：{n} 个，别人的：{theirs} 个", en="hooks of yours: {n}, of others: {theirs}")
+    runs = Text(zh="模型运行了 {n} 次", en="times that the model ran: {n}")
     call = "output_shapes(model, x)"
     return [
         Criterion(
-            *("shapes", isinstance(found, dict) and _are_shapes(found) and found == expected, 2),
+            *("shapes", _are_shapes(found) and found == expected, 1),
             essential=True,
             given=f"x.shape = {tuple(x.shape)}; {call}",
-            expected=show(expected),
-            got=show(found),
+            expected=_show(expected),
+            got=_show(found),
             mistake=_recognised(found, shapes),
+        ),
+        Criterion(
+            *("once", saw["runs"] <= 1, 1),  # 0: a copy of it ran
+            given=call,
+            expected=runs.format(n=1),
+            got=runs.format(n=saw["runs"]),
+            mistake="runs_again",
         ),
         Criterion(
             *("same_modules", not saw["replaced"], 1),
@@ -93,24 +110,34 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="replaces_children",
         ),
         Criterion(
-            *("no_marks", saw["marks"] == [], 1),
+            *("no_marks", saw["marks"] == [] and saw["mode"] is True, 1),
             given=f"{call}; vars(module)",
-            expected=Text(zh="没有新的属性", en="no new attribute"),
-            got=Text(zh="新的属性：{names}", en="new attributes: {names}").format(names=show(saw["marks"])),
-            mistake="marks_modules",
+            expected=Text(zh="没有新的属性，`training` 是 True", en="no new attribute, `training` is True"),
+            got=Text(
+                zh="新的属性：{names}，`training` 是 {mode}",
+                en="new attributes: {names}, `training` is {mode}",
+            ).format(names=show(saw["marks"]), mode=saw["mode"]),
+            mistake="marks_modules" if saw["marks"] else "switches_mode",
         ),
         Criterion(
-            *("clean", saw["left"] == 0, 1),
+            *("clean", saw["left"] == 0 and not saw["lost"], 1),
             given=call,
-            expected=hooks.format(n=0),
-            got=hooks.format(n=saw["left"]),
-            mistake="leaves_hooks",
+            expected=hooks.format(n=0, theirs=1),
+            got=hooks.format(n=saw["left"], theirs=int(not saw["lost"])),
+            mistake="removes_others" if saw["lost"] else "leaves_hooks",
         ),
     ]
 
 
-def _are_shapes(found: dict[Any, Any]) -> bool:
-    return all(isinstance(v, list) and all(type(size) is int for size in v) for v in found.values())
+def _are_shapes(found: Any) -> bool:
+    return isinstance(found, dict) and all(
+        isinstance(v, list) and all(type(size) is int for size in v) for v in found.values()
+    )
+
+
+def _show(found: Any) -> str:
+    """As the learner sees it: a tuple crosses over as a list."""
+    return show({name: tuple(v) for name, v in found.items()} if _are_shapes(found) else found)
 
 
 def _recognised(found: Any, shapes: dict[str, Any]) -> str | None:
@@ -180,6 +207,33 @@ OUTPUT_SHAPES = Exercise(
                 "Hang up hooks, leave the structure alone.",
             ),
             fails="same_modules",
+        ),
+        Mistake(
+            "switches_mode",
+            Text(
+                zh="`model.eval()` 之后没有换回来，别人接着训练时，Dropout 和 BatchNorm 就不对了。量形状不必换模式；真要换，先记下再复原。",
+                en="You called `model.eval()` and did not switch back: whoever trains on gets the wrong Dropout and BatchNorm. Shapes need no "
+                "other mode; if you must switch, note the mode first and restore it.",
+            ),
+            fails="no_marks",
+        ),
+        Mistake(
+            "runs_again",
+            Text(
+                zh="模型运行了不止一次：慢，而且 BatchNorm 的统计量每次都会更新。所有钩子一起挂上，只调用一次 `model(x)`。",
+                en="The model ran more than once: that is slow, and BatchNorm updates its statistics each time. Hang up all hooks together and "
+                "call `model(x)` a single time.",
+            ),
+            fails="once",
+        ),
+        Mistake(
+            "removes_others",
+            Text(
+                zh="模型上原来就有别人的钩子，现在没了。不要清空，也不要用 `remove_hooks` 一起取下：只对你自己的句柄 `handle.remove()`。",
+                en="Somebody else's hook was on the model and is gone now. Do not clear the tables or take all off with `remove_hooks`: call "
+                "`handle.remove()` for your own handles only.",
+            ),
+            fails="clean",
         ),
         Mistake(
             "leaves_hooks",

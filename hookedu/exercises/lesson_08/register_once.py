@@ -1,12 +1,13 @@
 """08.4 `register_once(handles, name, module, hook)`: a registration that may run again and never stacks."""
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
+from hookedu.exercises.lesson_08.shared import SomeonesHook
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
@@ -33,11 +34,8 @@ def _probe(register_once: Any, rng: random.Random) -> dict[str, Any]:
     a, b, x = nn.Identity(), nn.Identity(), torch.ones(1)
     seen: list[int] = []
 
-    def noting(number: int) -> Callable[..., None]:  # a new function each time, as in a cell that runs again
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
-            seen.append(number)
-
-        return hook
+    def noting(number: int) -> SomeonesHook:  # a new one each time, as in a cell that runs again
+        return SomeonesHook(lambda module, args, output: seen.append(number))
 
     def fired(*modules: nn.Module) -> list[int]:
         seen.clear()
@@ -47,8 +45,18 @@ def _probe(register_once: Any, rng: random.Random) -> dict[str, Any]:
 
     a.register_forward_hook(noting(case["other"]))  # someone else's
     handles: dict[Any, Any] = {}
-    returned = [register_once(handles, name, a, noting(number)) for number in case["runs"]]
-    report = {"returned": returned[-1], "stored": handles.get(name), "again": fired(a)}
+    after_each = []
+    for number in case["runs"]:
+        returned = register_once(handles, name, a, noting(number))
+        after_each.append(fired(a))
+    stored = handles.get(name)
+    report = {
+        "returned": returned,
+        "stored": stored,
+        "on": isinstance(stored, RemovableHandle) and stored.id in (stored.hooks_dict_ref() or ()),
+        "first": after_each[0],
+        "again": after_each[-1],
+    }
     register_once(handles, second_name, a, noting(case["second"]))
     report["two_names"] = fired(a)
     register_once(handles, name, b, noting(case["moved"]))
@@ -107,7 +115,11 @@ def _recognised(saw: dict[str, Any], other: int, runs: list[int]) -> str | None:
         return "stacks" if saw["stored"] == HANDLE else "not_stored"
     if fired == [other, runs[0]]:
         return "keeps_old"
-    return "removes_new" if fired == [other] else None
+    if fired != [other]:
+        return None
+    if saw["on"]:
+        return "another_kind"
+    return "either_or" if saw["first"] == [other, runs[0]] else "removes_new"
 
 
 REGISTER_ONCE = Exercise(
@@ -160,8 +172,9 @@ REGISTER_ONCE = Exercise(
         Mistake(
             "clears_module",
             Text(
-                zh="模块上别人的钩子也没了。不要清空 `module._forward_hooks`，只取下你自己的那个句柄。",
-                en="Someone else's hook on the module is gone as well. Do not clear `module._forward_hooks`; remove only your own handle.",
+                zh="模块上别人的钩子也没了。不要清空 `module._forward_hooks`，也不要用 `remove_hooks`：只取下 `handles[name]` 那一个。",
+                en="Someone else's hook on the module is gone as well. Neither clear `module._forward_hooks` nor use `remove_hooks`: take off "
+                "the one in `handles[name]` only.",
             ),
             fails="again",
         ),
@@ -172,6 +185,34 @@ REGISTER_ONCE = Exercise(
                 en="None is left: you took off the one that you had just registered. First the old one off, then the new one on.",
             ),
             fails="again",
+        ),
+        Mistake(
+            "either_or",
+            Text(
+                zh="第一次挂上了，再运行时只取下了旧的，没有挂新的。注册要写在 `if` 之后，每次都执行，不要写在 `else` 里。",
+                en="The first run registered; the next took the old one off and registered nothing. Registering belongs after the `if`, at "
+                "every run, not into its `else`.",
+            ),
+            fails="again",
+        ),
+        Mistake(
+            "another_kind",
+            Text(
+                zh="你挂成了另一种钩子。`hook` 收 `(module, args, output)`，是前向钩子：用 `register_forward_hook`。",
+                en="You registered another kind of hook. `hook` takes `(module, args, output)`, it is a forward hook: use "
+                "`register_forward_hook`.",
+            ),
+            fails="again",
+            raises=r"missing 1 required positional argument: 'output'",
+        ),
+        Mistake(
+            "stores_no_handle",
+            Text(
+                zh="`handles[name]` 里存的不是句柄，所以取不下来。句柄是 `module.register_forward_hook(hook)` 返回的那个，存它。",
+                en="What you stored in `handles[name]` is not a handle, so it cannot take anything off. The handle is what "
+                "`module.register_forward_hook(hook)` returns: store that.",
+            ),
+            raises=r"has no attribute 'remove'",
         ),
         Mistake(
             "one_for_all",

@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from hookedu.exercises.lesson_08.shared import without_global_hooks
+from hookedu.exercises.lesson_08.shared import SomeonesHook, without_global_hooks
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.tools import linear, whole
@@ -24,22 +24,26 @@ _FORWARD = ("forward", "forward_pre")
 _TOP, _INSIDE = ("stem", "body", "head"), ("body.fc", "body.act")
 
 
-def _look(module: nn.Module, *values: Any) -> None:
-    """Every hook of the exercise: whose it is, only its handle tells."""
+_look = SomeonesHook()  # every hook of the exercise: which one it is, only its handle tells
 
 
 def _places(rng: random.Random) -> tuple[list[_Place], list[_Place]]:
-    """(where the hooks are whose handles are known, where the leaked ones are); the first leaked one is a twin of
-    the first known one."""
+    """(where the hooks are whose handles are known, where the leaked ones are).
+
+    The first leaked one is a twin of the first known one, and not alone on its module. The two inside `body` are
+    together on a module that no known one is on.
+    """
+    known_inside, other = rng.sample(_INSIDE, 2)
     known = [
         (rng.choice(_TOP), "forward"),
-        (rng.choice(_INSIDE), "backward"),
+        (known_inside, "backward"),
         *rng.sample([(path, kind) for path in _TOP for kind in ("forward_pre", "backward")], 2),
     ]
     leaked = [
         known[0],
-        (rng.choice(_INSIDE), rng.choice(_FORWARD)),
-        (rng.choice(_TOP), rng.choice(("backward", "backward_pre"))),
+        (known[0][0], rng.choice(("backward", "backward_pre"))),
+        (other, "forward"),
+        (other, "forward_pre"),
         *rng.sample([(path, "forward_pre") for path in _TOP], rng.randint(0, 2)),
     ]
     return known, leaked
@@ -78,7 +82,7 @@ def _probe(remove_leaked: Any, rng: random.Random) -> dict[str, Any]:
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     known, leaked = _places(rng)
-    expected, found = sorted(path for path, _ in leaked), saw["found"]
+    expected, found = _names(leaked), saw["found"]
     names = isinstance(found, list) and all(isinstance(name, str) for name in found)
     call = "remove_leaked(model, handles)"
     lost = Text(zh="少了 {n} 个别人还要的钩子", en="{n} hooks gone that someone still needs")
@@ -99,7 +103,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             given=call,
             expected=left.format(n=0),
             got=left.format(n=saw["left"]),
-            mistake="not_removed" if saw["left"] == len(leaked) else None,
+            mistake=_left_on(saw, known, leaked),
         ),
         Criterion(
             *("kept", saw["lost"] == 0, 1),
@@ -115,28 +119,60 @@ def _text(places: list[_Place]) -> str:
     return ", ".join(f"{path} ({kind})" for path, kind in places)
 
 
+def _left_on(saw: dict[str, Any], known: list[_Place], leaked: list[_Place]) -> str | None:
+    if saw["left"] < len(leaked):
+        return None
+    return "wrong_way_round" if saw["lost"] == len(known) else "not_removed"
+
+
 def _recognised(found: Any, saw: dict[str, Any], known: list[_Place], leaked: list[_Place]) -> str | None:
     if found is None:
         return "returns_nothing"
+    if found == Opaque("set"):
+        return "names_once"
     if not isinstance(found, list):
         return None
     if found and all(isinstance(item, Opaque) for item in found):
         return "returns_hooks"
     if not all(isinstance(item, str) for item in found):
         return None
+    return _by_names(sorted(found), saw, known, leaked)
 
+
+def _by_names(found: list[str], saw: dict[str, Any], known: list[_Place], leaked: list[_Place]) -> str | None:
     def are(places: list[_Place]) -> bool:
-        return sorted(found) == sorted(path for path, _ in places)
+        return found == _names(places)
 
     if are(known + leaked):
         return "removes_all"
     if are(known) and saw["lost"]:
         return "wrong_way_round"
+    if saw["left"] == saw["lost"] == 0:  # the hooks are as they should be, the names are not
+        if not found:
+            return "listed_too_late"
+        if found == sorted(set(_names(leaked))):
+            return "names_once"
+        parts = [name.split(".") for name in _names(leaked)]
+        if found in (sorted(names[0] for names in parts), sorted(names[-1] for names in parts)):
+            return "part_of_the_name"
+    if len(found) == 1 and saw["left"] == len(leaked) - 1:
+        return "stops_early"
     if are([p for p in leaked if p[1] == "forward"]) or are([p for p in leaked if p[1] in _FORWARD]):
         return "misses_kinds"
     if are([p for p in leaked if p[0] in _TOP]):
         return "top_level_only"
-    return "twin_missed" if are([p for p in leaked if p not in known]) or found == [] else None
+    modules = {path for path, _ in known}
+    if (
+        found == []
+        or are([p for p in leaked if p not in known])
+        or are([p for p in leaked if p[0] not in modules])
+    ):
+        return "twin_missed"
+    return None
+
+
+def _names(places: list[_Place]) -> list[str]:
+    return sorted(path for path, _ in places)
 
 
 REMOVE_LEAKED = Exercise(
@@ -214,9 +250,44 @@ REMOVE_LEAKED = Exercise(
         Mistake(
             "twin_missed",
             Text(
-                zh="你比较的是函数。同一个函数可以挂上几次，其中一个有句柄，另一个没有；能区分的只有 `.id`。",
-                en="You compared functions. One function can be hung up several times, once with a handle that someone keeps and once "
-                "without; only the `.id` tells.",
+                zh="有漏网的钩子被当成了别人还要的：它们是同一个函数，或者在同一个模块上。能区分的只有 `.id`。",
+                en="You took leaked hooks for ones that are still needed: the two are one function, or sit on one module. Only the `.id` "
+                "tells them apart.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "names_once",
+            Text(
+                zh="同一个模块上可以有几个漏网的钩子，它的名字就要出现几次。集合会去掉重复：返回列表，每个钩子一项。",
+                en="One module may carry several leaked hooks, and then its name belongs in the result as many times. A set drops repeats: "
+                "return a list, one entry per hook.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "part_of_the_name",
+            Text(
+                zh="名字只写了一段。模块在 `model` 里的名字是整个点号路径，例如 `body.act`：`list_hooks(model)` 的 `hook.path` 就是它。",
+                en="That is only a part of the name. In `model` a module goes by its whole dotted path, such as `body.act`: the `hook.path` of "
+                "`list_hooks(model)`.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "listed_too_late",
+            Text(
+                zh="钩子都取下了，名字却没有记下来：取下以后，`list_hooks` 就不再列出它们。先把要取下的存成列表，再逐个取下。",
+                en="The hooks are off, but their names are lost: once off, `list_hooks` lists them no longer. Store those to take off in a list "
+                "first, then take them off.",
+            ),
+            fails="found",
+        ),
+        Mistake(
+            "stops_early",
+            Text(
+                zh="只取下一个就结束了：`return` 写进了循环里面。等循环走完再返回。",
+                en="You took off one and stopped: the `return` stands inside the loop. Return after the loop has ended.",
             ),
             fails="found",
         ),
