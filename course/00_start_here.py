@@ -59,7 +59,7 @@ for handle in handles:
 # <div lang="en">
 #
 # 5 lines: one for each of the 4 layers, then the output. `look` is an ordinary function, and `register_forward_hook`
-# hangs it on a layer. As soon as that layer is done, PyTorch calls it for you and hands its 3 parameters the layer, its
+# attaches it to a layer. As soon as that layer is done, PyTorch calls it for you and hands its 3 parameters the layer, its
 # input and its output. Such a function is a **hook**.
 #
 # Each registration gives you a handle, and `remove()` takes the hook off.
