@@ -64,8 +64,9 @@ DOUBLE = Exercise(
         Mistake(
             "no_return",
             Text(
-                zh="得到的是 `None`：算出来、打印出来都不够，要用 `return` 把那个张量交出来。",
-                en="The result is `None`: computing or printing it is not enough, hand the tensor out with `return`.",
+                zh="得到的是 `None`：要么少了 `return`，要么 `return` 后面的调用（如 `print`、`broken`）自己给出的就是 `None`。请返回算出来的那个张量。",
+                en="The result is `None`: either there is no `return`, or what follows it is a call that gives `None` "
+                "itself, such as `print` or `broken`. Return the tensor that you computed.",
             ),
             fails="doubles",
         ),
