@@ -11,18 +11,20 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 先点上一个单元，按 **Shift+Enter** 运行它，下面会出现三个按钮：中文、English、双语。随时可以换，下一课会记得你的选择。
+# 点一下上面那个单元，按 **Shift+Enter** 运行它；左边显示 `[*]` 就是还没运行完，第一次要等几秒。下面会出现三个按钮：中文、English、双语。
+# 随时可以换，下一课会记得你的选择。单元要从上往下逐个运行，后面的会用到前面的。
 #
-# 下面这个小网络把中间结果都藏了起来。**先猜**：运行之后，除了最后的输出，我们能看到几层？
+# 平常 `model(x)` 只给你最后的输出。下面的模型一行也没改，只多了一个函数 `look`。**先猜**：会打印几行？
 #
 # </div>
 # <div lang="en">
 #
-# Click the cell above and run it with **Shift+Enter**: three buttons appear, for Chinese, English or both. Change your
-# mind at any time; the next lesson remembers.
+# Click the cell above and run it with **Shift+Enter**; `[*]` at its left means that it is still at work, for some seconds
+# the first time. Three buttons appear: Chinese, English or both. Change your mind at any time; the next lesson
+# remembers. Run the cells from top to bottom: later ones need earlier ones.
 #
-# The little network below hides everything between its input and its output. **Guess** how many of its layers we get to
-# see when it runs.
+# Usually `model(x)` gives only the output. Below, the model stays as it is; only a function `look` is added.
+# **Guess** how many lines are printed.
 #
 # </div>
 
@@ -46,16 +48,21 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 四层全看到了，而模型一行也没有改。`look` 是一个普通函数，只是挂在了每一层上：那一层一算完，PyTorch 就替你调用它。
-# 这样的函数叫**钩子**。
+# 5 行：4 层各一行，最后是输出。`look` 是一个普通函数，`register_forward_hook` 把它挂到一层上：那一层一算完，PyTorch 就替你调用它，
+# 把这一层、它的输入和输出交给 `look` 的 3 个参数。这样的函数叫**钩子**。
+#
+# 每次挂上都会得到一个句柄，`remove()` 把钩子取下来。
 #
 # 钩子不止一种。用哪种，看你想要什么：
 #
 # </div>
 # <div lang="en">
 #
-# All four, and not a line of the model was changed. `look` is an ordinary function, hung on every layer: as soon as a
-# layer is done, PyTorch calls it for you. Such a function is a **hook**.
+# 5 lines: one for each of the 4 layers, then the output. `look` is an ordinary function, and `register_forward_hook`
+# attaches it to a layer. As soon as that layer is done, PyTorch calls it for you and hands its 3 parameters the layer, its
+# input and its output. Such a function is a **hook**.
+#
+# Each registration gives you a handle, and `remove()` takes the hook off.
 #
 # There are several kinds. Which one you take depends on what you want:
 #
@@ -64,24 +71,24 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# | 想做的事 | 用它 | 课 |
-# |---|---|---|
-# | 看或改一个张量的梯度 | `Tensor.register_hook` | 02, 03 |
-# | 看参数的 `.grad` 写好之后 | `register_post_accumulate_grad_hook` | 04 |
-# | 看或改一层的输出 | `register_forward_hook` | 05 |
-# | 在一层运行之前看或改输入 | `register_forward_pre_hook` | 06 |
-# | 看一层两侧的梯度 | `register_full_backward_hook` | 07 |
+# | 想做的事 | 用它 | 挂在 | 课 |
+# |---|---|---|---|
+# | 看或改一个张量的梯度 | `register_hook` | 张量 | 02, 03 |
+# | 参数的 `.grad` 一写好就用它 | `register_post_accumulate_grad_hook` | 参数 | 04 |
+# | 看或改一层的输出 | `register_forward_hook` | 层 | 05 |
+# | 在一层运行之前看或改它的输入 | `register_forward_pre_hook` | 层 | 06 |
+# | 看或改流过一层的梯度 | `register_full_backward_hook` | 层 | 07 |
 #
 # </div>
 # <div lang="en">
 #
-# | You want to | Take | Lesson |
-# |---|---|---|
-# | see or change the gradient of one tensor | `Tensor.register_hook` | 02, 03 |
-# | act once a parameter's `.grad` is written | `register_post_accumulate_grad_hook` | 04 |
-# | see or change what a layer gives out | `register_forward_hook` | 05 |
-# | see or change what a layer is given | `register_forward_pre_hook` | 06 |
-# | see the gradients on both sides of a layer | `register_full_backward_hook` | 07 |
+# | You want to | Take | It goes on | Lesson |
+# |---|---|---|---|
+# | see or change the gradient of one tensor | `register_hook` | a tensor | 02, 03 |
+# | use a parameter's `.grad` as soon as it is written | `register_post_accumulate_grad_hook` | a parameter | 04 |
+# | see or change what a layer gives out | `register_forward_hook` | a layer | 05 |
+# | see or change what a layer is given, before it runs | `register_forward_pre_hook` | a layer | 06 |
+# | see or change the gradient that flows through a layer | `register_full_backward_hook` | a layer | 07 |
 #
 # </div>
 
@@ -90,13 +97,14 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# `LayerPicker` 用钩子替你把一层画出来。在下面选一层，换一种视图，再点 **显示代码**：它会给出得到这些数字的那几行普通 PyTorch。
+# `LayerPicker` 用钩子替你把一层画出来。在下面选一层（`0` 到 `3` 是 `nn.Sequential` 给各层起的名字），换一种视图，再点 **显示代码**：
+# 它给出得到这些数字的那几行普通 PyTorch。
 #
 # </div>
 # <div lang="en">
 #
-# `LayerPicker` uses hooks to draw a layer for you. Choose one below, change the view, then click **Show code**: it
-# shows the few lines of plain PyTorch that yield these numbers.
+# `LayerPicker` uses hooks to draw a layer for you. Choose one below (`0` to `3` are the names that `nn.Sequential` gave
+# its layers), change the view, then click **Show code**: it shows the few lines of plain PyTorch that yield these numbers.
 #
 # </div>
 
@@ -109,15 +117,17 @@ picker
 #
 # <div lang="zh">
 #
-# 每个练习给你一个函数的开头。写完，运行那个单元，再运行下面的 `check`：它用新的输入试你的函数，告诉你对不对、错在哪里。
+# 每个练习给你一个函数的开头。把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`：
+# 它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行。
 #
 # 先看一个有毛病的函数。**先猜**它会打印什么：
 #
 # </div>
 # <div lang="en">
 #
-# Every exercise gives you the beginning of a function. Write it, run its cell, then run `check` below: it tries your
-# function on fresh input and tells you whether it is right, and if not, which mistake it was.
+# Every exercise gives you the beginning of a function. Replace the line `raise NotImplementedError(...)` with your code,
+# run its cell, then run `check` below: it tries your function on fresh input and tells you whether it is right, and if
+# not, which mistake it was. After each change, run both cells again.
 #
 # First a function with a fault. **Guess** what it prints:
 #
@@ -140,7 +150,7 @@ print(broken(torch.ones(2)))
 #
 # `broken` 想把 `grad` 翻倍，得到的却是 `None`。写一个 `double(grad)`：返回翻倍后的新张量，`grad` 本身不变。
 #
-# 先什么都不写，直接运行 `check` 看看它怎么说，也很好。
+# 先什么都不写，就运行下面 2 个单元，看看 `check` 怎么说，也很好。
 #
 # </div>
 # <div lang="en">
@@ -148,7 +158,7 @@ print(broken(torch.ones(2)))
 # `broken` means to double `grad`, and yet `None` comes out. Write `double(grad)`: it returns a new, doubled tensor and
 # does not touch `grad` itself.
 #
-# Running `check` before you write anything is a fine way to begin: see what it says.
+# Running the 2 cells below before you write anything is a fine way to begin: see what `check` says.
 #
 # </div>
 
@@ -172,18 +182,23 @@ check("00.1", double)
 #
 # <div lang="zh">
 #
-# `hint("00.1")` 每运行一次多给一点提示，最后一条几乎就是答案。真正试过一次之后，`solution("00.1")` 给出参考答案。
+# `hint("00.1")` 每运行一次多给一点提示，最后一条几乎就是答案。下面这个单元，运行两次试试。
+#
+# 真正试过之后，`solution("00.1")` 给出参考答案：用工具栏上的 **+** 添一个空单元，写进去，运行。想自己试点什么，也是这样。
 #
 # </div>
 # <div lang="en">
 #
-# `hint("00.1")` gives a little more each time you run it, and the last one nearly gives it away. Once you have really
-# tried, `solution("00.1")` shows the reference answer.
+# `hint("00.1")` gives a little more each time you run it, and the last one nearly gives it away. Run the cell below
+# twice to see.
+#
+# Once you have really tried, `solution("00.1")` shows the reference answer: add an empty cell with **+** in the toolbar,
+# write it there and run it. That is also how you try out an idea of your own.
 #
 # </div>
 
 # %%
-hint("00.1", 1)
+hint("00.1")
 
 # %% [markdown]
 # ## 0.6 走到哪儿了 · How far you are

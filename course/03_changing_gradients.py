@@ -228,8 +228,8 @@ check("03.2", clip_by_norm)
 # One tensor can carry several hooks. They run in the **order of registration**, and each gets the gradient that the one
 # before it returned.
 #
-# Below $L=\sum_i v_i^2$, and the gradient of `v` would be `[2, 4, 6]`. The hooks: double, look, halve, look. **Guess**: what
-# do the two looks see?
+# Below $L=\sum_i v_i^2$; without hooks the gradient of `v` is `[2, 4, 6]`. The hooks, in this order: double, look, halve,
+# look. **Guess**: what do the two looks see?
 #
 # </div>
 

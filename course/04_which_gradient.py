@@ -298,15 +298,15 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 它触发时，这个参数的梯度已经写完，反向传播自己不再用它。只要你也不需要各参数一起看（如按总范数裁剪），也不做梯度累积，
+# post-accumulate 钩子触发时，这个参数的梯度已经写完，反向传播自己不再用它。只要你也不需要各参数一起看（如按总范数裁剪），也不做梯度累积，
 # 就可以当场用掉、当场放掉。每次触发时，有几个参数留着 `.grad`？
 #
 # </div>
 # <div lang="en">
 #
-# When it fires, this parameter's gradient is complete, and backward itself no longer needs it. Unless you need all
-# gradients together (clipping by total norm) or accumulate over passes, use it and let it go. How many parameters hold a
-# `.grad` whenever one fires?
+# When a post-accumulate hook fires, its parameter's gradient is complete, and backward no longer needs it. Unless you
+# need all gradients together (clipping by total norm) or accumulate over passes, use it and let it go. How many
+# parameters hold a `.grad` whenever one fires?
 #
 # </div>
 
@@ -594,22 +594,22 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # <div lang="zh">
 #
-# | | 挂在哪里 | 看到什么 | `torch.autograd.grad` 下 | 能改梯度 |
+# | | 挂在 | 看到 | `autograd.grad` 下 | 改梯度 |
 # |---|---|---|---|---|
-# | `register_hook` | 张量 | 这一次的梯度 | 触发 | 能：返回新的 |
+# | `register_hook` | 张量 | 这一次的梯度 | 触发 | 能，返回新的 |
 # | `retain_grad` | 非叶子 | 钩子之后的，累加 | 照存 | 否 |
 # | post-accumulate | 叶子 | 参数 | 不触发 | 只能改 `.grad` |
-# | multi-grad | 几个张量 | 一串梯度 | 触发（求其中叶子的梯度则报错） | 否 |
+# | multi-grad | 几个张量 | 一串梯度 | 触发；求叶子则报错 | 否 |
 #
 # </div>
 # <div lang="en">
 #
-# | | goes on | sees | under `torch.autograd.grad` | changes the gradient |
+# | | goes on | sees | in `autograd.grad` | may change it |
 # |---|---|---|---|---|
-# | `register_hook` | tensor | this pass's gradient | fires | yes: return a new one |
-# | `retain_grad` | non-leaf | what the hooks leave, added up | stores | no |
-# | post-accumulate | leaf | the parameter | silent | `.grad` only |
-# | multi-grad | several tensors | several gradients | fires (error if asked for a leaf in the list) | no |
+# | `register_hook` | a tensor | this pass's gradient | fires | yes, by returning |
+# | `retain_grad` | a non-leaf | the hooks' result, summed | stores it | no |
+# | post-accumulate | a leaf | the parameter | silent | `.grad` only |
+# | multi-grad | some tensors | their gradients | fires; fails for leaves | no |
 #
 # </div>
 

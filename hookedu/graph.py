@@ -110,14 +110,14 @@ def _draw_tensor(ax, place, name, tensor, caught) -> None:
     if tensor.is_leaf:  # the outer frame first, so that the inner one lies on top
         ax.text(x, y, label, ha="center", va="center", bbox={**frame, "boxstyle": "round,pad=0.65"})
     ax.text(x, y, label, ha="center", va="center", bbox=frame)
-    ax.text(x, y - 0.36, operation, ha="center", va="center", fontsize=8, color=_GONE)
+    ax.text(x, y - 0.31, operation, ha="center", va="center", fontsize=8, color=_GONE)
     if (tensor.is_leaf or tensor.retains_grad) and tensor.grad is not None:
         said, colour = f".grad = {_short(tensor.grad)}", _KEPT
     elif caught is not None:
         said, colour = f"hook saw {_short(caught)}", _CAUGHT
     else:
         said, colour = "gradient gone", _GONE
-    ax.text(x, y + 0.42, said, ha="center", va="center", fontsize=9, color=colour, weight="bold")
+    ax.text(x, y + 0.34, said, ha="center", va="center", fontsize=9, color=colour, weight="bold")
 
 
 def _label(name: str, tensor: torch.Tensor) -> str:

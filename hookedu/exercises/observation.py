@@ -37,7 +37,8 @@ class Opaque:
     type: str
 
     def __str__(self) -> str:
-        return f"<{self.type}>"
+        # A handle is called what the lessons call it
+        return "<handle>" if self.type == "RemovableHandle" else f"<{self.type}>"
 
 
 def encode(value: Any) -> Any:

@@ -39,6 +39,29 @@ NO_ARGUMENT = Mistake(
     ),
     raises=r"takes 0 positional arguments but 1 was given",
 )
+TWO_ARGUMENTS = Mistake(
+    "two_arguments",
+    Text(
+        zh="参数的个数不对。PyTorch 调用张量的钩子时只传入 1 个参数，就是梯度；还要带上别的，就给它默认值："
+        "`def keep(grad, name=name): ...`。注册时传的是函数本身，不带括号：`register_hook(keep)`。",
+        en="The number of arguments is wrong. PyTorch calls a tensor's hook with 1 argument, the gradient; whatever else "
+        "it needs gets a default: `def keep(grad, name=name): ...`. Register the function itself, without calling it: "
+        "`register_hook(keep)`.",
+    ),
+    raises=r"missing \d+ required positional argument",
+)
+PASSES_TENSOR = Mistake(
+    "passes_tensor",
+    Text(
+        zh="`register_hook(...)` 收到的是一个张量：你在注册时就把函数调用掉了。要传的是函数本身，不带括号和参数，"
+        "例如 `y.register_hook(double)`。",
+        en="`register_hook(...)` was handed a tensor: you called your function while registering it. "
+        "Pass the function itself, without calling it, such as `y.register_hook(double)`.",
+    ),
+    raises=r"'Tensor' object is not callable",
+)
+# What goes wrong between a function and `register_hook`, where the function returns a new gradient.
+MISREGISTERED = (CALLS_NOW, PASSES_TENSOR, NO_ARGUMENT, TWO_ARGUMENTS)
 NO_HANDLE = Mistake(
     "no_handle",
     Text(

@@ -70,3 +70,36 @@ def double(grad):
 @mistake("00.1", "not_a_tensor")
 def double(grad):
     return (2 * grad,)
+
+
+@mistake("00.1", "not_a_tensor")
+def double(grad):
+    return 2 * grad[0].item()
+
+
+@mistake("00.1", "no_return")
+def double(grad):
+    return print(2 * grad)
+
+
+@mistake("00.1", "always_two")
+def double(grad):
+    return torch.tensor([2.0, 2.0])
+
+
+@mistake("00.1", "always_two")
+def double(grad):
+    return torch.full_like(grad, 2)
+
+
+@mistake("00.1", "calls_broken")
+def double(grad):
+    def broken(grad):
+        2 * grad
+
+    return 2 * broken(grad)
+
+
+@mistake("00.1", "no_argument")
+def double():
+    return 2 * torch.ones(2)

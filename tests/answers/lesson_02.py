@@ -281,6 +281,14 @@ def watch_many(tensors, seen):
     return [t.register_hook(keep(name, t.grad)) for name, t in tensors.items() if t.requires_grad]
 
 
+@mistake("02.2", "two_arguments")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen[name] = grad
+
+    return [t.register_hook(keep) for t in tensors.values() if t.requires_grad]
+
+
 @mistake("02.2", "skips_leaves")
 def watch_many(tensors, seen):
     return [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if not t.is_leaf]

@@ -392,6 +392,32 @@ def clip_by_norm(y, max_norm):
     return y.register_hook(clip)
 
 
+@mistake("03.2", "passes_tensor")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        return grad * (max_norm / grad.norm()).clamp(max=1)
+
+    return y.register_hook(clip(y))
+
+
+@mistake("03.2", "no_argument")
+def clip_by_norm(y, max_norm):
+    def clip():
+        if y.grad.norm() > max_norm:
+            return y.grad * (max_norm / y.grad.norm())
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "two_arguments")
+def clip_by_norm(y, max_norm):
+    def clip(grad, max_norm):
+        if grad.norm() > max_norm:
+            return grad * (max_norm / grad.norm())
+
+    return y.register_hook(clip)
+
+
 # --- 03.3 ---------------------------------------------------------------------------------------------------
 
 
@@ -721,6 +747,33 @@ def build_chain(y, factors, seen):
     return handles
 
 
+@mistake("03.3", "passes_tensor")
+def build_chain(y, factors, seen):
+    def step(grad, ratio):
+        return grad * ratio
+
+    return [y.register_hook(step(y, factor)) for factor in factors]
+
+
+@mistake("03.3", "no_argument")
+def build_chain(y, factors, seen):
+    return [y.register_hook(lambda: seen.append(factor * y.grad)) for factor in factors]
+
+
+@mistake("03.3", "two_arguments")
+def build_chain(y, factors, seen):
+    handles, previous = [], 1
+    for factor in factors:
+
+        def step(grad, ratio):
+            seen.append(grad * ratio)
+            return seen[-1]
+
+        handles.append(y.register_hook(step))
+        previous = factor
+    return handles
+
+
 # --- 03.4 ---------------------------------------------------------------------------------------------------
 
 
@@ -970,6 +1023,33 @@ def tame(branch):
     return [branch.register_hook(keep_positive), branch.register_hook(halve)]
 
 
+@mistake("03.4", "passes_tensor")
+def tame(branch):
+    def keep_positive(grad):
+        return grad.clamp(min=0)
+
+    def halve(grad):
+        return grad / 2
+
+    return [branch.register_hook(keep_positive(branch)), branch.register_hook(halve(branch))]
+
+
+@mistake("03.4", "no_argument")
+def tame(branch):
+    return [branch.register_hook(lambda: branch.clamp(min=0)), branch.register_hook(lambda: branch / 2)]
+
+
+@mistake("03.4", "two_arguments")
+def tame(branch):
+    def keep_positive(branch, grad):
+        return grad.clamp(min=0)
+
+    def halve(branch, grad):
+        return grad / 2
+
+    return [branch.register_hook(keep_positive), branch.register_hook(halve)]
+
+
 # --- 03.5 ---------------------------------------------------------------------------------------------------
 
 
@@ -1147,4 +1227,26 @@ def reverse_gradient(x, strength):
     y = x.view_as(x)
     if torch.is_grad_enabled():  # plain data requires no gradient here either
         y.register_hook(lambda grad: grad * -strength)
+    return y
+
+
+@mistake("03.5", "passes_tensor")
+def reverse_gradient(x, strength):
+    def reverse(grad):
+        return -strength * grad
+
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(reverse(y))
+    return y
+
+
+@mistake("03.5", "two_arguments")
+def reverse_gradient(x, strength):
+    def reverse(grad, strength):
+        return -strength * grad
+
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(reverse)
     return y

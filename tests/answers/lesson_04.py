@@ -563,6 +563,26 @@ def freeze_rows(embedding, rows):
     return embedding.weight.register_hook(freeze)
 
 
+@mistake("04.3", "passes_tensor")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[rows] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze(embedding.weight))
+
+
+@mistake("04.3", "two_arguments")
+def freeze_rows(embedding, rows):
+    def freeze(grad, rows):
+        grad = grad.clone()
+        grad[rows] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
 @mistake("04.3", "no_handle", points=4)
 def freeze_rows(embedding, rows):
     def freeze(grad):
@@ -783,6 +803,14 @@ def watch_norms(model, seen):
             seen.append((name, param.grad.norm().item()))
 
     return [p.register_hook(note) for p in model.parameters() if p.requires_grad]
+
+
+@mistake("04.4", "two_arguments")
+def watch_norms(model, seen):
+    def note(grad, name):
+        seen.append((name, grad.norm().item()))
+
+    return [p.register_hook(note) for _, p in model.named_parameters() if p.requires_grad]
 
 
 @mistake("04.4", "no_handles", points=4)

@@ -26,14 +26,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "no_return"
     elif not isinstance(result, torch.Tensor):
         mistake = "not_a_tensor"
+    elif result.numel() and bool((result == 2).all()):
+        mistake = "always_two"
     else:
         mistake = next((name for name, value in mistakes.items() if same(result, value)), None)
+    # A list of the right numbers looks like the right tensor
+    kind = "; isinstance(result, torch.Tensor) == False" if mistake == "not_a_tensor" else ""
     return [
         Criterion(
             *("doubles", same(result, 2 * grad) and not changed, 2),
             given=f"grad = {show(grad)}; result = double(grad)",
             expected=f"result == {show(2 * grad)}; grad == {show(grad)}",
-            got=f"result == {show(result)}; grad == {show(saw['grad'])}",
+            got=f"result == {show(result)}; grad == {show(saw['grad'])}{kind}",
             mistake=mistake,
         )
     ]
@@ -48,26 +52,31 @@ DOUBLE = Exercise(
     judge=_judge,
     hints=(
         Text(
-            zh="运行 `print(broken(torch.ones(2)))` 看看：函数算出了结果，却没有交出来。",
-            en="Run `print(broken(torch.ones(2)))`: the function computes its result and then keeps it to itself.",
+            zh="`broken` 里的 `2 * grad` 没有算错，可是算出来的新张量没有交给调用者，所以打印出 `None`。",
+            en="`2 * grad` in `broken` is not wrong, but the new tensor is never handed to the caller: hence the `None`.",
         ),
-        Text(zh="在那一行的开头加上 `return`。", en="Put `return` at the front of that line."),
+        Text(
+            zh="`double` 里写一行就够：先写 `return`，后面跟 `broken` 里的那个算式。",
+            en="One line in `double` is enough: `return`, followed by the expression that stands in `broken`.",
+        ),
     ),
     mistakes=(
         Mistake(
             "no_return",
             Text(
-                zh="函数什么也没有返回，所以得到 `None`。算出来还不够，要用 `return` 交出来。",
-                en="Nothing is returned, so the result is `None`. Computing it is not enough: hand it out with `return`.",
+                zh="得到的是 `None`：要么少了 `return`，要么 `return` 后面的调用（如 `print`、`broken`）自己给出的就是 `None`。请返回算出来的那个张量。",
+                en="The result is `None`: either there is no `return`, or what follows it is a call that gives `None` "
+                "itself, such as `print` or `broken`. Return the tensor that you computed.",
             ),
             fails="doubles",
         ),
         Mistake(
             "in_place",
             Text(
-                zh="`grad` 本身被改了（`mul_`、`*=` 这类就地操作）。第 03 课会讲这为什么危险；这里请返回一个新的张量。",
-                en="`grad` itself was changed (`mul_`, `*=` and the like work in place). Lesson 03 shows why that is "
-                "dangerous; return a new tensor instead.",
+                zh="`grad` 本身被改了：`mul_`、`*=` 这类就地操作不新建张量，直接改写原来的。第 03 课会讲这为什么危险；"
+                "`2 * grad` 才给出一个新张量。",
+                en="`grad` itself was changed: `mul_`, `*=` and the like work in place, they make no new tensor and overwrite "
+                "the old one. Lesson 03 shows why that is dangerous; `2 * grad` gives a new tensor.",
             ),
             fails="doubles",
         ),
@@ -98,6 +107,30 @@ DOUBLE = Exercise(
                 en="What comes back is `grad` as it was: the `return` is there, the doubling is not.",
             ),
             fails="doubles",
+        ),
+        Mistake(
+            "always_two",
+            Text(
+                zh="得到的全是 2，和 `grad` 是多少无关：这只适合 `torch.ones(2)`。请用 `grad` 来算。",
+                en="The result is all 2, whatever `grad` holds: that fits `torch.ones(2)` only. Compute it from `grad`.",
+            ),
+            fails="doubles",
+        ),
+        Mistake(
+            "calls_broken",
+            Text(
+                zh="`broken(grad)` 给出的是 `None`，不能再拿来算。请把它里面的算式直接写进 `double`。",
+                en="`broken(grad)` gives `None`, and there is no computing with that. Write its expression into `double` itself.",
+            ),
+            raises=r"unsupported operand type.*NoneType",
+        ),
+        Mistake(
+            "no_argument",
+            Text(
+                zh="`double` 要收下 1 个参数：第一行仍然写 `def double(grad):`。",
+                en="`double` must take 1 argument: leave its first line as it was, `def double(grad):`.",
+            ),
+            raises=r"takes 0 positional arguments but 1 was given",
         ),
         Mistake(
             "not_a_tensor",

@@ -151,8 +151,9 @@ CLASSIFY = Exercise(
         Mistake(
             "swaps_two",
             Text(
-                zh="`'keeps'` 和 `'passes'` 写反了。",
-                en="`'keeps'` and `'passes'` are swapped.",
+                zh="`'keeps'` 和 `'passes'` 写反了：`is_leaf` 为 `True` 的把梯度留在 `.grad` 里，是 `'keeps'`；算出来的只让它路过，是 `'passes'`。",
+                en="`'keeps'` and `'passes'` are swapped: where `is_leaf` is `True` the gradient stays in `.grad`, that is "
+                "`'keeps'`; through a computed tensor it only passes, that is `'passes'`.",
             ),
             fails="right",
         ),

@@ -17,7 +17,7 @@ from hookedu.exercises.lesson_02.shared import (
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import CALLS_NOW, HANDLE
+from hookedu.exercises.shared import CALLS_NOW, HANDLE, TWO_ARGUMENTS
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
@@ -206,7 +206,7 @@ WATCH_MANY = Exercise(
             ),
             fails="newest",
         ),
-        *(CHANGES_GRADIENT, CALLS_NOW, HOOKS_EVERYTHING, SKIPS_LEAVES, SWITCHES_ON),
+        *(CHANGES_GRADIENT, CALLS_NOW, TWO_ARGUMENTS, HOOKS_EVERYTHING, SKIPS_LEAVES, SWITCHES_ON),
     ),
     insight=Text(
         zh="每个钩子都在循环的当下拿到了自己的 `name`，所以反向传播时各报各的名字。",

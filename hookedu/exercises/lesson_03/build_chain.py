@@ -17,7 +17,7 @@ from hookedu.exercises.lesson_03.shared import (
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_HANDLE
+from hookedu.exercises.shared import HANDLE, MISREGISTERED, NO_HANDLE
 from hookedu.exercises.tools import copies, same
 from hookedu.language import Text
 
@@ -111,7 +111,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     else:
         handle = {
             "given": "handles = build_chain(y, factors, seen)",
-            "expected": "[RemovableHandle, …]",
+            "expected": Text(zh="句柄的列表，每个系数一个", en="a list of handles, one for each factor"),
             "got": show(handles).replace("<", "").replace(">", ""),
             "mistake": "some_handles" if several or handles == HANDLE else "no_handle",
         }
@@ -269,7 +269,7 @@ BUILD_CHAIN = Exercise(
             fails="handle",
         ),
         *(replace(NOT_REGISTERED, fails="looks"), replace(WRONG_TENSOR, fails="looks")),
-        *(READS_DOT_GRAD, RETURNS_NO_TENSOR, CALLS_NOW, NO_HANDLE),
+        *(READS_DOT_GRAD, RETURNS_NO_TENSOR, *MISREGISTERED, NO_HANDLE),
     ),
     insight=Text(
         zh="一条链就是函数的复合：每个钩子接着上一个的结果算。乘上 0 就再也回不来了，所以系数里没有 0。",

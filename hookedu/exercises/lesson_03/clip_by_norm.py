@@ -21,7 +21,7 @@ from hookedu.exercises.lesson_03.shared import (
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_HANDLE
+from hookedu.exercises.shared import HANDLE, MISREGISTERED, NO_HANDLE
 from hookedu.exercises.tools import close, copies, same
 from hookedu.language import Text
 
@@ -242,7 +242,7 @@ CLIP_BY_NORM = Exercise(
             ),
             fails="clips",
         ),
-        *(STILL_AT_WORK, IN_PLACE, RETURNS_NO_TENSOR, OTHER_SHAPE, CALLS_NOW, NO_HANDLE),
+        *(STILL_AT_WORK, IN_PLACE, RETURNS_NO_TENSOR, OTHER_SHAPE, *MISREGISTERED, NO_HANDLE),
     ),
     insight=Text(
         zh="不返回（`None`）就是「保持原样」，所以只有太长的梯度才需要写 `return`。",

@@ -19,7 +19,7 @@ from hookedu.exercises.lesson_03.shared import (
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT, NO_HANDLE
+from hookedu.exercises.shared import HANDLE, MISREGISTERED, NO_HANDLE
 from hookedu.exercises.tools import copies, same
 from hookedu.language import Text
 
@@ -117,25 +117,7 @@ DOUBLE_GRADIENT = Exercise(
             ),
             fails="doubles",
         ),
-        Mistake(
-            "passes_tensor",
-            Text(
-                zh="`register_hook(...)` 收到的是一个张量：你在注册时就把函数调用掉了。要传的是函数本身：`y.register_hook(double)`，不带参数。",
-                en="`register_hook(...)` was handed a tensor: you called your function while registering it. "
-                "Pass the function itself, `y.register_hook(double)`, without arguments.",
-            ),
-            raises=r"'Tensor' object is not callable",
-        ),
-        Mistake(
-            "two_arguments",
-            Text(
-                zh="参数的个数不对。张量的钩子只有 1 个参数：`def double(grad): ...`；注册时传的是函数本身：`y.register_hook(double)`，不带括号。",
-                en="The number of arguments is wrong. A tensor hook takes 1 argument, `def double(grad): ...`, and you "
-                "register the function itself: `y.register_hook(double)`, without calling it.",
-            ),
-            raises=r"missing \d+ required positional argument",
-        ),
-        *(STILL_AT_WORK, READS_DOT_GRAD, RETURNS_NO_TENSOR, CALLS_NOW, NO_ARGUMENT, NO_HANDLE),
+        *(STILL_AT_WORK, READS_DOT_GRAD, RETURNS_NO_TENSOR, *MISREGISTERED, NO_HANDLE),
     ),
     insight=Text(
         zh="你返回了一个新张量，旧的那个原封不动：不管还有谁拿着它，都不会受到影响。",

@@ -9,7 +9,7 @@ from hookedu.exercises.lesson_03.shared import RETURNS_NO_TENSOR, Paths, neighbo
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT
+from hookedu.exercises.shared import HANDLE, MISREGISTERED
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
@@ -221,7 +221,7 @@ REVERSE_GRADIENT = Exercise(
             ),
             fails="no_grad",
         ),
-        *(RETURNS_NO_TENSOR, CALLS_NOW, NO_ARGUMENT),
+        *(RETURNS_NO_TENSOR, *MISREGISTERED),
     ),
     insight=Text(
         zh="`y` 和 `x` 的值相同，却是另一个节点：钩子只管经过它的那一条路。这就是域对抗训练里的梯度反转层。",

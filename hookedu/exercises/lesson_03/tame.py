@@ -9,7 +9,7 @@ from hookedu.exercises.lesson_03.shared import OTHER_SHAPE, READS_DOT_GRAD, RETU
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_HANDLE
+from hookedu.exercises.shared import HANDLE, MISREGISTERED, NO_HANDLE
 from hookedu.exercises.tools import copies, same
 from hookedu.language import Text
 
@@ -107,7 +107,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         Criterion(
             *("handle", removable, 1),
             given="handles = tame(branch)",
-            expected="[RemovableHandle, RemovableHandle]",
+            expected=Text(zh="2 个句柄的列表", en="a list of 2 handles"),
             got=show(handles).replace("<", "").replace(">", ""),
             mistake="merged" if one else None if handed else "no_handle",
         ),
@@ -256,7 +256,7 @@ TAME = Exercise(
             ),
             fails="handle",
         ),
-        *(READS_DOT_GRAD, RETURNS_NO_TENSOR, OTHER_SHAPE, CALLS_NOW, NO_HANDLE),
+        *(READS_DOT_GRAD, RETURNS_NO_TENSOR, OTHER_SHAPE, *MISREGISTERED, NO_HANDLE),
     ),
     insight=Text(
         zh="现在每个钩子都只读 `grad`、返回新张量。次序怎么换、取下哪一个，邻居都不会受影响。",

@@ -9,7 +9,7 @@ from hookedu.exercises.lesson_04.shared import remove_handles
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT
+from hookedu.exercises.shared import HANDLE, MISREGISTERED
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
@@ -123,8 +123,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             *("handle", saw["handle"] == HANDLE and same(saw["grad_after"], c), 1),
             given="handle = freeze_rows(embedding, rows)",
             expected=Text(
-                zh="`RemovableHandle`；`remove()` 之后梯度一切如初",
-                en="`RemovableHandle`; after `remove()` the gradient is as before",
+                zh="一个句柄；`remove()` 之后梯度一切如初",
+                en="a handle; after `remove()` the gradient is as before",
             ),
             got=Text(zh="`remove()` 之后还有行被冻结", en="after `remove()` some rows are still frozen")
             if saw["handle"] == HANDLE
@@ -312,7 +312,7 @@ FREEZE_ROWS = Exercise(
             ),
             fails="others",
         ),
-        *(CALLS_NOW, NO_ARGUMENT),
+        *MISREGISTERED,
         Mistake(
             "hooks_stay",
             Text(

@@ -19,7 +19,7 @@ from hookedu.exercises.lesson_04.shared import (
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.shared import CALLS_NOW, NO_ARGUMENT
+from hookedu.exercises.shared import CALLS_NOW, NO_ARGUMENT, TWO_ARGUMENTS
 from hookedu.exercises.tools import whole
 from hookedu.language import Text
 
@@ -321,7 +321,7 @@ WATCH_NORMS = Exercise(
             ),
             raises=r"has changed the size of value|expected Variable, but hook returned",
         ),
-        *(LATE_BINDING, FROZEN, CALLS_NOW, NO_ARGUMENT, NO_HANDLES),
+        *(LATE_BINDING, FROZEN, CALLS_NOW, NO_ARGUMENT, TWO_ARGUMENTS, NO_HANDLES),
     ),
     insight=Text(
         zh="离损失最近的参数最先到，最远的最后到。训练出了问题时，先看这张表（第 10 课）。",

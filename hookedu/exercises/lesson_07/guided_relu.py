@@ -112,7 +112,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         Criterion(
             *("handle", good and same(saw["after"], found["plain"]), 1),
             given="handles = guided_relu(model)",
-            expected="[RemovableHandle, RemovableHandle]",
+            expected=Text(zh="2 个句柄的列表", en="a list of 2 handles"),
             got=show(handles).replace("<", "").replace(">", ""),
             mistake=None if good else "no_handle",
         ),
