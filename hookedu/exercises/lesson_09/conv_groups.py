@@ -174,7 +174,7 @@ def _wrong_values(found: dict, expected: dict, overwritten: dict, switched_off: 
         return "overwritten"
     if same(large, switched_off):
         return "plus_equals"
-    if same(large, of[-1]) or same(large, of[-1:]) or same(large, overwritten[_LARGE][-1]):
+    if any(same(large, last) for group in (of, overwritten[_LARGE]) for last in (group[-1], group[-1:])):
         return "last_call_only"
     return "runs_twice" if isinstance(large, list) and len(large) == 2 * len(of) else None
 

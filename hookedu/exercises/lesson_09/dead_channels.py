@@ -54,8 +54,8 @@ def _case(rng: random.Random) -> tuple[list[str], torch.Tensor]:
         elif role == "weak":
             x[:, :, channel, place] = _WEAK
         elif role != "dead":
-            batch = {"only first batch": 0, "only last batch": _BATCHES - 1}.get(role, 1)
-            pictures = slice(None) if role != "one picture" else rng.randrange(_PICTURES)
+            batch = _BATCHES - 1 if role == "only last batch" else 0
+            pictures = 1 if role == "one picture" else slice(None)
             x[batch, pictures, channel, place] = value
     return roles, x.reshape(_BATCHES, _PICTURES, len(roles), 2, 2)
 
@@ -125,12 +125,14 @@ def _mistake(found: Any, roles: list[str], x: torch.Tensor) -> str | None:
         "overwritten": [],
         "last_batch_only": _silent(x[-1]),
         "first_batch_only": _silent(x[0]),
-        "one_picture_only": _silent(x[0, :1]),
+        "one_picture_only": _silent(x[0, :1]),  # of the first batch, or of each:
+        "one_picture_each": _silent(x[:, :1]),
         "quiet_somewhere": quiet_once,
         "threshold": sorted([*dead, roles.index("weak")]),
         "inverted": [c for c in range(len(roles)) if c not in dead],
     }
-    return next((name for name, channels in known.items() if found == channels), None)
+    name = next((name for name, channels in known.items() if found == channels), None)
+    return "one_picture_only" if name == "one_picture_each" else name
 
 
 DEAD_CHANNELS = Exercise(

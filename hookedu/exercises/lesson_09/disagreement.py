@@ -25,25 +25,25 @@ _CALL = "disagreement(model, x, names)"
 _NAMES = ["stem", "body.second", "body.third", "last"]
 
 
-class _Counted(nn.Conv2d):
-    """A convolution that counts its runs: asking for an extractor per name shows."""
+class _Watch(Onlooker):
+    """Counts the runs of `stem` as well: whoever makes an extractor for each name runs it more often."""
 
-    runs = 0
+    def __init__(self, model: nn.Module) -> None:
+        self.stem_runs = 0
+        super().__init__(model)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.runs += not isinstance(x, torch.fx.Proxy)  # being traced is no run
-        return super().forward(x)
+    def _count(self, module: nn.Module, args: Any, output: Any) -> None:
+        super()._count(module, args, output)
+        self.stem_runs += module is self._model.stem
 
 
 def _case(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
     """(model, x): in-place ReLUs overwrite `stem` and `body.third`; the one after `last` an extractor drops."""
     while True:
-        stem = _Counted(1, 2, 2, bias=False)
-        stem.load_state_dict(conv(rng, 1, 2, 2).state_dict())
         body = OrderedDict(second=conv(rng, 2, 2, 1), third=conv(rng, 2, 2, 1), act=nn.ReLU(inplace=True))
         model = nn.Sequential(
             OrderedDict(
-                stem=stem,
+                stem=conv(rng, 1, 2, 2),
                 act=nn.ReLU(inplace=True),
                 body=nn.Sequential(body),
                 last=conv(rng, 2, 1, 1),
@@ -60,32 +60,31 @@ def _case(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
 def _outputs(model: nn.Sequential, x: torch.Tensor) -> dict[str, torch.Tensor]:
     """What each of the four layers gives out, as it was."""
     with torch.no_grad():
-        stem = nn.functional.conv2d(x, model.stem.weight)
+        stem = model.stem(x)
         second = model.body.second(stem.relu())
         third = model.body.third(second)
         last = model.last(third.relu())
     return dict(zip(_NAMES, (stem, second, third, last), strict=True))
 
 
-def _expected(model: nn.Sequential, x: torch.Tensor, signed: bool = False) -> dict[str, float]:
+def _expected(model: nn.Sequential, x: torch.Tensor) -> dict[str, float]:
     seen = _outputs(model, x)
-    lost = {name: -seen[name].min().item() for name in ("stem", "body.third")}
-    return {name: 0.0 for name in _NAMES} | ({} if signed else lost)
+    return dict.fromkeys(_NAMES, 0.0) | {name: -seen[name].min().item() for name in ("stem", "body.third")}
 
 
 def _means(model: nn.Sequential, x: torch.Tensor) -> dict[str, float]:
     seen = _outputs(model, x)
     lost = {name: (seen[name] - seen[name].relu()).abs().mean().item() for name in ("stem", "body.third")}
-    return {name: 0.0 for name in _NAMES} | lost
+    return dict.fromkeys(_NAMES, 0.0) | lost
 
 
 def _probe(disagreement: Any, rng: random.Random) -> dict[str, Any]:
     model, x = _case(rng)
-    onlooker, before = Onlooker(model), settings(model)
+    onlooker, before = _Watch(model), settings(model)
     found = disagreement(model, x.clone(), list(_NAMES))
     return {
         "found": found,
-        "runs": model.stem.runs,
+        "runs": onlooker.stem_runs,
         "unchanged": settings(model) == before,
         "left": onlooker.others(),
         "lost": onlooker.lost(),
@@ -128,10 +127,12 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 def _mistake(saw: dict[str, Any], found: Any, model: nn.Sequential, x: torch.Tensor) -> str | None:
     if found is None:
         return "returns_nothing"
-    if _near(found, dict.fromkeys(_NAMES, 0.0)):
-        if not saw["unchanged"]:
-            return "changes_model"
-        return "one_at_a_time" if saw["runs"] > 2 else "overwritten" if saw["runs"] == 2 else None
+    nothing = dict.fromkeys(_NAMES, 0.0)
+    # The ReLU after `last` overwrites what a hook kept, while the extractor drops it.
+    if _near(found, nothing | {"last": -_outputs(model, x)["last"].min().item()}):
+        return "overwritten"
+    if _near(found, nothing):
+        return "one_at_a_time" if saw["runs"] > 2 else None if saw["unchanged"] else "changes_model"
     if _near(found, {name: -value for name, value in _expected(model, x).items()}):
         return "signed"
     if _near(found, _means(model, x)):
@@ -172,8 +173,9 @@ DISAGREEMENT = Exercise(
         Mistake(
             "overwritten",
             Text(
-                zh="两边一致，却是一致地错：你的钩子没有 `clone()`，留下的和提取器给的一样，都被改写过了。",
-                en="Both agree, and both are wrong: your hook did not `clone()`, so what it kept was overwritten just like what the extractor gave.",
+                zh="你的钩子没有 `clone()`，留下的也被改写了：前几层两边一致，却是一致地错；最后一层提取器给的反倒是对的。",
+                en="Your hook did not `clone()`, so what it kept was overwritten too: the first layers agree, and both are wrong; for the last one "
+                "it is the extractor that is right.",
             ),
             fails="differences",
         ),

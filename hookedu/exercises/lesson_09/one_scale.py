@@ -17,8 +17,8 @@ _C, _H, _W = 5, 2, 3
 def _case(rng: random.Random) -> tuple[torch.Tensor, int]:
     """(maps, columns): different whole numbers of both signs; the last row is not full."""
     while True:
-        numbers = torch.tensor([float(v) for v in rng.sample(range(-40, 61), _C * _H * _W)])
-        if numbers.min() < 0 < numbers.max() and numbers.max() != -numbers.min():
+        numbers = torch.tensor([float(v) for v in rng.sample(range(-60, 41), _C * _H * _W)])
+        if 0 < numbers.max() < -numbers.min():  # else dividing by either would be the same
             return numbers.reshape(_C, _H, _W), rng.choice((2, 3))
 
 
