@@ -304,8 +304,8 @@ for name, channel in (("dimmest", largest.argmin()), ("brightest", largest.argma
 fig, axes = plt.subplots(1, 3, figsize=(14, 4.6), width_ratios=(1, 2, 2))
 axes[0].imshow(sample.image.permute(1, 2, 0))
 axes[0].set_axis_off()
-plot_feature_maps(maps, per_map=True, title="each its own scale", ax=axes[1])
-ax = plot_feature_maps(maps, title="one scale", ax=axes[2])
+plot_feature_maps(maps, per_map=True, title="block3", ax=axes[1])
+ax = plot_feature_maps(maps, title="block3, one scale", ax=axes[2])
 
 # %% [markdown]
 # ### 练习 09.2：一把尺子的网格 · Exercise 09.2: A grid with one scale
@@ -321,9 +321,9 @@ ax = plot_feature_maps(maps, title="one scale", ax=axes[2])
 # </div>
 # <div lang="en">
 #
-# With a scale each, a channel that hardly responds is full of patterns, and strong and weak look alike.
+# When each map has its own scale, a channel that hardly responds is full of patterns; strong and weak look alike.
 #
-# Write `one_scale(maps, columns)`: `maps` is `(C, H, W)`, `columns` at most `C`. Return one flat picture `(height, width)`, `columns` maps a row, left to right, then down, no gaps.
+# Write `one_scale(maps, columns)`: `maps` is `(C, H, W)`, `columns` at most `C`. Return one picture `(height, width)`, `columns` maps a row, left to right, then down, no gaps.
 # The layer's smallest number becomes 0, its largest 1; unused places are 0; if all numbers are equal, so is everything. Leave `maps` as it is.
 #
 # </div>
@@ -363,7 +363,7 @@ check("09.2", one_scale)
 # <div lang="en">
 #
 # To see how maps change during training, write grids into an event file: `add_image(tag, picture, step)`. torchvision's `make_grid` lays them out;
-# `scale_each=True` means a scale each.
+# `scale_each=True` gives each map its own scale.
 #
 # Did it work? `EventAccumulator` reads them back. The cell also writes one small picture at 6 steps. **Guess**: how many steps come back by default?
 #
@@ -383,9 +383,8 @@ with tempfile.TemporaryDirectory() as folder:
 
 for tag in reader.Tags()["images"]:
     events = reader.Images(tag)
-    print(
-        f"{tag:18}  steps {[event.step for event in events]}  {events[0].height} by {events[0].width} pixels"
-    )
+    size = f"{events[0].height} by {events[0].width}"
+    print(f"{tag:18}  steps {[event.step for event in events]}  {size} pixels")
 print("small, read by default:", len(default.Images("small")), "of 6")
 event = reader.Images("kernel_192x64x5x5")[0]
 picture = plt.imread(io.BytesIO(event.encoded_image_string), format="png")
