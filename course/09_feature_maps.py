@@ -29,7 +29,7 @@ LanguageToggle()
 #
 # AlexNet 的第一层是卷积，输出有正有负。钩子留下 `output.detach()`，画出来看看。
 #
-# 输入是 Grace Hopper 的照片，缩到 `224` 再归一化。权重是随机的，种子固定；`alexnet(weights="DEFAULT")` 会下载训练好的权重，下面说的照样成立。
+# 输入是 Grace Hopper 的照片，缩到 `224` 再归一化。权重是随机的，种子固定；`alexnet(weights="DEFAULT")` 会下载训练好的权重，这里用不着。
 #
 # **先猜一猜**：留下的特征图里，负数占多少？
 #
@@ -39,7 +39,7 @@ LanguageToggle()
 # AlexNet begins with a convolution, which puts out positive and negative numbers. A hook keeps `output.detach()`, and we draw that.
 #
 # A photograph of Grace Hopper goes in, resized to `224` and normalised. The weights are random, with a fixed seed;
-# `alexnet(weights="DEFAULT")` would download trained ones, and all that follows would hold as well.
+# `alexnet(weights="DEFAULT")` would download trained ones, which we don't need here.
 #
 # **Guess first**: what share of the kept feature maps is negative?
 #
@@ -453,8 +453,8 @@ check("09.3", log_maps)
 
 # %%
 hurt, kept = load_model(), []
-lesson = next(iter(DataLoader(Shapes(64, seed=3), batch_size=64)))
-F.cross_entropy(hurt(lesson.image), (lesson.label + 1) % 6).backward()
+batch = next(iter(DataLoader(Shapes(64, seed=3), batch_size=64)))
+F.cross_entropy(hurt(batch.image), (batch.label + 1) % 6).backward()
 torch.optim.SGD(hurt.parameters(), lr=0.1).step()
 
 
