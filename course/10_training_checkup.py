@@ -35,6 +35,13 @@ LanguageToggle()
 
 
 # %%
+batch = [Shapes(30, seed=1)[i] for i in range(30)]
+pictures, labels = torch.stack([s.image for s in batch]), torch.tensor([s.label for s in batch])
+plt.figure(figsize=(9, 1.6), layout="constrained")
+plt.imshow(torch.cat(list(pictures[:6]), dim=2).permute(1, 2, 0))
+plt.axis("off")
+
+
 class Contrast(nn.Module):
     def forward(self, x):
         return (x - x.mean((1, 2, 3), keepdim=True)) / x.std((1, 2, 3), keepdim=True)
@@ -55,8 +62,6 @@ def make(run):
 
 
 # %%
-batch = [Shapes(30, seed=1)[i] for i in range(30)]
-pictures, labels = torch.stack([s.image for s in batch]), torch.tensor([s.label for s in batch])
 images = F.avg_pool2d(pictures, 2)  # 32×32, to be quick
 
 
@@ -198,7 +203,7 @@ for handle in handles:
     handle.remove()
 
 for name, mean in [*arrived[:5], ("...", 0.0), *arrived[-4:]]:
-    print(f"{name:20}" + ("" if name == "..." else f"{round(mean, 2) + 0:5.2f}"))
+    print(f"{name:23}" + ("" if name == "..." else f"{round(mean, 2) + 0:.2f}"))
 names = [name for name, _ in resnet.named_parameters()]
 print(f"{len(arrived)} of {len(names)} parameters")
 print("the list of parameters upside down:", [name for name, _ in arrived] == names[::-1])
@@ -301,14 +306,16 @@ BLOCKS = ["block1", "block2", "block3", "block4"]
 def plot(run, losses, seen):
     _, axes = plt.subplots(1, 4, figsize=(11, 2.6), layout="constrained")
     axes[0].plot(losses, color="black")
-    axes[0].set(title=f"run {run}: loss", ylim=(-0.1, 2.2), xlim=(0, 29))
+    axes[0].set(title=f"run {run}: loss", ylim=(-0.1, 2.2))
     for ax, what in zip(axes[1:], ("zeros", "nan", "gradient"), strict=True):
         for block, colour in zip(BLOCKS, ("#08306b", "#2171b5", "#6baed6", "#d94801"), strict=True):
             ax.plot(seen[what, block], color=colour, label=block, lw=2)
-        ax.set(title=what if what == "gradient" else f"share of {what}", ylim=(-0.05, 1.05), xlim=(0, 29))
+        ax.set(title=f"share of {what}", ylim=(-0.05, 1.05))
     axes[3].set_yscale("symlog", linthresh=1e-9)
-    axes[3].set_ylim(-3e-10, 1e-2)
-    axes[1].legend(fontsize=8)
+    axes[3].set(title="mean |gradient|", ylim=(-3e-10, 1e-2))
+    axes[3].legend(fontsize=7, loc="lower right", ncols=2)
+    for ax in axes:
+        ax.set(xlabel="step", xlim=(0, 29))
 
 
 runs = {}
@@ -346,9 +353,8 @@ print("steps with nan in block1:", [step for step, share in enumerate(seen["nan"
 
 
 def look(name, module, args, output):
-    print(
-        f"   {name:16} nan in the input: {args[0].isnan().any()!s:5}  in the output: {output.isnan().any()}"
-    )
+    before, after = args[0].isnan().any().item(), output.isnan().any().item()
+    print(f"   {name:16} nan in the input: {before!s:5}  in the output: {after}")
 
 
 dark = images.clone()
@@ -499,7 +505,7 @@ check("10.4", vanishing)
 #
 # 剩下 C，损失和 B 一样停在 1.8。听诊器一放就分出来了：先看图，再看第一步和最后一步，最后换掉嫌疑最大的学习率，只换它，再跑一次。
 #
-# **先猜**：C 的 `block1` 还有梯度吗？再等 1000 步会好吗？
+# **先猜**：C 的激活里有多少是零？`block1` 的梯度和 B 的一样小吗？
 #
 # </div>
 # <div lang="en">
@@ -507,7 +513,7 @@ check("10.4", vanishing)
 # C is left, whose loss stays at 1.8 as B's does. The stethoscope tells them apart: first the plot, then the first and last step; last we change the chief suspect, the learning
 # rate, and nothing else.
 #
-# **Guess**: does `block1` of C get any gradient? Would 1000 steps more help?
+# **Guess**: how many of C's activations are zero? Is the gradient at `block1` as small as B's?
 #
 # </div>
 
@@ -532,14 +538,14 @@ describe("C, rate 0.003:", losses, seen)
 #
 # <div lang="zh">
 #
-# 学习率 0.1 把权重一步推得太远，ReLU 的输入全成了负数：输出是 0，斜率也是 0，梯度再也回不来。B 的梯度很小，C 的恰好是 0。
+# 学习率 0.1 把权重一步推得太远，ReLU 的输入全成了负数：输出是 0，斜率也是 0。B 的梯度很小，C 的恰好是 0：权重没有什么可学。
 #
 # 常见的药是裁剪。`clip_grad_norm_` 用的是所有梯度合起来的**一个**范数。**先猜**：给每个参数挂一个张量钩子，各裁各的（第 03 课），结果一样吗？
 #
 # </div>
 # <div lang="en">
 #
-# A rate of 0.1 pushed the weights so far that all inputs of the ReLUs became negative: output 0, slope 0, and no gradient ever returns. B's gradients were tiny, C's are exactly 0.
+# A rate of 0.1 pushed the weights so far that all inputs of the ReLUs became negative: output 0, slope 0. B's gradients were tiny, C's are exactly 0: nothing to learn from.
 #
 # A common medicine is clipping. `clip_grad_norm_` takes **one** norm of all gradients together. **Guess**: a tensor hook on every parameter, each clipping its own (lesson 03): is
 # that the same?
@@ -671,13 +677,12 @@ check("10.5", clip_before_step)
 #
 # <div lang="zh">
 #
-# `wandb.watch` 在训练时记录每个参数梯度的直方图，靠的就是张量钩子（在它的源码里搜索 `_hook_variable_gradient_stats`）。PyTorch 自带的 `torch.autograd.detect_anomaly` 能找出反向传播里的第一个 `nan`，但会慢很多。下面是你的进度。
+# `wandb.watch` 在训练时记录每个参数梯度的直方图，靠的就是张量钩子（在它的源码里搜索 `_hook_variable_gradient_stats`）。要找反向传播里的 `nan`，搜索 `detect_anomaly`。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# `wandb.watch` records histograms of every parameter's gradient by means of tensor hooks (search its source for `_hook_variable_gradient_stats`). PyTorch's own
-# `torch.autograd.detect_anomaly` finds the first `nan` made in backward, but it is slow. Below is your progress.
+# `wandb.watch` records histograms of every parameter's gradient by means of tensor hooks (search its source for `_hook_variable_gradient_stats`). For a `nan` made in backward, search for `detect_anomaly`. Below is your progress.
 #
 # </div>
 

@@ -253,6 +253,15 @@ FIGURES = {
         r"zero grad_input: +x\.grad \[0\.0, 0\.0, 0\.0, 0\.0, 0\.0\], weight\.grad \[12\.0, ",
         r"zero grad_output: +x\.grad \[0\.0, .*\], weight\.grad \[0\.0, ",
     ],
+    ("10", "E10"): [
+        r"conv1 +-?\d\.\d\d *\nbn1 +0\.00 +from kept: 0\.36\nrelu +0\.36 *\nmaxpool ",
+        *(rf"{name} +-?\d\.\d\d *\n" for name in ("layer1", "layer2", "layer3", "layer4", "avgpool", "fc")),
+    ],
+    ("10", "E11"): [
+        r"^fc\.bias +0\.00\nfc\.weight +0\.00\nlayer4\.2\.bn3\.weight ",
+        r"bn1\.weight .*\nbn1\.bias .*\nconv1\.weight +0\.81\n161 of 161 parameters",
+        r"the list of parameters upside down: False",
+    ],
 }
 
 
