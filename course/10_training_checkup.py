@@ -583,12 +583,12 @@ def before_step(optimizer, args, kwargs):
     print("before the step:  ", [grad.tolist() for grad in grads], "a is", a.tolist())
 
 
-with_hook = optimizer.register_step_pre_hook(before_step)
+handle = optimizer.register_step_pre_hook(before_step)
 backward()
 print("backward is over")
 optimizer.step()
 print("after the step:    a is", a.tolist())
-with_hook.remove()
+handle.remove()
 
 # %% [markdown]
 # ### 练习 10.5：用钩子裁剪 · Exercise 10.5: Clip through a hook
