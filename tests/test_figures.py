@@ -110,6 +110,32 @@ FIGURES = {
         r"forgot_return: v\.grad is \[2\.0, 3\.0, 6\.0\]",
         r"two_values: TypeError: expected Variable, but hook returned 'tuple'",
     ],
+    ("04", "E20"): [
+        r"without a hook: a\.grad 13\.0  b\.grad 7\.0  c\.grad 1\.0",
+        r"with the hook:  a\.grad 39\.0  b\.grad 21\.0  c\.grad 3\.0",
+    ],
+    ("04", "F2"): [
+        r"in the hook, c\.grad is None",
+        r"retain_grad, then hook: \(39\.0, 21\.0, 3\.0\)",
+        r"hook, then retain_grad: \(39\.0, 21\.0, 3\.0\)",
+    ],
+    ("04", "F3"): [
+        r"after autograd\.grad: \{'tensor hook': 1, 'post-accumulate hook': 0\}",
+        r"y\.grad: tensor\(12\.\)  w\.grad: None",
+        r"after backward: +\{'tensor hook': 2, 'post-accumulate hook': 1\}",
+        r"RuntimeError: post accumulate grad hooks cannot be registered on non-leaf tensors",
+    ],
+    ("04", "F4"): [
+        r"a hook from after mul_ saw: tensor\(1\.\)",
+        r"the hook from before saw: +tensor\(2\.\)",
+        r"y\.grad: +tensor\(1\.\)",
+    ],
+    ("04", "F29"): [
+        r"b arrives\s+a arrives\s+multi-grad hook: \[tensor\(10\.\), tensor\(6\.\)\]",
+        r"only a is used\s+a arrives\s+multi-grad hook: \[tensor\(7\.\), None\]",
+        r"the hook returned zeros: tensor\(60\.\)",
+        r"RuntimeError: A leaf node was passed to _will_engine_execute_node",
+    ],
     ("05", "E3"): [
         r"the net returned: \(1, 2, 1, 1\) \[9\.0, 18\.0\]",
         r"the hook saw: +\(1, 2, 2, 2\) \[9\.0, 9\.0, 9\.0, 9\.0, 18\.0, 18\.0, 18\.0, 18\.0\]",
@@ -147,32 +173,6 @@ FIGURES = {
         r"careless, 3 wide: hooks left on 2, outputs kept 3",
         r"careful, 4 wide: hooks left on 0, outputs kept 0",
         r"careful, 3 wide: hooks left on 0, outputs kept 1",
-    ],
-    ("04", "E20"): [
-        r"without a hook: a\.grad 13\.0  b\.grad 7\.0  c\.grad 1\.0",
-        r"with the hook:  a\.grad 39\.0  b\.grad 21\.0  c\.grad 3\.0",
-    ],
-    ("04", "F2"): [
-        r"in the hook, c\.grad is None",
-        r"retain_grad, then hook: \(39\.0, 21\.0, 3\.0\)",
-        r"hook, then retain_grad: \(39\.0, 21\.0, 3\.0\)",
-    ],
-    ("04", "F3"): [
-        r"after autograd\.grad: \{'tensor hook': 1, 'post-accumulate hook': 0\}",
-        r"y\.grad: tensor\(12\.\)  w\.grad: None",
-        r"after backward: +\{'tensor hook': 2, 'post-accumulate hook': 1\}",
-        r"RuntimeError: post accumulate grad hooks cannot be registered on non-leaf tensors",
-    ],
-    ("04", "F4"): [
-        r"a hook from after mul_ saw: tensor\(1\.\)",
-        r"the hook from before saw: +tensor\(2\.\)",
-        r"y\.grad: +tensor\(1\.\)",
-    ],
-    ("04", "F29"): [
-        r"b arrives\s+a arrives\s+multi-grad hook: \[tensor\(10\.\), tensor\(6\.\)\]",
-        r"only a is used\s+a arrives\s+multi-grad hook: \[tensor\(7\.\), None\]",
-        r"the hook returned zeros: tensor\(60\.\)",
-        r"RuntimeError: A leaf node was passed to _will_engine_execute_node",
     ],
     ("06", "E8"): [
         r"pre-hook: +in \(6, 5\)\n",
@@ -310,23 +310,6 @@ FIGURES = {
         r"the hook on out_proj fired: 0",
         r"diagnose: never_fired self_attn\.out_proj\ndiagnose: registered_twice linear1\n",
     ],
-    ("11", "E24"): [
-        r"cross +8\.1\ntriangle +4\.7\nstar +-2\.0",
-        r"maps: +\(1, 64, 8, 8\) +grads: \(1, 64, 8, 8\)",
-        r"largest minus smallest gradient: 0\.0",
-        r"divided by 64: True",
-        r"asked about the cross: +1\.03 in the middle of the cross",
-        r"asked about the cross: -0\.47 in the middle of the triangle",
-        r"asked about the triangle: -0\.48 in the middle of the cross",
-        r"asked about the triangle: +1\.08 in the middle of the triangle",
-        r"always the middle: 0\.33",
-        r"trained +hit rate 0\.9[3-9]",
-        r"random weights +hit rate 0\.[0-2]",
-        r"forecast and experiment agree: True",
-        r"without channel 51 the cross falls by 1\.8",
-        r"without channel 48 it rises by 0\.6",
-    ],
-    ],
     ("09", "E19"): [
         *(
             rf"{kernel} +maps \(1, {maps}\) +right: detach\(\) False  clone\(\) True"
@@ -353,6 +336,33 @@ FIGURES = {
         r"equals bn2 \+ identity: True",
     ],
     ("09", "F27"): [r"conv1 +calls 1", r"relu +calls 2", r"bn2 +calls 1"],
+    ],
+    ("10", "E10"): [
+        r"conv1 +-?\d\.\d\d *\nbn1 +0\.00 +from kept: 0\.36\nrelu +0\.36 *\nmaxpool ",
+        *(rf"{name} +-?\d\.\d\d *\n" for name in ("layer1", "layer2", "layer3", "layer4", "avgpool", "fc")),
+    ],
+    ("10", "E11"): [
+        r"^fc\.bias +0\.00\nfc\.weight +0\.00\nlayer4\.2\.bn3\.weight ",
+        r"bn1\.weight .*\nbn1\.bias .*\nconv1\.weight +0\.81\n161 of 161 parameters",
+        r"the list of parameters upside down: False",
+    ],
+    ("11", "E24"): [
+        r"cross +8\.1\ntriangle +4\.7\nstar +-2\.0",
+        r"maps: +\(1, 64, 8, 8\) +grads: \(1, 64, 8, 8\)",
+        r"largest minus smallest gradient: 0\.0",
+        r"divided by 64: True",
+        r"asked about the cross: +1\.03 in the middle of the cross",
+        r"asked about the cross: -0\.47 in the middle of the triangle",
+        r"asked about the triangle: -0\.48 in the middle of the cross",
+        r"asked about the triangle: +1\.08 in the middle of the triangle",
+        r"always the middle: 0\.33",
+        r"trained +hit rate 0\.9[3-9]",
+        r"random weights +hit rate 0\.[0-2]",
+        r"forecast and experiment agree: True",
+        r"without channel 51 the cross falls by 1\.8",
+        r"without channel 48 it rises by 0\.6",
+    ],
+    ],
 }
 
 # Facts that a new torch may change: they are seen anew, not only read off the solutions.

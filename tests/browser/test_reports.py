@@ -43,7 +43,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
 def test_pages_open_from_disk_and_nothing_hostile_runs(browser, folder, tmp_path, width, scheme):
-    context = browser.new_context(
+    context = browser.browser.new_context(
         viewport={"width": width, "height": 800}, color_scheme=scheme, locale="en-GB"
     )
     page, troubles = context.new_page(), []
@@ -77,7 +77,7 @@ def test_pages_open_from_disk_and_nothing_hostile_runs(browser, folder, tmp_path
 
 
 def test_the_language_follows_the_browser_and_is_remembered_for_the_next_page(browser, folder):
-    context = browser.new_context(locale="zh-CN")
+    context = browser.browser.new_context(locale="zh-CN")
     page = context.new_page()
     page.goto((folder / "report.html").as_uri())
     assert page.locator("main [lang=en]:visible").count() == 0

@@ -1,0 +1,87 @@
+"""What the exercises of lesson 10 share: a model that runs its children in its own order, and mistakes that fit several."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from hookedu.exercises.model import Mistake
+from hookedu.exercises.observation import Opaque
+from hookedu.exercises.tools import module_hooks
+from hookedu.language import Text
+
+
+class Interruption(Exception):
+    """What a model raises, as one that runs out of memory would."""
+
+
+class Chain(nn.Module):
+    """Runs its children in the order `run`, which is not the one in which they are defined."""
+
+    def __init__(self, children: dict[str, nn.Module], run: Sequence[str], broken: bool = False) -> None:
+        super().__init__()
+        for name, child in children.items():
+            self.add_module(name, child)
+        self.run, self.broken = run, broken
+        self.out: torch.Tensor | None = None  # of the last run
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for name in self.run:
+            x = self.get_submodule(name)(x)
+        self.out = x
+        if self.broken:
+            raise Interruption
+        return x
+
+
+def backward_hooks(model: nn.Module) -> int:
+    """How many forward, backward and parameter hooks a model carries now."""
+    on_modules = sum(len(m._backward_hooks) + len(m._backward_pre_hooks) for m in model.modules())
+    on_parameters = sum(
+        len(p._backward_hooks or ()) + len(p._post_accumulate_grad_hooks or ()) for p in model.parameters()
+    )
+    return module_hooks(model) + on_modules + on_parameters
+
+
+def number_close(got: Any, expected: float) -> bool:
+    """A Python number that differs by no more than rounding."""
+    return type(got) in (int, float) and math.isclose(got, expected, rel_tol=1e-4, abs_tol=1e-6)
+
+
+def rounded(value: Any) -> Any:
+    """The same with floats as a message shows them."""
+    if isinstance(value, list):
+        return [rounded(v) for v in value]
+    if isinstance(value, dict):
+        return {key: rounded(v) for key, v in value.items()}
+    if isinstance(value, torch.Tensor) and value.dim() == 0:
+        return Opaque(f"tensor({value.item():g})")
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+LEAVES_HOOKS = Mistake(
+    "leaves_hooks",
+    Text(
+        zh="结果对了，可是钩子还挂着，下次运行还会触发。把句柄收进列表，最后逐个 `handle.remove()`。",
+        en="The result is right, but hooks are still on and will fire next time. Collect the handles and call "
+        "`handle.remove()` for each.",
+    ),
+    fails="clean",
+)
+NO_FINALLY = Mistake(
+    "no_finally",
+    Text(
+        zh="模型抛出了异常，取下钩子的代码没有执行。把它放进 `finally`。",
+        en="The model raised, and your removal never ran. Put it into a `finally`.",
+    ),
+    fails="clean_after_error",
+)
+RETURNS_NOTHING = Mistake(
+    "returns_nothing",
+    Text(
+        zh="你的函数返回了 `None`：最后少了 `return`。",
+        en="Your function returned `None`: its `return` is missing.",
+    ),
+)
