@@ -336,7 +336,6 @@ FIGURES = {
         r"equals bn2 \+ identity: True",
     ],
     ("09", "F27"): [r"conv1 +calls 1", r"relu +calls 2", r"bn2 +calls 1"],
-    ],
     ("10", "E10"): [
         r"conv1 +-?\d\.\d\d *\nbn1 +0\.00 +from kept: 0\.36\nrelu +0\.36 *\nmaxpool ",
         *(rf"{name} +-?\d\.\d\d *\n" for name in ("layer1", "layer2", "layer3", "layer4", "avgpool", "fc")),
@@ -361,7 +360,6 @@ FIGURES = {
         r"forecast and experiment agree: True",
         r"without channel 51 the cross falls by 1\.8",
         r"without channel 48 it rises by 0\.6",
-    ],
     ],
 }
 
