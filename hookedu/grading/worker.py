@@ -36,6 +36,7 @@ def warm_up() -> None:
     import ipywidgets  # noqa: F401
     import matplotlib.pyplot
     import torch
+    import torchvision  # noqa: F401 - the setup cells of several lessons import it, which takes seconds
 
     import hookedu
     from hookedu import exercises
