@@ -46,7 +46,7 @@ def run_ranks(script: str, n: int = 2, *, timeout: float = 60) -> list[str]:
         program = Path(folder, "program.py")
         program.write_text(script, encoding="utf-8")
         meeting_point = Path(folder, "meeting_point").as_uri()
-        files = [[open(Path(folder, f"{kind}{i}"), "w+b") for kind in ("out", "err")] for i in range(n)]
+        files = [[open(Path(folder, f"{kind}{i}"), "w+b") for kind in ("out", "err")] for i in range(n)]  # noqa: SIM115 (closed by _read)
         try:
             for i, (out, err) in enumerate(files):
                 command = [sys.executable, str(program), str(i), str(n), meeting_point]

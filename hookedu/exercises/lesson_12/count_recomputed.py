@@ -61,7 +61,7 @@ def _probe(count_recomputed: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
-    kinds, width = _case(rng)
+    kinds, _ = _case(rng)
     names = _NAMES[: len(kinds)]
     again = [int(kind in ("linear", "tanh")) for kind in kinds]  # those that save nothing stand at the end
     expected = dict(zip(names, again, strict=True))
