@@ -324,9 +324,9 @@ print("\none step, batches that BatchNorm counted:", block[0].num_batches_tracke
 
 # %% exercise="12.2"
 def count_recomputed(model, x):
-    """返回字典：名字 → 反向传播期间开始运行的次数，例如 {"first": 1, "second": 0}。
+    """返回字典：名字 → 反向传播期间开始运行的次数，例如 {"fc": 1, "flat": 0}。
 
-    Return a dict from names to how often each started during backward, such as {"first": 1, "second": 0}.
+    Return a dict from names to how often each started during backward, such as {"fc": 1, "flat": 0}.
     """
     ### BEGIN SOLUTION
     counts = Counter()

@@ -15,15 +15,15 @@ from hookedu.exercises.observation import show
 from hookedu.exercises.tools import module_hooks
 from hookedu.language import Text
 
-_NAMES = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
+_NAMES = ["fc", "act", "body", "neck", "head", "stem", "gate", "proj", "mix", "out"]
 _Kinds = list[str]  # what each layer is: "linear", "tanh", "twice" (saves nothing) or "flat" (saves nothing)
 
 
-def _case(rng: random.Random) -> tuple[_Kinds, int]:
-    """(layers in order, width): at least two that save something, then 1 to 3 that save nothing."""
+def _case(rng: random.Random) -> tuple[list[str], _Kinds, int]:
+    """(names, layers in order, width): at least two that save something, then 1 to 3 that save nothing."""
     saving = [rng.choice(["linear", "tanh"]) for _ in range(rng.randint(2, 4))]
     idle = [rng.choice(["twice", "flat"]) for _ in range(rng.randint(1, 3))]
-    return [*saving, *idle], rng.randint(2, 5)
+    return rng.sample(_NAMES, len(saving + idle)), [*saving, *idle], rng.randint(2, 5)
 
 
 class Twice(nn.Module):
@@ -33,17 +33,17 @@ class Twice(nn.Module):
         return 2 * x
 
 
-def _model(kinds: _Kinds, width: int) -> nn.Sequential:
+def _model(names: list[str], kinds: _Kinds, width: int) -> nn.Sequential:
     make = {"linear": lambda: nn.Linear(width, width), "tanh": nn.Tanh, "twice": Twice, "flat": nn.Flatten}
     model = nn.Sequential()
-    for name, kind in zip(_NAMES, kinds, strict=False):
+    for name, kind in zip(names, kinds, strict=True):
         model.add_module(name, make[kind]())
     return model
 
 
 def _probe(count_recomputed: Any, rng: random.Random) -> dict[str, Any]:
-    kinds, width = _case(rng)
-    model, starts = _model(kinds, width), Counter()
+    names, kinds, width = _case(rng)
+    model, starts = _model(names, kinds, width), Counter()
 
     def note(name: str, module: nn.Module, args: Any) -> None:
         starts[name] += 1
@@ -61,8 +61,7 @@ def _probe(count_recomputed: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
-    kinds, _ = _case(rng)
-    names = _NAMES[: len(kinds)]
+    names, kinds, _ = _case(rng)
     again = [int(kind in ("linear", "tanh")) for kind in kinds]  # those that save nothing stand at the end
     expected = dict(zip(names, again, strict=True))
     found = saw["found"]
@@ -85,7 +84,7 @@ def _recognised(saw: dict[str, Any], expected: dict[str, int]) -> str | None:
     if found is None:
         return "returns_nothing"
     if not isinstance(found, dict):
-        return "returns_total" if found == sum(expected.values()) else None
+        return "returns_total" if type(found) is int and found == sum(expected.values()) else None
     once, values = [1] * len(expected), list(found.values())
     if not saw["backward"]:
         return "no_backward"

@@ -1,6 +1,8 @@
 """12.1 `half_saved(counts)`: keep what autograd saves in half precision, and count the bytes."""
 
+import contextlib
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -58,27 +60,51 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return _tensors(list(vars(value).values())) if hasattr(value, "__dict__") else []
 
 
+def _hooks_on() -> Any:
+    """The pair (pack, unpack) that is in force, or None."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False)
+
+
+@contextlib.contextmanager
+def _hooks_restored() -> Iterator[None]:
+    """At the end no more hooks are in force than before."""
+    before = _hooks_on()
+    try:
+        yield
+    finally:
+        while (hooks := _hooks_on()) is not None and hooks != before:
+            torch._C._autograd._pop_saved_tensors_default_hooks()
+
+
 def _packed_bytes(half_saved: Any) -> int | None:
-    """What `pack` really keeps of a tensor of 400 bytes; None where its hooks cannot be had."""
-    with half_saved({"saved": 0, "kept": 0}):
-        hooks = torch._C._autograd._top_saved_tensors_default_hooks(False)
-    if hooks is None:
-        return None
-    storages = {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(hooks[0](torch.rand(100)))}
-    return sum(storages.values()) if storages else None
+    """What `pack` really keeps of a tensor of 400 bytes; None where that cannot be seen."""
+    with _hooks_restored(), half_saved({"saved": 0, "kept": 0}):
+        hooks = _hooks_on()
+        storages = (
+            {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(hooks[0](torch.rand(100)))}
+            if hooks
+            else {}
+        )
+    return sum(storages.values()) or None
 
 
 def _probe(half_saved: Any, rng: random.Random) -> dict[str, Any]:
     x, w, columns = _case(rng)
     x, w = x.requires_grad_(), w.requires_grad_()
-    counts = {"saved": 0, "kept": 0}
-    with half_saved(counts):
-        loss, table = _run(x, w, columns)
+    counts, before = {"saved": 0, "kept": 0}, _hooks_on()
+    with _hooks_restored():
+        with half_saved(counts):
+            loss, table = _run(x, w, columns)
+        stays_on = _hooks_on() != before
     loss.backward()
-    report = {"x": copies(x.grad), "w": copies(w.grad), "counts": dict(counts)}
-    report |= {"rows": table.grad.abs().sum(dim=1).nonzero().flatten().tolist()}
-    report["after"] = torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
-    return report | {"packed": _packed_bytes(half_saved)}
+    return {
+        "x": copies(x.grad),
+        "w": copies(w.grad),
+        "rows": table.grad.abs().sum(dim=1).nonzero().flatten().tolist(),
+        "counts": dict(counts),
+        "stays_on": stays_on,
+        "packed": _packed_bytes(half_saved),
+    }
 
 
 def _gradients(
@@ -131,7 +157,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_miscounted(saw["counts"], handed),
         ),
         Criterion(
-            *("ends", not saw["after"], 1),
+            *("ends", not saw["stays_on"], 1),
             given="with half_saved(counts): ...",
             expected=Text(zh="`with` 之后，钩子不再起作用", en="after the `with`, the hooks are gone"),
             got=Text(zh="`with` 之后，钩子还在", en="after the `with`, the hooks are still there"),
