@@ -228,8 +228,8 @@ for name, look in {"float32": torch.Tensor.detach, "float16": halve}.items():
 print("the same loss:", loss == loss_half)
 print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 fig, ax = plt.subplots(figsize=(5, 1.2))
-ax.bar_label(ax.barh(list(sizes), list(sizes.values())), fmt="%.0f MB", padding=3)
-ax.set(xlim=(0, 420), xlabel="held for backward (MB)")
+texts = ax.bar_label(ax.barh(list(sizes), list(sizes.values())), fmt="%.0f MB", padding=3)
+limits = ax.set(xlim=(0, 420), xlabel="held for backward (MB)")
 
 # %% [markdown]
 # <div lang="zh">
@@ -271,13 +271,16 @@ def say(text, *values):
 
 
 net, x = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)), torch.ones(1, 2)
+handles = []
 for name, layer in net.named_children():
-    layer.register_forward_pre_hook(partial(say, f"pre{name}"))
-    layer.register_forward_hook(partial(say, f"fwd{name}"))
+    handles.append(layer.register_forward_pre_hook(partial(say, f"pre{name}")))
+    handles.append(layer.register_forward_hook(partial(say, f"fwd{name}")))
 
 y = checkpoint(net, x, use_reentrant=False)
 print("|", end=" ")
 y.sum().backward()
+for handle in handles:
+    handle.remove()
 
 # What is meant to happen once happens twice:
 block = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 1))

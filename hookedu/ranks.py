@@ -16,6 +16,14 @@ from hookedu.language import Text
 
 _LOOPBACK = {"linux": "lo", "darwin": "lo0"}
 _LOOK = 0.02  # seconds between two looks at who has ended
+# The program, then an end without farewell: gloo's threads may still be letting go of a callback, and meeting them in
+# an interpreter that shuts down aborts the process ("terminate called without an active exception") now and then.
+_MAIN = """
+import os, sys
+del sys.argv[0]
+exec(compile(open(sys.argv[0], "rb").read(), sys.argv[0], "exec"))
+sys.stdout.flush(), sys.stderr.flush(), os._exit(0)
+"""
 _WORDS = 1500  # characters of a failed process' last words
 
 
@@ -27,11 +35,11 @@ class RanksFailed(RuntimeError):
         super().__init__(str(says))
 
 
-def run_ranks(script: str, n: int = 2, *, timeout: float = 60) -> list[str]:
+def run_ranks(script: str, n: int = 2, *, timeout: float = 100) -> list[str]:
     """Run a script in `n` Python processes at once; return what each printed, in the order of ranks.
 
     script: the program's text. Each process finds in `sys.argv[1:]` its rank, `n`, and the `init_method` for
-        `torch.distributed.init_process_group`, a `file://` URL.
+        `torch.distributed.init_process_group`, a `file://` URL. Handlers of `atexit` do not run.
     timeout: seconds, after which all of them are killed.
 
     Raises RanksFailed where a process fails or the time is up. No process is left, not even after an interruption.
@@ -49,7 +57,7 @@ def run_ranks(script: str, n: int = 2, *, timeout: float = 60) -> list[str]:
         files = [[open(Path(folder, f"{kind}{i}"), "w+b") for kind in ("out", "err")] for i in range(n)]  # noqa: SIM115 (closed by _read)
         try:
             for i, (out, err) in enumerate(files):
-                command = [sys.executable, str(program), str(i), str(n), meeting_point]
+                command = [sys.executable, "-c", _MAIN, str(program), str(i), str(n), meeting_point]
                 ranks.append(
                     subprocess.Popen(
                         command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment
