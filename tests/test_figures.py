@@ -361,10 +361,27 @@ FIGURES = {
         r"without channel 51 the cross falls by 1\.8",
         r"without channel 48 it rises by 0\.6",
     ],
+    ("12", "F13"): [
+        r"attached: 34\d MB\ndetached: 0 MB\ndeleted: 0 MB",
+        r"pack kept the tensor itself: 34\d MB",
+    ],
+    ("12", "F22"): [
+        r"registered after the first call, len\(seen\): 0",
+        r"the same under force_eager, len\(seen\): +1",
+        r"on the compiled model itself, len\(seen\): +2",
+        r"another model, registered before, len\(seen\): 0",
+        r"the same after reset\(\), len\(seen\): +1",
+        r"seen\.append in the hook, compiled: 5 times",
+        r"torch\.compiler\.disable, compiled: +1 time\nand it fired: 5",
+    ],
+    ("12", "F26"): [
+        r"pre0 fwd0 pre1 fwd1 \| pre0 fwd0 pre1 \n",
+        r"batches that BatchNorm counted: 2",
+    ],
 }
 
 # Facts that a new torch may change: they are seen anew, not only read off the solutions.
-OF_THIS_TORCH = [("07", "F16"), ("08", "F22"), ("08", "F25")]
+OF_THIS_TORCH = [("07", "F16"), ("08", "F22"), ("08", "F25"), ("12", "F22"), ("12", "F26")]
 
 
 def printed(lesson: str, tag: str) -> str:

@@ -1,0 +1,668 @@
+# %% tags=["setup"]
+import weakref
+from collections import Counter
+from functools import partial
+
+import matplotlib.pyplot as plt
+import torch
+import torch._dynamo  # what torch.compile needs, and seconds to load: better here than in the middle of the lesson
+import torch.distributed as dist
+import torchvision
+from torch import nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import checkpoint
+
+from hookedu import LanguageToggle, check, hint, progress, solution
+
+LanguageToggle()
+
+# %% [markdown]
+# ## 12.1 反向传播要的东西 · What backward needs
+#
+# <div lang="zh">
+#
+# 训练时的内存，大多不是权重，而是前向传播中为反向传播**存下**的张量。这里也能挂钩子：`saved_tensors_hooks(pack, unpack)` 里面，每存一个，
+# autograd 就调用 `pack`，留下它返回的东西；反向传播要用时，调用 `unpack` 换回张量。
+#
+# **先猜一猜**：下面存几次，存的是谁？`x`、`y`，还是 `y * y`？
+#
+# </div>
+# <div lang="en">
+#
+# Most memory in training is not weights but the tensors that forward **saves** for backward. There are hooks for this as well: inside
+# `saved_tensors_hooks(pack, unpack)`, whenever a tensor is saved, autograd calls `pack` and keeps what it returns. When backward needs it,
+# `unpack` turns that back into a tensor.
+#
+# **Guess first**: how often is something saved below, and what? `x`, `y` or `y * y`?
+#
+# </div>
+
+
+# %%
+def pack(tensor):
+    print("  pack  ", tensor.tolist())
+    return tensor.detach()
+
+
+def unpack(packed):
+    print("  unpack", packed.tolist())
+    return packed
+
+
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+with saved_tensors_hooks(pack, unpack):
+    print("y = x.exp()")
+    y = x.exp()
+    print("z = (y * y).sum()")
+    z = (y * y).sum()
+print("backward")
+z.backward()
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 三次都是 `y`：`exp` 的导数就是它的输出；`y * y` 的两个因子各存一次。`x` 和 `y * y` 没有人要。
+#
+# 平时三次存的是同一块内存，不会多占。可是 `pack` 若每次都返回一个新张量，就真的成了三份。
+#
+# </div>
+# <div lang="en">
+#
+# All three times it is `y`: the derivative of `exp` is its own output, and each factor of `y * y` is saved. Nobody wants `x` or `y * y`.
+#
+# Usually the three share one piece of memory. But where `pack` returns a new tensor each time, there really are three.
+#
+# </div>
+
+# %% [markdown]
+# ## 12.2 谁让它们活着 · What keeps them alive
+#
+# <div lang="zh">
+#
+# 第 05 课数过：留下一个 `output`，身后的图就占 344 MB。那时是沿着图走；现在让 `pack` 自己登记，还看得到何时释放。
+#
+# **先猜**：`detach()` 之后还剩多少？最后一行里，`pack` 若照原样留下 `tensor`，连输出都删了，会释放吗？
+#
+# </div>
+# <div lang="en">
+#
+# Lesson 05 counted: keep one `output`, and the graph behind it holds 344 MB. There we walked the graph; here `pack` itself keeps the books, and we see when
+# memory is let go.
+#
+# **Guess**: how much is left after `detach()`? And in the last line, where `pack` keeps `tensor` as it is and even the output is deleted: is it let go?
+#
+# </div>
+
+
+# %% tags=["F13"]
+class Kept:  # a plain object, so that we can watch it go
+    def __init__(self, tensor):
+        self.tensor = tensor
+        alive.add(self)
+
+
+def held(resnet, images, keep, look):
+    """MB that saved tensors, without the weights, hold after a forward pass whose output `keep` keeps."""
+    weights = {p.data_ptr() for p in resnet.parameters()}
+    with saved_tensors_hooks(lambda tensor: Kept(look(tensor)), lambda kept: kept.tensor):
+        kept_by_us = keep(resnet(images))  # noqa: F841
+    storages = {kept.tensor.untyped_storage() for kept in alive}
+    return sum({s.data_ptr(): s.nbytes() for s in storages if s.data_ptr() not in weights}.values()) / 1e6
+
+
+# %% tags=["F13"]
+torch.manual_seed(0)
+resnet, images = torchvision.models.resnet50(), torch.randn(4, 3, 224, 224)
+keeping = {"attached": lambda out: out, "detached": torch.Tensor.detach, "deleted": lambda out: None}
+for name, keep in keeping.items():
+    alive = weakref.WeakSet()
+    print(f"{name}: {held(resnet, images, keep, torch.Tensor.detach):.0f} MB")
+alive = weakref.WeakSet()
+left = held(resnet, images, keeping["deleted"], lambda tensor: tensor)
+print(f"deleted, but pack kept the tensor itself: {left:.0f} MB")
+
+# %% [markdown]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake** (F13)
+#
+# <div lang="zh">
+#
+# 连着图的输出不放，整批存下的张量就不放；`detach()` 之后立刻释放。
+#
+# `pack` 收到的可能正是某一步的输出，它自己就连着图。照原样留下，图就绕成一圈，谁也释放不了：在 `pack` 里也要 `detach()`（`half()` 在那里不连图）。
+#
+# </div>
+# <div lang="en">
+#
+# An output that holds its graph holds everything that was saved; after `detach()` it is let go at once.
+#
+# What `pack` is handed may be a step's own output, which holds the graph. Keep it as it is, and the graph becomes a ring that nobody can free: use `detach()` in
+# `pack`, too (what `half()` makes there holds no graph).
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# ### 练习 12.1：用半精度保存 · Exercise 12.1: Save in half precision
+#
+# ●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32 存成 float16，用时变回 float32；其他类型不动。
+# `counts["saved"]` 加上交给 `pack` 的字节数，`counts["kept"]` 加上留下的（`tensor.nbytes`）；两个键都从 0 开始。
+#
+# </div>
+# <div lang="en">
+#
+# Write `half_saved(counts)`, which returns a context manager: inside it, float32 is saved as float16 (half precision) and turned back into float32 when used; other types stay as they are.
+# Add to `counts["saved"]` the bytes that `pack` is handed, to `counts["kept"]` those that it keeps (`tensor.nbytes`); both begin at 0.
+#
+# </div>
+
+
+# %% exercise="12.1"
+def half_saved(counts):
+    """返回上下文管理器：在里面，autograd 把 float32 存成 float16；字节数加到 counts["saved"] 和 counts["kept"]。
+
+    Return a context manager in which autograd saves float32 as float16; add bytes to counts["saved"], counts["kept"].
+    """
+
+    ### BEGIN SOLUTION
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor.detach()
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    def unpack(packed):
+        small, dtype = packed
+        return small.to(dtype)
+
+    return saved_tensors_hooks(pack, unpack)
+    ### END SOLUTION
+
+
+# %% check="12.1"
+check("12.1", half_saved)
+
+# %% [markdown]
+# ## 12.3 实例：省多少，差多少 · Worked example: what it saves, what it costs
+#
+# <div lang="zh">
+#
+# 同一个 ResNet-50，这次真的减半。权重本来就在内存里，减半反而多出一份，所以按 `data_ptr()` 认出来，原样留下。
+#
+# **先猜**：内存正好省一半吗？损失变了吗？第一层权重的梯度差多少？
+#
+# </div>
+# <div lang="en">
+#
+# The same ResNet-50, halved for real. Weights are in memory anyway, and halving would only add a copy, so we know them by `data_ptr()` and leave them alone.
+#
+# **Guess**: does it save exactly half of the memory? Does the loss change? How far off is the gradient of the first layer's weights?
+#
+# </div>
+
+# %%
+weights = {p.data_ptr() for p in resnet.parameters()}
+
+
+def halve(tensor):
+    untouched = tensor.data_ptr() in weights or tensor.dtype != torch.float32
+    return tensor.detach() if untouched else tensor.half()
+
+
+def step(pack):
+    with saved_tensors_hooks(pack, lambda kept: kept.float() if kept.dtype == torch.float16 else kept):
+        loss = (resnet(images) ** 2).mean()
+    return loss.item(), torch.autograd.grad(loss, resnet.conv1.weight)[0]
+
+
+sizes = {}
+for name, look in {"float32": torch.Tensor.detach, "float16": halve}.items():
+    alive = weakref.WeakSet()
+    sizes[name] = held(resnet, images, lambda out: out, look)
+(loss, exact), (loss_half, rounded) = step(torch.Tensor.detach), step(halve)
+print("the same loss:", loss == loss_half)
+print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
+fig, ax = plt.subplots(figsize=(5, 1.2))
+texts = ax.bar_label(ax.barh(list(sizes), list(sizes.values())), fmt="%.0f MB", padding=3)
+limits = ax.set(xlim=(0, 420), xlabel="held for backward (MB)")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 没有省到一半：`ReLU` 的输出存了两次（它自己一次，下一层一次），原来共用一块内存，现在是两份 float16。
+# 损失分毫不差，只有梯度带着舍入误差。
+#
+# </div>
+# <div lang="en">
+#
+# It is less than half: what a `ReLU` puts out is saved twice, by itself and by the next layer. They used to share one piece of memory; now there are two of float16.
+# The loss is the same to the last bit; only the gradient has the rounding error.
+#
+# </div>
+
+# %% [markdown]
+# ## 12.4 不存，重算 · Save nothing, compute again
+#
+# <div lang="zh">
+#
+# 更省的办法是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)` 只存输入，反向传播时再算一遍前向传播。
+#
+# **先猜**：两层，每层一个前置钩子、一个前向钩子。一次前向传播、一次反向传播，一共触发几次：4、7 还是 8？竖线是反向传播的开始。
+#
+# </div>
+# <div lang="en">
+#
+# Activation checkpointing saves even more: `checkpoint(net, x, use_reentrant=False)` keeps the input only, and runs forward again during backward.
+#
+# **Guess**: two layers, each with a pre-hook and a forward hook. One forward and one backward: how often do hooks fire in all, 4, 7 or 8 times? The bar is where
+# backward begins.
+#
+# </div>
+
+
+# %% tags=["F26"]
+def say(text, *values):
+    print(text, end=" ")
+
+
+net, x = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)), torch.ones(1, 2)
+handles = []
+for name, layer in net.named_children():
+    handles.append(layer.register_forward_pre_hook(partial(say, f"pre{name}")))
+    handles.append(layer.register_forward_hook(partial(say, f"fwd{name}")))
+
+y = checkpoint(net, x, use_reentrant=False)
+print("|", end=" ")
+y.sum().backward()
+for handle in handles:
+    handle.remove()
+
+# What is meant to happen once happens twice:
+block = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 1))
+checkpoint(block, torch.tensor([[1.0, 2.0], [3.0, 5.0]]), use_reentrant=False).sum().backward()
+print("\none step, batches that BatchNorm counted:", block[0].num_batches_tracked.item())
+
+# %% [markdown]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake** (F26)
+#
+# <div lang="zh">
+#
+# 钩子又触发了一遍，而且停在半路：第 1 层开始了（`pre1`），它的输入一存好，要的就齐了，`fwd1` 不再触发。
+# 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。
+#
+# </div>
+# <div lang="en">
+#
+# The hooks fired again, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, nothing else is wanted, and `fwd1` never comes.
+# A hook that counts, adds up or logs does so too often; `BatchNorm`, too, was updated 2 times.
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# ### 练习 12.2：数一数重算 · Exercise 12.2: Count recomputation
+#
+# ●●● · 8 min
+#
+# <div lang="zh">
+#
+# 写 `count_recomputed(model, x)`：用 `use_reentrant=False` 的检查点运行 `model`，对输出之和做反向传播。
+# 返回字典：每个直接子模块的名字 → 反向传播期间**开始**运行几次，没有就是 0。最后不留下钩子。
+#
+# </div>
+# <div lang="en">
+#
+# Write `count_recomputed(model, x)`: run `model` under checkpointing with `use_reentrant=False`, and call backward on the sum of its output. Return a dictionary from each
+# direct child's name to how often it **started** during backward, 0 if never. Leave no hook behind.
+#
+# </div>
+
+
+# %% exercise="12.2"
+def count_recomputed(model, x):
+    """返回字典：名字 → 反向传播期间开始运行的次数，例如 {"fc": 1, "flat": 0}。
+
+    Return a dict from names to how often each started during backward, such as {"fc": 1, "flat": 0}.
+    """
+    ### BEGIN SOLUTION
+    counts = Counter()
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [child.register_forward_pre_hook(partial(note, name)) for name, child in model.named_children()]
+    try:
+        y = checkpoint(model, x, use_reentrant=False)
+        counts.clear()
+        y.sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {name: counts[name] for name, _ in model.named_children()}
+    ### END SOLUTION
+
+
+# %% check="12.2"
+check("12.2", count_recomputed)
+
+# %% [markdown]
+# ## 12.5 编译：三个意外 · Compiled: three surprises
+#
+# <div lang="zh">
+#
+# 第 08 课：编译并运行过的模型不理会新钩子；先挂再编译，或者用 `set_stance("force_eager")`。再往前走一步。
+#
+# **先猜**：`one` 编译过了；`two` 是同一个类的另一个模型，先挂钩子、后编译，钩子触发吗？挂在编译好的模型**自己**身上呢？
+# 钩子里 `seen.append(...)`，调用 5 次，编译几次？
+#
+# </div>
+# <div lang="en">
+#
+# Lesson 08: a model that was compiled and has run ignores new hooks; register before compiling, or use `set_stance("force_eager")`. Now one step further.
+#
+# **Guess**: `one` has been compiled. `two` is another model of the same class, with its hook registered before compiling: does it fire? Does a hook on the compiled model
+# **itself**? And with `seen.append(...)` in a hook, how often do 5 calls compile?
+#
+# </div>
+
+# %% tags=["F22"]
+one, two = (nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(2))
+seen, x = [], torch.ones(1, 2)
+
+
+def keep(module, args, output):
+    seen.append(output.detach())
+
+
+compiled = torch.compile(one, backend="eager")
+compiled(x)
+with one[0].register_forward_hook(keep):
+    compiled(x)
+    print("registered after the first call, len(seen):", len(seen))
+    with torch.compiler.set_stance("force_eager"):
+        compiled(x)
+    print("the same under force_eager, len(seen):     ", len(seen))
+with compiled.register_forward_hook(keep):
+    compiled(x)
+print("on the compiled model itself, len(seen):   ", len(seen))
+
+# %% tags=["F22"]
+seen.clear()
+with two[0].register_forward_hook(keep):
+    torch.compile(two, backend="eager")(x)
+    print("another model, registered before, len(seen):", len(seen))
+    torch.compiler.reset()  # forget what was compiled
+    torch.compile(two, backend="eager")(x)
+    print("the same after reset(), len(seen):          ", len(seen))
+
+
+# %% tags=["F22"]
+def graphs_in_5_calls(hook):
+    """How often a model is compiled when it is called 5 times."""
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    torch.compiler.reset()
+    with one[0].register_forward_hook(hook):
+        compiled = torch.compile(one, backend=backend)
+        for _ in range(5):
+            compiled(x)
+    return len(graphs)
+
+
+print("seen.append in the hook, compiled:", graphs_in_5_calls(keep), "times")
+seen.clear()
+print("torch.compiler.disable, compiled: ", graphs_in_5_calls(torch.compiler.disable(keep)), "time")
+print("and it fired:", len(seen))
+torch.compiler.reset()
+
+# %% [markdown]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake** (F22)
+#
+# <div lang="zh">
+#
+# 编译的是类的代码，同类的模型共用：先挂也可能不触发，先 `reset()` 才稳妥。
+# 钩子编进去之后，它读到的 `len(seen)` 一变就重新编译；`torch.compiler.disable(hook)` 让它留在外面。挂在编译好的模型自己身上的，照常触发。
+#
+# </div>
+# <div lang="en">
+#
+# What is compiled is the code of the class, shared by its models: even registered before, a hook may not fire; `reset()` first to be safe.
+# A hook that was compiled in is compiled anew whenever the `len(seen)` it reads has changed; `torch.compiler.disable(hook)` keeps it out. One on the compiled
+# model itself fires as ever.
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# ### 练习 12.3：看进编译好的模型 · Exercise 12.3: Look into a compiled model
+#
+# ●●● · 8 min
+#
+# <div lang="zh">
+#
+# 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图。
+# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，之后一切照旧。
+#
+# </div>
+# <div lang="en">
+#
+# Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph.
+# Get the layer with `compiled.get_submodule(name)`. Compile nothing anew, leave no hook behind and all else as it was.
+#
+# </div>
+
+
+# %% exercise="12.3"
+def layer_output(compiled, name, x):
+    """返回编译过的模型里名为 name 的层的输出，例如 layer_output(compiled, "encoder.fc", x)。
+
+    Return the output of the layer called name in a compiled model, such as layer_output(compiled, "encoder.fc", x).
+    """
+    ### BEGIN SOLUTION
+    seen = {}
+
+    def keep(module, args, output):
+        seen["output"] = output.detach()
+
+    layer = compiled.get_submodule(name)
+    with layer.register_forward_hook(keep), torch.compiler.set_stance("force_eager"):
+        compiled(x)
+    return seen["output"]
+    ### END SOLUTION
+
+
+# %% check="12.3"
+check("12.3", layer_output)
+
+# %% [markdown]
+# ## 12.6 两个进程 · Two processes
+#
+# <div lang="zh">
+#
+# `DistributedDataParallel`（DDP）在每个进程里放一份模型，各算各的数据，反向传播时把梯度取平均。下面真的启动 2 个进程，
+# 用 gloo 通信；`run_ranks` 传给脚本三样：进程的编号、进程数、碰头的文件。进程 1 的输入是进程 0 的 10 倍。
+#
+# **先猜**：权重上的张量钩子看到的，是自己的梯度，还是平均后的？post-accumulate 钩子呢？
+#
+# </div>
+# <div lang="en">
+#
+# `DistributedDataParallel` (DDP) puts a copy of the model into each process; each works on its own data, and backward averages the gradients. Here 2 real processes
+# talk through gloo; `run_ranks` hands the script its rank, the number of ranks, and a file to meet at. The input of rank 1 is 10 times that of rank 0.
+#
+# **Guess**: does a tensor hook on the weight see its own gradient, or the average? And a post-accumulate hook?
+#
+# </div>
+
+# %%
+from hookedu.ranks import run_ranks
+
+start = """
+import sys
+import torch, torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+rank, n = int(sys.argv[1]), int(sys.argv[2])
+dist.init_process_group("gloo", init_method=sys.argv[3], rank=rank, world_size=n)
+layer = nn.Linear(2, 1, bias=False)
+model = DistributedDataParallel(layer)
+x = torch.tensor([[1.0, 2.0]]) * 10**rank
+"""
+script = """
+layer.weight.register_hook(lambda grad: print("  tensor hook:         ", grad.tolist()))
+layer.weight.register_post_accumulate_grad_hook(lambda w: print("  post-accumulate hook:", w.grad.tolist()))
+model(x).sum().backward()
+print("  weight.grad in the end:", layer.weight.grad.tolist())
+dist.destroy_process_group()
+"""
+for rank, printed in enumerate(run_ranks(start + script)):
+    print(f"rank {rank}\n{printed}", end="")
+
+# %% [markdown]
+# ## 12.7 通信钩子 · A communication hook
+#
+# <div lang="zh">
+#
+# 都是自己的：平均在后，所以在那里裁剪，裁的也是各自的。平均这一步有它的钩子，`model.register_comm_hook(group, hook)`。
+#
+# DDP 把梯度首尾相接放进一个桶，`bucket.buffer()` 就是这个张量。`hook(group, bucket)` 返回一个 Future，将来装着平均值。
+# `all_reduce(..., async_op=True)` 马上返回；`.then(...)` 说结果到了做什么，那时 `done.value()` 是只有一个张量的列表。
+#
+# </div>
+# <div lang="en">
+#
+# Both see their own: averaging comes later, so clipping there clips each rank's own. Averaging has its own hook,
+# `model.register_comm_hook(group, hook)`.
+#
+# DDP puts gradients end to end into a bucket, and `bucket.buffer()` is that tensor. `hook(group, bucket)` returns a Future, which will hold the average.
+# `all_reduce(..., async_op=True)` returns at once; `.then(...)` says what to do when the result is there, `done.value()`, a list of one tensor.
+#
+# </div>
+
+# %%
+script = """
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+
+def average(group, bucket):
+    sent = bucket.buffer() / group.size()
+    future = dist.all_reduce(sent, group=group, async_op=True).get_future()
+    print("  average, sent:", sent.dtype, sent.nbytes, "bytes")
+    return future.then(lambda done: done.value()[0])
+
+model.register_comm_hook(dist.group.WORLD, average)
+model(x).sum().backward()
+print("  weight.grad:  ", layer.weight.grad.tolist())
+
+layer.weight.grad = None
+model = DistributedDataParallel(layer)
+model.register_comm_hook(dist.group.WORLD, fp16_compress_hook)
+model(x).sum().backward()
+print("  weight.grad:  ", layer.weight.grad.tolist(), "with PyTorch's own fp16_compress_hook")
+dist.destroy_process_group()
+"""
+for rank, printed in enumerate(run_ranks(start + script)):
+    print(f"rank {rank}\n{printed}", end="")
+
+# %% [markdown]
+# ### 练习 12.4：只传一半的字节 · Exercise 12.4: Half the bytes
+#
+# ●●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `half_hook(group, bucket)`，和 `average` 一样返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32。
+# 当心：float16 最大是 65504，几个进程的和很容易超出。检查时一个进程扮演整组。
+#
+# </div>
+# <div lang="en">
+#
+# Write `half_hook(group, bucket)`. Like `average` it returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32.
+# Mind that float16 ends at 65504, which a sum over ranks may well exceed. In the check one process plays the whole group.
+#
+# </div>
+
+
+# %% exercise="12.4"
+def half_hook(group, bucket):
+    """用 float16 发送，返回装着平均梯度（float32）的 Future。
+
+    Send float16; return a Future that holds the averaged gradients (float32).
+    """
+    ### BEGIN SOLUTION
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+    ### END SOLUTION
+
+
+# %% check="12.4"
+check("12.4", half_hook)
+
+# %% [markdown]
+# ## 12.8 小结 · Recap
+#
+# <div lang="zh">
+#
+# 1. `saved_tensors_hooks` 管 autograd 存什么；`pack` 里也要 `detach()`。
+# 2. 检查点会再运行一遍前向传播，停在半路：钩子会多触发。
+# 3. 编译好的代码不理会新钩子；要看里面，用 `set_stance("force_eager")`。
+# 4. DDP 里，参数的钩子看到的是自己的梯度，平均在后。
+# 5. 通信钩子返回 Future：先除再求和，结果到了才读。
+#
+# </div>
+# <div lang="en">
+#
+# 1. `saved_tensors_hooks` decide what autograd saves; `detach()` belongs in `pack`, too.
+# 2. Checkpointing runs forward again and stops halfway: hooks fire more often.
+# 3. Compiled code ignores new hooks; to look inside, use `set_stance("force_eager")`.
+# 4. Under DDP, hooks on a parameter see their own gradient; the average comes later.
+# 5. A communication hook returns a Future: divide before the sum, and read only what has arrived.
+#
+# </div>
+
+# %% [markdown]
+# ## 12.9 回想一下 · Recall
+#
+# <div lang="zh">
+# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回输出？</summary>输出连着图，图又留着它，绕成一圈，谁也释放不了。</details>
+# <details><summary>2. 用了检查点，<code>fwd1</code> 为什么只触发一次？</summary>重算在最后一个要存的张量存好时就停，这一层没有运行完。</details>
+# <details><summary>3. 编译好的模型里，怎样临时看一层的输出？</summary>挂上钩子，在 <code>set_stance("force_eager")</code> 里运行，再取下。</details>
+# </div>
+# <div lang="en">
+# <details><summary>1. Why must <code>pack</code> not return an output as it is?</summary>The output holds the graph and the graph holds the output: a ring that nobody can free.</details>
+# <details><summary>2. Under checkpointing, why does <code>fwd1</code> fire only once?</summary>Recomputation stops when the last tensor to be saved is there, before that layer is done.</details>
+# <details><summary>3. How do you look at a layer of a compiled model for a moment?</summary>Register a hook, run inside <code>set_stance("force_eager")</code>, and take the hook off.</details>
+# </div>
+
+# %% [markdown]
+# ## 12.10 真实世界里 · In the wild
+#
+# <div lang="zh">
+#
+# `torch.autograd.graph.save_on_cpu` 用同样的钩子把存下的张量搬到 CPU；大模型的训练用检查点换内存；
+# 带宽不够的集群用 `powerSGD_hook`。搜索这几个名字。课程到这里就结束了，下面是你的进度。
+#
+# </div>
+# <div lang="en">
+#
+# `torch.autograd.graph.save_on_cpu` moves saved tensors to the CPU with just these hooks; large models are trained with checkpointing to save memory; clusters with slow networks use
+# `powerSGD_hook`. Search for these names. The course ends here; below is your progress.
+#
+# </div>
+
+# %% tags=["nbval-ignore-output"]
+progress()

@@ -1,0 +1,8 @@
+"""Lesson 12, beyond: hooks on what autograd saves, under checkpointing, under compilation, and between processes."""
+
+from hookedu.exercises.lesson_12.count_recomputed import COUNT_RECOMPUTED
+from hookedu.exercises.lesson_12.half_hook import HALF_HOOK
+from hookedu.exercises.lesson_12.half_saved import HALF_SAVED
+from hookedu.exercises.lesson_12.layer_output import LAYER_OUTPUT
+
+EXERCISES = (HALF_SAVED, COUNT_RECOMPUTED, LAYER_OUTPUT, HALF_HOOK)

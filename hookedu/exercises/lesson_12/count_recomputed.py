@@ -1,0 +1,201 @@
+"""12.2 `count_recomputed(model, x)`: which layers checkpointing runs again, and where it stops."""
+
+import random
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from hookedu.exercises.lesson_05.shared import CALLS_NOW, none_left
+from hookedu.exercises.lesson_12.shared import says
+from hookedu.exercises.model import Criterion, Exercise
+from hookedu.exercises.observation import show
+from hookedu.exercises.tools import module_hooks
+from hookedu.language import Text
+
+_NAMES = ["fc", "act", "body", "neck", "head", "stem", "gate", "proj", "mix", "out"]
+_Kinds = list[str]  # what each layer is: "linear", "tanh", "twice" (saves nothing) or "flat" (saves nothing)
+
+
+def _case(rng: random.Random) -> tuple[list[str], _Kinds, int]:
+    """(names, layers in order, width): at least two that save something, then 1 to 3 that save nothing."""
+    saving = [rng.choice(["linear", "tanh"]) for _ in range(rng.randint(2, 4))]
+    idle = [rng.choice(["twice", "flat"]) for _ in range(rng.randint(1, 3))]
+    return rng.sample(_NAMES, len(saving + idle)), [*saving, *idle], rng.randint(2, 5)
+
+
+class Twice(nn.Module):
+    """Multiplies by 2: backward needs no saved tensor for that."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+
+def _model(names: list[str], kinds: _Kinds, width: int) -> nn.Sequential:
+    make = {"linear": lambda: nn.Linear(width, width), "tanh": nn.Tanh, "twice": Twice, "flat": nn.Flatten}
+    model = nn.Sequential()
+    for name, kind in zip(names, kinds, strict=True):
+        model.add_module(name, make[kind]())
+    return model
+
+
+def _probe(count_recomputed: Any, rng: random.Random) -> dict[str, Any]:
+    names, kinds, width = _case(rng)
+    model, starts = _model(names, kinds, width), Counter()
+
+    def note(name: str, module: nn.Module, args: Any) -> None:
+        starts[name] += 1
+
+    x = torch.ones(1, width, requires_grad=True)
+    for name, child in model.named_children():
+        child.register_forward_pre_hook(partial(note, name))
+    found = count_recomputed(model, x)
+    return {
+        "found": dict(found) if isinstance(found, dict) else found,
+        "starts": [starts[name] for name, _ in model.named_children()],
+        "backward": x.grad is not None,
+        "left": module_hooks(model) - len(kinds),
+    }
+
+
+def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    names, kinds, _ = _case(rng)
+    again = [int(kind in ("linear", "tanh")) for kind in kinds]  # those that save nothing stand at the end
+    expected = dict(zip(names, again, strict=True))
+    found = saw["found"]
+    layers = ", ".join(f"{name}: {kind}" for name, kind in zip(names, kinds, strict=True))
+    return [
+        Criterion(
+            *("counts", found == expected, 3),
+            essential=True,
+            given=Text(zh="各层：{layers}", en="the layers: {layers}").format(layers=layers),
+            expected=show(expected),
+            got=show(found),
+            mistake=_recognised(saw, expected),
+        ),
+        none_left("left", "count_recomputed(model, x)", saw["left"], "leaves_hooks"),
+    ]
+
+
+def _recognised(saw: dict[str, Any], expected: dict[str, int]) -> str | None:
+    found, starts = saw["found"], saw["starts"]
+    if found is None:
+        return "returns_nothing"
+    if not isinstance(found, dict):
+        return "returns_total" if type(found) is int and found == sum(expected.values()) else None
+    once, values = [1] * len(expected), list(found.values())
+    if not saw["backward"]:
+        return "no_backward"
+    if starts == once:
+        return "not_checkpointed"
+    if starts == [2] * len(expected) and found == dict.fromkeys(expected, 1):
+        return "no_early_stop"
+    if found == {name: n + 1 for name, n in expected.items()}:
+        return "counts_both"
+    if found == {name: n for name, n in expected.items() if n}:
+        return "zeros_missing"
+    stopped = [name for name, n in expected.items() if n][-1]  # where recomputation ends, inside of forward
+    if found in (expected | {stopped: 0}, {n: c for n, c in expected.items() if c and n != stopped}):
+        return "after_hooks"
+    if found == {name: n + 1 - (name == stopped) for name, n in expected.items()}:
+        return "counts_both"
+    return "off_too_early" if not any(values) else None
+
+
+COUNT_RECOMPUTED = Exercise(
+    id="12.2",
+    title=Text(zh="数一数重算", en="Count recomputation"),
+    answer="count_recomputed",
+    points=4,
+    probe=_probe,
+    judge=_judge,
+    hints=(
+        Text(
+            zh="数的是「开始运行」：给每个直接子模块挂前向**前置**钩子。重算停在某一层的中间，那一层的前向钩子不会触发。",
+            en="What counts is that a layer starts: put a forward **pre**-hook on each direct child. Recomputation stops in the middle of a layer, "
+            "whose forward hook never fires.",
+        ),
+        Text(
+            zh="`y = checkpoint(model, x, use_reentrant=False)` 之后把计数清零，再 `y.sum().backward()`，这时还挂着的钩子数到的就只有重算。",
+            en="After `y = checkpoint(model, x, use_reentrant=False)` set the counts back to zero, then call `y.sum().backward()`: the hooks, still on, "
+            "now count recomputation only.",
+        ),
+        Text(
+            zh="`counts = dict.fromkeys([name for name, _ in model.named_children()], 0)`，钩子里 `counts[name] += 1`（用 `partial` 固定 `name`），"
+            "清零时再赋一次 0，最后取下钩子。",
+            en="`counts = dict.fromkeys([name for name, _ in model.named_children()], 0)`; in the hook `counts[name] += 1` (fix `name` with `partial`); "
+            "set each to 0 again before backward; take the hooks off at the end.",
+        ),
+    ),
+    mistakes=(
+        says(
+            "counts_both",
+            "第一次前向传播也算进来了。`checkpoint(...)` 返回之后、`backward()` 之前，把计数清零。",
+            "The first forward pass is in there as well. Set the counts to zero after `checkpoint(...)` has returned, before `backward()`.",
+            fails="counts",
+        ),
+        says(
+            "after_hooks",
+            "少了一层：重算停在它的中间，它开始了，却没有运行完，所以前向钩子不触发。改用 `register_forward_pre_hook`。",
+            "One layer is missing: recomputation stopped in the middle of it. It started and never ended, so its forward hook did not fire. Use "
+            "`register_forward_pre_hook`.",
+            fails="counts",
+        ),
+        says(
+            "not_checkpointed",
+            "每一层只运行了 1 次：没有重算。要写 `checkpoint(model, x, use_reentrant=False)`，而不是 `model(x)`。",
+            "Each layer ran 1 time: nothing was recomputed. Write `checkpoint(model, x, use_reentrant=False)` instead of `model(x)`.",
+            fails="counts",
+        ),
+        says(
+            "no_early_stop",
+            "全部重算了一遍，没有提前停下：`use_reentrant=True` 是旧做法，`early_stop=False` 关掉了提前停止。用 `use_reentrant=False`。",
+            "All layers ran again, nothing stopped early: `use_reentrant=True` is the old way, and `early_stop=False` switches stopping off. Use "
+            "`use_reentrant=False`.",
+            fails="counts",
+        ),
+        says(
+            "no_backward",
+            "`x.grad` 还是 `None`：重算发生在反向传播里，要调用 `y.sum().backward()`。",
+            "`x.grad` is still `None`: recomputation happens during backward, so call `y.sum().backward()`.",
+            fails="counts",
+        ),
+        says(
+            "off_too_early",
+            "重算发生了，你的钩子却已经取下：反向传播之后再取。",
+            "Layers were recomputed, but your hooks were off by then: take them off after backward.",
+            fails="counts",
+        ),
+        says(
+            "zeros_missing",
+            "没有重算的层也要在字典里，值为 0。",
+            "Layers that were not recomputed belong in the dictionary as well, with a 0.",
+            fails="counts",
+        ),
+        says(
+            "returns_nothing",
+            "`count_recomputed` 返回了 `None`：最后要 `return counts`。",
+            "`count_recomputed` returned `None`: end with `return counts`.",
+            fails="counts",
+        ),
+        says(
+            "returns_total",
+            "这是总数。要按层的名字分开数。",
+            "That is the total. Count each layer under its name.",
+            fails="counts",
+        ),
+        says(
+            "leaves_hooks",
+            "数对了，钩子却没有取下。反向传播之后 `handle.remove()`，或者用 `with`。",
+            "The counts are right, but the hooks stayed on. Call `handle.remove()` after backward, or use a `with`.",
+            fails="left",
+        ),
+        CALLS_NOW,
+    ),
+    insight=Text(
+        zh="最后一个要存东西的层一存完，重算就停：后面的层对反向传播没有用处。",
+        en="Recomputation stops as soon as the last tensor that backward needs is there: later layers are of no use to it.",
+    ),
+)

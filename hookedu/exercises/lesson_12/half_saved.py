@@ -1,0 +1,300 @@
+"""12.1 `half_saved(counts)`: keep what autograd saves in half precision, and count the bytes."""
+
+import contextlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from hookedu.exercises.lesson_12.shared import says
+from hookedu.exercises.model import Criterion, Exercise
+from hookedu.exercises.observation import show
+from hookedu.exercises.tools import copies, same
+from hookedu.language import Text
+
+_COLUMNS = 2  # of the matrix that rows are taken from
+_BIG = 2051  # a row that float16 cannot name: it would become 2052
+
+
+def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """(x, w, columns of the second product): values that float16 rounds, each to another value."""
+    x, w = (
+        torch.tensor([[rng.randint(1025, 2040) + 0.375 for _ in range(2)] for _ in range(2)]) for _ in "xw"
+    )
+    return x, w, rng.randint(3, 9)
+
+
+def _run(x: torch.Tensor, w: torch.Tensor, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """A loss, and the table of which one row was taken: saves float32 (twice), int64, bool and float64."""
+    table = torch.zeros(_BIG + 2, _COLUMNS, requires_grad=True)
+    row = table.index_select(0, torch.tensor([_BIG]))
+    product = x @ w + torch.where(x > 0, row, 2 * row)
+    return (product @ torch.ones(2, columns)).sum() + (x.double() ** 2).sum(), table
+
+
+def _saved(case: tuple[torch.Tensor, torch.Tensor, int]) -> list[torch.Tensor]:
+    """Everything that autograd hands over, in order."""
+    handed: list[torch.Tensor] = []
+    x, w, columns = case
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: handed.append(tensor), lambda packed: packed
+    ):
+        _run(x.clone().requires_grad_(), w.clone().requires_grad_(), columns)
+    return handed
+
+
+def _halved(tensor: torch.Tensor) -> int:
+    """Bytes of a tensor when float32 is kept as float16."""
+    return tensor.nbytes // 2 if tensor.dtype == torch.float32 else tensor.nbytes
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    """All tensors inside of what `pack` returned."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        return [tensor for part in value for tensor in _tensors(part)]
+    if isinstance(value, dict):
+        return _tensors(list(value.values()))
+    return _tensors(list(vars(value).values())) if hasattr(value, "__dict__") else []
+
+
+def _hooks_on() -> Any:
+    """The pair (pack, unpack) that is in force, or None."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False)
+
+
+@contextlib.contextmanager
+def _hooks_restored() -> Iterator[None]:
+    """At the end no more hooks are in force than before."""
+    before = _hooks_on()
+    try:
+        yield
+    finally:
+        while (hooks := _hooks_on()) is not None and hooks != before:
+            torch._C._autograd._pop_saved_tensors_default_hooks()
+
+
+def _packed_bytes(half_saved: Any) -> int | None:
+    """What `pack` really keeps of a tensor of 400 bytes; None where that cannot be seen."""
+    with _hooks_restored(), half_saved({"saved": 0, "kept": 0}):
+        hooks = _hooks_on()
+        storages = (
+            {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(hooks[0](torch.rand(100)))}
+            if hooks
+            else {}
+        )
+    return sum(storages.values()) or None
+
+
+def _probe(half_saved: Any, rng: random.Random) -> dict[str, Any]:
+    x, w, columns = _case(rng)
+    x, w = x.requires_grad_(), w.requires_grad_()
+    counts, before = {"saved": 0, "kept": 0}, _hooks_on()
+    with _hooks_restored():
+        with half_saved(counts):
+            loss, table = _run(x, w, columns)
+        stays_on = _hooks_on() != before
+    loss.backward()
+    return {
+        "x": copies(x.grad),
+        "w": copies(w.grad),
+        "rows": table.grad.abs().sum(dim=1).nonzero().flatten().tolist(),
+        "counts": dict(counts),
+        "stays_on": stays_on,
+        "packed": _packed_bytes(half_saved),
+    }
+
+
+def _gradients(
+    case: tuple[torch.Tensor, torch.Tensor, int], half: bool, all_half: bool = False
+) -> dict[str, Any]:
+    """The gradients of x and w, where float32 (all_half: everything that floats) comes back from float16, or not."""
+    x, w, columns = case
+    xs, ws = (t.half().float() if half else t for t in (x, w))
+    ones = torch.full((2, 2), float(columns))
+    square = x.half().double() if all_half else x.double()
+    return {"x": (ones @ ws.T).float() + (2 * square).float(), "w": xs.T @ ones}
+
+
+def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
+    case = _case(rng)
+    handed = _saved(case)
+    counts = {"saved": sum(t.nbytes for t in handed), "kept": sum(map(_halved, handed))}
+    right, exact = _gradients(case, half=True), _gradients(case, half=False)
+    got = {name: saw[name] for name in ("x", "w")}
+    mistake = None
+    if same(got, exact):
+        mistake = "unchanged"
+    elif saw["rows"] != [_BIG] or same(got, _gradients(case, half=True, all_half=True)):
+        mistake = "all_halved"
+    given = Text(
+        zh="`x` 和 `w` 是 float32；里面还存了 int64 的行号 {row}、bool 和 float64",
+        en="`x` and `w` are float32; a row number {row} (int64), a bool and a float64 are saved as well",
+    ).format(row=_BIG)
+    return [
+        Criterion(
+            *("gradients", same(got, right) and saw["rows"] == [_BIG], 2),
+            essential=True,
+            given=given,
+            expected=f"x.grad == {show(right['x'])}, w.grad == {show(right['w'])}, row {_BIG}",
+            got=f"x.grad == {show(got['x'])}, w.grad == {show(got['w'])}, row {show(saw['rows'])}",
+            mistake=mistake,
+        ),
+        Criterion(
+            *("packed", saw["packed"] in (None, 200), 1),
+            given="pack(torch.rand(100))",
+            expected=Text(zh="留下 200 字节", en="200 bytes are kept"),
+            got=Text(zh="留下 {n} 字节", en="{n} bytes are kept").format(n=saw["packed"]),
+            mistake="keeps_both",
+        ),
+        Criterion(
+            *("counts", saw["counts"] == counts, 2),
+            given=given,
+            expected=show(counts),
+            got=show(saw["counts"]),
+            mistake=_miscounted(saw["counts"], handed),
+        ),
+        Criterion(
+            *("ends", not saw["stays_on"], 1),
+            given="with half_saved(counts): ...",
+            expected=Text(zh="`with` 之后，钩子不再起作用", en="after the `with`, the hooks are gone"),
+            got=Text(zh="`with` 之后，钩子还在", en="after the `with`, the hooks are still there"),
+            mistake="stays_on",
+        ),
+    ]
+
+
+def _miscounted(got: Any, handed: list[torch.Tensor]) -> str | None:
+    likely = {
+        "never_counts": (0, 0),
+        "swapped": (sum(map(_halved, handed)), sum(t.nbytes for t in handed)),
+        "elements": (sum(t.numel() for t in handed),) * 2,
+        "last_only": (handed[-1].nbytes, _halved(handed[-1])),
+        "tensors": (len(handed),) * 2,
+        "same_twice": (sum(map(_halved, handed)),) * 2,
+    }
+    if not isinstance(got, dict) or got.keys() != {"saved", "kept"}:
+        return "other_keys"
+    return next((name for name, pair in likely.items() if (got["saved"], got["kept"]) == pair), None)
+
+
+HALF_SAVED = Exercise(
+    id="12.1",
+    title=Text(zh="用半精度保存", en="Save in half precision"),
+    answer="half_saved",
+    points=6,
+    probe=_probe,
+    judge=_judge,
+    hints=(
+        Text(
+            zh="`pack(tensor)` 返回的东西不一定是张量：连同原来的 `dtype` 一起返回一个元组，`unpack` 会原样收到它。",
+            en="What `pack(tensor)` returns need not be a tensor: return a tuple that also holds the original `dtype`, and `unpack` gets "
+            "just that.",
+        ),
+        Text(
+            zh="`pack` 里：`small = tensor.half() if tensor.dtype == torch.float32 else tensor`，两个计数各加上 `tensor.nbytes` 和 `small.nbytes`。",
+            en="In `pack`: `small = tensor.half() if tensor.dtype == torch.float32 else tensor`; add `tensor.nbytes` and `small.nbytes` "
+            "to the two counts.",
+        ),
+        Text(
+            zh="`pack` 返回 `small, tensor.dtype`，`unpack` 返回 `packed[0].to(packed[1])`，最后 `return saved_tensors_hooks(pack, unpack)`。",
+            en="`pack` returns `small, tensor.dtype`, `unpack` returns `packed[0].to(packed[1])`; at the end `return saved_tensors_hooks(pack, "
+            "unpack)`.",
+        ),
+    ),
+    mistakes=(
+        says(
+            "unchanged",
+            "梯度和没有钩子时一样，没有舍入：存下来的还是 float32。`pack` 要返回 `tensor.half()`。",
+            "The gradients are as without hooks, with no rounding: what is kept is still float32. `pack` must return `tensor.half()`.",
+            fails="gradients",
+        ),
+        says(
+            "all_halved",
+            "只有 float32 才能减半。行号 2051 用 float16 存会变成 2052，float64 也丢了精度：其他类型原样返回。",
+            "Only float32 may be halved. A row number 2051 becomes 2052 in float16, and a float64 loses its digits: return other types as they are.",
+            fails="gradients",
+        ),
+        says(
+            "not_back",
+            "`unpack` 交回来的类型不对。反向传播要的是原来的 `dtype`：在 `pack` 里把它和张量一起返回，在 `unpack` 里用 `.to(dtype)` 变回去。",
+            "`unpack` gave back another type. Backward wants the original `dtype`: return it from `pack` along with the tensor, and convert with "
+            "`.to(dtype)` in `unpack`.",
+            raises=r"same dtype|tensors used as indices|[Ee]xpected (object of scalar type|dtype|index)|index.*(dtype|Int)|condition",
+        ),
+        says(
+            "no_return",
+            "`pack` 或 `unpack` 少了 `return`：autograd 存下的是 `None`，反向传播时就没有张量可用了。",
+            "A `return` is missing in `pack` or `unpack`: autograd kept `None`, and backward finds no tensor.",
+            raises=r"unpack_hook expected to be a Tensor but got result of type NoneType|'NoneType' object (is not subscriptable|has no attribute 'to')|cannot unpack non-iterable NoneType",
+        ),
+        says(
+            "returns_nothing",
+            "`half_saved` 没有返回能放进 `with` 的东西：`return torch.autograd.graph.saved_tensors_hooks(pack, unpack)`。",
+            "`half_saved` returned nothing that works in a `with`: `return torch.autograd.graph.saved_tensors_hooks(pack, unpack)`.",
+            raises=r"does not support the context manager protocol|^AttributeError: __(enter|exit)__",
+        ),
+        says(
+            "keeps_both",
+            "梯度是对的，内存却没有省：`pack` 返回的东西里还留着原来的张量，或者先减半又变回了 float32。",
+            "The gradients are right, but no memory is saved: what `pack` returns still holds the original, or was turned back into float32 "
+            "at once.",
+            fails="packed",
+        ),
+        says(
+            "never_counts",
+            '`counts` 一直是 0：在 `pack` 里给 `counts["saved"]` 和 `counts["kept"]` 加上字节数。',
+            '`counts` is still 0: add the bytes to `counts["saved"]` and `counts["kept"]` in `pack`.',
+            fails="counts",
+        ),
+        says(
+            "swapped",
+            "两个数弄反了：`saved` 是交给 `pack` 的，`kept` 是真正留下的。",
+            "The two are swapped: `saved` is what `pack` is handed, `kept` what it really keeps.",
+            fails="counts",
+        ),
+        says(
+            "elements",
+            "你数的是元素个数。字节数是 `tensor.nbytes`，即元素个数乘以每个元素的字节数。",
+            "You counted elements. Bytes are `tensor.nbytes`: elements times the size of one.",
+            fails="counts",
+        ),
+        says(
+            "tensors",
+            "你数的是张量的个数。要加的是字节数：`tensor.nbytes`。",
+            "You counted tensors. Add their bytes: `tensor.nbytes`.",
+            fails="counts",
+        ),
+        says(
+            "same_twice",
+            "两处加的都是减半之后的字节数。`saved` 要加减半**之前**的。",
+            "You added the bytes after halving to both. `saved` takes those **before** halving.",
+            fails="counts",
+        ),
+        says(
+            "last_only",
+            "只剩下最后一个张量的字节数：要累加 `+=`，不是赋值 `=`。",
+            "Only the last tensor is counted: add with `+=`, do not assign with `=`.",
+            fails="counts",
+        ),
+        says(
+            "other_keys",
+            "`counts` 里应当恰好有 `saved` 和 `kept` 两个键。",
+            "`counts` should have exactly the keys `saved` and `kept`.",
+            fails="counts",
+        ),
+        says(
+            "stays_on",
+            "`with` 结束了，钩子还在起作用：后面每一次前向传播都会用半精度保存。返回 `saved_tensors_hooks(pack, unpack)` 本身，不要自己调用 `__enter__`。",
+            "The `with` has ended and the hooks are still on: every later forward pass saves in half precision. Return "
+            "`saved_tensors_hooks(pack, unpack)` itself, and do not call `__enter__` yourself.",
+            fails="ends",
+        ),
+    ),
+    insight=Text(
+        zh="存下来的值舍入了，前向传播的结果却分毫不差：误差只进了梯度。",
+        en="The saved values are rounded, the result of forward is not: the error goes into gradients only.",
+    ),
+)
