@@ -27,21 +27,22 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# AlexNet 的第一层是卷积，输出有正有负。钩子留下 `output.detach()`，画出来看看。
+# AlexNet 的第一层是卷积：每个通道给出一张二维的图，有正有负，叫作特征图。钩子留下 `output.detach()`，画出来看看。
 #
 # 输入是 Grace Hopper 的照片，缩到 `224` 再归一化。权重是随机的，种子固定；`alexnet(weights="DEFAULT")` 会下载训练好的权重，这里用不着。
 #
-# **先猜一猜**：留下的特征图里，负数占多少？
+# **先猜一猜**：`detach()` 留下的特征图里，负数占多少？
 #
 # </div>
 # <div lang="en">
 #
-# AlexNet begins with a convolution, which puts out positive and negative numbers. A hook keeps `output.detach()`, and we draw that.
+# AlexNet begins with a convolution. Each of its channels gives a picture of positive and negative numbers, a feature map. A hook keeps
+# `output.detach()`, and we draw that.
 #
 # A photograph of Grace Hopper goes in, resized to `224` and normalised. The weights are random, with a fixed seed;
 # `alexnet(weights="DEFAULT")` would download trained ones, which we don't need here.
 #
-# **Guess first**: what share of the kept feature maps is negative?
+# **Guess first**: what share of the feature maps kept by `detach()` is negative?
 #
 # </div>
 
@@ -138,7 +139,7 @@ for inplace in (False, True):
     for handle in handles:
         handle.remove()
 
-for shape, [(detached, cloned)] in runs[True].items():
+for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
     [(_, truth)] = runs[False][shape]
     right = f"detach() {torch.equal(detached, truth)!s:5}  clone() {torch.equal(cloned, truth)}"
     print(f"{shape!s:18} maps {tuple(cloned.shape)!s:18} right: {right}")
@@ -150,12 +151,16 @@ for shape, [(detached, cloned)] in runs[True].items():
 #
 # <div lang="zh">
 #
+# 一组也不对：每个卷积后面都紧跟就地 ReLU。
+#
 # 写 `conv_groups(model, x)`：运行一次 `model(x)`，返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看 `nn.Conv2d`，不论藏得多深。
 #
 # 不许改动模型；钩子都要取下，出了异常也一样。
 #
 # </div>
 # <div lang="en">
+#
+# Not one was right: an in-place ReLU follows each convolution.
 #
 # Write `conv_groups(model, x)`: run `model(x)` once and return a dictionary from kernel shapes to lists, with one entry per call in the order of running:
 # the output of that moment, without its graph. Only `nn.Conv2d`, however deep it hides.
@@ -197,15 +202,15 @@ check("09.1", conv_groups)
 #
 # <div lang="zh">
 #
-# 看起来，把 `inplace` 都关掉就不用 `clone()` 了。试试 ResNet 的一个块：它的 `relu` 已经关掉。块的最后几步是 `bn2`，然后 `out += identity`，然后又是 `relu`。
+# 看起来，把 `inplace` 都关掉就不用 `clone()` 了。试试 ResNet 的一个块：它的 `relu` 已经设成 `inplace=False`。块的最后几步是 `bn2`，然后 `out += identity`（加上块的输入），然后又是 `relu`。
 #
 # **先猜**：`detach()` 留下的，哪一层是错的？每层报告几次？
 #
 # </div>
 # <div lang="en">
 #
-# It looks as if nobody needed `clone()` once every `inplace` is off. Try a block of ResNet whose `relu` is off already. It ends in `bn2`, then
-# `out += identity`, then `relu` again.
+# With every `inplace` off, `clone()` seems needless. Try a block of ResNet whose `relu` has `inplace=False`. It ends in `bn2`, then
+# `out += identity` (which adds the block's input), then `relu` again.
 #
 # **Guess**: for which layer is what `detach()` kept wrong? How often does each layer report?
 #
@@ -324,7 +329,7 @@ ax = plot_feature_maps(maps, title="block3, one scale", ax=axes[2])
 # When each map has its own scale, a channel that hardly responds is full of patterns; strong and weak look alike.
 #
 # Write `one_scale(maps, columns)`: `maps` is `(C, H, W)`, `columns` at most `C`. Return one picture `(height, width)`, `columns` maps a row, left to right, then down, no gaps.
-# The layer's smallest number becomes 0, its largest 1; unused places are 0; if all numbers are equal, so is everything. Leave `maps` as it is.
+# The layer's smallest number becomes 0, its largest 1; unused places are 0; if all numbers are equal, the whole picture is 0. Leave `maps` as it is.
 #
 # </div>
 
@@ -355,15 +360,15 @@ check("09.2", one_scale)
 #
 # <div lang="zh">
 #
-# 训练时想看特征图怎样变化，就把网格写进事件文件：`add_image(tag, picture, step)`。拼图可以用 torchvision 的 `make_grid`，`scale_each=True` 就是各用各的尺子。
+# 训练时想看特征图怎样变化，就把网格写进事件文件：`add_image(tag, picture, step)`。拼图可以用 torchvision 的 `make_grid`：`nrow` 是每行的张数，`scale_each=True` 就是各用各的尺子。
 #
 # 写了没有？用 `EventAccumulator` 读回来看。下面还把同一张小图写了 6 步。**先猜**：默认能读回几步？
 #
 # </div>
 # <div lang="en">
 #
-# To see how maps change during training, write grids into an event file: `add_image(tag, picture, step)`. torchvision's `make_grid` lays them out;
-# `scale_each=True` gives each map its own scale.
+# To see how maps change during training, write grids into an event file: `add_image(tag, picture, step)`. torchvision's `make_grid` lays them out:
+# `nrow` is the number of maps in a row, `scale_each=True` gives each its own scale.
 #
 # Did it work? `EventAccumulator` reads them back. The cell also writes one small picture at 6 steps. **Guess**: how many steps come back by default?
 #
@@ -385,7 +390,7 @@ for tag in reader.Tags()["images"]:
     events = reader.Images(tag)
     size = f"{events[0].height} by {events[0].width}"
     print(f"{tag:18}  steps {[event.step for event in events]}  {size} pixels")
-print("small, read by default:", len(default.Images("small")), "of 6")
+print("small, read by default: steps", [event.step for event in default.Images("small")])
 event = reader.Images("kernel_192x64x5x5")[0]
 picture = plt.imread(io.BytesIO(event.encoded_image_string), format="png")
 fig, ax = plt.subplots(figsize=(10, 3.6))
@@ -399,14 +404,14 @@ ax.set_axis_off()
 #
 # <div lang="zh">
 #
-# 读的人默认每个标签只留 4 张。`reader.Images(tag)` 的每一项有 `step`、`height`、`width`。写完要关上（`with`），读之前要 `Reload()`。
+# 读取器默认每个标签只随机留 4 张。`reader.Images(tag)` 的每一项有 `step`、`height`、`width`。写完要关上（`with`），读之前要 `Reload()`。
 #
 # 写 `log_maps(folder, tag, pictures)`：`pictures` 是字典，步数 → 图 `(height, width)`，值在 0 到 1 之间。把它们写进 `folder`，再从里面读出 `tag` 的**所有**图，返回 `[(step, height, width), ...]`。`folder` 里可能已有上一次训练写的图，也要算上。
 #
 # </div>
 # <div lang="en">
 #
-# By default the reader keeps 4 pictures a tag. Each item of `reader.Images(tag)` has `step`, `height` and `width`. Close the writer (`with`) before you
+# By default the reader keeps 4 pictures a tag, chosen at random. Each item of `reader.Images(tag)` has `step`, `height` and `width`. Close the writer (`with`) before you
 # `Reload()`.
 #
 # Write `log_maps(folder, tag, pictures)`: `pictures` maps steps to pictures `(height, width)` of values from 0 to 1. Write them into `folder`, then read **all** pictures under
@@ -438,14 +443,14 @@ check("09.3", log_maps)
 #
 # <div lang="zh">
 #
-# ReLU 之后，一个通道如果对**所有**图、**所有**位置都是 0，它就死了：输出是 0，梯度也是 0，再也学不动。
+# ReLU 之后，一个通道如果对**所有**图、**所有**位置都是 0，它就死了：输出是 0，它的卷积核得到的梯度也是 0，再也学不动。
 #
 # 让训练好的网络走一步错的：标签错开一位，学习率 0.1。**先猜**：只看一张图和看 60 张图，数出来的一样多吗？
 #
 # </div>
 # <div lang="en">
 #
-# After a ReLU, a channel that is 0 for **all** pictures at **all** places is dead: it gives 0, its gradient is 0, and it learns no more.
+# After a ReLU, a channel that is 0 for **all** pictures at **all** places is dead: it gives 0, its kernel's gradient is 0, and it learns no more.
 #
 # We let the trained network take one bad step: labels off by one, a learning rate of 0.1. **Guess**: does one picture show as many dead channels as 60 do?
 #
@@ -471,6 +476,13 @@ for name, network in (("trained", net), ("hurt", hurt)):
     first, everywhere = maps[0].amax((1, 2)) == 0, maps.amax((0, 2, 3)) == 0
     print(f"{name:7}  {len(maps)} pictures, {maps.shape[1]} channels")
     print(f"         0 all over picture 0: {first.sum():2}  0 all over every picture: {everywhere.sum():2}")
+
+hurt.zero_grad()
+F.cross_entropy(hurt(batch.image), batch.label).backward()
+grads = hurt.block4.conv.weight.grad.abs().amax((1, 2, 3))
+print(
+    f"largest gradient of a kernel: dead {grads[everywhere].max():.2f}, others {grads[~everywhere].max():.2f}"
+)
 
 # %% [markdown]
 # ### 练习 09.4：找出死掉的通道 · Exercise 09.4: Find the dead channels
@@ -521,7 +533,7 @@ check("09.4", dead_channels)
 #
 # <div lang="zh">
 #
-# torchvision 的 `create_feature_extractor` 不用钩子：它照着 `forward` 重写一个新模型，直接返回你点名的那些层，后面用不到的就删掉。
+# torchvision 的 `create_feature_extractor` 不用钩子：它照着 `forward` 重写一个新模型，直接返回你点名的那些层，后面用不到的就删掉。它按调用起名：`relu` 的第二次调用叫 `relu_1`。
 #
 # **先猜**：`features.0` 的最小值，只点它一个，和连 `features.3` 一起点，会一样吗？
 #
@@ -529,6 +541,7 @@ check("09.4", dead_channels)
 # <div lang="en">
 #
 # `create_feature_extractor` of torchvision uses no hooks: it rewrites `forward` as a new model that returns the layers you name; what comes later and is not needed is dropped.
+# It names calls: the second one of `relu` is `relu_1`.
 #
 # **Guess**: will the smallest value of `features.0` be the same whether you name it alone or together with `features.3`?
 #
@@ -541,7 +554,7 @@ for names in (["features.0"], ["features.0", "features.3"]):
         found = extractor(x)
     print(f"asked for {names}: smallest of features.0 {found['features.0'].min():.2f}")
 
-print("nodes of the ResNet block:", get_graph_node_names(block)[1])
+print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in eval mode
 
 # %% [markdown]
 # ### 练习 09.5：与提取器对账 · Exercise 09.5: Compare with the extractor
@@ -550,16 +563,16 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])
 #
 # <div lang="zh">
 #
-# 一起点名时，`features.1` 的就地 ReLU 也留在新模型里，又改写了 `features.0`。另外，它给 `relu` 的第二次调用起名 `relu_1`。
+# 一起点名时，`features.1` 的就地 ReLU 也留在新模型里，又改写了 `features.0`。
 #
-# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`，返回字典：名字 → 两者最大的绝对差。不是 0，就说明提取器给的被改写过。不许改动模型，不留钩子。
+# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差。不是 0，就说明提取器给的被改写过。不许改动模型，不留钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Named together, the in-place ReLU `features.1` stays in the new model and overwrites `features.0` again. By the way, the second call of `relu` is called `relu_1`.
+# Named together, the in-place ReLU `features.1` stays in the new model and overwrites `features.0` again.
 #
-# Write `disagreement(model, x, names)`: take each layer's output of the moment with hooks, the same `names` with **one** extractor, and return a
+# Write `disagreement(model, x, names)`: take each layer's output of the moment with hooks, the same `names` (modules that each run once) with **one** extractor, and return a
 # dictionary from names to the largest absolute difference. What is not 0 was overwritten in the extractor. Don't change the model, leave no hooks.
 #
 # </div>
@@ -597,17 +610,17 @@ check("09.5", disagreement)
 #
 # <div lang="zh">
 #
-# 现在来评判特征图。`Shapes` 知道形状在哪里：把每个形状的掩码缩小到 `block3` 的 16×16，数一数每个通道的激活有多大一份落在形状上。形状占图的 9%：不看形状的通道，也就得 9% 左右。
+# 现在来评判特征图。`Shapes` 知道形状在哪里：把每个形状的掩码缩小到 `block3` 的 16×16，数一数每个通道的激活有多大一份落在形状上。形状占图的 9%：不看形状的通道，也就得 9% 左右；少得多的，是在避开形状。
 #
-# 下面的 `LayerPicker` 看的是同一个模型：选 `block3.relu`，找到最好的那个通道，再换几张图。
+# 下面的 `LayerPicker` 看的是同一个模型，已选好 `block3.relu`：找到最好的那个通道，再换几张图。
 #
 # </div>
 # <div lang="en">
 #
 # Now to judge maps. `Shapes` knows where each shape is: we shrink its mask to the 16×16 of `block3` and ask what share of a channel's activation falls
-# on the shape. Shapes cover 9% of the pictures: a channel that ignores them would get about 9%.
+# on the shape. Shapes cover 9% of the pictures: a channel that ignores them would get about 9%; one with far less avoids them.
 #
-# The `LayerPicker` below shows the same model: choose `block3.relu`, find the best channel, try other pictures.
+# The `LayerPicker` below shows the same model, with `block3.relu` chosen: find the best channel, try other pictures.
 #
 # </div>
 

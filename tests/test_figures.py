@@ -324,7 +324,7 @@ FIGURES = {
         r"kernel_64x3x11x11 +steps \[100\]",
         r"kernel_256x256x3x3 +steps \[100\]",
         r"small +steps \[0, 1, 2, 3, 4, 5\]",
-        r"small, read by default: 4 of 6",
+        r"small, read by default: steps \[\d, \d, \d, 5\]",
     ],
     ("09", "F14"): [
         r"detach\(\) +smallest  0\.00  negative  0%  _version 1",
