@@ -19,7 +19,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# `hookedu.shapes` 现场画出小图，每张有一个形状，共 6 类。同一个小网络训练四次，只用 30 张图、30 步：先看它能不能把一批图背下来，这是训练前最常做的检查。A 是健康的，B、C、D 各改了一处。
+# `hookedu.shapes` 现场画出小图，每张有一个形状，共 6 类。同一个小网络训练四次，只用 30 张图、30 步：先看它能不能把一批图背下来，这是训练前最常做的检查。A 是健康的，B、C、D 各有改动。
 #
 # **先猜一猜**：下面只看损失。能看出谁病了吗？B 和 C 得的是同一种病吗？
 #
@@ -27,7 +27,7 @@ LanguageToggle()
 # <div lang="en">
 #
 # `hookedu.shapes` draws small pictures with one shape each, of 6 classes. The same small network is trained four times, on 30 pictures in 30 steps:
-# can it learn one batch by heart? That is everybody's first check. A is healthy; B, C and D each differ in some way.
+# can it learn one batch by heart? That is the usual first check. A is healthy; B, C and D have been changed.
 #
 # **Guess first**: below you see the loss alone. Can you tell who is ill? Do B and C have the same illness?
 #
@@ -85,7 +85,7 @@ for run in options:
     print(f"run {run}: loss {losses[0]:.1f} at first, {losses[-1]:.1f} at last")
 
 # %% [markdown]
-# ## 10.2 每个子模块一个数 · One number a child
+# ## 10.2 每个子模块一个数 · One number per child
 #
 # <div lang="zh">
 #
@@ -119,7 +119,7 @@ for handle in handles:
     handle.remove()
 
 for name, mean in means.items():
-    later = kept[name].mean().item()
+    later = kept[name].mean().item()  # below, + 0 makes 0.0 of -0.0
     print(f"{name:8} {round(mean, 2) + 0:5.2f}", "" if later == mean else f"  from kept: {later:.2f}")
 
 # %% [markdown]
@@ -175,7 +175,7 @@ check("10.1", child_means)
 #
 # <div lang="zh">
 #
-# 同一个 `out`，交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子，记下梯度的均值：参数是叶子，这时挂也来得及。
+# 同一个 `out`，交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子，记下梯度的均值：张量钩子到反向传播才触发，这时挂也来得及。
 #
 # **先猜**：谁第一，谁最后？正好是参数表倒过来吗？
 #
@@ -183,7 +183,7 @@ check("10.1", child_means)
 # <div lang="en">
 #
 # The same `out`, with cross-entropy. Forward is over; only now every parameter of the ResNet-50 gets a tensor hook that notes the
-# mean of its gradient. Parameters are leaves, so this is early enough.
+# mean of its gradient. Tensor hooks fire in backward, so this is early enough.
 #
 # **Guess**: who is first, who last? Is it just the list of parameters upside down?
 #
@@ -263,7 +263,7 @@ check("10.2", gradient_means)
 #
 # <div lang="zh">
 #
-# 现在把两种钩子合在一起。每一步，对 4 个块的激活各记 3 个数：等于 0 的比例、`nan` 的比例，还有这个输出的梯度有多大，用 `grad.abs().mean()`（均值会正负相消）。
+# 现在把两种钩子合在一起。每一步，对 4 个块的激活各记 3 个数：等于 0 的比例、`nan` 的比例，还有这个输出的梯度有多大，用 `grad.abs().mean()`（直接取均值，正负会相消）。
 #
 # 梯度用第 07 课的办法：在前向钩子里给输出挂张量钩子。**先猜**：健康的 A，三样各是多少？
 #
@@ -271,7 +271,7 @@ check("10.2", gradient_means)
 # <div lang="en">
 #
 # Both kinds of hooks together now. At each step, 3 numbers for the activation of each of the 4 blocks: the share that is 0, the share of
-# `nan`, and how large the gradient of this output is, as `grad.abs().mean()` (a mean would cancel).
+# `nan`, and how large the gradient of this output is, as `grad.abs().mean()` (in a plain mean, plus and minus cancel).
 #
 # The gradient comes as in lesson 07, by a tensor hook set inside a forward hook. **Guess**: what are the three in A, the healthy run?
 #
@@ -279,9 +279,12 @@ check("10.2", gradient_means)
 
 
 # %%
+BLOCKS = ["block1", "block2", "block3", "block4"]
+
+
 @contextmanager
 def checkup(model):
-    """Yield a dictionary: (what, block) -> one number a step."""
+    """Yield a dictionary: (what, block) -> one number per step."""
     seen, handles = defaultdict(list), []
 
     def note(block, module, args, output):
@@ -297,9 +300,6 @@ def checkup(model):
     finally:
         for handle in handles:
             handle.remove()
-
-
-BLOCKS = ["block1", "block2", "block3", "block4"]
 
 
 # %%
@@ -334,15 +334,15 @@ plot("A", losses, seen)
 #
 # 健康的样子：ReLU 让大约一半是 0，没有 `nan`，各块的梯度相差不大，损失下降时一起变小。
 #
-# D 在第 10 步收到一张全黑的图，以后再也没有。**先猜**：从哪一步起有 `nan`，之后会好吗？第一个造出 `nan` 的是哪一层：训练前的模型遇上黑图时，训练后的模型遇上干净的图时？
+# D 的 `block1` 开头多一层 `contrast`：减均值，除以标准差。第 10 步来了一张全黑的图，只此一次。**先猜**：从哪一步起有 `nan`，会好吗？哪一层第一个造出 `nan`：没训练的模型看黑图，训练完的看正常图？
 #
 # </div>
 # <div lang="en">
 #
 # Health looks like this: ReLU makes about half of the values 0, no `nan`, gradients of similar size in all blocks, shrinking together as the loss falls.
 #
-# D receives one black picture at step 10, and never again. **Guess**: from which step on is there `nan`, and does it heal? Which layer makes the
-# first `nan`: before training, on the black picture; after training, on clean pictures?
+# D's `block1` begins with a layer `contrast`: minus the mean, divided by the standard deviation. At step 10 a black picture comes, only once. **Guess**: from
+# which step on is there `nan`, and does it heal? Which layer makes the first one: before training, on the black picture; afterwards, on clean ones?
 #
 # </div>
 
@@ -424,7 +424,7 @@ check("10.3", first_nan)
 #
 # B 没有 `nan`，激活里也没有零，损失却不动。它用 sigmoid，又没有批归一化。**先猜**：B 的梯度从 `block4` 走到 `block1`，还剩多少？只把批归一化还给它，够不够？
 #
-# 下面列出在第 1 步，梯度不到 `block4` 的 1/100 的块。图里的梯度用对数刻度。
+# 下面列出训练一开始，梯度就不到 `block4` 的 1/100 的块。图里的梯度用对数刻度。
 #
 # </div>
 # <div lang="en">
@@ -432,7 +432,7 @@ check("10.3", first_nan)
 # B has no `nan` and no zeros, yet its loss does not move. It uses sigmoid, without batch normalisation. **Guess**: on the way from `block4` to
 # `block1`, how much of B's gradient is left? Is it enough to give it batch normalisation back?
 #
-# Listed below: blocks whose gradient at step 1 is below 1/100 of that of `block4`. The plot of gradients has a logarithmic scale.
+# Listed below: blocks whose gradient is below 1/100 of that of `block4` at the very first step. The plot of gradients has a logarithmic scale.
 #
 # </div>
 
@@ -457,7 +457,7 @@ plot("B", *runs["B"])
 #
 # sigmoid 的斜率最多 0.25，每过一块都要乘一次；批归一化把信号放大回来。
 #
-# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有梯度，大小为 `grad.abs().mean()`；返回名字的列表，按运行的次序：大小小于**最后运行**那个的 `ratio` 倍。有的 ReLU 是就地的；取下钩子。
+# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有梯度，大小为 `grad.abs().mean()`；返回名字的列表，按运行的次序：大小小于**最后运行**那个的 `ratio` 倍。有的 ReLU 是就地的；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
@@ -465,8 +465,8 @@ plot("B", *runs["B"])
 # Sigmoid's slope is 0.25 at most, once for every block; batch normalisation makes the signal large again.
 #
 # Write `vanishing(model, x, target, ratio)`: one backward pass of `F.cross_entropy(model(x), target)`. Every child (`named_children()`) has a
-# gradient at its output, of size `grad.abs().mean()`. Return names, in the order in which they ran: those whose size is below `ratio` times that of the child that ran **last**. Some ReLU
-# work in place. Take the hooks off.
+# gradient at its output, of size `grad.abs().mean()`. Return names, in the order in which they ran: those whose size is below `ratio` times that of the child that ran **last**. Some ReLUs
+# work in place. Take the hooks off, even after an exception.
 #
 # </div>
 
@@ -503,14 +503,14 @@ check("10.4", vanishing)
 #
 # <div lang="zh">
 #
-# 剩下 C，损失和 B 一样停在 1.8。听诊器一放就分出来了：先看图，再看第一步和最后一步，最后换掉嫌疑最大的学习率，只换它，再跑一次。
+# 剩下 C：也没有批归一化，损失和 B 一样停在 1.8。听诊器一放就分出来了：先看图，再看最后一步，然后换掉嫌疑最大的学习率，只换它，再跑一次。
 #
 # **先猜**：C 的激活里有多少是零？`block1` 的梯度和 B 的一样小吗？
 #
 # </div>
 # <div lang="en">
 #
-# C is left, whose loss stays at 1.8 as B's does. The stethoscope tells them apart: first the plot, then the first and last step; last we change the chief suspect, the learning
+# C is left: no batch normalisation either, and a loss that stays at 1.8 as B's does. The stethoscope tells them apart: first the plot, then the last step; finally we change the chief suspect, the learning
 # rate, and nothing else.
 #
 # **Guess**: how many of C's activations are zero? Is the gradient at `block1` as small as B's?
@@ -540,14 +540,14 @@ describe("C, rate 0.003:", losses, seen)
 #
 # 学习率 0.1 几步就把权重推得太远，ReLU 的输入再没有一个是正的：输出是 0，斜率也是 0。B 的梯度很小，C 的恰好是 0：权重没有什么可学。
 #
-# 常见的药是裁剪。`clip_grad_norm_` 用的是所有梯度合起来的**一个**范数。**先猜**：给每个参数挂一个张量钩子，各裁各的（第 03 课），结果一样吗？
+# 治 C 要减小学习率。若是偶尔有几步梯度太大，就裁剪：`clip_grad_norm_` 用的是所有梯度合起来的**一个**范数。**先猜**：给每个参数挂一个张量钩子，各裁各的（第 03 课），结果一样吗？
 #
 # </div>
 # <div lang="en">
 #
 # A rate of 0.1 soon pushed the weights so far that no input of a ReLU is positive: output 0, slope 0. B's gradients were tiny, C's are exactly 0: nothing to learn from.
 #
-# A common medicine is clipping. `clip_grad_norm_` takes **one** norm of all gradients together. **Guess**: a tensor hook on every parameter, each clipping its own (lesson 03): is
+# C needs a smaller rate. Where only a few steps have gradients far too large, one clips: `clip_grad_norm_` takes **one** norm of all gradients together. **Guess**: a tensor hook on every parameter, each clipping its own (lesson 03): is
 # that the same?
 #
 # </div>
@@ -599,7 +599,7 @@ handle.remove()
 #
 # 各裁各的，方向就变了。要等梯度到齐、加好，再一起缩小：优化器自己有钩子，`step()` 开始时触发。合起来的范数是 $\sqrt{9+16+144}=13$，所以上面每个梯度都减半。
 #
-# 写 `clip_before_step(optimizer, max_norm)`：从此每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪优化器的所有参数。有的 `.grad` 是 `None`；参数可能分几组。返回句柄。
+# 写 `clip_before_step(optimizer, max_norm)`：从此每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪优化器的所有参数（可以直接调用它）。有的 `.grad` 是 `None`；参数可能分几组。返回句柄。
 #
 # </div>
 # <div lang="en">
@@ -607,7 +607,7 @@ handle.remove()
 # Each by its own turns the direction. One must wait until all gradients are there and added up: the optimizer has hooks itself, which fire as
 # `step()` begins. The norm of all is $\sqrt{9+16+144}=13$, so above each gradient was halved.
 #
-# Write `clip_before_step(optimizer, max_norm)`: from now on, before every `step()`, clip all parameters of the optimizer as `clip_grad_norm_` does. Some `.grad` are
+# Write `clip_before_step(optimizer, max_norm)`: from now on, before every `step()`, clip all parameters of the optimizer as `clip_grad_norm_` does (you may call it). Some `.grad` are
 # `None`; there may be several groups. Return the handle.
 #
 # </div>
@@ -652,7 +652,7 @@ check("10.5", clip_before_step)
 #
 # 1. The loss says that a run is ill, hooks say where.
 # 2. Compute a number inside the hook: no memory held, no harm from changes in place.
-# 3. Look for `nan` at the step where it happens: the first module with clean input and unclean output.
+# 3. Look for `nan` at the step where it happens: the first module whose input is clean and whose output is not.
 # 4. The size of a gradient is `grad.abs().mean()`, compared from layer to layer.
 # 5. What needs all gradients together belongs before the `step()` of the optimizer.
 #
@@ -667,7 +667,7 @@ check("10.5", clip_before_step)
 # <details><summary>3. 为什么张量钩子做不了 <code>clip_grad_norm_</code> 的事？</summary>它只看到一个梯度，而总范数要等全部到齐。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why not keep the outputs and compute their means at the end?</summary>A later operation in place overwrites them; they take memory.</details>
+# <details><summary>1. Why not keep the outputs and compute their means at the end?</summary>A later operation in place overwrites them; they hold memory.</details>
 # <details><summary>2. Two runs stand still. How do you tell vanishing gradients from dead ReLUs?</summary>By the share of 0 among the activations; the gradients are tiny in the one, exactly 0 in the other.</details>
 # <details><summary>3. Why can a tensor hook not do what <code>clip_grad_norm_</code> does?</summary>It sees one gradient, and the norm of all needs them all.</details>
 # </div>
