@@ -1,5 +1,6 @@
 """Lesson 09: answers that people give."""
 
+import copy
 import math
 from collections import defaultdict
 from contextlib import ExitStack
@@ -155,6 +156,22 @@ def conv_groups(model, x):
 
     def keep(module, args, output):
         groups[module.kernel_size].append(output.detach().clone())
+
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            handles.append(module.register_forward_hook(keep))
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return groups
+
+
+@mistake("09.1", "output_shape")
+def conv_groups(model, x):
+    groups, handles = defaultdict(list), []
+
+    def keep(module, args, output):
+        groups[tuple(output.shape)].append(output.detach().clone())
 
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
@@ -564,12 +581,21 @@ def log_maps(folder, tag, pictures):
     return [(event.step, event.height, event.width) for event in reader.Images(tag)]
 
 
-@mistake("09.3", "only_four")
+@mistake("09.3", "only_some")
 def log_maps(folder, tag, pictures):
     with SummaryWriter(folder) as writer:
         for step, picture in pictures.items():
             writer.add_image(tag, picture, step, dataformats="HW")
     reader = EventAccumulator(folder).Reload()
+    return [(event.step, event.height, event.width) for event in reader.Images(tag)]
+
+
+@mistake("09.3", "only_some")
+def log_maps(folder, tag, pictures):
+    with SummaryWriter(folder) as writer:
+        for step, picture in pictures.items():
+            writer.add_image(tag, picture, step, dataformats="HW")
+    reader = EventAccumulator(folder, size_guidance={"images": len(pictures)}).Reload()
     return [(event.step, event.height, event.width) for event in reader.Images(tag)]
 
 
@@ -653,6 +679,24 @@ def dead_channels(model, relu, batches):
     return (torch.cat(kept).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
 
 
+@mistake("09.4", "overwritten")
+def dead_channels(model, relu, batches):
+    kept = []
+    with relu.register_forward_hook(lambda m, args, output: kept.append(output.detach().clone())):
+        for batch in batches:
+            model(batch)
+    return (torch.cat(kept).amax((1, 2, 3)) == 0).nonzero().flatten().tolist()
+
+
+@mistake("09.4", "overwritten")
+def dead_channels(model, relu, batches):
+    kept = []
+    with relu.register_forward_hook(lambda m, args, output: kept.append(args[0].detach().clone())):
+        for batch in batches:
+            model(batch)
+    return (torch.cat(kept).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
+
+
 @mistake("09.4", "last_batch_only")
 def dead_channels(model, relu, batches):
     seen = {}
@@ -695,6 +739,15 @@ def dead_channels(model, relu, batches):
         for batch in batches:
             model(batch)
     return (torch.cat(kept).amax((0, 2, 3)) < 1e-3).nonzero().flatten().tolist()
+
+
+@mistake("09.4", "smallest")
+def dead_channels(model, relu, batches):
+    kept = []
+    with relu.register_forward_hook(lambda m, args, output: kept.append(output.detach().clone())):
+        for batch in batches:
+            model(batch)
+    return (torch.cat(kept).amin((0, 2, 3)) == 0).nonzero().flatten().tolist()
 
 
 @mistake("09.4", "inverted")
@@ -814,6 +867,40 @@ def disagreement(model, x, names):
             stack.enter_context(model.get_submodule(name).register_forward_hook(hook))
         model(x)
     found = {name: create_feature_extractor(model, [name])(x)[name] for name in names}
+    return {name: (seen[name] - found[name]).abs().max().item() for name in names}
+
+
+@mistake("09.5", "all_zero")
+def disagreement(model, x, names):
+    seen = {}
+    with ExitStack() as stack:
+        for name in names:
+
+            def hook(m, args, output, name=name):
+                return seen.update({name: output.detach().clone()})
+
+            stack.enter_context(model.get_submodule(name).register_forward_hook(hook))
+        model(x)
+    found = create_feature_extractor(model, names)(x)
+    return {name: (seen[name] - found[name]).max().item() for name in names}
+
+
+@mistake("09.5", "all_zero")
+def disagreement(model, x, names):
+    seen = {}
+    with ExitStack() as stack:
+        for name in names:
+
+            def hook(m, args, output, name=name):
+                return seen.update({name: output.detach().clone()})
+
+            stack.enter_context(model.get_submodule(name).register_forward_hook(hook))
+        model(x)
+    safe = copy.deepcopy(model)
+    for module in safe.modules():
+        if isinstance(module, nn.ReLU):
+            module.inplace = False
+    found = create_feature_extractor(safe, names)(x)
     return {name: (seen[name] - found[name]).abs().max().item() for name in names}
 
 

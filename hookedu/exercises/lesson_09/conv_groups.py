@@ -36,6 +36,7 @@ from hookedu.language import Text
 
 _CALL = "conv_groups(model, x)"
 _SMALL, _LARGE = "(2, 1, 2, 2)", "(2, 2, 3, 3)"
+_OUTPUT = "(1, 2, 2, 2)"  # the shape that all calls give out
 
 
 class _Net(nn.Module):
@@ -162,6 +163,8 @@ def _wrong_keys(found: Any, expected: dict[str, list]) -> str | None:
     keys = set(found)
     if keys == {"(2, 2)", "(3, 3)"}:
         return "kernel_size"
+    if keys == {_OUTPUT}:
+        return "output_shape"
     if keys == {_LARGE}:
         n = len(found[_LARGE]) if isinstance(found[_LARGE], list) else 1
         return "only_children" if n == 1 else "late_binding"
@@ -243,6 +246,15 @@ CONV_GROUPS = Exercise(
             Text(
                 zh="键是 `kernel_size`，只有高和宽。要的是整个核的形状 `tuple(module.weight.shape)`，包括通道数。",
                 en="Your keys are `kernel_size`, height and width only. Wanted is the whole kernel's shape, `tuple(module.weight.shape)`, with its channels.",
+            ),
+            fails="keys",
+        ),
+        Mistake(
+            "output_shape",
+            Text(
+                zh="键是输出的形状。要的是卷积核的形状 `tuple(module.weight.shape)`：输出一样大的卷积，核不一定一样。",
+                en="Your keys are the outputs' shapes. Wanted is the kernel's, `tuple(module.weight.shape)`: convolutions that give equal shapes "
+                "may have different kernels.",
             ),
             fails="keys",
         ),

@@ -43,7 +43,7 @@ def _case(rng: random.Random) -> tuple[list[str], torch.Tensor]:
     roles = rng.sample(_ROLES, len(_ROLES))
     x = -torch.tensor(
         [
-            [[[float(rng.randint(0, 5)) for _ in range(4)] for _ in roles] for _ in range(_PICTURES)]
+            [[[float(rng.randint(1, 5)) for _ in range(4)] for _ in roles] for _ in range(_PICTURES)]
             for _ in range(_BATCHES)
         ]
     )
@@ -129,6 +129,7 @@ def _mistake(found: Any, roles: list[str], x: torch.Tensor) -> str | None:
         "one_picture_each": _silent(x[:, :1]),
         "quiet_somewhere": quiet_once,
         "threshold": sorted([*dead, roles.index("weak")]),
+        "smallest": list(range(len(roles))),
         "inverted": [c for c in range(len(roles)) if c not in dead],
     }
     name = next((name for name, channels in known.items() if found == channels), None)
@@ -163,8 +164,10 @@ DEAD_CHANNELS = Exercise(
         Mistake(
             "overwritten",
             Text(
-                zh="一个死的也没找到：你留下的输出后来被就地加了 1。在钩子里当场算最大值，或者 `clone()`。",
-                en="You found none: 1 was later added in place to what you kept. Compute the largest value inside the hook, or `clone()`.",
+                zh="一个死的也没找到。多半是留下的输出后来被就地加了 1：在钩子里当场算最大值，或者 `clone()`。已经这样做了，就看看钩子是不是挂在 "
+                "`relu` 上、看的是不是 `output`、最大值是不是取遍第 0、2、3 维。",
+                en="You found none. Probably 1 was later added in place to what you kept: compute the largest value inside the hook, or `clone()`. "
+                "If you do, see that the hook is on `relu`, looks at `output` and takes the largest over dimensions 0, 2 and 3.",
             ),
             fails="finds",
         ),
@@ -205,6 +208,15 @@ DEAD_CHANNELS = Exercise(
             Text(
                 zh="很弱的通道也算进去了：它不是 0，就还有梯度，还能学。与 0 比较，不要用阈值。",
                 en="A weak channel is among yours: it is not 0, so it gets a gradient and can learn. Compare with 0, without a threshold.",
+            ),
+            fails="finds",
+        ),
+        Mistake(
+            "smallest",
+            Text(
+                zh="所有通道都成了死的：多半是取了最小值，或者只要有一个 0 就算。要看**最大**值是不是 0：`amax`，不是 `amin`。",
+                en="All channels are dead for you: probably you took the smallest value, or a single 0 was enough. It is the **largest** that must be 0: "
+                "`amax`, not `amin`.",
             ),
             fails="finds",
         ),

@@ -132,7 +132,9 @@ def _mistake(saw: dict[str, Any], found: Any, model: nn.Sequential, x: torch.Ten
     if _near(found, nothing | {"last": -_outputs(model, x)["last"].min().item()}):
         return "overwritten"
     if _near(found, nothing):
-        return "one_at_a_time" if saw["runs"] > 2 else None if saw["unchanged"] else "changes_model"
+        if not saw["unchanged"]:
+            return "changes_model"
+        return "one_at_a_time" if saw["runs"] > 2 else "all_zero"
     if _near(found, {name: -value for name, value in _expected(model, x).items()}):
         return "signed"
     if _near(found, _means(model, x)):
@@ -184,6 +186,16 @@ DISAGREEMENT = Exercise(
             Text(
                 zh="你给每个名字各造了一个提取器：后面的层被删掉，就地 ReLU 也不在了，所以全是 0。要用**一个**提取器取所有名字。",
                 en="You made an extractor for each name: what comes later is dropped, in-place ReLUs too, so all is 0. Use **one** extractor for all names.",
+            ),
+            fails="differences",
+        ),
+        Mistake(
+            "all_zero",
+            Text(
+                zh="全是 0，可是提取器里有两层被改写过。多半是没有 `abs()`：被改写的是负数，`钩子 - 提取器` 从不大于 0。或者提取器来自关掉了 `inplace` 的"
+                "副本：要用 `model` 本身。",
+                en="All is 0, yet two layers were overwritten in the extractor. Probably `abs()` is missing: it is negatives that get overwritten, so what "
+                "hooks kept is never above the extractor's. Or your extractor is made of a copy with `inplace` off: use `model` itself.",
             ),
             fails="differences",
         ),

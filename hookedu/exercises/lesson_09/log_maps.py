@@ -167,8 +167,8 @@ def _misread(found: Any, expected: list, earlier: int, unread: bool) -> str | No
         return "from_memory"
     if found == [[step, width, height] for step, height, width in expected]:
         return "width_first"
-    if len(found) == 4 and all(row in expected for row in found):
-        return "only_four"
+    if 0 < len(found) < len(expected) and all(row in expected for row in found):
+        return "only_some"
     return "whole_events" if found and not isinstance(found[0], list) else None
 
 
@@ -269,10 +269,11 @@ LOG_MAPS = Exercise(
             fails="read",
         ),
         Mistake(
-            "only_four",
+            "only_some",
             Text(
-                zh='只读回了 4 张：默认每个标签随机留 4 张。写 `size_guidance={"images": 0}`，就全部留下。',
-                en='Only 4 pictures came back: by default a random 4 of each tag are kept. `size_guidance={"images": 0}` keeps all.',
+                zh='只读回了一部分：读取器默认每个标签随机留 4 张，自己给的数太小也会丢。写 `size_guidance={"images": 0}`，就全部留下。',
+                en="Only some of the pictures came back: by default the reader keeps a random 4 of each tag, and a number of yours may be too small. "
+                '`size_guidance={"images": 0}` keeps all.',
             ),
             fails="read",
         ),
