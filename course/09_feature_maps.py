@@ -479,10 +479,8 @@ for name, network in (("trained", net), ("hurt", hurt)):
 
 hurt.zero_grad()
 F.cross_entropy(hurt(batch.image), batch.label).backward()
-grads = hurt.block4.conv.weight.grad.abs().amax((1, 2, 3))
-print(
-    f"largest gradient of a kernel: dead {grads[everywhere].max():.2f}, others {grads[~everywhere].max():.2f}"
-)
+of = hurt.block4.conv.weight.grad.abs().amax((1, 2, 3))
+print(f"largest gradient of a kernel: dead {of[everywhere].max():.2f}, others {of[~everywhere].max():.2f}")
 
 # %% [markdown]
 # ### 练习 09.4：找出死掉的通道 · Exercise 09.4: Find the dead channels
