@@ -538,14 +538,14 @@ describe("C, rate 0.003:", losses, seen)
 #
 # <div lang="zh">
 #
-# 学习率 0.1 几步就把权重推得太远，ReLU 的输入再没有一个是正的：输出是 0，斜率也是 0。B 的梯度很小，C 的恰好是 0：权重没有什么可学。
+# 学习率 0.1 几步就把权重推得太远，ReLU 的输入再没有一个是正的：输出是 0，斜率也是 0。B 的梯度很小；C 的只到 `block4`，再往前恰好是 0，没有什么可学。
 #
 # 治 C 要减小学习率。若是偶尔有几步梯度太大，就裁剪：`clip_grad_norm_` 用的是所有梯度合起来的**一个**范数。**先猜**：给每个参数挂一个张量钩子，各裁各的（第 03 课），结果一样吗？
 #
 # </div>
 # <div lang="en">
 #
-# A rate of 0.1 soon pushed the weights so far that no input of a ReLU is positive: output 0, slope 0. B's gradients were tiny, C's are exactly 0: nothing to learn from.
+# A rate of 0.1 pushed the weights so far that no input of a ReLU is positive: output 0, slope 0. B's gradients were tiny; C's reach `block4` and are exactly 0 before it: nothing to learn from.
 #
 # C needs a smaller rate. Where only a few steps have gradients far too large, one clips: `clip_grad_norm_` takes **one** norm of all gradients together. **Guess**: a tensor hook on every parameter, each clipping its own (lesson 03): is
 # that the same?

@@ -220,6 +220,23 @@ def child_means(model, x):
     return means
 
 
+@mistake("10.1", "swallows", points=5)
+def child_means(model, x):
+    means = {}
+    notes = {
+        name: child.register_forward_hook(lambda m, a, o, name=name: means.update({name: o.mean().item()}))
+        for name, child in model.named_children()
+    }
+    try:
+        model(x)
+    except Exception:
+        pass
+    finally:
+        for handle in notes.values():
+            handle.remove()
+    return means
+
+
 @mistake("10.1", "returns_tuple")
 def child_means(model, x):
     means, handles = {}, []
@@ -958,6 +975,46 @@ def first_nan(model, x):
     return found[0] if found else None
 
 
+@mistake("10.3", "never_true")
+def first_nan(model, x):
+    found, handles = [], []
+
+    def look(name, module, args, output):
+        if output.isnan().all() and not args[0].isnan().all():
+            found.append(name)
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                handles.append(module.register_forward_hook(partial(look, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found[0] if found else None
+
+
+@mistake("10.3", "swallows", points=5)
+def first_nan(model, x):
+    found, handles = [], []
+
+    def look(name, module, args, output):
+        if output.isnan().any() and not args[0].isnan().any():
+            found.append(name)
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                handles.append(module.register_forward_hook(partial(look, name)))
+        model(x)
+    except Exception:
+        return None
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found[0] if found else None
+
+
 @mistake("10.3", "returns_tuple")
 def first_nan(model, x):
     found, handles = [], []
@@ -1329,6 +1386,27 @@ def vanishing(model, x, target, ratio):
     return [name for name in order if sizes[name] < ratio * sizes[order[-1]]]
 
 
+@mistake("10.4", "swallows", points=6)
+def vanishing(model, x, target, ratio):
+    order, sizes, handles = [], {}, []
+
+    def catch(name, module, args, output):
+        order.append(name)
+        output.register_hook(lambda grad: sizes.update({name: grad.abs().mean().item()}))
+
+    try:
+        for name, child in model.named_children():
+            handles.append(child.register_forward_hook(partial(catch, name)))
+        F.cross_entropy(model(x), target).backward()
+    except Exception:
+        return []
+    finally:
+        for handle in handles:
+            handle.remove()
+
+    return [name for name in order if sizes[name] < ratio * sizes[order[-1]]]
+
+
 @mistake("10.4", "returns_tuple")
 def vanishing(model, x, target, ratio):
     order, sizes, handles = [], {}, []
@@ -1566,6 +1644,14 @@ def clip_before_step(optimizer, max_norm):
     return [p.register_hook(lambda grad: grad * min(1, max_norm / grad.norm().item())) for p in params]
 
 
+@mistake("10.5", "in_backward")
+def clip_before_step(optimizer, max_norm):
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            handle = p.register_hook(lambda grad: grad * min(1, max_norm / grad.norm().item()))
+    return handle
+
+
 @mistake("10.5", "always_scales", points=4)
 def clip_before_step(optimizer, max_norm):
     def clip(optimizer, args, kwargs):
@@ -1585,6 +1671,17 @@ def clip_before_step(optimizer, max_norm):
         if total > max_norm:
             for grad in grads:
                 grad.mul_(max_norm / total)
+
+    return optimizer.register_step_pre_hook(clip)
+
+
+@mistake("10.5", "none_grad")
+def clip_before_step(optimizer, max_norm):
+    def clip(optimizer, args, kwargs):
+        params = [p for group in optimizer.param_groups for p in group["params"]]
+        total = sum((p.grad**2).sum() for p in params) ** 0.5
+        for p in params:
+            p.grad.mul_(min(1, max_norm / total))
 
     return optimizer.register_step_pre_hook(clip)
 

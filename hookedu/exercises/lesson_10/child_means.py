@@ -2,7 +2,6 @@
 
 import random
 from collections import OrderedDict
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +19,11 @@ from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
     NO_FINALLY,
     RETURNS_NOTHING,
+    SWALLOWS,
     Chain,
-    Interruption,
     backward_hooks,
+    clean_after_error,
+    interrupted,
     number_close,
     rounded,
 )
@@ -64,9 +65,7 @@ def _probe(child_means: Any, rng: random.Random) -> dict[str, Any]:
         "left": backward_hooks(model),
     }
     broken = _model(stem, head, broken=True)
-    with suppress(Interruption):
-        child_means(broken, x)
-    return report | {"left_by_error": backward_hooks(broken)}
+    return report | interrupted(child_means, broken, x)
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -112,7 +111,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="model_order",
         ),
         none_left("clean", "child_means(model, x)", saw["left"], "leaves_hooks"),
-        none_left("clean_after_error", "child_means(broken, x)", saw["left_by_error"], "no_finally"),
+        clean_after_error("child_means(broken, x)", saw),
     ]
 
 
@@ -217,7 +216,7 @@ CHILD_MEANS = Exercise(
             ),
             fails="order",
         ),
-        *(LEAVES_HOOKS, NO_FINALLY, RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS),
+        *(LEAVES_HOOKS, NO_FINALLY, SWALLOWS, RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS),
     ),
     insight=Text(
         zh="在钩子里算成一个数，再大的模型也只留下一张小表，就地操作也来不及捣乱。",

@@ -1,14 +1,21 @@
 """10.3 `first_nan(model, x)`: the first module, in the order in which they run, that turns clean input into nan."""
 
 import random
-from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import nn
 
 from hookedu.exercises.lesson_05.shared import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS, none_left
-from hookedu.exercises.lesson_10.shared import LEAVES_HOOKS, NO_FINALLY, Chain, Interruption, backward_hooks
+from hookedu.exercises.lesson_10.shared import (
+    LEAVES_HOOKS,
+    NO_FINALLY,
+    SWALLOWS,
+    Chain,
+    backward_hooks,
+    clean_after_error,
+    interrupted,
+)
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import same, whole
@@ -78,10 +85,8 @@ def _probe(first_nan: Any, rng: random.Random) -> dict[str, Any]:
         report[case] = first_nan(model, value.clone())
         report["left"] += backward_hooks(model)
         report[f"{case}_out"] = model.out
-    broken = _model(inner, by, ill=True, broken=True)
-    with suppress(Interruption):
-        first_nan(broken, x)
-    return report | {"left_by_error": backward_hooks(broken)}
+    broken = _model(inner, by, ill=False, broken=True)  # healthy: an answer may stop a run at the first nan
+    return report | interrupted(first_nan, broken, x)
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -127,7 +132,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="ignores_input",
         ),
         none_left("clean", "first_nan(model, x)", saw["left"], "leaves_hooks"),
-        none_left("clean_after_error", "first_nan(broken, x)", saw["left_by_error"], "no_finally"),
+        clean_after_error("first_nan(broken, x)", saw),
     ]
 
 
@@ -232,8 +237,8 @@ FIRST_NAN = Exercise(
         Mistake(
             "never_true",
             Text(
-                zh="什么也没找到。`x == float('nan')` 永远是假，`nan` 跟自己也不相等：用 `isnan()`。也别忘了 `return`。",
-                en="Nothing was found. `x == float('nan')` is never true, `nan` is not even equal to itself: use `isnan()`. And mind the `return`.",
+                zh="什么也没找到。`x == float('nan')` 永远是假，`nan` 跟自己也不相等：用 `isnan()`。有一个就算：用 `any()`，不用 `all()`。也别忘了 `return`。",
+                en="Nothing was found. `x == float('nan')` is never true, `nan` is not even equal to itself: use `isnan()`. A single one counts: `any()`, not `all()`. And mind the `return`.",
             ),
             fails="finds",
         ),
@@ -284,7 +289,7 @@ FIRST_NAN = Exercise(
             ),
             raises=r"list index out of range",
         ),
-        *(LEAVES_HOOKS, NO_FINALLY, RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS),
+        *(LEAVES_HOOKS, NO_FINALLY, SWALLOWS, RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS),
     ),
     insight=Text(
         zh="输入干净、输出不干净：凶手的定义就这一句，前向钩子刚好两样都看得到。",

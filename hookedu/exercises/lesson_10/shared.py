@@ -1,13 +1,13 @@
 """What the exercises of lesson 10 share: a model that runs its children in its own order, and mistakes that fit several."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.model import Mistake
+from hookedu.exercises.model import Criterion, Mistake
 from hookedu.exercises.observation import Opaque
 from hookedu.exercises.tools import module_hooks
 from hookedu.language import Text
@@ -45,6 +45,32 @@ def backward_hooks(model: nn.Module) -> int:
     return module_hooks(model) + on_modules + on_parameters
 
 
+def interrupted(answer: Callable[..., Any], broken: Chain, *args: Any) -> dict[str, Any]:
+    """What an answer leaves on a broken chain, and whether the chain's exception reached the caller."""
+    try:
+        answer(broken, *args)
+        passed_on = False
+    except Interruption:
+        passed_on = True
+    return {"left_by_error": backward_hooks(broken), "passed_on": passed_on}
+
+
+def clean_after_error(given: str, saw: dict[str, Any]) -> Criterion:
+    """The hooks must come off when the model raises, and the exception must come through."""
+    left, passed_on = saw["left_by_error"], saw["passed_on"] is True
+    came = Text(zh="异常传了出来，留下 {n} 个钩子", en="the exception came through, {n} hooks left on")
+    swallowed = Text(
+        zh="异常没有传出来，留下 {n} 个钩子", en="the exception did not come through, {n} hooks left on"
+    )
+    return Criterion(
+        *("clean_after_error", left == 0 and passed_on, 1),
+        given=given,
+        expected=came.format(n=0),
+        got=(came if passed_on else swallowed).format(n=left),
+        mistake="no_finally" if left else "swallows",
+    )
+
+
 def number_close(got: Any, expected: float) -> bool:
     """A Python number that differs by no more than rounding."""
     return type(got) in (int, float) and math.isclose(got, expected, rel_tol=1e-4, abs_tol=1e-6)
@@ -75,6 +101,15 @@ NO_FINALLY = Mistake(
     Text(
         zh="模型抛出了异常，取下钩子的代码没有执行。把它放进 `finally`。",
         en="The model raised, and your removal never ran. Put it into a `finally`.",
+    ),
+    fails="clean_after_error",
+)
+SWALLOWS = Mistake(
+    "swallows",
+    Text(
+        zh="模型的异常被你吞掉了，调用者还以为一切正常。不要 `except`：`finally` 取下钩子，异常自己会往外走。",
+        en="You swallowed the model's exception, and your caller believes that all went well. No `except`: a `finally` takes the "
+        "hooks off and lets it through.",
     ),
     fails="clean_after_error",
 )

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +14,11 @@ from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
     NO_FINALLY,
     RETURNS_NOTHING,
+    SWALLOWS,
     Chain,
-    Interruption,
     backward_hooks,
+    clean_after_error,
+    interrupted,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
@@ -104,9 +105,7 @@ def _probe(vanishing: Any, rng: random.Random) -> dict[str, Any]:
     report = {"found": vanishing(model, x, target, ratio), "left": backward_hooks(model)}
     report["none"] = vanishing(_model(names, weights), x, target, 1e-9)
     broken = _model(names, weights, broken=True)
-    with suppress(Interruption):
-        vanishing(broken, x, target, ratio)
-    return report | {"left_by_error": backward_hooks(broken)}
+    return report | interrupted(vanishing, broken, x, target, ratio)
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -145,9 +144,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="other_order",
         ),
         none_left("clean", "vanishing(model, x, target, ratio)", saw["left"], "leaves_hooks"),
-        none_left(
-            "clean_after_error", "vanishing(broken, x, target, ratio)", saw["left_by_error"], "no_finally"
-        ),
+        clean_after_error("vanishing(broken, x, target, ratio)", saw),
     ]
 
 
@@ -207,9 +204,9 @@ VANISHING = Exercise(
         Mistake(
             "nothing_found",
             Text(
-                zh="一个也没找到。取均值之前先取绝对值：交叉熵的梯度正负相消，均值总是 0。也看看是不是每个名字都记成了最后一个。",
-                en="None was found. Take absolute values before the mean: with cross-entropy plus and minus cancel, and the mean is always 0. "
-                "And see whether everything was filed under the last name.",
+                zh="一个也没找到。取均值之前先取绝对值：交叉熵的梯度正负相消，最后一层的均值总是 0。也看看是不是跟第一个比了，或者每个名字都记成了最后一个。",
+                en="None was found. Take absolute values before the mean: with cross-entropy plus and minus cancel, and the last mean is always 0. "
+                "And see whether you compared with the first, or filed everything under the last name.",
             ),
             fails="finds",
         ),
@@ -241,16 +238,16 @@ VANISHING = Exercise(
         Mistake(
             "by_norm",
             Text(
-                zh="你用的是范数（或总和），元素多的层就显得大。用 `grad.abs().mean()`，大小不同的层才可比。",
-                en="You took the norm, which makes layers with many elements look large. With `grad.abs().mean()` layers of any size compare.",
+                zh="你用的是范数、总和或最大值，元素多的层就显得大。用 `grad.abs().mean()`，大小不同的层才可比。",
+                en="You took a norm, a sum or the largest, which makes layers with many elements look large. With `grad.abs().mean()` layers of any size compare.",
             ),
             fails="finds",
         ),
         Mistake(
             "comparison",
             Text(
-                zh="最后运行的那个不可能小于自己的 `ratio` 倍：比较的方向反了，或者跟别的层比了。",
-                en="What ran last cannot be below `ratio` times itself: the comparison is the wrong way round, or with another layer.",
+                zh="最后运行的那个不可能小于自己的 `ratio` 倍：比较的方向反了，跟别的层比了，或者取均值之前没有取绝对值。",
+                en="What ran last cannot be below `ratio` times itself: the comparison is the wrong way round, or with another layer, or the mean is not one of absolute values.",
             ),
             fails="finds",
         ),
@@ -270,7 +267,7 @@ VANISHING = Exercise(
             ),
             raises=r"is a view and is being modified inplace",
         ),
-        *(LEAVES_HOOKS, NO_FINALLY, RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS),
+        *(LEAVES_HOOKS, NO_FINALLY, SWALLOWS, RETURNS_TUPLE, CALLS_NOW, WRONG_ARGUMENTS),
     ),
     insight=Text(
         zh="平均绝对值不看层有多大，张量钩子不怕就地操作：这样的检查可以挂在任何模型上。",
