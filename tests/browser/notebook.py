@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from hookedu import course
 
-_RUN = 60_000  # ms that a notebook may take to run
+_RUN = 180_000  # ms that a notebook may take to run beside other tests; lesson 12 starts processes of its own
 _PICTURES = course.ROOT / "course" / "images"
 
 # Whether this page is connected to a notebook's idle kernel: JupyterLab drops what is run before.
