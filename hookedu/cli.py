@@ -58,9 +58,8 @@ def build(
     """由 course/ 生成笔记本 · Build the notebooks from course/ (for authors)."""
     chosen = [course.find(name) for name in lessons] if lessons else list(course.lessons())
 
-    from hookedu import (
-        build as build_,
-    )  # brings torch and Jupyter along: a misspelt name need not wait for them
+    # Brings torch and Jupyter along: a misspelt name need not wait for them.
+    from hookedu import build as build_
 
     if check:
         stale = build_.check(chosen)

@@ -42,9 +42,8 @@ def warm_up() -> None:
     from hookedu import exercises
 
     torch.set_num_threads(1)
-    torch.ones(
-        1
-    ).half()  # torch asks /proc what the processor can do; in the sandbox it would get no answer and raise
+    # torch asks /proc what the processor can do; in the sandbox it would get no answer and raise.
+    torch.ones(1).half()
     matplotlib.pyplot.figure().canvas.draw()  # finds its fonts
     matplotlib.pyplot.close()
     for name in hookedu.__all__:
