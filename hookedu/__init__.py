@@ -24,7 +24,7 @@ _HOME = {
     "plot_sharing": "graph",
     "plot_stats": "plots",
     "plot_timeline": "plots",
-    "progress": "checking",
+    "progress": "course_progress",
     "record": "capture",
     "remove_hooks": "inspection",
     "solution": "checking",
