@@ -15,6 +15,7 @@ _HOME = {
     "LayerPicker": "widgets",
     "Text": "language",
     "check": "checking",
+    "course_map": "curriculum",
     "diagnose": "diagnosis",
     "hint": "checking",
     "list_hooks": "inspection",
