@@ -206,14 +206,14 @@ hint("00.1")
 # <div lang="zh">
 #
 # `progress()` 记着你在所有课里试过什么、解出了什么；关机再来也还在。一行是一课，一格是一个练习，粗框是接下来该做的；
-# 点课名打开那一课，点格子跳到那个练习。运行一下：
+# 点一下就打开那一课；那一课已经开着时，点格子会跳到那个练习。运行一下：
 #
 # </div>
 # <div lang="en">
 #
 # `progress()` keeps what you tried and solved in all lessons, also after a restart. A row is a lesson, a box in it an
-# exercise, and the one with the thick frame is what to do next. Click a title to open its lesson, a box to go to its
-# exercise. Run it:
+# exercise, and the one with the thick frame is what to do next. A click opens the lesson; where it is open already, a
+# click on a box goes to the exercise. Run it:
 #
 # </div>
 

@@ -178,8 +178,8 @@ class _Picture:
         cells = self.cells[name]
         if cells is None:
             return inner
-        # JupyterLab opens a relative link beside the notebook and scrolls to the cell of that id. (It would scroll
-        # to a heading as well, but not to one with Chinese in it.)
+        # JupyterLab opens a relative link beside the notebook; in one that is open already it scrolls to the cell of
+        # that id. (It would scroll to a heading as well, but not to one with Chinese in it.)
         task = ""
         if exercise and exercise.slug in cells[1:]:
             task = "#cell-id=" + cells[cells.index(exercise.slug) - 1]
