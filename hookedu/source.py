@@ -87,9 +87,9 @@ def read(lesson: Lesson) -> list[Cell]:
 def read_guide(path: Path) -> list[Cell]:
     """A guide's prose: one cell from each Chinese block to the next, without its blocks of code."""
     text = _FENCED.sub(lambda match: "\n" * match[0].count("\n"), path.read_text(encoding="utf-8"))
-    starts = [match.start() for match in re.finditer(r'^<div lang="zh">$', text, re.MULTILINE)]
-    cuts = [0, *starts[1:], len(text)]
+    blocks = [match.start() for match in re.finditer(r'^<div lang="zh">$', text, re.MULTILINE)] or [0]
+    cuts = [0, *blocks[1:], len(text)]
     return [
-        Cell(line=text.count("\n", 0, start) + 1, is_code=False, text=text[start:end])
-        for start, end in pairwise(cuts)
+        Cell(line=text.count("\n", 0, block) + 1, is_code=False, text=text[start:end])
+        for block, (start, end) in zip(blocks, pairwise(cuts), strict=True)
     ]
