@@ -84,6 +84,8 @@ def _both_languages(cells: list[Cell]) -> Found:
                 ),
             )
         for _, heading in _HEADING.findall(cell.frame):
+            if heading.isalpha() and heading.isascii():
+                continue  # a name, `## JupyterHub`: the same in both languages
             zh, dot, en = heading.partition(" · ")
             if not dot or not _CJK.search(zh) or _CJK.search(en):
                 yield (

@@ -124,6 +124,8 @@ hookedu grade class --time-limit 70  # a comment
 
 ## 下一节 · The next
 
+### Canvas
+
 <div lang="zh">
 
 再来一次。
@@ -141,7 +143,7 @@ SPOILT = {
     "link": ("[notes](a.md)", "[notes](b.md)", 3, "`a.md` stands only on the `zh` side"),
     "term": ("钩子。", "", 3, "its term `钩子` is not in the Chinese"),
     "heading": ("## 下一节 · The next", "## The next", 3, "The heading `The next` must read"),
-    "no_english": ('<div lang="en">\n\nOnce', "<div>\n\nOnce", 21, "write both languages"),
+    "no_english": ('<div lang="en">\n\nOnce', "<div>\n\nOnce", 23, "write both languages"),
     "no_chinese": ('<div lang="zh">\n\n再来', "<div>\n\n再来", 3, "Language blocks come in pairs"),
     "outside": ("<!-- a comment -->", "Also:", 3, "`Also:` stands outside the language blocks"),
 }
