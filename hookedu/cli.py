@@ -8,7 +8,7 @@ import typer
 
 from hookedu import course
 from hookedu.course import CourseError
-from hookedu.grading.command import adjust_command, grade_command, report_command
+from hookedu.grading.command import adjust_command, forget_command, grade_command, report_command
 from hookedu.language import Text
 
 app = typer.Typer(
@@ -85,9 +85,30 @@ def build(
         )
 
 
+@app.command("new-lesson")
+def new_lesson_command(
+    number: Annotated[int, typer.Argument(help="编号，如 13 · its number, such as 13")],
+    name: Annotated[
+        str, typer.Argument(help="文件名里的名字，如 my_topic · as in its file's name, such as my_topic")
+    ],
+) -> None:
+    """写出新的一课：源文件、练习、测试 · Begin a lesson: source, exercise, tests (for authors)."""
+    from hookedu.new_lesson import new_lesson
+
+    for path in new_lesson(course.ROOT, number, name):
+        print(path.relative_to(course.ROOT))
+    print(
+        Text(
+            zh="改写成你的内容，再运行 `hookedu build {number}`；怎么写：`course/guides/authors.md`。",
+            en="Make it yours, then run `hookedu build {number}`; how to write it: `course/guides/authors.md`.",
+        ).format(number=f"{number:02}")
+    )
+
+
 app.command("grade")(grade_command)
 app.command("report")(report_command)
 app.command("adjust")(adjust_command)
+app.command("forget")(forget_command)
 
 
 @app.command()

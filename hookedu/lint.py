@@ -1,4 +1,4 @@
-"""What must hold of a lesson's source before it is built. Each rule is one function that yields problems.
+"""What must hold of a lesson's source before it is built, and of a guide. Each rule is one function that yields problems.
 
 The rules are the promises of a lesson: both languages say the same, an exercise can be answered, stripped and
 graded, and no lesson grows beyond what a learner reads in its time.
@@ -7,8 +7,9 @@ graded, and no lesson grows beyond what a learner reads in its time.
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
-from hookedu import course, exercises
+from hookedu import course, exercises, source
 from hookedu.course import Lesson
 from hookedu.language import Text
 from hookedu.source import BEGIN_SOLUTION, END_SOLUTION, Cell, Problem
@@ -27,6 +28,8 @@ _LIST_MARK = re.compile(r"^(?:<details><summary>)?\d+\. ", re.MULTILINE)
 _HEADING = re.compile(r"^(#+) (.*)$", re.MULTILINE)
 _SECTION = re.compile(r"^## (\d+)\.(\d+) ", re.MULTILINE)
 _DIFFICULTY = re.compile(r"^●{1,5} · \d+ min$", re.MULTILINE)
+# What may stand outside the language blocks: headings and comments.
+_BESIDE = re.compile(r"^#+ .*$|<!--(?s:.*?)-->", re.MULTILINE)
 _FACT = re.compile(r"F\d+")
 _BOX = "**常见错误 · Common mistake**"
 
@@ -35,16 +38,33 @@ Found = Iterator[tuple[int, Text]]
 
 def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
     """Everything that is wrong with a lesson's source, in the order of its lines."""
-    found = [Problem(lesson, line, says) for rule in _RULES for line, says in rule(lesson, cells)]
-    return sorted(found, key=lambda p: p.line)
+    found = [*_of_prose(cells), *(problem for rule in _RULES for problem in rule(lesson, cells))]
+    return _in_order(f"course/{lesson.file}.py", found)
+
+
+def guide_problems(path: Path) -> list[Problem]:
+    """Everything that is wrong with a guide of the course, in the order of its lines: it says the same in both
+    languages, and nothing in one alone."""
+    cells = source.read_guide(path)
+    return _in_order(path.name, [*_of_prose(cells), *_outside(cells)])
+
+
+def _in_order(file: str, found: list[tuple[int, Text]]) -> list[Problem]:
+    return [Problem(file, line, says) for line, says in sorted(found, key=lambda problem: problem[0])]
+
+
+def _of_prose(cells: list[Cell]) -> Found:
+    """What holds of all prose, in lessons and guides."""
+    for rule in (_both_languages, _same_in_both, _glossary_terms):
+        yield from rule(_prose(cells))
 
 
 def _prose(cells: list[Cell]) -> list[Cell]:
     return [c for c in cells if not c.is_code]
 
 
-def _both_languages(lesson: Lesson, cells: list[Cell]) -> Found:
-    for cell in _prose(cells):
+def _both_languages(cells: list[Cell]) -> Found:
+    for cell in cells:
         blocks = re.findall(r'<div lang="(zh|en)">', cell.text)
         if not cell.prose("zh") or not cell.prose("en"):
             missing = "zh" if not cell.prose("zh") else "en"
@@ -64,6 +84,8 @@ def _both_languages(lesson: Lesson, cells: list[Cell]) -> Found:
                 ),
             )
         for _, heading in _HEADING.findall(cell.frame):
+            if heading.isalpha() and heading.isascii():
+                continue  # a name, `## JupyterHub`: the same in both languages
             zh, dot, en = heading.partition(" · ")
             if not dot or not _CJK.search(zh) or _CJK.search(en):
                 yield (
@@ -86,8 +108,8 @@ def _parts(prose: str) -> dict[str, set[str]]:
     return {"code": code, "math": math, "links": links, "numbers": set(_NUMBER.findall(rest))}
 
 
-def _same_in_both(lesson: Lesson, cells: list[Cell]) -> Found:
-    for cell in _prose(cells):
+def _same_in_both(cells: list[Cell]) -> Found:
+    for cell in cells:
         zh, en = _parts(cell.prose("zh")), _parts(cell.prose("en"))
         for kind in zh:
             for lang, only in (("zh", zh[kind] - en[kind]), ("en", en[kind] - zh[kind])):
@@ -108,8 +130,8 @@ def _glossary() -> list[dict]:
     return yaml.safe_load((course.ROOT / "course" / "glossary.yml").read_text(encoding="utf-8"))
 
 
-def _glossary_terms(lesson: Lesson, cells: list[Cell]) -> Found:
-    for cell in _prose(cells):
+def _glossary_terms(cells: list[Cell]) -> Found:
+    for cell in cells:
         zh, en = cell.prose("zh") + cell.frame, _CODE.sub(" ", cell.prose("en"))
         for term in _glossary():
             said = re.search(rf"\b(?:{term['en']})\b", en, re.IGNORECASE)
@@ -128,6 +150,19 @@ def _glossary_terms(lesson: Lesson, cells: list[Cell]) -> Found:
                         zh="请用「{zh}」，不用「{wrong}」（见 glossary.yml）。",
                         en="Write `{zh}`, not `{wrong}` (see glossary.yml).",
                     ).format(zh=term["zh"], wrong=wrong[0]),
+                )
+
+
+def _outside(cells: list[Cell]) -> Found:
+    for cell in cells:
+        for line in _BESIDE.sub("", cell.frame).splitlines():
+            if line.strip():
+                yield (
+                    cell.line,
+                    Text(
+                        zh="`{line}` 在语言块之外：放进 `<div lang>`，中文和英文各写一遍。",
+                        en="`{line}` stands outside the language blocks: put it into a `<div lang>`, in both languages.",
+                    ).format(line=line.strip()[:60]),
                 )
 
 
@@ -339,9 +374,6 @@ def _boxes(lesson: Lesson, cells: list[Cell]) -> Found:
 
 
 _RULES = (
-    _both_languages,
-    _same_in_both,
-    _glossary_terms,
     _length,
     _solution_markers,
     _exercises,

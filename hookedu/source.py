@@ -9,6 +9,8 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 
 from hookedu import curriculum
 from hookedu.course import Lesson
@@ -17,6 +19,7 @@ from hookedu.language import Text
 BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 _MARKER = re.compile(r"^# %%", re.MULTILINE)
 _BLOCK = re.compile(r'<div lang="(zh|en)">\n(.*?)\n</div>', re.DOTALL)
+_FENCED = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -43,16 +46,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a lesson's source that has to be mended before it is built."""
+    """Something in a lesson's source, or in a guide, that has to be mended before it is built."""
 
-    lesson: Lesson
+    file: str  # "course/02_tensor_hooks.py"
     line: int
     says: Text
 
     @property
     def text(self) -> Text:
         """File, line and remedy, as a compiler says it."""
-        place = f"course/{self.lesson.file}.py:{self.line}: "
+        place = f"{self.file}:{self.line}: "
         return Text(zh=place + self.says.zh, en=place + self.says.en)
 
 
@@ -80,3 +83,14 @@ def read(lesson: Lesson) -> list[Cell]:
             )
         )
     return found
+
+
+def read_guide(path: Path) -> list[Cell]:
+    """A guide's prose: one cell from each Chinese block to the next, without its blocks of code."""
+    text = _FENCED.sub(lambda match: "\n" * match[0].count("\n"), path.read_text(encoding="utf-8"))
+    blocks = [match.start() for match in re.finditer(r'^<div lang="zh">$', text, re.MULTILINE)] or [0]
+    cuts = [0, *blocks[1:], len(text)]
+    return [
+        Cell(line=text.count("\n", 0, block) + 1, is_code=False, text=text[start:end])
+        for block, (start, end) in zip(blocks, pairwise(cuts), strict=True)
+    ]

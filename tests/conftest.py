@@ -21,12 +21,15 @@ def home(tmp_path_factory, monkeypatch) -> Path:
 
 
 class Clone:
-    """A copy of the course in a folder of its own, with its commands."""
+    """A copy of the course in a folder of its own, with its commands; `whole` with tests and the root's files too."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, whole: bool = False):
         self.root = root
-        for name in ("hookedu", "course", "lessons", "solutions"):
+        for name in ("hookedu", "course", "lessons", "solutions", *(["tests"] if whole else [])):
             shutil.copytree(course.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in course.ROOT.iterdir() if whole else ():
+            if path.is_file():
+                shutil.copy(path, root)
 
     def lesson(self, number: str) -> course.Lesson:
         """A lesson of this copy, for functions called in this process."""

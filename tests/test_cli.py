@@ -19,7 +19,7 @@ def hookedu(*arguments, **env):
 
 def test_without_arguments_it_shows_the_commands():
     run = hookedu()
-    for command in ("lab", "build", "grade", "report", "adjust", "doctor"):
+    for command in ("lab", "build", "new-lesson", "grade", "report", "adjust", "forget", "doctor"):
         assert command in run.stdout + run.stderr
 
 
@@ -61,6 +61,7 @@ def test_doctor_says_what_to_do_about_a_missing_front_end(tmp_path):
         (("grade", "{class_}", "--out", "{file}/out"), "cannot be written"),
         (("grade", "{class_}", "--out", "{spoilt}"), "grades.db"),
         (("report", "{empty}"), "no gradebook"),
+        (("new-lesson", "02", "other"), "Number 02 is taken"),
     ],
     ids=[
         "lesson",
@@ -71,6 +72,7 @@ def test_doctor_says_what_to_do_about_a_missing_front_end(tmp_path):
         "unwritable-out",
         "corrupt-db",
         "no-gradebook",
+        "taken-number",
     ],
 )
 def test_bad_input_is_one_text_and_exit_code_2(arguments, says, tmp_path):

@@ -375,6 +375,41 @@ def test_the_commands_report_and_adjust(graded, tmp_path):
     assert "ann/02.1 now has 3 of 3 points" in run("adjust", tmp_path, "ann/02.1", "--undo").output
 
 
+def test_a_student_who_is_forgotten_is_nowhere_in_the_folder(graded, tmp_path):
+    """In no byte of any file, though there were pages, points set by hand, and a deleted row that SQLite kept."""
+    shutil.copytree(graded[1], tmp_path, dirs_exist_ok=True)
+    name = "李雷"
+    with contextlib.closing(sqlite3.connect(tmp_path / "grades.db")) as connection, connection:
+        connection.execute("PRAGMA secure_delete = OFF")  # some builds of SQLite have it on
+        connection.execute("INSERT INTO rules VALUES ('late', ?, '')", (name * 100,))
+        connection.execute("DELETE FROM rules WHERE lesson = ?", (name * 100,))
+    with contextlib.closing(Gradebook(tmp_path)) as book:
+        before = {grade.row.source: grade for grade in book.grades() if grade.row.student != name}
+        pages.forget(book, name)
+        assert {grade.row.source: grade for grade in book.grades()} == before
+    for path in tmp_path.rglob("*"):
+        assert name not in path.name
+        assert not path.is_file() or name.encode() not in path.read_bytes(), path
+    assert f"{name}.html" in {path.name for path in (graded[1] / "feedback").iterdir()}, "it would be noticed"
+
+
+def test_the_last_student_can_be_forgotten_and_nobody_else(graded, tmp_path):
+    shutil.copy(graded[1] / "grades.db", tmp_path)
+    with contextlib.closing(Gradebook(tmp_path)) as book:
+        with pytest.raises(CourseError, match="The nearest: `ann`"):
+            pages.forget(book, "an")
+        *others, last = book.students()
+        for student in others:
+            pages.forget(book, student)
+        (tmp_path / "report.html").touch()  # there are pages to bring up to date
+        pages.forget(book, last)
+        assert list(book.grades()) == [] and columns(tmp_path / "canvas.csv")[1:] == [
+            ["Points Possible", "", "", ""]
+        ]
+    done = CliRunner().invoke(app, ["forget", str(tmp_path), "ann"])
+    assert isinstance(done.exception, CourseError) and "no student `ann`" in str(done.exception)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -102,3 +102,60 @@ def test_a_problem_points_at_its_line(clone):
     lesson = clone.lesson("02")
     (problem,) = lint.problems(lesson, source.read(lesson))
     assert problem.line == line
+
+
+GUIDE = """# 指南 · Guide
+
+<div lang="zh">
+
+运行 `hookedu grade`，限时 60 秒，见 [说明](a.md)。钩子。
+
+</div>
+<div lang="en">
+
+Run `hookedu grade`, with 60 seconds, see [notes](a.md). A hook.
+
+</div>
+
+<!-- a comment -->
+```bash
+hookedu grade class --time-limit 70  # a comment
+```
+
+## 下一节 · The next
+
+### Canvas
+
+<div lang="zh">
+
+再来一次。
+
+</div>
+<div lang="en">
+
+Once more.
+
+</div>
+"""
+SPOILT = {
+    "code": ("Run `hookedu grade`", "Run it", 3, "`hookedu grade` stands only on the `zh` side"),
+    "number": ("with 60 seconds", "with 70 seconds", 3, "`60` stands only on the `zh` side"),
+    "link": ("[notes](a.md)", "[notes](b.md)", 3, "`a.md` stands only on the `zh` side"),
+    "term": ("钩子。", "", 3, "its term `钩子` is not in the Chinese"),
+    "heading": ("## 下一节 · The next", "## The next", 3, "The heading `The next` must read"),
+    "no_english": ('<div lang="en">\n\nOnce', "<div>\n\nOnce", 23, "write both languages"),
+    "no_chinese": ('<div lang="zh">\n\n再来', "<div>\n\n再来", 3, "Language blocks come in pairs"),
+    "outside": ("<!-- a comment -->", "Also:", 3, "`Also:` stands outside the language blocks"),
+}
+
+
+@pytest.mark.parametrize("name", [None, *SPOILT])
+def test_a_guide_keeps_the_rules_of_prose(tmp_path, name):
+    """Each page of course/guides is held to them in tests/test_guides.py."""
+    old, new, line, says = SPOILT.get(name, ("", "", 0, ""))
+    (tmp_path / "guide.md").write_text(GUIDE.replace(old, new, 1), encoding="utf-8")
+    found = [str(problem.text) for problem in lint.guide_problems(tmp_path / "guide.md")]
+    if name is None:
+        assert found == []
+    else:
+        assert any(problem.startswith(f"guide.md:{line}: ") and says in problem for problem in found), found

@@ -60,6 +60,15 @@ def test_tracked_files_name_no_registry():
         assert not hosts.search(path.read_text(encoding="utf-8")), name
 
 
+def test_course_yml_is_the_only_list_of_lessons():
+    """What is kept by lesson elsewhere belongs to a lesson that is listed."""
+    numbers = {lesson.id for lesson in course.lessons()}
+    assert set(exercises.lessons()) <= numbers
+    for folder in ("answers", "figures"):
+        found = {path.stem.removeprefix("lesson_") for path in (ROOT / "tests" / folder).glob("lesson_*.py")}
+        assert found <= numbers, folder
+
+
 def test_the_readme_gives_both_commands_on_its_first_screen():
     first = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
     assert any("make lab" in line for line in first) and any("make test" in line for line in first)

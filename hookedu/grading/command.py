@@ -1,4 +1,4 @@
-"""`hookedu grade`, `report` and `adjust`: the command line's face of grading, for `app.command(...)`."""
+"""`hookedu grade`, `report`, `adjust` and `forget`: the command line's face of grading, for `app.command(...)`."""
 
 import contextlib
 import signal
@@ -28,6 +28,11 @@ _REPORTED = Text(
     zh="全班报告：`{report}`。每名学生一页：`{grades}/feedback`；`canvas.csv`、`moodle.csv` 和 `gradescope` 也在 `{grades}` 里。",
     en="The class report: `{report}`. A page for each student: `{grades}/feedback`; `canvas.csv`, `moodle.csv` and "
     "`gradescope` lie in `{grades}` as well.",
+)
+_FORGOTTEN = Text(
+    zh="`{grades}` 里不再有 `{student}`。提交的文件夹和已经导入其他系统的成绩不归它管：请在那里也删掉，不然下次评分又会出现。",
+    en="`{grades}` holds nothing about `{student}` any more. The folder of submissions and other systems are not its "
+    "to change: delete there as well, or the next grading brings it back.",
 )
 
 Grades = Annotated[Path, typer.Argument(help="grades.db 所在的文件夹 · the folder of grades.db")]
@@ -152,3 +157,15 @@ def adjust_command(
     marks = {mark.result.exercise: mark.points for mark in grade.marks}
     now = tidy(marks.get(what, 0)) if what != lesson else grade.points
     print(_SET.format(who=who, points=now, of=most, grades=grades))
+
+
+def forget_command(
+    grades: Grades, student: Annotated[str, typer.Argument(help="学生的文件夹名 · the student's folder name")]
+) -> None:
+    """从成绩和所有报告里删除一名学生，无法恢复 · Delete a student from grades and reports, for good."""
+    from hookedu.grading import pages
+    from hookedu.grading.gradebook import Gradebook
+
+    with contextlib.closing(Gradebook(grades, create=False)) as book:
+        pages.forget(book, student)
+    print(_FORGOTTEN.format(grades=grades, student=clean(student)))

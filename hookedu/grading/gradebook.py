@@ -104,6 +104,10 @@ _UNKNOWN_STUDENT = Text(
     zh="成绩册里没有学生 `{student}` 的第 {lesson} 课。最接近的是：{near}。",
     en="The gradebook holds nothing by `{student}` for lesson {lesson}. The nearest: {near}.",
 )
+_NOBODY = Text(
+    zh="成绩册里没有学生 `{student}`。最接近的是：{near}。",
+    en="The gradebook holds no student `{student}`. The nearest: {near}.",
+)
 _SEVERAL = Text(
     zh="有学生对同一课交了不止一个文件（{who}，共 {n} 处）：按规则 `{rule}` 只算一个；可用 `--attempt last` 或 `best` 选择。",
     en="Students handed in more than one file for a lesson ({who}; {n} in all): one counts, by the rule `{rule}`; "
@@ -212,8 +216,8 @@ class Gradebook:
         rows = self._connection.execute("SELECT DISTINCT student, lesson FROM submissions").fetchall()
         if (student, lesson) not in rows:
             names = sorted({name for name, of in rows if of == lesson} or {name for name, _ in rows})
-            near = ", ".join(f"`{name}`" for name in difflib.get_close_matches(student, names, 3, 0.0))
-            raise CourseError(_UNKNOWN_STUDENT.format(student=student, lesson=lesson, near=near or "–"))
+            near = _nearest(student, names)
+            raise CourseError(_UNKNOWN_STUDENT.format(student=student, lesson=lesson, near=near))
 
     def adjust(self, student: str, exercise: str, points: float | None, reason: str) -> None:
         """Set a student's points for an exercise or a lesson, or take back what was set (None). Every change is kept.
@@ -225,6 +229,20 @@ class Gradebook:
                 "INSERT INTO adjustments (student, exercise, points, reason, made_at) VALUES (?, ?, ?, ?, ?)",
                 (student, exercise, points, reason, _now()),
             )
+
+    def forget(self, student: str) -> None:
+        """Delete all that is known about a student, beyond recovery from the file; CourseError where there is nobody
+        of that name."""
+        if student not in (names := self.students()):
+            raise CourseError(_NOBODY.format(student=student, near=_nearest(student, names)))
+        with self.told():
+            with self._connection as transaction:
+                transaction.execute(
+                    "DELETE FROM submissions WHERE student = ?", (student,)
+                )  # and results with them
+                transaction.execute("DELETE FROM adjustments WHERE student = ?", (student,))
+            # A deleted row stays readable in the file, and so does one that was graded again, until this.
+            self._connection.execute("VACUUM")
 
     def rules(self) -> Rules:
         """The rules by which attempts become grades."""
@@ -318,6 +336,10 @@ class Gradebook:
 
 class _Foreign(Exception):
     """A SQLite file, but not a sound gradebook."""
+
+
+def _nearest(student: str, names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in difflib.get_close_matches(student, names, 3, 0.0)) or "–"
 
 
 def _now() -> str:

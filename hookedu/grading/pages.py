@@ -11,6 +11,7 @@ import base64
 import datetime
 import hashlib
 import itertools
+import shutil
 import urllib.parse
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -110,6 +111,20 @@ def _write(book: Gradebook, advance: Callable[[], None]) -> Path:
     exports.write_moodle(book.folder / "moodle.csv", overview.grades)
     book.write_csv()
     return report
+
+
+def forget(book: Gradebook, student: str) -> None:
+    """Delete a student from the gradebook and from every file in its folder; CourseError where that cannot be."""
+    names = exports.file_names(book.students())
+    book.forget(student)
+    with book.told():
+        (book.folder / "feedback" / f"{names[student]}.html").unlink(missing_ok=True)
+        if (theirs := book.folder / "gradescope" / names[student]).exists():
+            shutil.rmtree(theirs)
+        if (book.folder / "report.html").exists():
+            _write(book, lambda: None)
+        else:
+            book.write_csv()
 
 
 def student_page(grades: list[Grade]) -> str:

@@ -43,7 +43,8 @@ def outcomes(exercises: Sequence[str], counts: Sequence[dict[str, int]]) -> Mark
     axes.invert_yaxis()
     _whole(axes.xaxis)
     axes.set_xlabel("students")
-    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8, labelcolor=_INK)
+    if axes.patches:
+        figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8, labelcolor=_INK)
     return _svg(figure, "outcomes", "Outcomes of every exercise")
 
 

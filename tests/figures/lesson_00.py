@@ -1,0 +1,3 @@
+"""Lesson 00: what its tagged cells print."""
+
+FIGURES: dict = {}

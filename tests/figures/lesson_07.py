@@ -1,0 +1,51 @@
+"""Lesson 07: what its tagged cells print."""
+
+FIGURES = {
+    "E12": [
+        r"ReLU +\(\(6, 3\),\) \(\(6, 3\),\)",
+        r"Linear +\(\(6, 5\),\) \(\(6, 3\),\)",
+        r"by keyword, layer\(input=x\):\nLinear +\(\) \(\(6, 3\),\)",
+        r"a forward pre-hook's tensor is wrapped into a tuple: \(6, 3\)",
+        r"RuntimeError: Backward hook returned an invalid number of grad_input, got 6, but expected 1",
+    ],
+    "E17": [
+        r"in grad_input: None",
+        r"in grad_input: \(2, 1, 3, 3\)\n",
+        r"in grad_input: \(2,\)\n",
+        *(
+            rf"{kind}\n +grad_input: +{grad_input}\n +grad_output: "
+            r"\[\[\[\[0\.5, 0\.0\], \[0\.0, 0\.0\]\], \[\[0\.5, 0\.0\], \[0\.0, 0\.0\]\]\]\]"
+            for kind, grad_input in (
+                ("register_backward_hook", r"\(None, \(2, 1, 3, 3\), \(2,\)\)"),
+                ("register_full_backward_hook", r"\(None,\)"),
+                ("register_full_backward_pre_hook", "not given"),
+            )
+        ),
+        r"the pool took, counted row by row: (\[[\d, ]+\])\ngrad_output is not 0 at: +\1",
+    ],
+    "F16": [
+        r"in grad_input: \(2, 1, 3, 3\)",
+        r"FutureWarning: Using a non-full backward hook .* will be missing some grad_input",
+        r"RuntimeError: Cannot use both regular backward hooks and full backward hooks on a single Module",
+    ],
+    "F17": [
+        r"inplace=False: fine",
+        r"inplace=True: RuntimeError: .* is a view and is being modified inplace",
+        r"not in place: +(tensor\(.*\))\n",
+        r"in place, tensor hook: +tensor\(.*\) True",
+        r"in place, retain_grad: +tensor\(.*\) False",
+    ],
+    "F18": [
+        r"x\.requires_grad is False\n +grad_input: +\(None,\)\n.*\n +weight\.grad: None",
+        r"afterwards, weight\.grad: \(3, 5\)",
+        r"UserWarning: Full backward hook is firing .* since no inputs require gradients",
+        r"x\.requires_grad is True\n +grad_input: +\(\(6, 5\),\)\n.*\n +weight\.grad: filled",
+    ],
+    "F19": [
+        r"no hook: +x\.grad \[3\.0, .*\], weight\.grad \[12\.0, ",
+        r"zero grad_input: +x\.grad \[0\.0, 0\.0, 0\.0, 0\.0, 0\.0\], weight\.grad \[12\.0, ",
+        r"zero grad_output: +x\.grad \[0\.0, .*\], weight\.grad \[0\.0, ",
+    ],
+}
+
+OF_THIS_TORCH = ("F16",)
