@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_05.shared import CALLS_NOW, WRONG_ARGUMENTS, none_left
+from hookedu.exercises.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.lesson_11.shared import LEAVES_HOOK, Case, make_case, recognise
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import close, copies, module_hooks
 from hookedu.language import Text
 

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from hookedu.exercises.lesson_05.shared import all_detached, none_left
 from hookedu.exercises.lesson_11.shared import (
     LEAVES_HOOK,
     NEEDS_SCALAR,
@@ -18,6 +17,7 @@ from hookedu.exercises.lesson_11.shared import (
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import all_detached, none_left
 from hookedu.exercises.tools import close, copies, module_hooks
 from hookedu.language import Text
 
