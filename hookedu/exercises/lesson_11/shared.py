@@ -72,25 +72,26 @@ class Case:
 
 def make_case(rng: random.Random, pictures: int = 2) -> Case:
     """A case whose labels differ and whose maps at `relu2` go above 0 and below, before the ReLU cuts them off."""
-    while True:
-        generator = torch.Generator().manual_seed(rng.getrandbits(32))
-        model = nn.Sequential(
-            OrderedDict(
-                conv1=nn.Conv2d(2, 3, 3, padding=1),
-                relu1=nn.ReLU(),
-                pool=nn.MaxPool2d(2),
-                conv2=nn.Conv2d(3, 4, 3, padding=1),
-                relu2=nn.ReLU(),
-                flat=nn.Flatten(),
-                head=nn.Linear(4 * 3 * 4, 4),
-            )
+    model = nn.Sequential(
+        OrderedDict(
+            conv1=nn.Conv2d(2, 3, 3, padding=1),
+            relu1=nn.ReLU(),
+            pool=nn.MaxPool2d(2),
+            conv2=nn.Conv2d(3, 4, 3, padding=1),
+            relu2=nn.ReLU(),
+            flat=nn.Flatten(),
+            head=nn.Linear(4 * 3 * 4, 4),
         )
+    )
+    generator = torch.Generator().manual_seed(rng.getrandbits(32))
+    while True:
+        images = torch.randn(pictures, 2, 6, 8, generator=generator)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.normal_(generator=generator)
-        images = torch.randn(pictures, 2, 6, 8, generator=generator)
-        with torch.no_grad():  # logits near 1: large ones would leave no gradient behind a softmax
-            model.head.weight /= model(images).std()
+            model.head.weight /= model(
+                images
+            ).std()  # logits near 1: large ones would leave no gradient behind a softmax
             model.head.bias -= model(images).mean(dim=0)  # so that the pictures' likeliest classes differ
             likeliest = model(images).argmax(dim=1).tolist()
         labels = [rng.choice([k for k in range(4) if k != best]) for best in likeliest]
