@@ -164,7 +164,7 @@ for name, number in {"logit": z[cross], "probability": z.softmax(0)[cross], "los
     print(f"{name:12}", *(f"{round(g, 2) + 0:8.2f}" for g in grad.tolist()))
 
 images, labels = torch.stack([left.image, right.image]), torch.tensor([left.label, right.label])
-with model.block3.register_forward_hook(keep):
+with model.block3.register_forward_hook(keep):  # at block4 every picture has the same gradient
     logits = model(images)
 own = logits.gather(1, labels[:, None])
 print("logits:", tuple(logits.shape), " each its own:", tuple(own.shape))
@@ -201,7 +201,7 @@ for i in range(2):
 # </div>
 # <div lang="en">
 #
-# Write `channel_weights(model, layer, images, labels)`: it returns `N×C`, the gradient of `logits[i, labels[i]]` for what `layer` puts out, averaged over height and width. Leave no hook.
+# Write `channel_weights(model, layer, images, labels)`: it returns `N×C`, the gradient of `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. Leave no hook.
 #
 # </div>
 
@@ -265,9 +265,8 @@ for ax, name in zip(axes, ("picture", "cross", "triangle"), strict=True):
     logits[0, CLASSES.index(name)].backward()
     weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
     total = (weights * seen["maps"]).sum(dim=1)[0]
-    print(
-        f"asked about the {name:9} left half {total[:, :4].sum():5.1f}   right half {total[:, 4:].sum():5.1f}"
-    )
+    halves = total[:, :4].sum(), total[:, 4:].sum()
+    print(f"asked about the {name:9} left half {halves[0]:5.1f}   right half {halves[1]:5.1f}")
     ax.imshow(total.relu(), cmap="inferno", alpha=0.6, extent=(0, 64, 64, 0))
 
 # %% [markdown]
@@ -313,13 +312,13 @@ for name, values in ways.items():
 # <div lang="zh">
 #
 # 默认是最近邻 `nearest`，图成了方块。`linear` 的高峰还在原处；`align_corners=True` 的偏到一边。
-# 先放大再 `relu()`，负数已经渗进邻格，0.75 成了 0.50。图像用 `bilinear`：横竖各做一次 `linear`。
+# 放大之后才 `relu()`，负数已经渗进邻格：0.75 成了 0.50。图像用 `bilinear`：横竖各做一次 `linear`。
 #
 # </div>
 # <div lang="en">
 #
 # The default is `nearest`: the map is made of blocks. With `linear` the peak stays where it was, with `align_corners=True` it leans to one side.
-# Enlarge before `relu()`, and the negative number leaks into its neighbour: 0.75 becomes 0.50. For pictures there is `bilinear`, `linear` in both directions.
+# With `relu()` afterwards, the negative number has leaked into its neighbour: 0.75 became 0.50. For pictures there is `bilinear`, `linear` in both directions.
 #
 # </div>
 #
@@ -543,14 +542,14 @@ def channel_effect(model, layer, channel, images, labels):
 
     Return how far each picture's logit falls when channel is switched off.
     """
-
     ### BEGIN SOLUTION
+    before = model(images)
+
     def off(module, args, output):
         output = output.clone()
         output[:, channel] = 0
         return output
 
-    before = model(images)
     with layer.register_forward_hook(off):
         after = model(images)
     return (before - after).gather(1, labels[:, None])[:, 0]
@@ -596,13 +595,13 @@ for name in ("block2", "block4"):
     print(f"{name}: correlation {alike:.2f}; one channel's gradients differ by up to {spread:.2f}")
 
 best, worst = measured.argmax().item(), measured.argmin().item()
-print(
-    f"without channel {best} the cross falls by {measured[best]:.1f}, without {worst} it rises by {-measured[worst]:.1f}"
-)
+print(f"without channel {best} the cross falls by {measured[best]:.1f}")
+print(f"without channel {worst} it rises by {-measured[worst]:.1f}")
 fig, axes = plt.subplots(1, 2, figsize=(5, 2.4))
 for ax, channel in zip(axes, (best, worst), strict=True):
     ax.imshow(maps[channel])
     ax.set_title(f"block4, channel {channel}")
+    ax.set_axis_off()
 
 # %% [markdown]
 # <div lang="zh">

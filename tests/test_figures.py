@@ -365,7 +365,7 @@ FIGURES = {
         r"random weights +hit rate 0\.[0-2]",
         r"block2: correlation 0\.0",
         r"block4: correlation 1\.00",
-        r"without channel 51 the cross falls by 1\.8, without 48 it rises by 0\.6",
+        r"without channel 51 the cross falls by 1\.8\nwithout channel 48 it rises by 0\.6",
     ],
     ("12", "F13"): [
         r"attached: 34\d MB\ndetached: 0 MB\ndeleted: 0 MB",
