@@ -491,13 +491,13 @@ print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 随机权重的图也有亮的，却亮在别处，有些一处都不亮：命中率比永远指正中间还低。这是必做的**合理性检查**。
+# 训练过的网络几乎张张命中。随机权重的图也有亮的，却亮在别处，有些一处都不亮：命中率比永远指正中间还低。这是必做的**合理性检查**。
 # 要是换上随机权重，图几乎不变，它画的就不是网络学到的东西。
 #
 # </div>
 # <div lang="en">
 #
-# The random net lights up elsewhere, or nowhere, and hits less often than the middle. This **sanity check** is a must.
+# The trained net hits nearly every time. The random one lights up elsewhere, or nowhere, and hits less often than the middle. This **sanity check** is a must.
 # If random weights hardly change a map, it does not show what the net has learnt.
 #
 # </div>
