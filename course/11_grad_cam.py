@@ -9,7 +9,6 @@ from hookedu import (
     check,
     hint,
     list_hooks,
-    plot_feature_maps,
     progress,
     record,
     solution,
@@ -23,26 +22,52 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# `SmallCNN` 学会了认 6 种形状。训练时它只知道类别，从没见过一个框；每张图里也只有一个形状。
+# `SmallCNN` 就是第 10 课训练的那种网络：4 块卷积，一个全局平均池化，一个线性层。它给 6 种形状各打一个分，softmax 之前的分数叫 **logit**；
+# logit 最大的那一类，就是它的回答。
 #
-# 下面把两张图各取一半，拼成一张：左边十字，右边三角形，还有几条干扰的线。
-#
-# **先猜一猜**：它会说是哪一类？只凭这些，它能不能指出十字在哪里、三角形在哪里？
+# 这次我们载入训练好的权重。先看看它有哪些模块，一张 64×64 的图走到每一步成了什么形状。
 #
 # </div>
 # <div lang="en">
 #
-# `SmallCNN` has learnt to name 6 shapes. In training it was told the class and nothing else, never a box, and each picture held one shape only.
+# `SmallCNN` is the kind of net that lesson 10 trained: 4 blocks of convolutions, a global average pool, a linear layer. It gives each of 6 shapes
+# a score. A score before the softmax is called a **logit**, and the class with the largest logit is the answer.
 #
-# Here we join the halves of two pictures: a cross on the left, a triangle on the right, and some lines to distract.
+# This time we load trained weights. First look at its modules, and at what a picture of 64×64 becomes at each step.
 #
-# **Guess first**: which class will it name? And can it point at the cross, and at the triangle?
+# </div>
+
+# %%
+model, shapes = load_model(), Shapes(60, seed=11)
+left, right = shapes[46], shapes[35]
+
+x = left.image[None]
+for name, child in model.named_children():
+    x = child(x.flatten(1) if name == "head" else x)
+    parts = child if name.startswith("block") else [child]
+    print(f"{name:9}{tuple(x.shape)!s:17}", *(type(part).__name__ for part in parts))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 训练时它只知道类别，从没见过一个框；每张图里也只有一个形状。
+#
+# 现在把两张图各取一半，拼成一张：左边十字，右边三角形，还有几条干扰的线。
+#
+# **先猜一猜**：哪一类的 logit 最大？只凭这些，它能不能指出十字在哪里、三角形在哪里？
+#
+# </div>
+# <div lang="en">
+#
+# In training it was told the class and nothing else, never a box, and each picture held one shape only.
+#
+# Now we join the halves of two pictures: a cross on the left, a triangle on the right, and some lines to distract.
+#
+# **Guess first**: which class gets the largest logit? And can the net point at the cross, and at the triangle?
 #
 # </div>
 
 # %% tags=["E24"]
-model, shapes = load_model(), Shapes(60, seed=11)
-left, right = shapes[46], shapes[35]
 both = torch.cat([left.image[:, :, :32], right.image[:, :, 32:]], dim=2)[None]
 
 logits = model(both)[0].tolist()
@@ -53,31 +78,37 @@ ax.imshow(both[0].permute(1, 2, 0))
 ax.set_axis_off()
 
 # %% [markdown]
-# ## 11.2 第一步：特征图和梯度 · Step one: maps and gradient
-#
 # <div lang="zh">
 #
 # 十字第一，三角形第二，其余的都低得多。可是它看的是哪里？
-#
-# 最后一块 `block4` 输出 64 张 8×8 的特征图，每张都还知道「在哪里」。哪些通道支持十字？问梯度：十字的 logit 对每张图的每一处有多敏感。
-#
-# 一个前向钩子就够了：它留下特征图，再在 `output` 上挂一个张量钩子，等梯度来（第 07 课）。**先猜**：同一个通道里，64 处的梯度差多少？
 #
 # </div>
 # <div lang="en">
 #
 # The cross comes first, the triangle second, the others far below. But where did the net look?
 #
-# Its last block, `block4`, puts out 64 feature maps of 8×8, which still know where. Which speak for the cross? Ask the gradient
-# of its logit at each place of each map.
+# </div>
 #
-# One forward hook keeps the maps and puts a tensor hook on `output` (lesson 07). **Guess**: how much do the gradients differ over
+# ## 11.2 第一步：特征图和梯度 · Step one: maps and gradient
+#
+# <div lang="zh">
+#
+# `block4` 输出 64 张 8×8 的特征图，每张都还知道「在哪里」。哪些通道支持十字？问梯度：十字的 logit 对每一处有多敏感。
+#
+# 一个前向钩子留下特征图，再在 `output` 上挂一个张量钩子，等梯度来（第 07 课）。**先猜**：同一个通道里，64 处的梯度差多少？
+#
+# </div>
+# <div lang="en">
+#
+# `block4` puts out 64 feature maps of 8×8, which still know where. Which speak for the cross? Ask the gradient of its logit at each place.
+#
+# A forward hook keeps the maps and puts a tensor hook on `output` (lesson 07). **Guess**: how much do the gradients differ over
 # the 64 places of one channel?
 #
 # </div>
 
 # %% tags=["E24"]
-seen = {}
+seen, cross = {}, CLASSES.index("cross")
 
 
 def keep(module, args, output):
@@ -87,36 +118,90 @@ def keep(module, args, output):
 
 with model.block4.register_forward_hook(keep):
     logits = model(both)
-logits[0, CLASSES.index("cross")].backward()
+logits[0, cross].backward()
 
 maps, grads = seen["maps"], seen["grads"]
 print("maps: ", tuple(maps.shape), " grads:", tuple(grads.shape))
-print("channel 0, largest minus smallest gradient:", (grads[0, 0].max() - grads[0, 0].min()).item())
+spread = grads.amax(dim=(2, 3)) - grads.amin(dim=(2, 3))
+print("largest minus smallest gradient, in the worst channel:", spread.max().item())
 weights = grads.mean(dim=(2, 3))
 print("weights:", tuple(weights.shape), f" from {weights.min():.3f} to {weights.max():.3f}")
-head = model.head.weight[CLASSES.index("cross")]
-print("the head's own weights, divided by 64:", torch.allclose(weights[0], head / 64))
+print("the head's own weights, divided by 64:", torch.allclose(weights[0], model.head.weight[cross] / 64))
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 一点不差。`block4` 后面先对 64 处取平均，再是线性层，所以每处的梯度都是线性层的权重除以 64。别的网络没有这么巧，于是取**平均**。
+#
+# </div>
+# <div lang="en">
+#
+# Not at all. After `block4` comes an average over 64 places, then a linear layer: the gradient at each place is the linear layer's weight divided by 64.
+# Other nets are less obliging, hence the **average**.
+#
+# </div>
+#
+# ## 11.3 从哪个数出发 · Which number to start from
+#
+# <div lang="zh">
+#
+# 反向传播从一个数出发：为什么是 logit？一批图又要几次？**先猜**：把两张图的 logit 加起来，只做一次，两张图的梯度会不会混在一起？
+#
+# </div>
+# <div lang="en">
+#
+# Backward starts from one number. Why the logit? And how many passes for many pictures? **Guess**: add two pictures' logits and run once.
+# Do their gradients mix?
+#
+# </div>
+
+# %% tags=["E24"]
+z = model(both).detach()[0].requires_grad_()
+loss = F.cross_entropy(z, torch.tensor(cross))
+print(f"{'gradient of':12}", *(f"{name:>8}" for name in CLASSES))
+for name, number in {"logit": z[cross], "probability": z.softmax(0)[cross], "loss": loss}.items():
+    (grad,) = torch.autograd.grad(number, z)
+    print(f"{name:12}", *(f"{round(g, 2) + 0:8.2f}" for g in grad.tolist()))
+
+images, labels = torch.stack([left.image, right.image]), torch.tensor([left.label, right.label])
+with model.block3.register_forward_hook(keep):  # at block4 every picture has the same gradient
+    logits = model(images)
+own = logits.gather(1, labels[:, None])
+print("logits:", tuple(logits.shape), " each its own:", tuple(own.shape))
+own.sum().backward()
+together = seen["grads"]
+for i in range(2):
+    with model.block3.register_forward_hook(keep):
+        logits = model(images[i : i + 1])
+    logits[0, labels[i]].backward()
+    print(f"picture {i} alone, the same gradient:", torch.allclose(seen["grads"][0], together[i], atol=1e-5))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# logit 只问十字自己。概率把三角形也拉了进来，接近 1 时梯度就快没了；损失的符号是反的。
+# 图和图互不影响，和的梯度就是各自的梯度：一次就够。`gather(1, labels[:, None])` 逐图取出自己的 logit。
+#
+# </div>
+# <div lang="en">
+#
+# The logit asks about the cross alone. A probability drags the triangle in, and near 1 its gradient fades; the loss has the sign reversed.
+# Pictures do not touch each other: one pass from the sum gives each its own gradient. `gather(1, labels[:, None])` takes each one's own logit.
+#
+# </div>
+#
 # ### 练习 11.1：每个通道的权重 · Exercise 11.1: A weight for each channel
 #
 # ●● · 8 min
 #
 # <div lang="zh">
 #
-# 完全一样：`block4` 后面是全局平均池化和一个线性层，所以权重就是线性层的权重除以 64。别的网络没有这么巧，于是取**平均**。
-#
-# 写 `channel_weights(model, layer, images, labels)`：返回 `N×C` 的权重。第 `i` 张图用它自己的 `logits[i, labels[i]]`；
-# 对 `layer` 输出的梯度，在高和宽上取平均。最后不留下钩子。
+# 写 `channel_weights(model, layer, images, labels)`：返回 `N×C`，是 `logits[i, labels[i]]` 对 `layer` 输出的梯度在高和宽上的平均。不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# No difference at all: after `block4` come a global average pool and one linear layer, so a weight is the linear layer's, divided by 64. Other nets are less obliging,
-# hence the **average**.
-#
-# Write `channel_weights(model, layer, images, labels)`: it returns weights, `N×C`. Picture `i` is asked about its own `logits[i, labels[i]]`;
-# average the gradient of what `layer` puts out over height and width. Leave no hook behind.
+# Write `channel_weights(model, layer, images, labels)`: it returns `N×C`, the gradient of `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. Leave no hook.
 #
 # </div>
 
@@ -144,82 +229,112 @@ def channel_weights(model, layer, images, labels):
 check("11.1", channel_weights)
 
 # %% [markdown]
-# ## 11.3 第二步：相加、截断、放大 · Step two: add, cut, enlarge
+# ## 11.4 第二步：相加、截断 · Step two: add and cut
 #
 # <div lang="zh">
 #
-# **Grad-CAM** 就是加权和，去掉负的部分，再放大到图像的大小：
+# **Grad-CAM** 的全名是 gradient-weighted class activation mapping，梯度加权的类激活图。特征图按权重相加，再去掉负的部分：
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
-# 其中 $A_c$ 是通道 $c$ 的特征图，$w_c$ 是它的权重。**先猜**：问十字时，`ReLU` 之前，三角形那里大于 0 还是小于 0？
+# $A_c$ 是通道 $c$ 的特征图，$w_c$ 是它的权重。$L$ 有 8×8 格，前 4 列是左半边，后 4 列是右半边。
+# **先猜**：问十字时，`ReLU` 之前，右半边（三角形）加起来大于 0 还是小于 0？
 #
 # </div>
 # <div lang="en">
 #
-# **Grad-CAM** is the weighted sum without its negative part, brought to the size of the picture:
+# **Grad-CAM** stands for gradient-weighted class activation mapping. The feature maps are added with their weights, and the negative part is cut off:
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
-# Here $A_c$ is the feature map of channel $c$ and $w_c$ its weight. **Guess**: ask about the cross, and before the `ReLU`, is the sum above or below 0 at the triangle?
+# $A_c$ is the feature map of channel $c$, $w_c$ its weight. $L$ has 8×8 places: the first 4 columns are the left half, the last 4 the right.
+# **Guess**: ask about the cross. Before the `ReLU`, does the right half (the triangle) add up to more than 0, or less?
 #
 # </div>
 
 # %% tags=["E24"]
-sums = {}
-for name in ("cross", "triangle"):
+fig, axes = plt.subplots(1, 3, figsize=(7.2, 2.4))
+for ax, name in zip(axes, ("picture", "cross", "triangle"), strict=True):
+    ax.imshow(both[0].permute(1, 2, 0))
+    ax.set_title(name)
+    ax.set_axis_off()
+    if name == "picture":
+        continue
     with model.block4.register_forward_hook(keep):
         logits = model(both)
     logits[0, CLASSES.index(name)].backward()
     weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    sums[name] = (weights * seen["maps"]).sum(dim=1, keepdim=True)
-    for shape, (x0, y0, x1, y1) in (("cross", left.box), ("triangle", right.box)):
-        value = sums[name][0, 0, (y0 + y1) // 16, (x0 + x1) // 16]  # 8 pixels are one place of the map
-        print(f"asked about the {name}: {value:5.2f} in the middle of the {shape}")
-
-fig, axes = plt.subplots(1, 3, figsize=(7.2, 2.4))
-for ax, name in zip(axes, (None, "cross", "triangle"), strict=True):
-    ax.imshow(both[0].permute(1, 2, 0))
-    if name:
-        cam = F.interpolate(sums[name].relu(), size=(64, 64), mode="bilinear")
-        ax.imshow(cam[0, 0], cmap="inferno", alpha=0.6)
-    ax.set_title(name or "picture")
-    ax.set_axis_off()
+    total = (weights * seen["maps"]).sum(dim=1)[0]
+    halves = total[:, :4].sum(), total[:, 4:].sum()
+    print(f"asked about the {name:9} left half {halves[0]:5.1f}   right half {halves[1]:5.1f}")
+    ax.imshow(total.relu(), cmap="inferno", alpha=0.6, extent=(0, 64, 64, 0))
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 同一张图，同一批特征图，只换了问题，图就移到了另一边。它从没学过「在哪里」，却知道。
-# 问十字时，三角形那里小于零：那些通道反对十字。`ReLU` 去掉的就是这些。
-#
-# 要当心放大的写法：`F.interpolate` 默认是最近邻（`mode="nearest"`），得到的是 8×8 的方块；`align_corners=True` 会把图拉向四边。
+# 同一张图，同一批特征图，只换了问题，光就移到了另一边。它从没学过「在哪里」，却知道。
+# 问十字时，三角形那一半小于 0：那些通道反对十字。`ReLU` 去掉的就是这些。
 #
 # </div>
 # <div lang="en">
 #
 # One picture, one set of maps: only the question changed, and the light moved to the other side. It never learnt where, and yet it knows.
-# Ask about the cross, and the sum at the triangle is below zero: those channels speak against it. `ReLU` cuts that off.
+# Ask about the cross, and the triangle's half is below 0: those channels speak against it. `ReLU` cuts that off.
 #
-# Mind how you enlarge: by default `F.interpolate` takes the nearest neighbour (`mode="nearest"`) and makes 8×8 blocks;
-# `align_corners=True` pulls the map towards the borders.
+# </div>
+#
+# ## 11.5 第三步：放大 · Step three: enlarge
+#
+# <div lang="zh">
+#
+# 8×8 的图还要放大到 64×64。先在一行 4 个数上试 `F.interpolate`。**先猜**：不写 `mode` 会怎样？
+#
+# </div>
+# <div lang="en">
+#
+# A map of 8×8 is still to be enlarged to 64×64. Try `F.interpolate` on one row of 4 numbers. **Guess**: what happens without `mode`?
 #
 # </div>
 
+# %% tags=["E24"]
+row = torch.tensor([[[-1.0, 1, 0, 0]]])
+ways = {
+    "no mode": F.interpolate(row.relu(), size=8),
+    "nearest": F.interpolate(row.relu(), size=8, mode="nearest"),
+    "linear": F.interpolate(row.relu(), size=8, mode="linear"),
+    "linear, align_corners=True": F.interpolate(row.relu(), size=8, mode="linear", align_corners=True),
+    "linear, relu() afterwards": F.interpolate(row, size=8, mode="linear").relu(),
+}
+for name, values in ways.items():
+    print(f"{name:27}", *(f"{v:.2f}" for v in values.flatten()))
+
 # %% [markdown]
+# <div lang="zh">
+#
+# 默认是最近邻 `nearest`，图成了方块。`linear` 的高峰还在原处；`align_corners=True` 的偏到一边。
+# 放大之后才 `relu()`，负数已经渗进邻格：0.75 成了 0.50。图像用 `bilinear`：横竖各做一次 `linear`。
+#
+# </div>
+# <div lang="en">
+#
+# The default is `nearest`: the map is made of blocks. With `linear` the peak stays where it was, with `align_corners=True` it leans to one side.
+# With `relu()` afterwards, the negative number has leaked into its neighbour: 0.75 became 0.50. For pictures there is `bilinear`, `linear` in both directions.
+#
+# </div>
+#
 # ### 练习 11.2：Grad-CAM · Exercise 11.2: Grad-CAM
 #
 # ●●● · 10 min
 #
 # <div lang="zh">
 #
-# 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，与 `images` 同样高、同样宽。次序：加权和、`relu()`、双线性放大。值保持原样，不缩放到 0 到 1；
+# 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。次序是加权和、`relu()`、双线性放大。值不缩放；
 # 不连着计算图，不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_cam(model, layer, images, labels)`: it returns `N×H×W`, as high and wide as `images`. The order: weighted sum, `relu()`, bilinear
-# enlarging. Keep the values as they are, not scaled to 0 to 1; hold no graph and leave no hook behind.
+# Write `grad_cam(model, layer, images, labels)`: it returns `N×H×W`, the size of `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale the values; hold no graph, leave no hook.
 #
 # </div>
 
@@ -250,7 +365,7 @@ def grad_cam(model, layer, images, labels):
 check("11.2", grad_cam)
 
 # %% [markdown]
-# ## 11.4 好看不算证据 · Pretty is no proof
+# ## 11.6 好看不算证据 · Pretty is no proof
 #
 # <div lang="zh">
 #
@@ -285,19 +400,30 @@ with torch.no_grad():
 print(f"named rightly:     {named.float().mean():.2f}")
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 永远指正中间，三张里能中一张。热图要比这好得多，才算数。
+#
+# </div>
+# <div lang="en">
+#
+# Always pointing at the middle hits one picture in three. A heat map must do far better to count.
+#
+# </div>
+#
 # ### 练习 11.3：指点游戏 · Exercise 11.3: The pointing game
 #
 # ●● · 8 min
 #
 # <div lang="zh">
 #
-# 写 `hit_rate(cams, boxes)`：`cams` 是 `N×H×W`，`boxes` 是 `N×4`，返回最高点落在框里的比例，从 0 到 1。
-# 检查用的图比高更宽：`x` 和 `y` 弄反了会露馅。
+# 写 `hit_rate(cams, boxes)`：`cams` 是 `N×H×W`，`boxes` 是 `N×4`，返回最高点落在框里的比例，一个从 0 到 1 的数。
+# 检查时用的图，宽比高大：`x` 和 `y` 弄反了会露馅。
 #
 # </div>
 # <div lang="en">
 #
-# Write `hit_rate(cams, boxes)`: `cams` is `N×H×W` and `boxes` is `N×4`. Return the share, from 0 to 1, of maps whose highest point lies in the box.
+# Write `hit_rate(cams, boxes)`: `cams` is `N×H×W` and `boxes` is `N×4`. Return the share of maps whose highest point lies in the box, one number from 0 to 1.
 # The check uses maps that are wider than high, where a swapped `x` and `y` cannot hide.
 #
 # </div>
@@ -321,63 +447,71 @@ def hit_rate(cams, boxes):
 check("11.3", hit_rate)
 
 # %% [markdown]
-# ## 11.5 五百张没见过的图 · Five hundred unseen pictures
+# ## 11.7 五百张没见过的图 · Five hundred unseen pictures
 #
 # <div lang="zh">
 #
-# 11.2 节说过：对这个网络，权重就是 `head.weight / 64`。于是连反向传播都不需要，一个前向钩子就能给出全部的图。这叫 CAM，是 Grad-CAM 的前身。
+# 11.2 节说过：对这个网络，权重就是 `head.weight / 64`。于是连反向传播都不需要，一个前向钩子就能给出全部的图。这叫 CAM（class activation mapping），
+# 是 Grad-CAM 的前身。
 #
-# **先猜**：没见过一个框的网络，命中率是多少？随机权重的网络呢？它的特征图也会亮，只是什么都没学过。
+# **先猜**：没见过一个框的网络，命中率是多少？换上随机权重，什么都没学过的网络呢？
 #
 # </div>
 # <div lang="en">
 #
-# Section 11.2 found that this net's weights are `head.weight / 64`. So not even backward is needed: one forward hook gives all the maps. This is CAM, which came before Grad-CAM.
+# Section 11.2 found that this net's weights are `head.weight / 64`. So not even backward is needed: one forward hook gives all the maps. This is CAM
+# (class activation mapping), which came before Grad-CAM.
 #
-# **Guess**: what is the hit rate of a net that has never seen a box? And of one with random weights? Its maps light up as well, but it has learnt nothing.
+# **Guess**: what is the hit rate of a net that has never seen a box? And of one with random weights, which has learnt nothing?
 #
 # </div>
 
 # %% tags=["E24"]
 torch.manual_seed(0)
-nets, cams = {"trained": model, "random weights": SmallCNN().eval()}, {}
-for name, net in nets.items():
+nets = {"trained": model, "random weights": SmallCNN().eval()}
+fig, axes = plt.subplots(2, 6, figsize=(9, 3.2))
+for (name, net), panels in zip(nets.items(), axes, strict=True):
     with torch.no_grad(), net.block4.register_forward_hook(lambda m, a, output: seen.update(maps=output)):
         net(unseen.image)
-        cam = torch.einsum("nc,nchw->nhw", net.head.weight[unseen.label] / 64, seen["maps"]).relu()
-    cams[name] = F.interpolate(cam[:, None], size=(64, 64), mode="bilinear")[:, 0]
-    place = cams[name].flatten(1).argmax(dim=1)
+        weights = net.head.weight[unseen.label] / 64
+        cam = (weights[:, :, None, None] * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    cam = F.interpolate(cam, size=(64, 64), mode="bilinear")[:, 0]
+    place = cam.flatten(1).argmax(dim=1)
     y, x = place // 64, place % 64
     hits = (x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)
-    print(f"{name:15} hit rate {hits.float().mean():.2f}")
-print(f"always the middle, for comparison: {middle.float().mean():.2f}")
-
-# %% tags=["E24"]
-fig, axes = plt.subplots(2, 6, figsize=(9, 3.2))
-for row, (name, cam) in zip(axes, cams.items(), strict=True):
-    for i, ax in enumerate(row):
+    dark = (cam.amax(dim=(1, 2)) == 0).sum()
+    print(f"{name:15} hit rate {hits.float().mean():.2f}; maps that are 0 everywhere: {dark}")
+    for i, ax in enumerate(panels):
         ax.imshow(unseen.image[i].permute(1, 2, 0))
         ax.imshow(cam[i], cmap="inferno", alpha=0.6)
         ax.set_axis_off()
-    row[0].set_title(name, loc="left")
+    panels[0].set_title(name, loc="left")
+print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 
 # %% [markdown]
-# ## 11.6 关掉再看 · Switch it off and see
-#
 # <div lang="zh">
 #
-# 换上随机权重，图就散了，命中率也没了。这是必做的**合理性检查**：有些解释方法换上随机权重，图几乎不变，可见它画的只是图像的边缘，和网络无关。
-#
-# 梯度是预言：权重大的通道要紧。是真的吗？做个实验：用前向钩子把一个通道设为 0（返回新的输出，第 05 课），看 logit 降多少。
+# 训练过的网络几乎张张命中。随机权重的图也有亮的，却亮在别处，有些一处都不亮：命中率比永远指正中间还低。这是必做的**合理性检查**。
+# 要是换上随机权重，图几乎不变，它画的就不是网络学到的东西。
 #
 # </div>
 # <div lang="en">
 #
-# With random weights the maps fall apart, and so does the hit rate. This **sanity check** is a must: some methods hardly change their picture when the weights are random. They
-# draw the edges of the image, not the net.
+# The trained net hits nearly every time. The random one lights up elsewhere, or nowhere, and hits less often than the middle. This **sanity check** is a must.
+# If random weights hardly change a map, it does not show what the net has learnt.
 #
-# A gradient is a forecast: channels of large weight matter. Is it true? Here is the experiment: a forward hook sets one channel to 0 (it returns a new output, lesson 05). How far
-# does the logit fall?
+# </div>
+#
+# ## 11.8 关掉再看 · Switch it off and see
+#
+# <div lang="zh">
+#
+# 梯度是预言：权重大的通道要紧。真的吗？做个实验：前向钩子把一个通道设为 0，返回新的输出（第 05 课），看 logit 降多少。
+#
+# </div>
+# <div lang="en">
+#
+# A gradient is a forecast: channels of large weight matter. Is it true? The experiment: a forward hook sets one channel to 0 and returns the new output (lesson 05). How far does the logit fall?
 #
 # </div>
 
@@ -388,13 +522,15 @@ for row, (name, cam) in zip(axes, cams.items(), strict=True):
 #
 # <div lang="zh">
 #
-# 写 `channel_effect(model, layer, channel, images, labels)`：返回 `N` 个数：每张图的 `logits[i, labels[i]]` 下降了多少：照旧的减去关掉 `channel` 之后的。
+# 写 `channel_effect(model, layer, channel, images, labels)`：返回 `N` 个数的张量：每张图的 `logits[i, labels[i]]` 降了多少，也就是照旧的减去关掉 `channel` 之后的。
+#
 # `output` 不要就地改；参数不碰；不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_effect(model, layer, channel, images, labels)`: it returns `N` numbers, how far each picture's `logits[i, labels[i]]` falls: as it is, minus what it is with `channel` off.
+# Write `channel_effect(model, layer, channel, images, labels)`: it returns a tensor of `N` numbers, how far each picture's `logits[i, labels[i]]` falls: as it is, minus what it is with `channel` off.
+#
 # Don't change `output` in place, leave the parameters alone, and leave no hook behind.
 #
 # </div>
@@ -406,14 +542,14 @@ def channel_effect(model, layer, channel, images, labels):
 
     Return how far each picture's logit falls when channel is switched off.
     """
-
     ### BEGIN SOLUTION
+    before = model(images)
+
     def off(module, args, output):
         output = output.clone()
         output[:, channel] = 0
         return output
 
-    before = model(images)
     with layer.register_forward_hook(off):
         after = model(images)
     return (before - after).gather(1, labels[:, None])[:, 0]
@@ -424,60 +560,78 @@ def channel_effect(model, layer, channel, images, labels):
 check("11.4", channel_effect)
 
 # %% [markdown]
-# ## 11.7 实例：预言与实验 · Worked example: forecast and experiment
+# ## 11.9 实例：预言与实验 · Worked example: forecast and experiment
 #
 # <div lang="zh">
 #
-# 先看预言：对拼起来的那张图问十字，通道 `c` 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。再逐个关掉 64 个通道，量一量。**先猜**：两者差多少？
+# 先看预言：对拼起来的图问十字，通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。再逐个关掉通道，量一量。在 `block4` 做一遍，在早两块的 `block2` 也做一遍。
+#
+# **先猜**：预言和实验的相关系数（1 是完全一致，0 是毫不相干）各是多少？
 #
 # </div>
 # <div lang="en">
 #
-# First the forecast: on the joined picture, asked about the cross, channel `c` contributes $w_c$ times the sum of $A_c$ over all places. Then we switch off each of the 64 channels and
-# measure. **Guess**: how far apart are the two?
+# First the forecast: on the joined picture, asked about the cross, channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. Then we switch each channel off and measure.
+# We do so at `block4`, and two blocks earlier, at `block2`.
+#
+# **Guess**: how well do forecast and experiment correlate at each (1 is perfect, 0 is not at all)?
 #
 # </div>
 
 # %% tags=["E24"]
-cross = CLASSES.index("cross")
-forecast = model.head.weight[cross].detach() / 64 * maps[0].sum(dim=(1, 2))
-measured = torch.zeros(64)
-with torch.no_grad():
-    before = model(both)[0, cross]
-    for channel in range(64):
-        mask = torch.arange(64) != channel
-        with model.block4.register_forward_hook(lambda m, a, output: output * mask[:, None, None]):
+for name in ("block2", "block4"):
+    layer = model.get_submodule(name)
+    with layer.register_forward_hook(keep):
+        before = model(both)[0, cross]
+    before.backward()
+    grads, maps = seen["grads"][0], seen["maps"][0]
+    forecast, measured = grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), torch.zeros(len(maps))
+    for channel in range(len(maps)):
+        mask = torch.arange(len(maps)) != channel
+        with torch.no_grad(), layer.register_forward_hook(lambda m, a, output: output * mask[:, None, None]):
             measured[channel] = before - model(both)[0, cross]
+    alike = torch.corrcoef(torch.stack([forecast, measured]))[0, 1]
+    spread = (grads.amax(dim=(1, 2)) - grads.amin(dim=(1, 2))).max()
+    print(f"{name}: correlation {alike:.2f}; one channel's gradients differ by up to {spread:.2f}")
 
-print("forecast and experiment agree:", torch.allclose(forecast, measured, atol=1e-4))
 best, worst = measured.argmax().item(), measured.argmin().item()
 print(f"without channel {best} the cross falls by {measured[best]:.1f}")
 print(f"without channel {worst} it rises by {-measured[worst]:.1f}")
-ax = plot_feature_maps(maps[:, [best, worst]], title=f"channel {best} (left) and {worst} (right)")
+fig, axes = plt.subplots(1, 2, figsize=(5, 2.4))
+for ax, channel in zip(axes, (best, worst), strict=True):
+    ax.imshow(maps[channel])
+    ax.set_title(f"block4, channel {channel}")
+    ax.set_axis_off()
+
 # %% [markdown]
 # <div lang="zh">
 #
-# 一模一样，因为 `block4` 之后一切都是线性的。左边的通道亮在十字上，支持它；右边的亮在三角形上，反对十字。
-# 在更早的层，后面还有 ReLU，预言只是近似：试试 `model.block2`。
+# `block4` 之后一切都是线性的，预言分毫不差。左边的通道亮在十字上，支持它；右边的亮在三角形上，反对十字。
+#
+# 在 `block2`，各处的梯度差得多，后面还有 ReLU：平均成一个权重，预言几乎没用。所以 Grad-CAM 用最后的卷积块。
 #
 # </div>
 # <div lang="en">
 #
-# They are the same, because all is linear after `block4`. The channel on the left is bright on the cross and speaks for it; the one on the right is bright on the triangle, and speaks against the cross.
-# In earlier layers a ReLU follows, and the forecast is an approximation: try `model.block2`.
+# After `block4` all is linear, and the forecast is exact. The left channel is bright on the cross and speaks for it; the right one is bright on
+# the triangle, and speaks against the cross.
+#
+# At `block2` the gradients differ from place to place, and ReLUs follow: one average weight forecasts next to nothing. So Grad-CAM takes the
+# last block of convolutions.
 #
 # </div>
-#
-# ## 11.8 现在读真的 · Now read the real one
+
+# %% [markdown]
+# ## 11.10 现在读真的 · Now read the real one
 #
 # <div lang="zh">
 #
-# `record` 同时留下特征图和梯度，用的也是前向钩子和张量钩子。于是 Grad-CAM 只要 3 行。
+# `record`（[`hookedu/capture.py`](../hookedu/capture.py)）用同样的钩子留下特征图和梯度，Grad-CAM 只要 3 行。
 #
 # </div>
 # <div lang="en">
 #
-# `record` keeps maps and gradient together, with a forward hook and a tensor hook as well. Grad-CAM then takes 3 lines.
+# `record` ([`hookedu/capture.py`](../hookedu/capture.py)) keeps maps and gradient with the same hooks. Grad-CAM takes 3 lines.
 #
 # </div>
 
@@ -487,33 +641,34 @@ with record(model, layers=["block4"], gradients=True) as rec:
 entry = rec["block4"]
 cam = (entry.gradient.mean(dim=(2, 3), keepdim=True) * entry.activation).sum(dim=1).relu()
 
-print("the same as ours:", torch.allclose(cam, sums["cross"][:, 0].relu(), atol=1e-5))
+ours = (grads.mean(dim=(1, 2), keepdim=True) * maps).sum(dim=0).relu()
+print("the same as ours:", torch.allclose(cam[0], ours, atol=1e-5))
 print("hooks left on:", len(list_hooks(model)))
 
 # %% [markdown]
-# ## 11.9 小结 · Recap
+# ## 11.11 小结 · Recap
 #
 # <div lang="zh">
 #
 # 1. 特征图知道「在哪里」，梯度知道「有多要紧」；两者都来自一个前向钩子。
-# 2. 权重是 logit 的梯度在高和宽上的平均；每张图用自己的类。
+# 2. 权重是每张图自己那个 logit 的平均梯度；加起来，一次反向传播就够。
 # 3. Grad-CAM：加权和，`relu()`，双线性放大。
 # 4. 热图要打分：和真的框比，和瞎猜中间比，和随机权重比。
-# 5. 关掉一个通道是实验，不用相信任何公式。
+# 5. 关掉一个通道是实验：不用相信任何公式，也能看出预言错在哪里。
 #
 # </div>
 # <div lang="en">
 #
 # 1. Feature maps know where, the gradient knows how much it matters; one forward hook gives both.
-# 2. A weight is the gradient of the logit, averaged over height and width; each picture has its own class.
+# 2. A weight is the average gradient of a picture's own logit; one backward pass from the sum serves all pictures.
 # 3. Grad-CAM: weighted sum, `relu()`, bilinear enlarging.
 # 4. Score a heat map: against true boxes, against a guess at the middle, against random weights.
-# 5. Switching a channel off is an experiment, which needs no formula to be believed.
+# 5. Switching a channel off is an experiment: it needs no formula, and shows where a forecast fails.
 #
 # </div>
 
 # %% [markdown]
-# ## 11.10 回想一下 · Recall
+# ## 11.12 回想一下 · Recall
 #
 # <div lang="zh">
 # <details><summary>1. 为什么用 logit，不用概率或损失？</summary>概率混进了别的类，接近 1 时梯度几乎为零；损失的符号是反的。</details>
@@ -527,18 +682,18 @@ print("hooks left on:", len(list_hooks(model)))
 # </div>
 
 # %% [markdown]
-# ## 11.11 真实世界里 · In the wild
+# ## 11.13 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# 医学影像的团队用 Grad-CAM 查出过走捷径的网络：它看的不是肺，而是片子角上的标记（搜索 shortcut learning 和 `pytorch-grad-cam`）。
-# 随机权重的检查出自论文 *Sanity Checks for Saliency Maps*。下面是你的进度。
+# 在一项胸片研究里，这类热图显示，网络也在看片子角上的金属标记（搜索 Zech 2018 pneumonia）。热图是线索，不是证明。
+# 现成的实现有 `pytorch-grad-cam`；随机权重的检查出自论文 *Sanity Checks for Saliency Maps*，那里有几种方法没有通过。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# With Grad-CAM, teams in medical imaging have caught nets that took a shortcut: they looked at a mark in the corner of the film instead of the lung (search for shortcut learning and `pytorch-grad-cam`).
-# The check with random weights is from the paper *Sanity Checks for Saliency Maps*. Below is your progress.
+# In a study of chest X-rays, heat maps of this kind showed that the net also looked at a metal mark in the corner of the film (search for Zech 2018 pneumonia). A heat map is a clue, not a proof.
+# A ready-made implementation is `pytorch-grad-cam`. The check with random weights is from the paper *Sanity Checks for Saliency Maps*, where some methods failed it. Below is your progress.
 #
 # </div>
 

@@ -3,10 +3,12 @@
 import json
 import random
 import re
+from pathlib import Path
 
 import pytest
 import torch
 
+from hookedu import course
 from hookedu.exercises import Outcome, UnknownExercise, find, lessons, of_lesson
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, decode, dumps, encode, loads
@@ -101,6 +103,19 @@ class TestEveryExercise:
         right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
         records = {dumps(probe(exercise, right.fresh(), seed)) for seed in SEEDS}
         assert len(records) == len(SEEDS), "an answer could be written down instead of computed"
+
+
+def test_no_lesson_needs_another():
+    """What several share stands beside them: a grader of lesson 11 has no business loading lesson 05."""
+    packages = Path(course.ROOT, "hookedu", "exercises").glob("lesson_*")
+    wrong = [
+        (path.parent.name, name)
+        for package in packages
+        for path in package.glob("*.py")
+        for name in set(re.findall(r"\blesson_\d\d\b", path.read_text(encoding="utf-8")))
+        if name != package.name
+    ]
+    assert wrong == []
 
 
 def test_a_message_has_all_its_parts():

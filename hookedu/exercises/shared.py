@@ -1,4 +1,4 @@
-"""What the exercises of several lessons share: the handle, and mistakes that people make with any tensor hook."""
+"""What the exercises of several lessons share: criteria, and mistakes that people make with any tensor hook."""
 
 from typing import Any
 
@@ -19,6 +19,44 @@ def hands_over(call: str, handle: Any, silent: bool, points: int = 1) -> Criteri
         if handle != HANDLE
         else Text(zh="一个取不下这个钩子的句柄", en="a handle that does not take this hook off"),
         mistake=None if handle == HANDLE else "no_handle",
+    )
+
+
+_HOOKS = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
+
+
+def none_left(id: str, given: str, left: int, mistake: str) -> Criterion:
+    """The answer must have taken off every hook that it put on."""
+    return Criterion(
+        *(id, left == 0, 1),
+        given=given,
+        expected=_HOOKS.format(n=0),
+        got=_HOOKS.format(n=left),
+        mistake=mistake,
+    )
+
+
+def all_detached(given: str, attached: int) -> Criterion:
+    """What was kept must not hold a graph."""
+    says = Text(zh="{n} 个张量还连着计算图", en="{n} tensors still hold their graph")
+    return Criterion(
+        *("detached", attached == 0, 1),
+        given=given,
+        expected=says.format(n=0),
+        got=says.format(n=attached),
+        mistake="attached",
+    )
+
+
+def no_handle(call: str) -> Mistake:
+    """The handle that `call` returned did not reach the caller."""
+    return Mistake(
+        "no_handle",
+        Text(
+            zh="没有把句柄交出来：`{call}` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
+            en="The handle got lost: `{call}` gives one back, and without it your caller has no way to take the hook off.",
+        ).format(call=call),
+        fails="handle",
     )
 
 
@@ -62,12 +100,31 @@ PASSES_TENSOR = Mistake(
 )
 # What goes wrong between a function and `register_hook`, where the function returns a new gradient.
 MISREGISTERED = (CALLS_NOW, PASSES_TENSOR, NO_ARGUMENT, TWO_ARGUMENTS)
-NO_HANDLE = Mistake(
-    "no_handle",
+NO_HANDLE = no_handle("y.register_hook(...)")
+LATE_BINDING = Mistake(
+    "late_binding",
     Text(
-        zh="没有把句柄交出来：`y.register_hook(...)` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
-        en="The handle got lost: `y.register_hook(...)` gives one back, and without it your caller "
-        "has no way to take the hook off.",
+        zh="所有梯度都记到了最后一个名字下。钩子等到反向传播时才去读 `name`，那时循环早已走完。"
+        "要在循环的当下把它固定住，例如 `lambda grad, name=name: ...`。",
+        en="Every gradient was filed under the last name. The hook looks `name` up when it runs, "
+        "and by then the loop is over. Fix its value inside the loop, for example `lambda grad, name=name: ...`.",
     ),
-    fails="handle",
+    fails="sees",
+)
+FROZEN = Mistake(
+    "hooks_frozen",
+    Text(
+        zh="有一个参数被冻结了（`requires_grad` 是 `False`），它没有梯度，也不接受钩子。遇到这样的就跳过。",
+        en="One parameter is frozen (its `requires_grad` is `False`): it gets no gradient and takes no hook. Skip such ones.",
+    ),
+    raises=r"cannot register a hook on a tensor that doesn't require gradient",
+)
+ATTACHED = Mistake(
+    "attached",
+    Text(
+        zh="值都对，可是留下的张量还连着计算图，整张图都跟着留在内存里。请留下 `output.detach()`。",
+        en="The values are right, but what you kept still holds its graph, and the whole graph stays in memory. "
+        "Keep `output.detach()`.",
+    ),
+    fails="detached",
 )

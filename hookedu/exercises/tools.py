@@ -46,6 +46,20 @@ def close(got: Any, expected: torch.Tensor, tolerance: float = 1e-4) -> bool:
     )
 
 
+def all_close(got: Any, expected: dict[str, torch.Tensor | None]) -> bool:
+    """The same names, and for each the same tensor but for rounding, or None in both."""
+    return (
+        isinstance(got, dict)
+        and got.keys() == expected.keys()
+        and all(close(got[k], v) if v is not None else got[k] is None for k, v in expected.items())
+    )
+
+
+def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor | None]:
+    """A copy of every parameter's .grad, by name."""
+    return {name: copies(parameter.grad) for name, parameter in model.named_parameters()}
+
+
 def module_hooks(model: nn.Module) -> int:
     """How many forward hooks and forward pre-hooks a model carries now, all its modules together."""
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())

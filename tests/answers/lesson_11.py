@@ -387,6 +387,143 @@ def channel_weights(model, layer, images, labels):
     return seen["grads"].mean(dim=(2, 3))
 
 
+@mistake("11.1", "crossed")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits[:, labels].sum().backward()
+    return seen["grads"].mean(dim=(2, 3))
+
+
+@mistake("11.1", "mean_of_pictures")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).mean().backward()
+    return seen["grads"].mean(dim=(2, 3))
+
+
+@mistake("11.1", "mean_of_pictures")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits[torch.arange(len(labels)), labels].mean().backward()
+    return seen["grads"].mean(dim=(2, 3))
+
+
+@mistake("11.1", "all_classes")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.mean().backward()
+    return seen["grads"].mean(dim=(2, 3))
+
+
+@mistake("11.1", "relu_on_gradient")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    return F.relu(seen["grads"]).mean(dim=(2, 3))
+
+
+@mistake("11.1", "wrong_axes")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    return seen["grads"].mean(dim=(1, 2))
+
+
+@mistake("11.1", "wrong_axes")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    return seen["grads"].mean()
+
+
+@mistake("11.1", "head_weights")
+def channel_weights(model, layer, images, labels):
+    return model.head.weight[labels] / 64
+
+
+@mistake("11.1", "replaces_output")
+def channel_weights(model, layer, images, labels):
+    grads = []
+    with layer.register_forward_hook(lambda module, args, output: output.register_hook(grads.append)):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    return grads[0].mean(dim=(2, 3))
+
+
+@mistake("11.1", "replaces_output")
+def channel_weights(model, layer, images, labels):
+    maps, grads = [], []
+    with layer.register_forward_hook(lambda m, a, out: (maps.append(out), out.register_hook(grads.append))):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    return grads[0].mean(dim=(2, 3))
+
+
+@mistake("11.1", "no_backward")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum()
+    return seen["grads"].mean(dim=(2, 3))
+
+
+@mistake("11.1", "no_backward")
+def channel_weights(model, layer, images, labels):
+    kept = []
+    with layer.register_forward_hook(lambda module, args, output: kept.append(output)):
+        logits = model(images)
+    kept[0].retain_grad()
+    logits.gather(1, labels[:, None]).sum()
+    return kept[0].grad.mean(dim=(2, 3))
+
+
 # --- 11.2 ---------------------------------------------------------------------------------------------------
 
 
@@ -915,6 +1052,182 @@ def grad_cam(model, layer, images, labels):
     return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
 
 
+@mistake("11.2", "squeezes")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear").squeeze()
+
+
+@mistake("11.2", "fixed_size")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=(64, 64), mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "fixed_size")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, scale_factor=8, mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "sums_gradient")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].sum(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "mean_of_weights")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(0, 2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "mean_of_pictures")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).mean().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "crossed")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits[:, labels].sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "bicubic")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bicubic")[:, 0]
+
+
+@mistake("11.2", "returns_list")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return list(F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0])
+
+
+@mistake("11.2", "replaces_output")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+    with layer.register_forward_hook(
+        lambda module, args, output: (
+            seen.update(maps=output.detach()),
+            output.register_hook(lambda grad: seen.update(grads=grad)),
+        )
+    ):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "no_backward")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    logits.gather(1, labels[:, None]).sum().backward()
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
+
+
 # --- 11.3 ---------------------------------------------------------------------------------------------------
 
 
@@ -1090,6 +1403,72 @@ def hit_rate(cams, boxes):
     x0, y0, x1, y1 = boxes.T
     hit = (x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)
     return None
+
+
+@mistake("11.3", "center_of_mass")
+def hit_rate(cams, boxes):
+    mass = cams.sum(dim=(1, 2))
+    x = (cams.sum(dim=1) * torch.arange(cams.shape[2])).sum(dim=1) / mass
+    y = (cams.sum(dim=2) * torch.arange(cams.shape[1])).sum(dim=1) / mass
+    x0, y0, x1, y1 = boxes.T
+    return ((x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)).float().mean()
+
+
+@mistake("11.3", "percent")
+def hit_rate(cams, boxes):
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // cams.shape[2], place % cams.shape[2]
+    x0, y0, x1, y1 = boxes.T
+    hits = (x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)
+    return 100 * hits.float().mean()
+
+
+@mistake("11.3", "one_peak")
+def hit_rate(cams, boxes):
+    place = torch.unravel_index(cams.argmax(), cams.shape)
+    y, x = place[1], place[2]
+    x0, y0, x1, y1 = boxes.T
+    return ((x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)).float().mean()
+
+
+@mistake("11.3", "fixed_width")
+def hit_rate(cams, boxes):
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // 64, place % 64
+    x0, y0, x1, y1 = boxes.T
+    return ((x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)).float().mean()
+
+
+@mistake("11.3", "sizes")
+def hit_rate(cams, boxes):
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // cams.shape[2], place % cams.shape[2]
+    x0, y0, w, h = boxes.T
+    return ((x0 <= x) & (x < x0 + w) & (y0 <= y) & (y < y0 + h)).float().mean()
+
+
+@mistake("11.3", "share_of_sum")
+def hit_rate(cams, boxes):
+    shares = []
+    for cam, (x0, y0, x1, y1) in zip(cams, boxes.tolist()):
+        shares.append(cam[y0:y1, x0:x1].sum() / cam.sum())
+    return torch.stack(shares).mean()
+
+
+@mistake("11.3", "mean_of_bools")
+def hit_rate(cams, boxes):
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // cams.shape[2], place % cams.shape[2]
+    x0, y0, x1, y1 = boxes.T
+    return ((x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)).mean()
+
+
+@mistake("11.3", "swapped")
+def hit_rate(cams, boxes):
+    hits = 0
+    for cam, (x0, y0, x1, y1) in zip(cams, boxes.tolist()):
+        hits += cam[x0:x1, y0:y1].max() == cam.max()
+    return hits / len(cams)
 
 
 # --- 11.4 ---------------------------------------------------------------------------------------------------
@@ -1361,3 +1740,149 @@ def channel_effect(model, layer, channel, images, labels):
         model.conv1.bias[channel] = 0
     after = model(images).gather(1, labels[:, None])[:, 0]
     return before - after
+
+
+@mistake("11.4", "absolute")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return (before - after).abs()
+
+
+@mistake("11.4", "first_picture")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[0, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return before - after
+
+
+@mistake("11.4", "first_picture")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return (before - after)[0]
+
+
+@mistake("11.4", "mean_for_zero")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = output[:, channel].mean()
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return before - after
+
+
+@mistake("11.4", "mean_for_zero")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = output[:, channel].mean(dim=(1, 2), keepdim=True)
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return before - after
+
+
+@mistake("11.4", "ratio")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return (before - after) / before
+
+
+@mistake("11.4", "ratio")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return after / before
+
+
+@mistake("11.4", "crossed")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images)
+    with layer.register_forward_hook(off):
+        after = model(images)
+    return (before - after)[:, labels]
+
+
+@mistake("11.4", "no_return")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    with layer.register_forward_hook(off):
+        before = model(images).gather(1, labels[:, None])[:, 0]
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return before - after
+
+
+@mistake("11.4", "forecast")
+def channel_effect(model, layer, channel, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3))
+    return weights[:, channel] * seen["maps"][:, channel].sum(dim=(1, 2))
+
+
+@mistake("11.4", "forecast")
+def channel_effect(model, layer, channel, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    return (seen["grads"] * seen["maps"])[:, channel].sum(dim=(1, 2))

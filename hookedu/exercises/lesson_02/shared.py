@@ -55,16 +55,6 @@ CHANGES_GRADIENT = Mistake(
     ),
     fails="unchanged",
 )
-LATE_BINDING = Mistake(
-    "late_binding",
-    Text(
-        zh="所有梯度都记到了最后一个名字下。钩子等到反向传播时才去读 `name`，那时循环早已走完。"
-        "要在循环的当下把它固定住，例如 `lambda grad, name=name: ...`。",
-        en="Every gradient was filed under the last name. The hook looks `name` up when it runs, "
-        "and by then the loop is over. Fix its value inside the loop, for example `lambda grad, name=name: ...`.",
-    ),
-    fails="sees",
-)
 HOOKS_EVERYTHING = Mistake(
     "hooks_everything",
     Text(

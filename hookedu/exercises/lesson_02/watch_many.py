@@ -8,7 +8,6 @@ import torch
 from hookedu.exercises.lesson_02.shared import (
     CHANGES_GRADIENT,
     HOOKS_EVERYTHING,
-    LATE_BINDING,
     SKIPS_LEAVES,
     SWITCHES_ON,
     left_alone,
@@ -17,7 +16,7 @@ from hookedu.exercises.lesson_02.shared import (
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import CALLS_NOW, HANDLE, TWO_ARGUMENTS
+from hookedu.exercises.shared import CALLS_NOW, HANDLE, LATE_BINDING, TWO_ARGUMENTS
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 

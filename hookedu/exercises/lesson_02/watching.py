@@ -8,7 +8,6 @@ import torch
 from hookedu.exercises.lesson_02.shared import (
     CHANGES_GRADIENT,
     HOOKS_EVERYTHING,
-    LATE_BINDING,
     SKIPS_LEAVES,
     SWITCHES_ON,
     case,
@@ -18,6 +17,7 @@ from hookedu.exercises.lesson_02.shared import (
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
+from hookedu.exercises.shared import LATE_BINDING
 from hookedu.exercises.tools import copies, is_manager, same
 from hookedu.language import Text
 

@@ -5,19 +5,12 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_04.shared import (
-    FROZEN,
-    NO_HANDLES,
-    all_close,
-    gradients,
-    handles_given,
-    parameters,
-    remove_handles,
-)
+from hookedu.exercises.lesson_04.shared import NO_HANDLES, handles_given, parameters, remove_handles
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.tools import close, whole
+from hookedu.exercises.shared import FROZEN
+from hookedu.exercises.tools import all_close, close, gradients, whole
 from hookedu.language import Text
 
 _LR = 0.25

@@ -7,27 +7,13 @@ import torch
 from hookedu.exercises.model import Criterion, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
-from hookedu.exercises.tools import close, copies
+from hookedu.exercises.tools import copies
 from hookedu.language import Text
 
 
 def parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
     """A copy of every parameter, by name."""
     return copies(dict(model.named_parameters()))
-
-
-def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor | None]:
-    """A copy of every parameter's .grad, by name."""
-    return {name: copies(parameter.grad) for name, parameter in model.named_parameters()}
-
-
-def all_close(got: Any, expected: dict[str, torch.Tensor | None]) -> bool:
-    """The same names, and for each the same tensor but for rounding, or None in both."""
-    return (
-        isinstance(got, dict)
-        and got.keys() == expected.keys()
-        and all(close(got[k], v) if v is not None else got[k] is None for k, v in expected.items())
-    )
 
 
 def remove_handles(handles: Any) -> None:
@@ -58,12 +44,4 @@ NO_HANDLES = Mistake(
         en="Return a list that holds the handle of every registration. Without one of them, that hook stays on for good.",
     ),
     fails="handles",
-)
-FROZEN = Mistake(
-    "hooks_frozen",
-    Text(
-        zh="有一个参数被冻结了（`requires_grad` 是 `False`），它没有梯度，也不接受钩子。遇到这样的就跳过。",
-        en="One parameter is frozen (its `requires_grad` is `False`): it gets no gradient and takes no hook. Skip such ones.",
-    ),
-    raises=r"cannot register a hook on a tensor that doesn't require gradient",
 )

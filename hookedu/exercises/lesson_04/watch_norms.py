@@ -7,20 +7,12 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_02.shared import LATE_BINDING
-from hookedu.exercises.lesson_04.shared import (
-    FROZEN,
-    NO_HANDLES,
-    all_close,
-    gradients,
-    handles_given,
-    remove_handles,
-)
+from hookedu.exercises.lesson_04.shared import NO_HANDLES, handles_given, remove_handles
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probing import hooks_on
-from hookedu.exercises.shared import CALLS_NOW, NO_ARGUMENT, TWO_ARGUMENTS
-from hookedu.exercises.tools import whole
+from hookedu.exercises.shared import CALLS_NOW, FROZEN, LATE_BINDING, NO_ARGUMENT, TWO_ARGUMENTS
+from hookedu.exercises.tools import all_close, gradients, whole
 from hookedu.language import Text
 
 _USED = ("stem", "body", "head")  # in the order that forward calls them

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from hookedu.exercises.lesson_05.shared import (
+from hookedu.exercises.forward_hooks import (
     CALLS_NOW,
     CUTS_GRADIENT,
     NO_HANDLE,

@@ -7,22 +7,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_05.shared import (
-    ATTACHED,
+from hookedu.exercises.forward_hooks import (
     CUTS_GRADIENT,
     LATE_BINDING,
     REMOVES_OTHERS,
     RETURNS_TUPLE,
     WRONG_ARGUMENTS,
     Onlooker,
-    all_detached,
     graph_kept,
     is_cut,
-    none_left,
     none_lost,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import ATTACHED, all_detached, none_left
 from hookedu.exercises.tools import copies, is_manager, linear, same, whole
 from hookedu.language import Text
 

@@ -1,17 +1,10 @@
 """What the exercises of lesson 06 share: mistakes that fit several of them."""
 
 from hookedu.exercises.model import Mistake
+from hookedu.exercises.shared import no_handle
 from hookedu.language import Text
 
-NO_HANDLE = Mistake(
-    "no_handle",
-    Text(
-        zh="没有把句柄交出来：`register_forward_pre_hook` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
-        en="The handle got lost: `register_forward_pre_hook` gives one back, and without it your caller "
-        "has no way to take the hook off.",
-    ),
-    fails="handle",
-)
+NO_HANDLE = no_handle("register_forward_pre_hook(...)")
 NOT_REGISTERED = Text(
     zh="层上没有你的钩子：函数写好了，却没有挂上去。用 `layer.register_forward_pre_hook(...)`。",
     en="Your hook is not on the layer: the function is there, but nobody registered it. "

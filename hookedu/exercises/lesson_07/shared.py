@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.model import Mistake
+from hookedu.exercises.shared import no_handle
 from hookedu.exercises.tools import whole
 from hookedu.language import Text
 
@@ -56,11 +57,4 @@ THREE_ARGUMENTS = Mistake(
     ),
     raises=r"positional arguments? but \d was given|positional arguments? but \d were given|missing \d required positional",
 )
-NO_HANDLE = Mistake(
-    "no_handle",
-    Text(
-        zh="没有把句柄交出来。每个 `register_...` 都返回一个句柄，少了它，调用者就取不下这个钩子。",
-        en="The handle got lost. Every `register_...` gives one back, and without it your caller cannot take the hook off.",
-    ),
-    fails="handle",
-)
+NO_HANDLE = no_handle("register_...")

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_05.shared import LATE_BINDING
+from hookedu.exercises.forward_hooks import LATE_BINDING
 from hookedu.exercises.lesson_08.shared import SomeonesHook
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show

@@ -7,15 +7,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_05.shared import (
-    ATTACHED,
+from hookedu.exercises.forward_hooks import (
     CUTS_GRADIENT,
     REMOVES_OTHERS,
     Onlooker,
-    all_detached,
     graph_kept,
     is_cut,
-    none_left,
     none_lost,
 )
 from hookedu.exercises.lesson_09.shared import (
@@ -31,6 +28,7 @@ from hookedu.exercises.lesson_09.shared import (
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import ATTACHED, all_detached, none_left
 from hookedu.exercises.tools import same
 from hookedu.language import Text
 

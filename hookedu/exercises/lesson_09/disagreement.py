@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_05.shared import CALLS_NOW, REMOVES_OTHERS, Onlooker, none_left, none_lost
+from hookedu.exercises.forward_hooks import CALLS_NOW, REMOVES_OTHERS, Onlooker, none_lost
 from hookedu.exercises.lesson_09.shared import (
     CHANGES_MODEL,
     LEAVES_HOOKS,
@@ -19,6 +19,7 @@ from hookedu.exercises.lesson_09.shared import (
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import none_left
 from hookedu.language import Text
 
 _CALL = "disagreement(model, x, names)"

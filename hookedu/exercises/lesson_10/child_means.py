@@ -8,13 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_05.shared import (
-    CALLS_NOW,
-    LATE_BINDING,
-    RETURNS_TUPLE,
-    WRONG_ARGUMENTS,
-    none_left,
-)
+from hookedu.exercises.forward_hooks import CALLS_NOW, LATE_BINDING, RETURNS_TUPLE, WRONG_ARGUMENTS
 from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
     NO_FINALLY,
@@ -29,6 +23,7 @@ from hookedu.exercises.lesson_10.shared import (
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import linear, same, whole
 from hookedu.language import Text
 

@@ -1,16 +1,14 @@
 """10.5 `clip_before_step(optimizer, max_norm)`: what clip_grad_norm_ does, in a hook of the optimizer."""
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_07.shared import NO_HANDLE
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.shared import HANDLE, hands_over
+from hookedu.exercises.shared import HANDLE, hands_over, no_handle
 from hookedu.exercises.tools import close, copies, whole
 from hookedu.language import Text
 
@@ -266,7 +264,7 @@ CLIP_BEFORE_STEP = Exercise(
             ),
             raises=r"positional arguments? but \d (?:was|were) given|missing \d required positional",
         ),
-        replace(NO_HANDLE, fails="handle"),
+        no_handle("register_step_pre_hook(...)"),
     ),
     insight=Text(
         zh="`step()` 之前是唯一一处既等齐了所有参数、又加完了所有反向传播的地方；在那里直接调用 `clip_grad_norm_` 也一样。",

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_05.shared import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS, none_left
+from hookedu.exercises.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS
 from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
     NO_FINALLY,
@@ -18,6 +18,7 @@ from hookedu.exercises.lesson_10.shared import (
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import same, whole
 from hookedu.language import Text
 

@@ -8,9 +8,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.lesson_02.shared import LATE_BINDING
-from hookedu.exercises.lesson_04.shared import FROZEN, all_close, gradients
-from hookedu.exercises.lesson_05.shared import none_left
 from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
     RETURNS_NOTHING,
@@ -21,8 +18,8 @@ from hookedu.exercises.lesson_10.shared import (
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.shared import CALLS_NOW
-from hookedu.exercises.tools import linear, whole
+from hookedu.exercises.shared import CALLS_NOW, FROZEN, LATE_BINDING, none_left
+from hookedu.exercises.tools import all_close, gradients, linear, whole
 from hookedu.language import Text
 
 _RUN = ("stem", "body", "head")

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from hookedu.exercises.lesson_05.shared import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS, none_left
+from hookedu.exercises.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS
 from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
     NO_FINALLY,
@@ -22,6 +22,7 @@ from hookedu.exercises.lesson_10.shared import (
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import linear, whole
 from hookedu.language import Text
 

@@ -2,14 +2,16 @@
 
 import copy
 import random
+from functools import partial
 from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_05.shared import CALLS_NOW, WRONG_ARGUMENTS, none_left
+from hookedu.exercises.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.lesson_11.shared import LEAVES_HOOK, Case, make_case, recognise
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import close, copies, module_hooks
 from hookedu.language import Text
 
@@ -18,12 +20,16 @@ _PICTURES = 3  # as many as channels may be asked for: a picture switched off in
 
 
 def _case(rng: random.Random) -> tuple[Case, list[int]]:
-    """The net and its pictures, and for each layer a channel that matters to each of them."""
+    """The net and its pictures, and for each layer a channel that speaks for some of them and against others."""
     while True:
         case = make_case(rng, _PICTURES)
-        channels = [rng.randrange(3) for _ in _LAYERS]
-        if all(_effect(case, *at).abs().min() > 0.01 for at in zip(_LAYERS, channels, strict=True)):
-            return case, channels
+        fit = [[c for c in range(3) if _is_mixed(_effect(case, layer, c))] for layer in _LAYERS]
+        if all(fit):
+            return case, [rng.choice(channels) for channels in fit]
+
+
+def _is_mixed(effects: torch.Tensor) -> bool:
+    return bool(effects.abs().min() > 0.01 and effects.min() < 0 < effects.max())
 
 
 def _run(case: Case, layer: str, change: Any) -> torch.Tensor:
@@ -87,27 +93,41 @@ def _likely(case: Case, layer: str, channel: int) -> dict[str, list[torch.Tensor
     def only(output: torch.Tensor) -> torch.Tensor:
         return output - _without(channel)(output)
 
-    def mean(output: torch.Tensor) -> torch.Tensor:
+    def mean(output: torch.Tensor, dims: tuple[int, ...]) -> torch.Tensor:
         output = output.clone()
-        output[:, channel] = output[:, channel].mean()
+        output[:, channel] = output[:, channel].mean(dim=dims, keepdim=True)
+        return output
+
+    def one_place(output: torch.Tensor) -> torch.Tensor:
+        output = output.clone()
+        output[0, channel] = 0
         return output
 
     with torch.no_grad():
         on = case.model(case.images)
+    maps, grads = (t[:, channel] for t in case.truth(layer))
     rows, likeliest = torch.arange(_PICTURES), on.argmax(dim=1)
     after = off.gather(1, case.labels[:, None])[:, 0]
     before = _run(case, "pool" if layer == "conv2" else "conv1", _without(channel))
     return {
         "wrong_sign": [-right],
+        "absolute": [right.abs()],
         "no_return": [torch.zeros(_PICTURES)],
         "picture_off": [_drop(case, _run(case, layer, picture))],
         "only_this_one": [_drop(case, _run(case, layer, only))],
+        "first_picture": [_drop(case, _run(case, layer, one_place)), right[0]],
+        "mean_for_zero": [
+            _drop(case, _run(case, layer, partial(mean, dims=dims))) for dims in ((1, 2), (0, 1, 2), (0,))
+        ],
         "everything_off": [_drop(case, _run(case, layer, torch.zeros_like))],
         "wrong_class": [(on - off)[rows, likeliest], on.amax(dim=1) - off.amax(dim=1)],
         "probabilities": [(on.softmax(1) - off.softmax(1)).gather(1, case.labels[:, None])[:, 0]],
         "after_only": [after],
         "one_number": [right.mean(), right.sum()],
+        "ratio": [right / (after + right), after / (after + right), right / (after + right).abs()],
+        "forecast": [grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), (grads * maps).sum(dim=(1, 2))],
         "all_logits": [on - off],
+        "crossed": [(on - off)[:, case.labels]],
         "channel_of_input": [_drop(case, before)] if layer == "conv2" else [],
     }
 
@@ -186,13 +206,46 @@ CHANNEL_EFFECT = Exercise(
         ),
         _says(
             "no_return",
-            "什么都没有变：钩子算出了新的输出，却没有 `return` 它，或者根本没有挂上去。",
-            "Nothing changed: your hook made a new output but did not `return` it, or was never attached.",
+            "两次的 logit 一样，下降全是 0。要么钩子没有 `return` 新的输出，要么它没有挂在 `layer` 上，"
+            "要么两次都在 `with` 里运行，都关着。",
+            "Both runs gave the same logits, so nothing fell. Either your hook does not `return` the new output, or it is not on "
+            "`layer`, or both runs stand inside the `with`, and the channel is off in both.",
         ),
         _says(
             "picture_off",
             "你关掉的是一张图，不是一个通道：第一维是图，通道是第二维，写 `output[:, channel] = 0`。",
             "You switched off a picture, not a channel: pictures come first, channels second. Write `output[:, channel] = 0`.",
+        ),
+        _says(
+            "absolute",
+            "你取了绝对值：logit 也会上升，那时下降是负数。符号要留着。",
+            "You took the absolute value. A logit can rise as well, and then the fall is negative: keep the sign.",
+        ),
+        _says(
+            "first_picture",
+            "只算了第 0 张图。每张图都要：写 `output[:, channel] = 0`，返回 `N` 个数。",
+            "Only picture 0 counts. All pictures do: write `output[:, channel] = 0`, and return `N` numbers.",
+        ),
+        _says(
+            "mean_for_zero",
+            "你把通道换成了它的平均值，不是 0。",
+            "You set the channel to its mean, not to 0.",
+        ),
+        _says(
+            "ratio",
+            "你除以了原来的 logit。要的是差，不是比例：logit 可以是 0 或负数，比例没有意义。",
+            "You divided by the logit. The difference is wanted, not a ratio: a logit may be 0 or negative, and a ratio then means nothing.",
+        ),
+        _says(
+            "forecast",
+            "这是用梯度算出来的预言。这里要做实验：真的关掉通道，再运行一次。",
+            "This is the forecast that the gradient makes. Do the experiment here: switch the channel off and run again.",
+        ),
+        _says(
+            "crossed",
+            "`[:, labels]` 是 `N×N`：每张图都取了**所有图**的类。逐图各取一个：`gather(1, labels[:, None])[:, 0]`。",
+            "`[:, labels]` is `N×N`: from each picture it takes the classes of **all** pictures. Take one of each: "
+            "`gather(1, labels[:, None])[:, 0]`.",
         ),
         _says(
             "only_this_one",

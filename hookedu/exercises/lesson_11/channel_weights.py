@@ -1,22 +1,27 @@
 """11.1 `channel_weights(model, layer, images, labels)`: how much each channel speaks for each picture's class."""
 
 import random
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import torch
 
-from hookedu.exercises.lesson_05.shared import none_left
 from hookedu.exercises.lesson_11.shared import (
     LEAVES_HOOK,
     NEEDS_SCALAR,
+    NO_BACKWARD,
     NO_GRAPH,
+    REPLACES_OUTPUT,
     Case,
     class_mistakes,
     make_case,
     recognise,
+    says,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.model import Criterion, Exercise
 from hookedu.exercises.observation import show
+from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import close, copies, module_hooks
 from hookedu.language import Text
 
@@ -40,12 +45,14 @@ def _likely(case: Case, layer: str) -> dict[str, list[torch.Tensor]]:
         "keeps_dims": [grads.mean(dim=(2, 3), keepdim=True)],
         "no_average": [grads],
         "averages_maps": [maps.mean(dim=(2, 3))],
-        "wrong_axes": [grads.mean(dim=1), grads.mean(dim=(0, 2, 3)), grads.mean(dim=(1, 2, 3))],
+        "wrong_axes": [grads.mean(dim=axes) for n in range(1, 5) for axes in combinations(range(4), n)],
         "absolute": [
             grads.abs().mean(dim=(2, 3)),
             grads.mean(dim=(2, 3)).abs(),
             grads.mean(dim=(2, 3)).relu(),
         ],
+        "relu_on_gradient": [grads.relu().mean(dim=(2, 3))],
+        "head_weights": [case.model.head.weight[case.labels] / n for n in (1, 64, maps[0, 0].numel())],
         "grad_input": [(grads * (maps > 0)).mean(dim=(2, 3))],
     }
     return named | {
@@ -59,31 +66,35 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     wanted = [case.truth(layer)[1].mean(dim=(2, 3)) for layer in _LAYERS]
     wrong = [i for i, got in enumerate(saw["weights"]) if not close(got, wanted[i])]
     place = wrong[0] if wrong else 0
-    got, layer = saw["weights"][place], _LAYERS[place]
+    got, expected, layer = saw["weights"][place], wanted[place], _LAYERS[place]
     mistake = None
     if wrong:
         mistake = "returns_nothing" if got is None else recognise(got, _likely(case, layer))
-    shown = (
-        show(got[0]) if isinstance(got, torch.Tensor) and got.shape == wanted[place].shape else _shape(got)
-    )
+    row = 0  # the first picture whose weights are wrong: others may well be right
+    if isinstance(got, torch.Tensor) and got.shape == expected.shape:
+        row = next((i for i in range(len(got)) if not close(got[i], expected[i])), 0)
     return [
         Criterion(
             *("weights", not wrong, 3),
             essential=True,
             given=case.given(layer),
-            expected=f"weights: {_shape(wanted[place])}; weights[0] == {show(wanted[place][0])}",
-            got=f"weights: {_shape(got)}; weights[0] == {shown}"
-            if shown != _shape(got)
-            else f"weights: {shown}",
+            expected=_describe(expected, row),
+            got=_describe(got, row),
             mistake=mistake,
         ),
         none_left("left", "channel_weights(model, layer, images, labels)", saw["left"], "leaves_hook"),
     ]
 
 
-def _shape(value: Any) -> str:
-    return "×".join(map(str, value.shape)) if isinstance(value, torch.Tensor) else show(value)
+def _describe(weights: Any, row: int) -> str:
+    """Shape, and the weights of one picture."""
+    if not isinstance(weights, torch.Tensor):
+        return f"weights: {show(weights)}"
+    shape = "×".join(map(str, weights.shape))
+    return f"weights: {shape}" + (f"; weights[{row}] == {show(weights[row])}" if weights.ndim == 2 else "")
 
+
+_says = partial(says, "weights")
 
 CHANNEL_WEIGHTS = Exercise(
     id="11.1",
@@ -108,74 +119,62 @@ CHANNEL_WEIGHTS = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
+        _says(
             "sums",
-            Text(
-                zh="你把各处的梯度加了起来，要的是平均：`mean(dim=(2, 3))`。",
-                en="You added the gradients of all places; their average is wanted: `mean(dim=(2, 3))`.",
-            ),
-            fails="weights",
+            "你把各处的梯度加了起来，要的是平均：`mean(dim=(2, 3))`。",
+            "You added the gradients of all places; their average is wanted: `mean(dim=(2, 3))`.",
         ),
-        Mistake(
+        _says(
             "keeps_dims",
-            Text(
-                zh="数都对，形状多了两维：这里要 `N×C`，请去掉 `keepdim=True`。",
-                en="The numbers are right, with two dimensions too many: `N×C` is wanted here, so leave out `keepdim=True`.",
-            ),
-            fails="weights",
+            "数都对，形状多了两维：这里要 `N×C`，请去掉 `keepdim=True`。",
+            "The numbers are right, with two dimensions too many: `N×C` is wanted here, so leave out `keepdim=True`.",
         ),
-        Mistake(
+        _says(
             "no_average",
-            Text(
-                zh="你返回了每一处的梯度。一个通道只要一个权重：对高和宽取平均。",
-                en="You returned the gradient at every place. A channel gets one weight: average over height and width.",
-            ),
-            fails="weights",
+            "你返回了每一处的梯度。一个通道只要一个权重：对高和宽取平均。",
+            "You returned the gradient at every place. A channel gets one weight: average over height and width.",
         ),
-        Mistake(
+        _says(
             "averages_maps",
-            Text(
-                zh="你平均的是特征图，不是梯度：那只说明通道有多亮，不说明它对这个类有多要紧。",
-                en="You averaged the feature maps, not the gradient: that tells how bright a channel is, not how much it "
-                "matters to the class.",
-            ),
-            fails="weights",
+            "你平均的是特征图，不是梯度：那只说明通道有多亮，不说明它对这个类有多要紧。",
+            "You averaged the feature maps, not the gradient: that tells how bright a channel is, not how much it "
+            "matters to the class.",
         ),
-        Mistake(
+        _says(
             "wrong_axes",
-            Text(
-                zh="平均错了维度。次序是 `N, C, 高, 宽`：只对最后两维取平均，图和通道都留着。",
-                en="You averaged over the wrong dimensions. They are `N, C, height, width`: average over the last two only, "
-                "and keep pictures and channels.",
-            ),
-            fails="weights",
+            "平均错了维度。次序是 `N, C, 高, 宽`：只对最后两维取平均，图和通道都留着。",
+            "You averaged over the wrong dimensions. They are `N, C, height, width`: average over the last two only, "
+            "and keep pictures and channels.",
         ),
-        Mistake(
+        _says(
             "absolute",
-            Text(
-                zh="负的权重也要留着：它说明这个通道反对这个类。ReLU 以后才用，而且用在加权和上。",
-                en="Keep negative weights: they say that the channel speaks against the class. The ReLU comes later, on the weighted sum.",
-            ),
-            fails="weights",
+            "负的权重也要留着：它说明这个通道反对这个类。ReLU 以后才用，而且用在加权和上。",
+            "Keep negative weights: they say that the channel speaks against the class. The ReLU comes later, on the weighted sum.",
         ),
-        Mistake(
+        _says(
+            "relu_on_gradient",
+            "你把梯度里的负数去掉了，平均就偏高。直接对梯度取平均；`relu()` 以后才用，而且用在加权和上。",
+            "You cut off the gradient's negative values, and so the average is too high. Average the gradient as it is; "
+            "the `relu()` comes later, on the weighted sum.",
+        ),
+        _says(
+            "head_weights",
+            "你读的是线性层的权重。只有在全局平均池化前面的那一层，它才和梯度的平均成正比；`layer` 可以是任何一层，模型也可以是别的。请用梯度。",
+            "You read the linear layer's weights. They go with the average gradient only just before a global average pool; "
+            "`layer` may be any layer, and the model another one. Use the gradient.",
+        ),
+        _says(
             "grad_input",
-            Text(
-                zh="这是这一层**输入**的梯度（`grad_input`）。要的是输出的：`grad_output[0]`，或者挂在 `output` 上的张量钩子。",
-                en="This is the gradient of the layer's **input** (`grad_input`). Take the output's: `grad_output[0]`, or a "
-                "tensor hook on `output`.",
-            ),
-            fails="weights",
+            "这是这一层**输入**的梯度（`grad_input`）。要的是输出的：`grad_output[0]`，或者挂在 `output` 上的张量钩子。",
+            "This is the gradient of the layer's **input** (`grad_input`). Take the output's: `grad_output[0]`, or a "
+            "tensor hook on `output`.",
         ),
-        Mistake(
+        _says(
             "returns_nothing",
-            Text(
-                zh="`channel_weights` 返回了 `None`，也就是没有 `return`。",
-                en="`channel_weights` returned `None`: a `return` is missing.",
-            ),
-            fails="weights",
+            "`channel_weights` 返回了 `None`，也就是没有 `return`。",
+            "`channel_weights` returned `None`: a `return` is missing.",
         ),
-        *(*class_mistakes("weights"), NEEDS_SCALAR, NO_GRAPH, LEAVES_HOOK),
+        *(*class_mistakes("weights"), NEEDS_SCALAR, NO_GRAPH, NO_BACKWARD, REPLACES_OUTPUT, LEAVES_HOOK),
     ),
     insight=Text(
         zh="权重就是「把这个通道处处调亮一点，这个类的 logit 涨多少」，对所有位置取平均。",

@@ -1,38 +1,47 @@
 """11.2 `grad_cam(model, layer, images, labels)`: where each picture speaks for its class."""
 
 import random
+from functools import partial
 from typing import Any
 
 import torch
 from torch.nn import functional as F
 
-from hookedu.exercises.lesson_05.shared import all_detached, none_left
 from hookedu.exercises.lesson_11.shared import (
     LEAVES_HOOK,
     NEEDS_SCALAR,
+    NO_BACKWARD,
     NO_GRAPH,
+    REPLACES_OUTPUT,
     Case,
     class_mistakes,
     make_case,
     recognise,
+    says,
 )
 from hookedu.exercises.model import Criterion, Exercise, Mistake
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.shared import all_detached, none_left
 from hookedu.exercises.tools import close, copies, module_hooks
 from hookedu.language import Text
 
-_LAYERS = ("relu2", "relu1")  # at the first, maps are smaller than the picture; at the second they are not
 _OTHERS = ("conv1", "relu1", "pool", "conv2", "relu2")
 
 
-def _probe(grad_cam: Any, rng: random.Random) -> dict[str, Any]:
+def _calls(rng: random.Random) -> list[tuple[Case, str]]:
+    """What is asked: a layer whose maps are smaller than the picture, one where they are not, and a single picture."""
     case = make_case(rng)
+    return [(case, "relu2"), (case, "relu1"), (case.first(), "relu2")]
+
+
+def _probe(grad_cam: Any, rng: random.Random) -> dict[str, Any]:
+    calls = _calls(rng)
     got = [
         grad_cam(case.model, case.model.get_submodule(layer), case.images.clone(), case.labels.clone())
-        for layer in _LAYERS
+        for case, layer in calls
     ]
     attached = sum(isinstance(cam, torch.Tensor) and cam.requires_grad for cam in got)
-    return {"cams": copies(got), "attached": attached, "left": module_hooks(case.model)}
+    return {"cams": copies(got), "attached": attached, "left": module_hooks(calls[0][0].model)}
 
 
 def _up(
@@ -65,9 +74,15 @@ def _likely(case: Case, layer: str) -> dict[str, list[torch.Tensor]]:
         "not_upsampled": [raw.relu(), raw.relu()[:, None]],
         "nearest": [_up(raw.relu(), "nearest")],
         "align_corners": [_up(raw.relu(), align_corners=True)],
+        "bicubic": [_up(raw.relu(), "bicubic")],
+        "fixed_size": [_up(raw.relu(), size=(side, side)) for side in (16, 32)]
+        + [_up(raw.relu(), size=tuple(8 * n for n in raw.shape[-2:]))],
+        "squeezes": [cam.squeeze()],
         "height_and_width": [_up(raw.relu(), size=(8, 6))],
         "keeps_dim": [cam[:, None]],
         "normalised": [cam / high, (cam - low) / (high - low), cam / cam.max()],
+        "sums_gradient": [_cam(maps, grads * grads[0, 0].numel())],
+        "mean_of_weights": [_up((weights.mean(dim=0, keepdim=True) * maps).sum(dim=1).relu())],
         "no_average": [_up((grads * maps).sum(dim=1).relu())],
         "unweighted": [_up(maps.sum(dim=1)), _up(maps.mean(dim=1))],
         "averages_channels": [_up((weights * maps).mean(dim=1).relu())],
@@ -81,27 +96,35 @@ def _likely(case: Case, layer: str) -> dict[str, list[torch.Tensor]]:
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
-    case = make_case(rng)
-    wanted = [_cam(*case.truth(layer)) for layer in _LAYERS]
+    calls = _calls(rng)
+    wanted = [_cam(*case.truth(layer)) for case, layer in calls]
     wrong = [i for i, got in enumerate(saw["cams"]) if not close(got, wanted[i])]
     place = wrong[0] if wrong else 0
-    got = saw["cams"][place]
-    mistake = None
-    if wrong:
-        mistake = "returns_nothing" if got is None else recognise(got, _likely(case, _LAYERS[place]))
+    got, (case, layer) = saw["cams"][place], calls[place]
     call = "grad_cam(model, layer, images, labels)"
     return [
         Criterion(
             *("cam", not wrong, 4),
             essential=True,
-            given=case.given(_LAYERS[place]),
+            given=case.given(layer),
             expected=_describe(wanted[place]),
             got=_describe(got),
-            mistake=mistake,
+            mistake=_mistake(got, case, layer) if wrong else None,
         ),
         all_detached(call, saw["attached"]),
         none_left("left", call, saw["left"], "leaves_hook"),
     ]
+
+
+def _mistake(got: Any, case: Case, layer: str) -> str | None:
+    """The mistake behind a wrong answer, where it is a known one."""
+    if got is None:
+        return "returns_nothing"
+    if isinstance(got, list):
+        return "returns_list"
+    if isinstance(got, Opaque) and got.type.startswith("Tensor of float32"):
+        return "fixed_size"  # too large to travel: maps of 64×64 in place of the pictures' 6×8
+    return recognise(got, _likely(case, layer))
 
 
 def _describe(cam: Any) -> str:
@@ -111,6 +134,8 @@ def _describe(cam: Any) -> str:
     shape, first = "×".join(map(str, cam.shape)), show(cam.flatten()[:4].float())
     return f"cam: {shape}, from {cam.min():.4g} to {cam.max():.4g}; cam.flatten()[:4] == {first}"
 
+
+_says = partial(says, "cam")
 
 GRAD_CAM = Exercise(
     id="11.2",
@@ -137,138 +162,122 @@ GRAD_CAM = Exercise(
         ),
     ),
     mistakes=(
-        Mistake(
+        _says(
             "wrong_layer",
-            Text(
-                zh="这是另一层的图。要看的是参数 `layer` 的**输出**，不是写死的某一层，也不是它的输入 `args[0]`。",
-                en="This is the map of another layer. Look at the **output** of the argument `layer`: not at one that is "
-                "hard-coded, and not at its input, `args[0]`.",
-            ),
-            fails="cam",
+            "这是另一层的图。要看的是参数 `layer` 的**输出**，不是写死的某一层，也不是它的输入 `args[0]`。",
+            "This is the map of another layer. Look at the **output** of the argument `layer`: not at one that is "
+            "hard-coded, and not at its input, `args[0]`.",
         ),
-        Mistake(
+        _says(
             "no_relu",
-            Text(
-                zh="图里有负数：少了 `relu()`。负的地方支持的是别的类，不该算成「看这里」。",
-                en="Your map goes below 0: the `relu()` is missing. Negative places speak for other classes, and must not count as looked at.",
-            ),
-            fails="cam",
+            "图里有负数：少了 `relu()`。负的地方支持的是别的类，不该算成「看这里」。",
+            "Your map goes below 0: the `relu()` is missing. Negative places speak for other classes, and must not count as looked at.",
         ),
-        Mistake(
+        _says(
             "relu_late",
-            Text(
-                zh="你先放大，再做 `relu()`：负数已经渗进相邻的像素。先 `relu()`，再放大。",
-                en="You upsampled before the `relu()`, so negative values had already leaked into their neighbours. "
-                "First `relu()`, then upsample.",
-            ),
-            fails="cam",
+            "你先放大，再做 `relu()`：负数已经渗进相邻的像素。先 `relu()`，再放大。",
+            "You upsampled before the `relu()`, so negative values had already leaked into their neighbours. "
+            "First `relu()`, then upsample.",
         ),
-        Mistake(
+        _says(
             "absolute",
-            Text(
-                zh="你取了绝对值：反对这个类的地方也亮了起来。请用 `relu()`。",
-                en="You took the absolute value: places that speak against the class light up too. Use `relu()`.",
-            ),
-            fails="cam",
+            "你取了绝对值：反对这个类的地方也亮了起来。请用 `relu()`。",
+            "You took the absolute value: places that speak against the class light up too. Use `relu()`.",
         ),
-        Mistake(
+        _says(
             "relu_on_weights",
-            Text(
-                zh="负的权重被去掉了。它们要留到求和之后：`relu()` 用在加权和上，不用在权重上。",
-                en="The negative weights are gone. They have a part in the sum: `relu()` belongs on the weighted sum, not on the weights.",
-            ),
-            fails="cam",
+            "负的权重被去掉了。它们要留到求和之后：`relu()` 用在加权和上，不用在权重上。",
+            "The negative weights are gone. They have a part in the sum: `relu()` belongs on the weighted sum, not on the weights.",
         ),
-        Mistake(
+        _says(
             "not_upsampled",
-            Text(
-                zh="图还是特征图的大小。用 `F.interpolate(..., size=images.shape[-2:], mode='bilinear')` 放大到图像的大小。",
-                en="Your map still has the size of the feature maps. Bring it to the picture's with "
-                "`F.interpolate(..., size=images.shape[-2:], mode='bilinear')`.",
-            ),
-            fails="cam",
+            "图还是特征图的大小。用 `F.interpolate(..., size=images.shape[-2:], mode='bilinear')` 放大到图像的大小。",
+            "Your map still has the size of the feature maps. Bring it to the picture's with "
+            "`F.interpolate(..., size=images.shape[-2:], mode='bilinear')`.",
         ),
-        Mistake(
+        _says(
             "nearest",
-            Text(
-                zh="放大用了最近邻，`F.interpolate` 的默认值：图成了一块块的。写上 `mode='bilinear'`。",
-                en="You upsampled by nearest neighbour, the default of `F.interpolate`, so the map is made of blocks. Say `mode='bilinear'`.",
-            ),
-            fails="cam",
+            "放大用了最近邻，`F.interpolate` 的默认值：图成了一块块的。写上 `mode='bilinear'`。",
+            "You upsampled by nearest neighbour, the default of `F.interpolate`, so the map is made of blocks. Say `mode='bilinear'`.",
         ),
-        Mistake(
+        _says(
             "align_corners",
-            Text(
-                zh="`align_corners=True` 把图拉到了边上，各处的位置都偏了。去掉它。",
-                en="`align_corners=True` stretches the map to the borders, and every place is a little off. Leave it out.",
-            ),
-            fails="cam",
+            "`align_corners=True` 把图拉到了边上，各处的位置都偏了。去掉它。",
+            "`align_corners=True` stretches the map to the borders, and every place is a little off. Leave it out.",
         ),
-        Mistake(
+        _says(
+            "bicubic",
+            "放大用了 `mode='bicubic'`：它会冲过头，图里又冒出负数。用 `mode='bilinear'`。",
+            "You upsampled with `mode='bicubic'`. It overshoots, and the map goes below 0 again. Use `mode='bilinear'`.",
+        ),
+        _says(
+            "fixed_size",
+            "放大的尺寸是写死的（64，或者 8 倍）。这里的图像是另一种大小：`size=images.shape[-2:]`。",
+            "The size to enlarge to is hard-coded (64, or a factor of 8). The pictures here have another: `size=images.shape[-2:]`.",
+        ),
+        _says(
+            "squeezes",
+            "只有一张图时，`squeeze()` 把 `N` 那一维也去掉了。只去掉通道：`[:, 0]`，或者 `squeeze(1)`。",
+            "With a single picture, `squeeze()` takes the dimension `N` away as well. Take off the channel alone: `[:, 0]` or `squeeze(1)`.",
+        ),
+        _says(
+            "returns_list",
+            "你返回的是一个列表。要一个张量 `N×H×W`：所有图一起算，或者最后 `torch.stack`。",
+            "You returned a list. One tensor, `N×H×W`, is wanted: compute all pictures together, or `torch.stack` them at the end.",
+        ),
+        _says(
             "height_and_width",
-            Text(
-                zh="高和宽反了：`size` 是（高，宽），也就是 `images.shape[-2:]`。",
-                en="Height and width are swapped: `size` is (height, width), which is `images.shape[-2:]`.",
-            ),
-            fails="cam",
+            "高和宽反了：`size` 是（高，宽），也就是 `images.shape[-2:]`。",
+            "Height and width are swapped: `size` is (height, width), which is `images.shape[-2:]`.",
         ),
-        Mistake(
+        _says(
             "keeps_dim",
-            Text(
-                zh="多了一维通道：`F.interpolate` 要四维，返回之前用 `[:, 0]` 去掉它。",
-                en="A channel dimension is left over: `F.interpolate` needs four dimensions, but take it off with `[:, 0]` before you return.",
-            ),
-            fails="cam",
+            "多了一维通道：`F.interpolate` 要四维，返回之前用 `[:, 0]` 去掉它。",
+            "A channel dimension is left over: `F.interpolate` needs four dimensions, but take it off with `[:, 0]` before you return.",
         ),
-        Mistake(
+        _says(
             "normalised",
-            Text(
-                zh="你把图缩放到了最大为 1。画图时可以这样做；这里要原来的值，好让各张图能比较。",
-                en="You scaled the map so that its largest value is 1. Fine for a picture; here the values are wanted as they are, "
-                "so that pictures can be compared.",
-            ),
-            fails="cam",
+            "你把图缩放到了最大为 1。画图时可以这样做；这里要原来的值，好让各张图能比较。",
+            "You scaled the map so that its largest value is 1. Fine for a picture; here the values are wanted as they are, "
+            "so that pictures can be compared.",
         ),
-        Mistake(
+        _says(
+            "sums_gradient",
+            "权重是梯度在各处的**平均**，你用了和：整张图大了「高×宽」倍。写 `mean(dim=(2, 3), keepdim=True)`。",
+            "A weight is the **average** of the gradient over the places; you took the sum, and the map is height × width times "
+            "too large. Write `mean(dim=(2, 3), keepdim=True)`.",
+        ),
+        _says(
+            "mean_of_weights",
+            "你把各张图的权重也平均了。每张图有自己的权重：只对高和宽取平均，`dim=(2, 3)`，不要带上 0。",
+            "You averaged the weights over the pictures too. Each picture has its own: average over height and width only, "
+            "`dim=(2, 3)` without the 0.",
+        ),
+        _says(
             "no_average",
-            Text(
-                zh="你把梯度逐处乘到特征图上，没有先平均。Grad-CAM 每个通道只有一个权重。（不平均的叫 HiResCAM。）",
-                en="You multiplied maps and gradient place by place, without averaging first. Grad-CAM has one weight for a channel. "
-                "(Without the average it is called HiResCAM.)",
-            ),
-            fails="cam",
+            "你把梯度逐处乘到特征图上，没有先平均。Grad-CAM 每个通道只有一个权重。（不平均的叫 HiResCAM。）",
+            "You multiplied maps and gradient place by place, without averaging first. Grad-CAM has one weight for a channel. "
+            "(Without the average it is called HiResCAM.)",
         ),
-        Mistake(
+        _says(
             "unweighted",
-            Text(
-                zh="这是各通道直接相加，没有乘权重：哪里亮就亮，和问的是哪个类无关。",
-                en="These are the channels added up without weights: it is bright where they are bright, whichever class you ask about.",
-            ),
-            fails="cam",
+            "这是各通道直接相加，没有乘权重：哪里亮就亮，和问的是哪个类无关。",
+            "These are the channels added up without weights: it is bright where they are bright, whichever class you ask about.",
         ),
-        Mistake(
+        _says(
             "averages_channels",
-            Text(
-                zh="对通道要求和，你取了平均：`sum(dim=1)`。",
-                en="The channels are to be added up; you averaged them. Use `sum(dim=1)`.",
-            ),
-            fails="cam",
+            "对通道要求和，你取了平均：`sum(dim=1)`。",
+            "The channels are to be added up; you averaged them. Use `sum(dim=1)`.",
         ),
-        Mistake(
+        _says(
             "gradient_only",
-            Text(
-                zh="这里只有梯度，没有特征图：梯度是权重，要乘到特征图上。",
-                en="This is the gradient alone, without the feature maps: it gives the weights, which multiply the maps.",
-            ),
-            fails="cam",
+            "这里只有梯度，没有特征图：梯度是权重，要乘到特征图上。",
+            "This is the gradient alone, without the feature maps: it gives the weights, which multiply the maps.",
         ),
-        Mistake(
+        _says(
             "returns_nothing",
-            Text(
-                zh="`grad_cam` 返回了 `None`，也就是没有 `return`。",
-                en="`grad_cam` returned `None`: a `return` is missing.",
-            ),
-            fails="cam",
+            "`grad_cam` 返回了 `None`，也就是没有 `return`。",
+            "`grad_cam` returned `None`: a `return` is missing.",
         ),
         Mistake(
             "broadcast",
@@ -295,7 +304,7 @@ GRAD_CAM = Exercise(
             ),
             fails="detached",
         ),
-        *(*class_mistakes("cam"), NEEDS_SCALAR, NO_GRAPH, LEAVES_HOOK),
+        *(*class_mistakes("cam"), NEEDS_SCALAR, NO_GRAPH, NO_BACKWARD, REPLACES_OUTPUT, LEAVES_HOOK),
     ),
     insight=Text(
         zh="权重来自梯度，地点来自特征图：同一批特征图，换一个类，就换一张图。",

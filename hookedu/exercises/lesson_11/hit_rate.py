@@ -1,5 +1,6 @@
 """11.3 `hit_rate(cams, boxes)`: the pointing game."""
 
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ from hookedu.exercises.observation import show
 from hookedu.exercises.tools import copies
 from hookedu.language import Text
 
-_N, _H, _W = 60, 6, 10
+_N, _H, _W = 200, 6, 10
 
 
 def _peaks(cams: torch.Tensor, width: int = _W) -> tuple[torch.Tensor, torch.Tensor]:
@@ -22,32 +23,11 @@ def _peaks(cams: torch.Tensor, width: int = _W) -> tuple[torch.Tensor, torch.Ten
 
 def _inside(x: Any, y: Any, boxes: torch.Tensor) -> float:
     x0, y0, x1, y1 = boxes.T
-    return ((x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)).float().mean().item()
+    return ((x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)).double().mean().item()
 
 
 def _right(cams: torch.Tensor, boxes: torch.Tensor) -> float:
     return _inside(*_peaks(cams), boxes)
-
-
-def _inclusive(cams: torch.Tensor, boxes: torch.Tensor) -> float:
-    return _inside(*_peaks(cams), boxes + torch.tensor([0, 0, 1, 1]))
-
-
-def _exclusive(cams: torch.Tensor, boxes: torch.Tensor) -> float:
-    return _inside(*_peaks(cams), boxes + torch.tensor([1, 1, 0, 0]))
-
-
-def _swapped(cams: torch.Tensor, boxes: torch.Tensor) -> float:
-    x, y = _peaks(cams)
-    return _inside(y, x, boxes)
-
-
-def _wrong_width(cams: torch.Tensor, boxes: torch.Tensor) -> float:
-    return _inside(*_peaks(cams, width=_H), boxes)
-
-
-def _lowest(cams: torch.Tensor, boxes: torch.Tensor) -> float:
-    return _right(-cams, boxes)
 
 
 def _whole_batch(cams: torch.Tensor, boxes: torch.Tensor) -> float:
@@ -55,19 +35,38 @@ def _whole_batch(cams: torch.Tensor, boxes: torch.Tensor) -> float:
     return _inside(place % _W, place // _W, boxes)
 
 
-def _only_x(cams: torch.Tensor, boxes: torch.Tensor) -> float:
-    x, _ = _peaks(cams)
-    return _inside(x, boxes[:, 1], boxes)
+def _center_of_mass(cams: torch.Tensor, boxes: torch.Tensor) -> float:
+    mass = cams.sum(dim=(1, 2))
+    x = (cams.sum(dim=1) * torch.arange(_W)).sum(dim=1) / mass
+    y = (cams.sum(dim=2) * torch.arange(_H)).sum(dim=1) / mass
+    return _inside(x, y, boxes)
 
 
-_WRONG: dict[str, Callable[[torch.Tensor, torch.Tensor], float]] = {
-    "end_included": _inclusive,
-    "start_left_out": _exclusive,
-    "swapped": _swapped,
-    "wrong_width": _wrong_width,
-    "lowest": _lowest,
+def _sizes(boxes: torch.Tensor) -> torch.Tensor:
+    """Boxes as they are where the last two numbers are taken for width and height."""
+    return torch.cat([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], dim=1)
+
+
+def _share_of_sum(cams: torch.Tensor, boxes: torch.Tensor) -> float:
+    x0, y0, x1, y1 = boxes.T[:, :, None, None]
+    x, y = torch.arange(_W), torch.arange(_H)[:, None]
+    inside = (x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)
+    return ((cams * inside).sum(dim=(1, 2)) / cams.sum(dim=(1, 2))).mean().item()
+
+
+_Way = Callable[[torch.Tensor, torch.Tensor], float]
+_WRONG: dict[str, _Way] = {
+    "end_included": lambda cams, boxes: _right(cams, boxes + torch.tensor([0, 0, 1, 1])),
+    "start_left_out": lambda cams, boxes: _right(cams, boxes + torch.tensor([1, 1, 0, 0])),
+    "swapped": lambda cams, boxes: _inside(*reversed(_peaks(cams)), boxes),
+    "wrong_width": lambda cams, boxes: _inside(*_peaks(cams, width=_H), boxes),
+    "fixed_width": lambda cams, boxes: _inside(*_peaks(cams, width=64), boxes),
+    "lowest": lambda cams, boxes: _right(-cams, boxes),
+    "center_of_mass": _center_of_mass,
     "one_peak": _whole_batch,
-    "one_axis": _only_x,
+    "one_axis": lambda cams, boxes: _inside(_peaks(cams)[0], boxes[:, 1], boxes),
+    "sizes": lambda cams, boxes: _right(cams, _sizes(boxes)),
+    "share_of_sum": _share_of_sum,
     "percent": lambda cams, boxes: 100 * _right(cams, boxes),
     "counts": lambda cams, boxes: _N * _right(cams, boxes),
     "misses": lambda cams, boxes: 1 - _right(cams, boxes),
@@ -106,7 +105,16 @@ def _number(value: Any) -> float | None:
 
 
 def _equal(rate: float | None, expected: float) -> bool:
-    return rate is not None and abs(rate - expected) < 1e-6
+    """Whether a rate is that one but for float32's rounding, which grows with a percentage."""
+    return rate is not None and math.isclose(rate, expected, rel_tol=1e-5, abs_tol=1e-6)
+
+
+def _recognise(rates: list[float | None], cases: list[Any]) -> str | None:
+    """The wrong way that leads to every rate: a single one may be met by luck."""
+    for name, way in _WRONG.items():
+        if all(_equal(rate, way(*case)) for rate, case in zip(rates, cases, strict=True)):
+            return name
+    return None
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -123,7 +131,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     elif isinstance(got, (list, torch.Tensor)) and rate is None:
         mistake = "one_each"
     elif wrong:
-        mistake = next((name for name, way in _WRONG.items() if _equal(rate, way(*case))), None)
+        mistake = _recognise(rates, cases)
     return [
         Criterion(
             *("rate", not wrong, 3),
@@ -144,8 +152,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     ]
 
 
-def _says(id: str, zh: str, en: str, fails: str = "rate") -> Mistake:
-    return Mistake(id, Text(zh=zh, en=en), fails=fails)
+def _says(id: str, zh: str, en: str, fails: str = "rate", raises: str = "") -> Mistake:
+    return Mistake(id, Text(zh=zh, en=en), fails, raises)
 
 
 HIT_RATE = Exercise(
@@ -183,13 +191,46 @@ HIT_RATE = Exercise(
         ),
         _says(
             "swapped",
-            "`x` 和 `y` 反了：行号是 `y`，列号是 `x`。正方形的图上这样的错很难发现。",
-            "`x` and `y` are swapped: the row is `y`, the column `x`. On square pictures this is hard to notice.",
+            "`x` 和 `y` 反了：行号是 `y`，列号是 `x`，切片要写 `cam[y0:y1, x0:x1]`。正方形的图上这样的错很难发现。",
+            "`x` and `y` are swapped: the row is `y`, the column `x`, and a slice reads `cam[y0:y1, x0:x1]`. On square pictures "
+            "this is hard to notice.",
+            raises=r"max\(\): Expected reduction dim",
         ),
         _says(
             "wrong_width",
             "你用高去除编号了。一行有「宽」那么多格：除以 `cams.shape[2]`。",
             "You divided by the height. A row holds as many points as the map is wide: divide by `cams.shape[2]`.",
+        ),
+        _says(
+            "fixed_width",
+            "你把宽写死成 64 了。`cams` 可以是别的大小：除以 `cams.shape[2]`。",
+            "You took the width to be 64. `cams` may have another size: divide by `cams.shape[2]`.",
+        ),
+        _says(
+            "center_of_mass",
+            "你算的是重心，不是最高点。一张图亮两处，重心会落在中间的暗处。用 `argmax`。",
+            "You took the center of mass, not the highest point. Where a map is bright in two places, that lies in the dark between "
+            "them. Use `argmax`.",
+        ),
+        _says(
+            "sizes",
+            "你把框的后两个数当成了宽和高。它们是右下角 `x1`、`y1`：直接和 `x`、`y` 比，不要再加 `x0`、`y0`。",
+            "You took a box's last two numbers for its width and height. They are the corner `x1`, `y1`: compare `x` and `y` with "
+            "them, without adding `x0` and `y0`.",
+        ),
+        _says(
+            "share_of_sum",
+            "这是框里的值占整张图总和的比例。指点游戏只看最高的那一点：在框里，或者不在。",
+            "This is the share of the map's sum that lies in the box. The pointing game looks at the highest point only: "
+            "in the box, or not.",
+        ),
+        Mistake(
+            "mean_of_bools",
+            Text(
+                zh="`bool` 张量不能求平均：先变成数，`hits.float().mean()`。",
+                en="A tensor of `bool` has no `mean()`: make numbers of it first, `hits.float().mean()`.",
+            ),
+            raises=r"mean\(\): could not infer output dtype",
         ),
         _says(
             "lowest",

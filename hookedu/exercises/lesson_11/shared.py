@@ -55,7 +55,9 @@ class Case:
                 lambda logits, how=how: F.cross_entropy(logits, labels, reduction=how)
                 for how in ("mean", "sum")
             ],
-            "all_classes": [lambda logits: logits.sum()],
+            "all_classes": [lambda logits: logits.sum(), lambda logits: logits.mean()],
+            "crossed": [lambda logits: logits[:, labels].sum(), lambda logits: logits[:, labels].mean()],
+            "mean_of_pictures": [lambda logits: self.score(logits) / len(labels)],
         }
 
     def given(self, layer: str) -> str:
@@ -63,28 +65,33 @@ class Case:
         shape = "×".join(map(str, self.images.shape))
         return f"layer = model.{layer}; images: {shape}; labels = {self.labels.tolist()}"
 
+    def first(self) -> "Case":
+        """The same with the first picture alone: what looks at "all" dimensions of size 1 goes wrong here."""
+        return Case(self.model, self.images[:1], self.labels[:1])
+
 
 def make_case(rng: random.Random, pictures: int = 2) -> Case:
     """A case whose labels differ and whose maps at `relu2` go above 0 and below, before the ReLU cuts them off."""
-    while True:
-        generator = torch.Generator().manual_seed(rng.getrandbits(32))
-        model = nn.Sequential(
-            OrderedDict(
-                conv1=nn.Conv2d(2, 3, 3, padding=1),
-                relu1=nn.ReLU(),
-                pool=nn.MaxPool2d(2),
-                conv2=nn.Conv2d(3, 4, 3, padding=1),
-                relu2=nn.ReLU(),
-                flat=nn.Flatten(),
-                head=nn.Linear(4 * 3 * 4, 4),
-            )
+    model = nn.Sequential(
+        OrderedDict(
+            conv1=nn.Conv2d(2, 3, 3, padding=1),
+            relu1=nn.ReLU(),
+            pool=nn.MaxPool2d(2),
+            conv2=nn.Conv2d(3, 4, 3, padding=1),
+            relu2=nn.ReLU(),
+            flat=nn.Flatten(),
+            head=nn.Linear(4 * 3 * 4, 4),
         )
+    )
+    generator = torch.Generator().manual_seed(rng.getrandbits(32))
+    while True:
+        images = torch.randn(pictures, 2, 6, 8, generator=generator)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.normal_(generator=generator)
-        images = torch.randn(pictures, 2, 6, 8, generator=generator)
-        with torch.no_grad():  # logits near 1: large ones would leave no gradient behind a softmax
-            model.head.weight /= model(images).std()
+            model.head.weight /= model(
+                images
+            ).std()  # logits near 1: large ones would leave no gradient behind a softmax
             model.head.bias -= model(images).mean(dim=0)  # so that the pictures' likeliest classes differ
             likeliest = model(images).argmax(dim=1).tolist()
         labels = [rng.choice([k for k in range(4) if k != best]) for best in likeliest]
@@ -105,46 +112,60 @@ def recognise(got: Any, likely: dict[str, list[torch.Tensor]]) -> str | None:
     return next((name for name, values in likely.items() if any(close(got, v) for v in values)), None)
 
 
-def _fails(criterion: str, id: str, zh: str, en: str) -> Mistake:
+def says(criterion: str, id: str, zh: str, en: str) -> Mistake:
+    """A mistake that the judge recognises behind the criterion of that id."""
     return Mistake(id, Text(zh=zh, en=en), fails=criterion)
 
 
 def class_mistakes(criterion: str) -> tuple[Mistake, ...]:
     """Those of `Case.other_classes`, for the criterion of that id."""
     return (
-        _fails(
+        says(
             *(criterion, "wrong_class"),
             "你用的是网络自己最看好的类（`argmax` 或 `max`）。要解释的是 `labels` 里的类：第 `i` 张图取 `logits[i, labels[i]]`。",
             "You took the class that the net itself likes best (`argmax` or `max`). Explain the one in `labels`: "
             "`logits[i, labels[i]]` of picture `i`.",
         ),
-        _fails(
+        says(
             *(criterion, "one_class"),
             "所有图都用了同一个类。每张图有自己的类：`logits.gather(1, labels[:, None])` 各取各的。",
             "You took the same class for every picture. Each has its own: `logits.gather(1, labels[:, None])` picks them.",
         ),
-        _fails(
+        says(
             *(criterion, "one_picture"),
             "只有一张图有梯度：你只对一个 logit 做了反向传播。先把每张图的那个 logit 加起来：各图互不影响，和的梯度就是各自的梯度。",
             "Only one picture got a gradient: you ran backward from a single logit. Add up one logit of each picture: "
             "pictures do not touch each other, so each gets its own gradient.",
         ),
-        _fails(
+        says(
             *(criterion, "probabilities"),
             "你用的是 `softmax` 之后的概率。它的梯度混进了别的类，概率接近 1 时又几乎为零。请用 logit。",
             "You took the probability after `softmax`. Its gradient mixes in the other classes, and fades where the "
             "probability is near 1. Take the logit.",
         ),
-        _fails(
+        says(
             *(criterion, "uses_loss"),
             "你对损失做了反向传播：损失变小才是这个类变强，符号反了，还混进了别的类。请用 logit。",
             "You ran backward from the loss: it falls where the class gains, so the sign is wrong, and the other classes "
             "are mixed in. Take the logit.",
         ),
-        _fails(
+        says(
             *(criterion, "all_classes"),
             "你把所有类的 logit 都加进去了。每张图只取 `labels` 里的那一个。",
             "You added up the logits of all classes. Take one of each picture: the one in `labels`.",
+        ),
+        says(
+            *(criterion, "crossed"),
+            "`logits[:, labels]` 是 `N×N`：每张图都取了**所有图**的类。要逐图各取一个：`logits.gather(1, labels[:, None])`，"
+            "或者 `logits[torch.arange(len(labels)), labels]`。",
+            "`logits[:, labels]` is `N×N`: from each picture it takes the classes of **all** pictures. Take one of each: "
+            "`logits.gather(1, labels[:, None])`, or `logits[torch.arange(len(labels)), labels]`.",
+        ),
+        says(
+            *(criterion, "mean_of_pictures"),
+            "差一个倍数 `N`：你对各图的 logit 取了平均，每张图的梯度就被图的张数除了一次。要加起来：`.sum()`。",
+            "You are off by the factor `N`: you averaged the pictures' logits, which divides each gradient by the number of "
+            "pictures. Add them up: `.sum()`.",
         ),
     )
 
@@ -174,4 +195,24 @@ LEAVES_HOOK = Mistake(
         "it comes off at the end of the block.",
     ),
     fails="left",
+)
+NO_BACKWARD = Mistake(
+    "no_backward",
+    Text(
+        zh="要读的东西还不在那里：梯度的钩子没有运行过（忘了 `backward()`，或者在它之前就读了），或者存和取用了两个名字。",
+        en="What you read is not there yet: the hook for the gradient never ran (`backward()` is missing, or comes after you read), "
+        "or you store under one name and read under another.",
+    ),
+    raises=r"^KeyError: |IndexError: list index out of range|'NoneType' object (?:has no attribute|is not subscriptable)",
+)
+REPLACES_OUTPUT = Mistake(
+    "replaces_output",
+    Text(
+        zh="你的前向钩子返回了元组或句柄，它取代了输出，下一层就出错了。`lambda` 的值就是返回值："
+        "`lambda module, args, output: output.register_hook(...)` 返回句柄。用 `def` 写，不写 `return`。",
+        en="Your forward hook returned a tuple or a handle. It replaced the output, and the next layer failed. The value of a "
+        "`lambda` is what it returns: `lambda module, args, output: output.register_hook(...)` returns a handle. "
+        "Write a `def` without `return`.",
+    ),
+    raises=r"must be Tensor, not \w+|'(?:tuple|list|RemovableHandle)' object has no attribute",
 )

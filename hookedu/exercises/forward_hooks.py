@@ -1,4 +1,4 @@
-"""What the exercises of lesson 05 share: mistakes that people make with any forward hook, and criteria."""
+"""What exercises about forward hooks share, in whichever lesson: somebody else's hooks, criteria, mistakes."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.shared import no_handle
 from hookedu.exercises.tools import module_hooks
 from hookedu.language import Text
 
@@ -39,20 +40,6 @@ def is_cut(out: torch.Tensor) -> bool:
     return torch.is_grad_enabled() and not out.requires_grad
 
 
-_HOOKS = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
-
-
-def none_left(id: str, given: str, left: int, mistake: str) -> Criterion:
-    """The answer must have taken off every hook that it put on."""
-    return Criterion(
-        *(id, left == 0, 1),
-        given=given,
-        expected=_HOOKS.format(n=0),
-        got=_HOOKS.format(n=left),
-        mistake=mistake,
-    )
-
-
 def none_lost(given: str, lost: int) -> Criterion:
     """The hooks that others had put on must all be there still."""
     says = Text(zh="别人的钩子少了 {n} 个", en="{n} hooks of others are gone")
@@ -77,18 +64,6 @@ def graph_kept(given: str, kept: bool) -> Criterion:
     )
 
 
-def all_detached(given: str, attached: int) -> Criterion:
-    """What was kept must not hold a graph."""
-    says = Text(zh="{n} 个张量还连着计算图", en="{n} tensors still hold their graph")
-    return Criterion(
-        *("detached", attached == 0, 1),
-        given=given,
-        expected=says.format(n=0),
-        got=says.format(n=attached),
-        mistake="attached",
-    )
-
-
 CALLS_NOW = Mistake(
     "calls_now",
     Text(
@@ -107,15 +82,6 @@ WRONG_ARGUMENTS = Mistake(
     ),
     raises=r"takes (?:from \d+ to )?\d+ positional arguments? but [34] were given",
 )
-NO_HANDLE = Mistake(
-    "no_handle",
-    Text(
-        zh="没有把句柄交出来：`module.register_forward_hook(...)` 会返回一个句柄，少了它，调用者就没有办法取下这个钩子。",
-        en="The handle got lost: `module.register_forward_hook(...)` gives one back, and without it your caller "
-        "has no way to take the hook off.",
-    ),
-    fails="handle",
-)
 RETURNS_TUPLE = Mistake(
     "returns_tuple",
     Text(
@@ -125,6 +91,7 @@ RETURNS_TUPLE = Mistake(
     ),
     raises=r"must be Tensor, not \w+",
 )
+NO_HANDLE = no_handle("module.register_forward_hook(...)")
 NOT_REGISTERED = Mistake(
     "not_registered",
     Text(
@@ -157,13 +124,4 @@ LATE_BINDING = Mistake(
         en="Every output was filed under the last name: the hook looks `name` up when it runs, and by then the loop "
         "is over. Fix it inside the loop, for example with `partial(keep, name)` (lesson 02).",
     ),
-)
-ATTACHED = Mistake(
-    "attached",
-    Text(
-        zh="值都对，可是留下的张量还连着计算图，整张图都跟着留在内存里。请留下 `output.detach()`。",
-        en="The values are right, but what you kept still holds its graph, and the whole graph stays in memory. "
-        "Keep `output.detach()`.",
-    ),
-    fails="detached",
 )
