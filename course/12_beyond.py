@@ -86,9 +86,9 @@ print("pieces of memory:", len(addresses))
 # <div lang="zh">
 #
 # 第 05 课数过：留下一个 `output`，身后的图就占 344 MB。那时是沿着图走；现在让 `pack` 把每个张量装进一个 `Kept`，
-# 再用弱引用的集合 `WeakSet` 看着它们：autograd 一松手，集合里就没有了。
+# 再用 `WeakSet`（弱引用集合）看着它们：autograd 一松手，集合里就没有了。
 #
-# **先猜**：`out` 断开之后，还剩多少 MB？最后一行里，`pack` 照原样留下 `tensor`，没有 `detach()`，也一样吗？
+# **先猜**：`out` 断开之后，还剩多少 MB？最后一行里，`pack` 照原样留下 `tensor`，没有 `detach()`，结果还一样吗？
 #
 # </div>
 # <div lang="en">
@@ -138,9 +138,10 @@ print(f"attached: {megabytes(alive):.0f} MB")
 out = out.detach()
 print(f"detached: {megabytes(alive):.0f} MB")
 
-out, alive = forward(lambda tensor: tensor)
-out = out.detach()
-print(f"detached, but pack kept the tensor itself: {megabytes(alive):.0f} MB")
+for name, change in {"its half()": torch.Tensor.half, "the tensor itself": lambda tensor: tensor}.items():
+    out, alive = forward(change)
+    out = out.detach()
+    print(f"detached, pack kept {name}: {megabytes(alive):.0f} MB")
 for kept in list(alive):
     kept.tensor = None  # opens the ring, or this memory would never be let go
 
@@ -174,7 +175,7 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32 存成 float16，用时变回 float32；其他类型不动，也不连着图。
+# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32 存成 float16，用时变回 float32；其他类型不改，但不能连着图。
 # `counts` 传进来时是 `{"saved": 0, "kept": 0}`：`saved` 加上交给 `pack` 的字节数，`kept` 加上留下的（`tensor.nbytes`）。
 # `pack` 返回什么都行，不必是张量：`unpack` 会原样收到。
 #
@@ -250,12 +251,9 @@ def step(change):
 print("the same loss:", loss == half_loss)
 print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 out, alive = forward(torch.Tensor.detach, model=partial(checkpoint, resnet, use_reentrant=False))  # see 12.4
-fig, ax = plt.subplots(figsize=(5, 1.5))
-bars = ax.barh(["float32", "float16", "checkpoint"], [single_mb, half_mb, megabytes(alive)])
-texts, limits = (
-    ax.bar_label(bars, fmt="%.0f MB", padding=3),
-    ax.set(xlim=(0, 420), xlabel="held for backward (MB)"),
-)
+fig, ax = plt.subplots(figsize=(5, 1.5), subplot_kw={"xlim": (0, 420), "xlabel": "held for backward (MB)"})
+bars = ax.barh(["checkpoint", "float16", "float32"], [megabytes(alive), half_mb, single_mb])
+labels = ax.bar_label(bars, fmt="%.0f MB", padding=3)
 
 # %% [markdown]
 # <div lang="zh">
@@ -266,7 +264,7 @@ texts, limits = (
 # </div>
 # <div lang="en">
 #
-# It is less than half: what a `ReLU` puts out is saved twice, by itself and by the next layer. They used to share one piece of memory; now there are two of float16.
+# It saves less than half: what a `ReLU` puts out is saved twice, by itself and by the next layer. They used to share one piece of memory; now there are two of float16.
 # The loss is the same to the last bit; only the gradient has the rounding error.
 #
 # </div>
@@ -620,14 +618,14 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # <div lang="zh">
 #
-# PyTorch 自带的 `fp16_compress_hook` 只传一半的字节，得到同样的平均。自己写一个：`half_hook(group, bucket)` 像 `average` 那样
+# `average` 传了 8 个字节；PyTorch 自带的 `fp16_compress_hook` 只传一半，得到的平均却一样。自己写一个：`half_hook(group, bucket)` 像 `average` 那样
 # 返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32。
 # 当心：float16 最大是 65504，几个进程的和很容易超出。检查时不启动进程，由一个进程扮演好几个。
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch's own `fp16_compress_hook` sends half the bytes and gets the same average. Write one yourself: like `average`, `half_hook(group, bucket)`
+# `average` sent 8 bytes; PyTorch's own `fp16_compress_hook` sends half of that, and gets the same result. Write one yourself: like `average`, `half_hook(group, bucket)`
 # returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32.
 # Mind that float16 ends at 65504, which a sum over ranks may well exceed. The check starts no processes: one plays several.
 #
