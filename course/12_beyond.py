@@ -13,6 +13,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
 from hookedu import LanguageToggle, check, hint, progress, solution
+from hookedu.ranks import run_ranks
 
 LanguageToggle()
 
@@ -39,9 +40,13 @@ LanguageToggle()
 
 
 # %%
+addresses = set()
+
+
 def pack(tensor):
     print("  pack  ", tensor.tolist())
-    return tensor.detach()
+    addresses.add(tensor.data_ptr())
+    return tensor.detach()  # copies nothing
 
 
 def unpack(packed):
@@ -57,20 +62,21 @@ with saved_tensors_hooks(pack, unpack):
     z = (y * y).sum()
 print("backward")
 z.backward()
+print("pieces of memory:", len(addresses))
 
 # %% [markdown]
 # <div lang="zh">
 #
 # 三次都是 `y`：`exp` 的导数就是它的输出；`y * y` 的两个因子各存一次。`x` 和 `y * y` 没有人要。
 #
-# 平时三次存的是同一块内存，不会多占。可是 `pack` 若每次都返回一个新张量，就真的成了三份。
+# 三次存的是同一块内存，不会多占。可是 `pack` 若每次都返回一份拷贝，就真的成了三份。
 #
 # </div>
 # <div lang="en">
 #
 # All three times it is `y`: the derivative of `exp` is its own output, and each factor of `y * y` is saved. Nobody wants `x` or `y * y`.
 #
-# Usually the three share one piece of memory. But where `pack` returns a new tensor each time, there really are three.
+# The three share one piece of memory. But where `pack` returns a copy each time, there really are three.
 #
 # </div>
 
@@ -79,47 +85,65 @@ z.backward()
 #
 # <div lang="zh">
 #
-# 第 05 课数过：留下一个 `output`，身后的图就占 344 MB。那时是沿着图走；现在让 `pack` 自己登记，还看得到何时释放。
+# 第 05 课数过：留下一个 `output`，身后的图就占 344 MB。那时是沿着图走；现在让 `pack` 把每个张量装进一个 `Kept`，
+# 再用 `WeakSet`（弱引用集合）看着它们：autograd 一松手，集合里就没有了。
 #
-# **先猜**：`detach()` 之后还剩多少？最后一行里，`pack` 若照原样留下 `tensor`，连输出都删了，会释放吗？
+# **先猜**：`out` 断开之后，还剩多少 MB？最后一行里，`pack` 照原样留下 `tensor`，没有 `detach()`，结果还一样吗？
 #
 # </div>
 # <div lang="en">
 #
-# Lesson 05 counted: keep one `output`, and the graph behind it holds 344 MB. There we walked the graph; here `pack` itself keeps the books, and we see when
-# memory is let go.
+# Lesson 05 counted: keep one `output`, and the graph behind it holds 344 MB. There we walked the graph; here `pack` puts each tensor into a `Kept`, and a
+# `WeakSet` (weak references) watches them: what autograd lets go of is gone from the set.
 #
-# **Guess**: how much is left after `detach()`? And in the last line, where `pack` keeps `tensor` as it is and even the output is deleted: is it let go?
+# **Guess**: once `out` is detached, how many MB are left? In the last line `pack` keeps `tensor` as it is, without `detach()`: the same?
 #
 # </div>
-
-
-# %% tags=["F13"]
-class Kept:  # a plain object, so that we can watch it go
-    def __init__(self, tensor):
-        self.tensor = tensor
-        alive.add(self)
-
-
-def held(resnet, images, keep, look):
-    """MB that saved tensors, without the weights, hold after a forward pass whose output `keep` keeps."""
-    weights = {p.data_ptr() for p in resnet.parameters()}
-    with saved_tensors_hooks(lambda tensor: Kept(look(tensor)), lambda kept: kept.tensor):
-        kept_by_us = keep(resnet(images))  # noqa: F841
-    storages = {kept.tensor.untyped_storage() for kept in alive}
-    return sum({s.data_ptr(): s.nbytes() for s in storages if s.data_ptr() not in weights}.values()) / 1e6
 
 
 # %% tags=["F13"]
 torch.manual_seed(0)
 resnet, images = torchvision.models.resnet50(), torch.randn(4, 3, 224, 224)
-keeping = {"attached": lambda out: out, "detached": torch.Tensor.detach, "deleted": lambda out: None}
-for name, keep in keeping.items():
+
+
+class Kept:  # a plain object, so that we can watch it go
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+def forward(change, restore=lambda tensor: tensor, model=resnet):
+    """Run the model; return its output, and what autograd keeps: change(tensor) for each tensor that it saves."""
     alive = weakref.WeakSet()
-    print(f"{name}: {held(resnet, images, keep, torch.Tensor.detach):.0f} MB")
-alive = weakref.WeakSet()
-left = held(resnet, images, keeping["deleted"], lambda tensor: tensor)
-print(f"deleted, but pack kept the tensor itself: {left:.0f} MB")
+
+    def pack(tensor):
+        kept = Kept(change(tensor))
+        alive.add(kept)
+        return kept
+
+    with saved_tensors_hooks(pack, lambda kept: restore(kept.tensor)):
+        return model(images), alive
+
+
+# %% tags=["F13"]
+def megabytes(alive):
+    """MB in all that is still alive, but for weights; memory that tensors share counts once."""
+    storages = [kept.tensor.untyped_storage() for kept in alive]
+    sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
+    return sum(size for address, size in sizes.items() if address not in weights) / 1e6
+
+
+weights = {p.data_ptr() for p in resnet.parameters()}
+out, alive = forward(torch.Tensor.detach)
+print(f"attached: {megabytes(alive):.0f} MB")
+out = out.detach()
+print(f"detached: {megabytes(alive):.0f} MB")
+
+for name, change in {"its half()": torch.Tensor.half, "the tensor itself": lambda tensor: tensor}.items():
+    out, alive = forward(change)
+    out = out.detach()
+    print(f"detached, pack kept {name}: {megabytes(alive):.0f} MB")
+for kept in list(alive):
+    kept.tensor = None  # opens the ring, or this memory would never be let go
 
 # %% [markdown]
 # <div class="mistake">
@@ -130,7 +154,8 @@ print(f"deleted, but pack kept the tensor itself: {left:.0f} MB")
 #
 # 连着图的输出不放，整批存下的张量就不放；`detach()` 之后立刻释放。
 #
-# `pack` 收到的可能正是某一步的输出，它自己就连着图。照原样留下，图就绕成一圈，谁也释放不了：在 `pack` 里也要 `detach()`（`half()` 在那里不连图）。
+# `pack` 收到的可能正是某一步的输出，它自己就连着图。照原样留下，图就绕成一圈，谁也释放不了：在 `pack` 里也要 `detach()`
+# （拷贝不用：`pack` 运行时不建图，`half()` 的结果不连图）。
 #
 # </div>
 # <div lang="en">
@@ -138,7 +163,7 @@ print(f"deleted, but pack kept the tensor itself: {left:.0f} MB")
 # An output that holds its graph holds everything that was saved; after `detach()` it is let go at once.
 #
 # What `pack` is handed may be a step's own output, which holds the graph. Keep it as it is, and the graph becomes a ring that nobody can free: use `detach()` in
-# `pack`, too (what `half()` makes there holds no graph).
+# `pack`, too (a copy needs none: no graph is built inside `pack`, and what `half()` makes holds none).
 #
 # </div>
 # </div>
@@ -150,14 +175,16 @@ print(f"deleted, but pack kept the tensor itself: {left:.0f} MB")
 #
 # <div lang="zh">
 #
-# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32 存成 float16，用时变回 float32；其他类型不动。
-# `counts["saved"]` 加上交给 `pack` 的字节数，`counts["kept"]` 加上留下的（`tensor.nbytes`）；两个键都从 0 开始。
+# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32 存成 float16，用时变回 float32；其他类型不改，但不能连着图。
+# `counts` 传进来时是 `{"saved": 0, "kept": 0}`：`saved` 加上交给 `pack` 的字节数，`kept` 加上留下的（`tensor.nbytes`）。
+# `pack` 返回什么都行，不必是张量：`unpack` 会原样收到。
 #
 # </div>
 # <div lang="en">
 #
-# Write `half_saved(counts)`, which returns a context manager: inside it, float32 is saved as float16 (half precision) and turned back into float32 when used; other types stay as they are.
-# Add to `counts["saved"]` the bytes that `pack` is handed, to `counts["kept"]` those that it keeps (`tensor.nbytes`); both begin at 0.
+# Write `half_saved(counts)`, which returns a context manager: inside it, float32 is saved as float16 (half precision) and turned back into float32 when used; other types stay as they are,
+# without their graph. `counts` comes in as `{"saved": 0, "kept": 0}`: add to `saved` the bytes that `pack` is handed, to `kept` those that it keeps (`tensor.nbytes`).
+# What `pack` returns can be anything, not only a tensor: `unpack` gets just that.
 #
 # </div>
 
@@ -192,44 +219,41 @@ check("12.1", half_saved)
 #
 # <div lang="zh">
 #
-# 同一个 ResNet-50，这次真的减半。权重本来就在内存里，减半反而多出一份，所以按 `data_ptr()` 认出来，原样留下。
+# 同一个 ResNet-50，这次真的减半。权重本来就在内存里，减半反而多出一份，所以按 `data_ptr()` 认出来，只 `detach()`。
 #
 # **先猜**：内存正好省一半吗？损失变了吗？第一层权重的梯度差多少？
 #
 # </div>
 # <div lang="en">
 #
-# The same ResNet-50, halved for real. Weights are in memory anyway, and halving would only add a copy, so we know them by `data_ptr()` and leave them alone.
+# The same ResNet-50, halved for real. Weights are in memory anyway, and halving would only add a copy, so we know them by `data_ptr()` and only `detach()` them.
 #
 # **Guess**: does it save exactly half of the memory? Does the loss change? How far off is the gradient of the first layer's weights?
 #
 # </div>
 
+
 # %%
-weights = {p.data_ptr() for p in resnet.parameters()}
-
-
 def halve(tensor):
     untouched = tensor.data_ptr() in weights or tensor.dtype != torch.float32
     return tensor.detach() if untouched else tensor.half()
 
 
-def step(pack):
-    with saved_tensors_hooks(pack, lambda kept: kept.float() if kept.dtype == torch.float16 else kept):
-        loss = (resnet(images) ** 2).mean()
-    return loss.item(), torch.autograd.grad(loss, resnet.conv1.weight)[0]
+def step(change):
+    """MB held for backward, the loss, and the gradient of the first layer's weights."""
+    # Whatever is float16 was halved by us: this net has none of its own
+    out, alive = forward(change, lambda kept: kept.float() if kept.dtype == torch.float16 else kept)
+    held, loss = megabytes(alive), (out**2).mean()
+    return held, loss.item(), torch.autograd.grad(loss, resnet.conv1.weight)[0]
 
 
-sizes = {}
-for name, look in {"float32": torch.Tensor.detach, "float16": halve}.items():
-    alive = weakref.WeakSet()
-    sizes[name] = held(resnet, images, lambda out: out, look)
-(loss, exact), (loss_half, rounded) = step(torch.Tensor.detach), step(halve)
-print("the same loss:", loss == loss_half)
+(single_mb, loss, exact), (half_mb, half_loss, rounded) = step(torch.Tensor.detach), step(halve)
+print("the same loss:", loss == half_loss)
 print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
-fig, ax = plt.subplots(figsize=(5, 1.2))
-texts = ax.bar_label(ax.barh(list(sizes), list(sizes.values())), fmt="%.0f MB", padding=3)
-limits = ax.set(xlim=(0, 420), xlabel="held for backward (MB)")
+out, alive = forward(torch.Tensor.detach, model=partial(checkpoint, resnet, use_reentrant=False))  # see 12.4
+fig, ax = plt.subplots(figsize=(5, 1.5), subplot_kw={"xlim": (0, 420), "xlabel": "held for backward (MB)"})
+bars = ax.barh(["checkpoint", "float16", "float32"], [megabytes(alive), half_mb, single_mb])
+labels = ax.bar_label(bars, fmt="%.0f MB", padding=3)
 
 # %% [markdown]
 # <div lang="zh">
@@ -240,7 +264,7 @@ limits = ax.set(xlim=(0, 420), xlabel="held for backward (MB)")
 # </div>
 # <div lang="en">
 #
-# It is less than half: what a `ReLU` puts out is saved twice, by itself and by the next layer. They used to share one piece of memory; now there are two of float16.
+# It saves less than half: what a `ReLU` puts out is saved twice, by itself and by the next layer. They used to share one piece of memory; now there are two of float16.
 # The loss is the same to the last bit; only the gradient has the rounding error.
 #
 # </div>
@@ -250,14 +274,14 @@ limits = ax.set(xlim=(0, 420), xlabel="held for backward (MB)")
 #
 # <div lang="zh">
 #
-# 更省的办法是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)` 只存输入，反向传播时再算一遍前向传播。
+# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)` 只存输入，反向传播时再算一遍前向传播。
 #
 # **先猜**：两层，每层一个前置钩子、一个前向钩子。一次前向传播、一次反向传播，一共触发几次：4、7 还是 8？竖线是反向传播的开始。
 #
 # </div>
 # <div lang="en">
 #
-# Activation checkpointing saves even more: `checkpoint(net, x, use_reentrant=False)` keeps the input only, and runs forward again during backward.
+# The bar named checkpoint has but 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` keeps the input only, and runs forward again during backward.
 #
 # **Guess**: two layers, each with a pre-hook and a forward hook. One forward and one backward: how often do hooks fire in all, 4, 7 or 8 times? The bar is where
 # backward begins.
@@ -389,41 +413,36 @@ with one[0].register_forward_hook(keep):
     with torch.compiler.set_stance("force_eager"):
         compiled(x)
     print("the same under force_eager, len(seen):     ", len(seen))
-with compiled.register_forward_hook(keep):
-    compiled(x)
-print("on the compiled model itself, len(seen):   ", len(seen))
 
-# %% tags=["F22"]
 seen.clear()
 with two[0].register_forward_hook(keep):
     torch.compile(two, backend="eager")(x)
     print("another model, registered before, len(seen):", len(seen))
     torch.compiler.reset()  # forget what was compiled
     torch.compile(two, backend="eager")(x)
-    print("the same after reset(), len(seen):          ", len(seen))
+print("the same after reset(), len(seen):          ", len(seen))
 
 
 # %% tags=["F22"]
-def graphs_in_5_calls(hook):
-    """How often a model is compiled when it is called 5 times."""
-    graphs = []
+seen, graphs = [], []
+with compiled.register_forward_hook(keep):
+    compiled(x)
+print("on the compiled model itself, len(seen):", len(seen))
 
-    def backend(graph, inputs):
-        graphs.append(graph)
-        return graph.forward
 
+def backend(graph, inputs):  # gets what was compiled, returns what is to run
+    graphs.append(graph)
+    return graph.forward
+
+
+for name, hook in {"seen.append": keep, "the same, disabled": torch.compiler.disable(keep)}.items():
     torch.compiler.reset()
+    seen.clear(), graphs.clear()
     with one[0].register_forward_hook(hook):
-        compiled = torch.compile(one, backend=backend)
+        again = torch.compile(one, backend=backend)
         for _ in range(5):
-            compiled(x)
-    return len(graphs)
-
-
-print("seen.append in the hook, compiled:", graphs_in_5_calls(keep), "times")
-seen.clear()
-print("torch.compiler.disable, compiled: ", graphs_in_5_calls(torch.compiler.disable(keep)), "time")
-print("and it fired:", len(seen))
+            again(x)
+    print(f"{name}: 5 calls, compiled {len(graphs)}x, fired {len(seen)}x")
 torch.compiler.reset()
 
 # %% [markdown]
@@ -433,15 +452,14 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译的是类的代码，同类的模型共用：先挂也可能不触发，先 `reset()` 才稳妥。
-# 钩子编进去之后，它读到的 `len(seen)` 一变就重新编译；`torch.compiler.disable(hook)` 让它留在外面。挂在编译好的模型自己身上的，照常触发。
+# 编译的是类的代码，同类的模型共用：先挂也可能不触发，先 `reset()` 才稳妥。挂在编译好的模型自己身上的，照常触发。
+# 钩子编进去之后，`seen` 一变长就要重新编译；`torch.compiler.disable(hook)` 让它留在外面。
 #
 # </div>
 # <div lang="en">
 #
-# What is compiled is the code of the class, shared by its models: even registered before, a hook may not fire; `reset()` first to be safe.
-# A hook that was compiled in is compiled anew whenever the `len(seen)` it reads has changed; `torch.compiler.disable(hook)` keeps it out. One on the compiled
-# model itself fires as ever.
+# What is compiled is the code of the class, which its models share: a hook may not fire even though it was registered before; `reset()` first to be safe. One on the compiled
+# model itself fires as usual. Once a hook is compiled in, each growth of `seen` compiles all of it anew; `torch.compiler.disable(hook)` keeps the hook out.
 #
 # </div>
 # </div>
@@ -493,23 +511,21 @@ check("12.3", layer_output)
 # <div lang="zh">
 #
 # `DistributedDataParallel`（DDP）在每个进程里放一份模型，各算各的数据，反向传播时把梯度取平均。下面真的启动 2 个进程，
-# 用 gloo 通信；`run_ranks` 传给脚本三样：进程的编号、进程数、碰头的文件。进程 1 的输入是进程 0 的 10 倍。
+# 用 gloo 通信；各自都要导入 torch，得等 10 秒左右。脚本从 `sys.argv` 拿到三样：自己的编号（rank）、进程数、碰头用的文件。
 #
-# **先猜**：权重上的张量钩子看到的，是自己的梯度，还是平均后的？post-accumulate 钩子呢？
+# **先猜**：进程 1 的输入是进程 0 的 10 倍。张量钩子看到的是自己的梯度，还是平均后的？post-accumulate 钩子呢？
 #
 # </div>
 # <div lang="en">
 #
-# `DistributedDataParallel` (DDP) puts a copy of the model into each process; each works on its own data, and backward averages the gradients. Here 2 real processes
-# talk through gloo; `run_ranks` hands the script its rank, the number of ranks, and a file to meet at. The input of rank 1 is 10 times that of rank 0.
+# `DistributedDataParallel` (DDP) puts a copy of the model into each process; each has its own data, and backward averages gradients. Here 2 real processes
+# talk through gloo. Each imports torch: allow 10 seconds. In `sys.argv` the script finds its number (rank), how many there are, and a file to meet at.
 #
-# **Guess**: does a tensor hook on the weight see its own gradient, or the average? And a post-accumulate hook?
+# **Guess**: the input of rank 1 is 10 times that of rank 0. Does a tensor hook see the rank's own gradient, or the average? And a post-accumulate hook?
 #
 # </div>
 
 # %%
-from hookedu.ranks import run_ranks
-
 start = """
 import sys
 import torch, torch.distributed as dist
@@ -533,23 +549,41 @@ for rank, printed in enumerate(run_ranks(start + script)):
     print(f"rank {rank}\n{printed}", end="")
 
 # %% [markdown]
-# ## 12.7 通信钩子 · A communication hook
-#
 # <div lang="zh">
 #
-# 都是自己的：平均在后，所以在那里裁剪，裁的也是各自的。平均这一步有它的钩子，`model.register_comm_hook(group, hook)`。
-#
-# DDP 把梯度首尾相接放进一个桶，`bucket.buffer()` 就是这个张量。`hook(group, bucket)` 返回一个 Future，将来装着平均值。
-# `all_reduce(..., async_op=True)` 马上返回；`.then(...)` 说结果到了做什么，那时 `done.value()` 是只有一个张量的列表。
+# 两种钩子看到的都是自己的：一边是 `[1, 2]`，一边是 `[10, 20]`。平均在它们之后，最后两边都是 `[5.5, 11]`。
+# 所以在这两种钩子里裁剪，裁的是各自的梯度。平均这一步另有钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Both see their own: averaging comes later, so clipping there clips each rank's own. Averaging has its own hook,
-# `model.register_comm_hook(group, hook)`.
+# Both hooks see the rank's own: `[1, 2]` in one, `[10, 20]` in the other. The average comes after them, and in the end it is `[5.5, 11]` in both.
+# So what you clip in such a hook is each rank's own gradient. Averaging has a hook for itself.
 #
-# DDP puts gradients end to end into a bucket, and `bucket.buffer()` is that tensor. `hook(group, bucket)` returns a Future, which will hold the average.
-# `all_reduce(..., async_op=True)` returns at once; `.then(...)` says what to do when the result is there, `done.value()`, a list of one tensor.
+# </div>
+
+# %% [markdown]
+# ## 12.7 通信钩子 · A communication hook
+#
+# <div lang="zh">
+#
+# 它用 `model.register_comm_hook(group, hook)` 挂上。DDP 把梯度首尾相接放进一个桶，`bucket.buffer()` 就是这个张量；
+# `hook(group, bucket)` 返回一个 Future：现在还没有，将来装着平均值。
+#
+# `all_reduce` 把各进程的张量就地加起来；`async_op=True` 马上返回；`.then(...)` 说结果到了做什么，那时 `done.value()` 是只有一个张量的列表。
+#
+# **先猜**：`average` 发送几个字节？
+#
+# </div>
+# <div lang="en">
+#
+# `model.register_comm_hook(group, hook)` registers it. DDP puts gradients end to end into a bucket, and `bucket.buffer()` is that tensor;
+# `hook(group, bucket)` returns a Future, which has no value yet and will hold the average.
+#
+# `all_reduce` adds up the ranks' tensors, in place; `async_op=True` returns at once; `.then(...)` says what to do when the result is there, `done.value()`, a list of one
+# tensor.
+#
+# **Guess**: how many bytes does `average` send?
 #
 # </div>
 
@@ -584,14 +618,16 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # <div lang="zh">
 #
-# 写 `half_hook(group, bucket)`，和 `average` 一样返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32。
-# 当心：float16 最大是 65504，几个进程的和很容易超出。检查时一个进程扮演整组。
+# `average` 传了 8 个字节；PyTorch 自带的 `fp16_compress_hook` 只传一半，得到的平均却一样。自己写一个：`half_hook(group, bucket)` 像 `average` 那样
+# 返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32。
+# 当心：float16 最大是 65504，几个进程的和很容易超出。检查时不启动进程，由一个进程扮演好几个。
 #
 # </div>
 # <div lang="en">
 #
-# Write `half_hook(group, bucket)`. Like `average` it returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32.
-# Mind that float16 ends at 65504, which a sum over ranks may well exceed. In the check one process plays the whole group.
+# `average` sent 8 bytes; PyTorch's own `fp16_compress_hook` sends half of that, and gets the same result. Write one yourself: like `average`, `half_hook(group, bucket)`
+# returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32.
+# Mind that float16 ends at 65504, which a sum over ranks may well exceed. The check starts no processes: one plays several.
 #
 # </div>
 

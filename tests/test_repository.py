@@ -97,12 +97,15 @@ def test_no_answer_needs_a_demonstration_cell(lesson):
 
 @pytest.mark.parametrize("lesson", course.lessons(), ids=lambda lesson: lesson.id)
 def test_a_lesson_leaves_no_hook_behind(lesson):
-    """Every cell run in order; then no module that the lesson made carries a hook, and the process none either."""
+    """Every cell run in order; then no module that the lesson made carries a hook, and the process none either.
+
+    Cells that start processes of their own are left to nbval: what hooks there are end with them.
+    """
     namespace: dict = {"__name__": f"lesson_{lesson.id}"}
     with matplotlib.rc_context({"backend": "Agg"}), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for cell in source.read(lesson):
-            if cell.is_code:
+            if cell.is_code and "run_ranks(" not in cell.text:
                 exec(compile(cell.text, f"course/{lesson.file}.py:{cell.line}", "exec"), namespace)
     plt.close("all")
     models = {name: value for name, value in namespace.items() if isinstance(value, nn.Module)}

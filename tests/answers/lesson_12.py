@@ -37,12 +37,15 @@ class HalfSaved(saved_tensors_hooks):
 def half_saved(counts):
     def pack(tensor):
         counts["saved"] += tensor.nbytes
-        if tensor.dtype == torch.float32:
-            tensor = tensor.half()
-        counts["kept"] += tensor.nbytes
-        return tensor.detach()
+        halved = tensor.dtype == torch.float32
+        kept = tensor.half() if halved else tensor.detach()
+        counts["kept"] += kept.nbytes
+        return {"tensor": kept, "halved": halved}
 
-    with saved_tensors_hooks(pack, lambda kept: kept.float() if kept.dtype == torch.float16 else kept):
+    def unpack(kept):
+        return kept["tensor"].float() if kept["halved"] else kept["tensor"]
+
+    with saved_tensors_hooks(pack, unpack):
         yield
 
 
@@ -140,7 +143,7 @@ def half_saved(counts):
     saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "keeps_both", points=5)
+@mistake("12.1", "keeps_both", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -151,7 +154,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1].dtype))
 
 
-@mistake("12.1", "keeps_both", points=5)
+@mistake("12.1", "keeps_both", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -162,7 +165,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed)
 
 
-@mistake("12.1", "never_counts", points=4)
+@mistake("12.1", "never_counts", points=5)
 def half_saved(counts):
     def pack(tensor):
         return (tensor.half() if tensor.dtype == torch.float32 else tensor), tensor.dtype
@@ -170,7 +173,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "swapped", points=4)
+@mistake("12.1", "swapped", points=5)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -181,7 +184,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "elements", points=4)
+@mistake("12.1", "elements", points=5)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -192,7 +195,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "tensors", points=4)
+@mistake("12.1", "tensors", points=5)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -203,7 +206,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "same_twice", points=4)
+@mistake("12.1", "same_twice", points=5)
 def half_saved(counts):
     def pack(tensor):
         dtype = tensor.dtype
@@ -216,7 +219,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "last_only", points=4)
+@mistake("12.1", "last_only", points=5)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -227,7 +230,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "other_keys", points=4)
+@mistake("12.1", "other_keys", points=5)
 def half_saved(counts):
     counts.update(before=0, after=0)
 
@@ -240,7 +243,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "stays_on", points=5)
+@mistake("12.1", "stays_on", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -250,6 +253,58 @@ def half_saved(counts):
 
     saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1])).__enter__()
     return contextlib.nullcontext()
+
+
+@mistake("12.1", "grows", points=7)
+@contextlib.contextmanager
+def half_saved(counts):
+    def pack(tensor):
+        counts["saved"] += tensor.nbytes
+        if tensor.dtype == torch.float32:
+            tensor = tensor.half()
+        counts["kept"] += tensor.nbytes
+        return tensor.detach()
+
+    with saved_tensors_hooks(pack, lambda kept: kept.float() if kept.dtype == torch.float16 else kept):
+        yield
+
+
+@mistake("12.1", "attached", points=7)
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "bfloat16")
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.to(torch.bfloat16) if tensor.dtype == torch.float32 else tensor.detach()
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "arguments")
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor.detach()
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda small, dtype: small.to(dtype))
+
+
+@mistake("12.1", "arguments")
+def half_saved(counts):
+    return saved_tensors_hooks(lambda: None, lambda packed: packed)
 
 
 # --- 12.2 ---------------------------------------------------------------------------------------------------
@@ -474,6 +529,79 @@ def count_recomputed(model, x):
     return counts
 
 
+@mistake("12.2", "counts_first")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y = checkpoint(model, x, use_reentrant=False)
+    for handle in handles:
+        handle.remove()
+    y.sum().backward()
+    return counts
+
+
+@mistake("12.2", "late_binding")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+    handles = []
+    for name, child in model.named_children():
+
+        def note(module, args):
+            counts[name] += 1
+
+        handles.append(child.register_forward_pre_hook(note))
+    y = checkpoint(model, x, use_reentrant=False)
+    counts.update(dict.fromkeys(counts, 0))
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "late_binding")
+def count_recomputed(model, x):
+    counts, handles = Counter(), []
+    for name, child in model.named_children():
+        handles.append(child.register_forward_pre_hook(lambda module, args: counts.update([name])))
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "other_names")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_modules()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [m.register_forward_pre_hook(partial(note, n)) for n, m in model.named_modules()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "other_names")
+def count_recomputed(model, x):
+    counts = Counter()
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [
+        c.register_forward_pre_hook(lambda module, args: counts.update([type(module).__name__]))
+        for c in model.children()
+    ]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
 # --- 12.3 ---------------------------------------------------------------------------------------------------
 
 
@@ -553,7 +681,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "stance_stays", points=6)
+@mistake("12.3", "stance_stays", points=7)
 def layer_output(compiled, name, x):
     seen = []
     torch.compiler.set_stance("force_eager")
@@ -562,7 +690,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "compiles_anew", points=6)
+@mistake("12.3", "compiles_anew", points=7)
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
@@ -571,7 +699,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "leaves_hook", points=6)
+@mistake("12.3", "leaves_hook", points=7)
 def layer_output(compiled, name, x):
     seen = []
     compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach()))
@@ -580,7 +708,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "attached", points=6)
+@mistake("12.3", "attached", points=7)
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out)):
@@ -627,6 +755,37 @@ def layer_output(compiled, name, x):
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(lambda out: seen.append(out.detach())):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "prefix")
+def layer_output(compiled, name, x):
+    seen = {}
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update({name: out})):
+        compiled(x)
+    return seen[name]
+
+
+@mistake("12.3", "compiles_anew", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+        torch.compile(compiled._orig_mod, backend="eager")(x)
+    return seen[0]
+
+
+@mistake("12.3", "layer_alone")
+def layer_output(compiled, name, x):
+    return compiled.get_submodule(name)(x).detach()
+
+
+@mistake("12.3", "switches_mode", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    compiled.eval()
+    with compiled.get_submodule(name).register_forward_hook(lambda m, args, out: seen.append(out.detach())):
         with torch.compiler.set_stance("force_eager"):
             compiled(x)
     return seen[0]
@@ -757,14 +916,14 @@ def half_hook(group, bucket):
     return future.then(lambda done: result)
 
 
-@mistake("12.4", "sends_float32", points=3)
+@mistake("12.4", "sends_float32", points=4)
 def half_hook(group, bucket):
     sent = bucket.buffer() / group.size()
     future = dist.all_reduce(sent, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0])
 
 
-@mistake("12.4", "sends_float32", points=3)
+@mistake("12.4", "sends_float32", points=4)
 def half_hook(group, bucket):
     rounded = bucket.buffer().half().float() / group.size()
     future = dist.all_reduce(rounded, group=group, async_op=True).get_future()
@@ -795,5 +954,26 @@ def half_hook(group, bucket):
 @mistake("12.4", "bucket_is_no_tensor")
 def half_hook(group, bucket):
     half = bucket.half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "stays_half", points=5)
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0])
+
+
+@mistake("12.4", "fixed_size")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / 2
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "bfloat16")
+def half_hook(group, bucket):
+    half = bucket.buffer().bfloat16() / group.size()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())

@@ -87,14 +87,20 @@ def _recognised(saw: dict[str, Any], expected: dict[str, int]) -> str | None:
     if not isinstance(found, dict):
         return "returns_total" if type(found) is int and found == sum(expected.values()) else None
     once, values = [1] * len(expected), list(found.values())
+    if not found.keys() <= expected.keys():
+        return "other_names"
     if not saw["backward"]:
         return "no_backward"
     if starts == once:
         return "not_checkpointed"
     if starts == [2] * len(expected) and found == dict.fromkeys(expected, 1):
         return "no_early_stop"
+    if found == dict.fromkeys(expected, 1):
+        return "counts_first"
     if found == {name: n + 1 for name, n in expected.items()}:
         return "counts_both"
+    if sum(expected.values()) <= found.get(list(expected)[-1], 0) == sum(values):
+        return "late_binding"
     if found == {name: n for name, n in expected.items() if n}:
         return "zeros_missing"
     stopped = [name for name, n in expected.items() if n][-1]  # where recomputation ends, inside of forward
@@ -135,6 +141,26 @@ COUNT_RECOMPUTED = Exercise(
             "counts_both",
             "第一次前向传播也算进来了。`checkpoint(...)` 返回之后、`backward()` 之前，把计数清零。",
             "The first forward pass is in there as well. Set the counts to zero after `checkpoint(...)` has returned, before `backward()`.",
+            fails="counts",
+        ),
+        says(
+            "counts_first",
+            "这是第一次前向传播的次数：反向传播时你的钩子已经取下，或者你在 `backward()` 之前就读了计数。",
+            "These are the starts of the first forward pass: by the time of `backward()` your hooks were off, or you had read the counts.",
+            fails="counts",
+        ),
+        says(
+            "late_binding",
+            "全都记到了最后一个名字下：钩子运行时才去读 `name`，那时循环早已走完。当场固定它：`partial(note, name)`（第 02 课）。",
+            "All of them were filed under the last name: the hook looks `name` up when it runs, and by then the loop is over. Fix it inside the "
+            "loop: `partial(note, name)` (lesson 02).",
+            fails="counts",
+        ),
+        says(
+            "other_names",
+            "键只能是直接子模块的名字，即 `model.named_children()` 给出的；`named_modules()` 还包括模型自己，名字是空的。",
+            "Keys must be the names of the direct children, those of `model.named_children()`; `named_modules()` also has the model itself, under an "
+            "empty name.",
             fails="counts",
         ),
         says(

@@ -130,7 +130,9 @@ def _probe(half_hook: Any, rng: random.Random) -> dict[str, Any]:
     except _Stop:
         report["grad"] = None
     report["is_future"] = isinstance(report["returned"], Future)
-    return report | {"value": copies(report["value"]), "sent": group.sent}
+    value = report["value"]
+    dtype = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+    return report | {"value": copies(value), "dtype": dtype, "sent": group.sent}
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -138,8 +140,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     n, total = len(shares), sum(shares)
     got, expected = saw["grad"], (x * total / n)[None]
     a_future = saw["is_future"]
-    kept = {"float16": 2, "float32": 4}
-    sent = sum(kept.get(dtype, 8) * size for dtype, size in saw["sent"])
+    bytes_each = {"float16": 2, "bfloat16": 2, "float32": 4}
+    sent = sum(bytes_each.get(dtype, 8) * size for dtype, size in saw["sent"])
+    types = {dtype for dtype, _ in saw["sent"]}
     given = Text(
         zh="{n} 个进程，进程 0 的梯度是 {x}，其余的是它的 {shares} 倍",
         en="{n} ranks; the gradient of rank 0 is {x}, and the others' are {shares} times that",
@@ -155,12 +158,12 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_no_future(saw, a_future),
         ),
         Criterion(
-            *("average", close(got, expected, 2e-3), 3),
+            *("average", close(got, expected, 2e-3) and types != {"bfloat16"}, 3),
             essential=True,
             given=given,
             expected=show(expected),
             got=show(got),
-            mistake=_recognised(got, x, n, total, bool(saw["sent"])),
+            mistake=_recognised(got, x, n, total, types),
         ),
         Criterion(
             *("bytes", sent == 2 * len(x), 2),
@@ -168,6 +171,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             expected=size.format(n=2 * len(x)),
             got=size.format(n=sent),
             mistake="sends_float32" if sent == 4 * len(x) else None,
+        ),
+        Criterion(
+            *("float32", saw["dtype"] == "float32", 1),
+            given="half_hook(group, bucket).wait().dtype",
+            expected="float32",
+            got=saw["dtype"],
+            mistake="stays_half",
         ),
     ]
 
@@ -182,14 +192,17 @@ def _no_future(saw: dict[str, Any], a_future: bool) -> str | None:
     return "value_is_list" if isinstance(saw["value"], list) else None
 
 
-def _recognised(got: Any, x: torch.Tensor, n: int, total: int, sent: bool) -> str | None:
+def _recognised(got: Any, x: torch.Tensor, n: int, total: int, sent: set[str]) -> str | None:
     """Told by the small values; the large one shows what overflowed."""
     if not isinstance(got, torch.Tensor) or got.shape != (1, len(x)):
         return None
+    if sent == {"bfloat16"}:
+        return "bfloat16"
     small, likely = x[:-1], {}
     likely["overflow"] = small * total / n
     likely["no_average"] = small * total
     likely["divided_twice"] = small * total / n**2
+    likely["fixed_size"] = small * total / 2
     likely["reads_too_early" if sent else "never_sends"] = small
     found = next((name for name, value in likely.items() if close(got[0, :-1], value, 2e-3)), None)
     if found is None and close(got[0, :-1], small / n, 2e-3):
@@ -201,7 +214,7 @@ HALF_HOOK = Exercise(
     id="12.4",
     title=Text(zh="只传一半的字节", en="Half the bytes"),
     answer="half_hook",
-    points=5,
+    points=6,
     probe=_probe,
     judge=_judge,
     hints=(
@@ -266,6 +279,18 @@ HALF_HOOK = Exercise(
             fails="average",
         ),
         says(
+            "fixed_size",
+            "你除以了 2，这一组却不止 2 个进程：用 `group.size()`。",
+            "You divided by 2, but this group has more than 2 ranks: use `group.size()`.",
+            fails="average",
+        ),
+        says(
+            "bfloat16",
+            "你发送的是 bfloat16，它的有效位数更少，平均值更粗。这里要的是 float16：`.half()`。",
+            "You sent bfloat16, which keeps fewer digits and makes the average coarser. Asked for here is float16: `.half()`.",
+            fails="average",
+        ),
+        says(
             "divided_twice",
             "除了两次 `group.size()`：发送之前除过，就不要再除。",
             "Divided by `group.size()` twice: once before sending is enough.",
@@ -288,6 +313,13 @@ HALF_HOOK = Exercise(
             "平均是对的，发送的却是 float32，字节没有减少：先 `.half()`，再 `all_reduce`。",
             "The average is right, but float32 was sent, which saves no bytes: `.half()` first, then `all_reduce`.",
             fails="bytes",
+        ),
+        says(
+            "stays_half",
+            "字节省下来了，Future 里装的却还是 float16。梯度原来是什么类型，就交回什么类型：在 `.then(...)` 里加上 `.float()`。",
+            "The bytes are saved, but the Future still holds float16. Hand gradients back in the type they came in: add `.float()` inside "
+            "`.then(...)`.",
+            fails="float32",
         ),
         says(
             "not_async",

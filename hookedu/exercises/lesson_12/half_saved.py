@@ -76,16 +76,26 @@ def _hooks_restored() -> Iterator[None]:
             torch._C._autograd._pop_saved_tensors_default_hooks()
 
 
-def _packed_bytes(half_saved: Any) -> int | None:
-    """What `pack` really keeps of a tensor of 400 bytes; None where that cannot be seen."""
+def _by_hand(half_saved: Any) -> dict[str, Any]:
+    """What its hooks do with tensors of ours; None where that cannot be seen.
+
+    packed: bytes that `pack` really keeps of a tensor of 400. attached: whether what it keeps of a float64 output
+    holds the graph. float16: the type in which a float16 comes back.
+    """
+    output = torch.ones(2, dtype=torch.float64, requires_grad=True).exp()
     with _hooks_restored(), half_saved({"saved": 0, "kept": 0}):
         hooks = _hooks_on()
-        storages = (
-            {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(hooks[0](torch.rand(100)))}
-            if hooks
-            else {}
-        )
-    return sum(storages.values()) or None
+    if not hooks:
+        return {"packed": None, "attached": False, "float16": None}
+    pack, unpack = hooks
+    with torch.no_grad():  # as autograd calls them
+        storages = {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(pack(torch.rand(100)))}
+        back = unpack(pack(torch.ones(2, dtype=torch.float16)))
+        return {
+            "packed": sum(storages.values()) or None,
+            "attached": any(tensor.requires_grad for tensor in _tensors(pack(output))),
+            "float16": str(getattr(back, "dtype", back)).removeprefix("torch."),
+        }
 
 
 def _probe(half_saved: Any, rng: random.Random) -> dict[str, Any]:
@@ -103,18 +113,17 @@ def _probe(half_saved: Any, rng: random.Random) -> dict[str, Any]:
         "rows": table.grad.abs().sum(dim=1).nonzero().flatten().tolist(),
         "counts": dict(counts),
         "stays_on": stays_on,
-        "packed": _packed_bytes(half_saved),
-    }
+    } | _by_hand(half_saved)
 
 
 def _gradients(
-    case: tuple[torch.Tensor, torch.Tensor, int], half: bool, all_half: bool = False
+    case: tuple[torch.Tensor, torch.Tensor, int], kept: torch.dtype, all_half: bool = False
 ) -> dict[str, Any]:
-    """The gradients of x and w, where float32 (all_half: everything that floats) comes back from float16, or not."""
+    """The gradients of x and w, where float32 (all_half: everything that floats) was kept in another type."""
     x, w, columns = case
-    xs, ws = (t.half().float() if half else t for t in (x, w))
+    xs, ws = (t.to(kept).float() for t in (x, w))
     ones = torch.full((2, 2), float(columns))
-    square = x.half().double() if all_half else x.double()
+    square = x.to(kept).double() if all_half else x.double()
     return {"x": (ones @ ws.T).float() + (2 * square).float(), "w": xs.T @ ones}
 
 
@@ -122,12 +131,14 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     case = _case(rng)
     handed = _saved(case)
     counts = {"saved": sum(t.nbytes for t in handed), "kept": sum(map(_halved, handed))}
-    right, exact = _gradients(case, half=True), _gradients(case, half=False)
+    right = _gradients(case, torch.float16)
     got = {name: saw[name] for name in ("x", "w")}
     mistake = None
-    if same(got, exact):
+    if same(got, _gradients(case, torch.float32)):
         mistake = "unchanged"
-    elif saw["rows"] != [_BIG] or same(got, _gradients(case, half=True, all_half=True)):
+    elif same(got, _gradients(case, torch.bfloat16)):
+        mistake = "bfloat16"
+    elif saw["rows"] != [_BIG] or same(got, _gradients(case, torch.float16, all_half=True)):
         mistake = "all_halved"
     given = Text(
         zh="`x` 和 `w` 是 float32；里面还存了 int64 的行号 {row}、bool 和 float64",
@@ -163,6 +174,20 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             got=Text(zh="`with` 之后，钩子还在", en="after the `with`, the hooks are still there"),
             mistake="stays_on",
         ),
+        Criterion(
+            *("float16", saw["float16"] in (None, "float16"), 1),
+            given="unpack(pack(torch.ones(2, dtype=torch.float16)))",
+            expected="float16",
+            got=show(saw["float16"]).strip("'"),
+            mistake="grows",
+        ),
+        Criterion(
+            *("detached", not saw["attached"], 1),
+            given="pack(y)  # y = x.exp(), float64",
+            expected="requires_grad == False",
+            got="requires_grad == True",
+            mistake="attached",
+        ),
     ]
 
 
@@ -184,7 +209,7 @@ HALF_SAVED = Exercise(
     id="12.1",
     title=Text(zh="用半精度保存", en="Save in half precision"),
     answer="half_saved",
-    points=6,
+    points=8,
     probe=_probe,
     judge=_judge,
     hints=(
@@ -194,8 +219,8 @@ HALF_SAVED = Exercise(
             "just that.",
         ),
         Text(
-            zh="`pack` 里：`small = tensor.half() if tensor.dtype == torch.float32 else tensor`，两个计数各加上 `tensor.nbytes` 和 `small.nbytes`。",
-            en="In `pack`: `small = tensor.half() if tensor.dtype == torch.float32 else tensor`; add `tensor.nbytes` and `small.nbytes` "
+            zh="`pack` 里：`small = tensor.half() if tensor.dtype == torch.float32 else tensor.detach()`，两个计数各加上 `tensor.nbytes` 和 `small.nbytes`。",
+            en="In `pack`: `small = tensor.half() if tensor.dtype == torch.float32 else tensor.detach()`; add `tensor.nbytes` and `small.nbytes` "
             "to the two counts.",
         ),
         Text(
@@ -216,6 +241,19 @@ HALF_SAVED = Exercise(
             "只有 float32 才能减半。行号 2051 用 float16 存会变成 2052，float64 也丢了精度：其他类型原样返回。",
             "Only float32 may be halved. A row number 2051 becomes 2052 in float16, and a float64 loses its digits: return other types as they are.",
             fails="gradients",
+        ),
+        says(
+            "bfloat16",
+            "这些梯度来自 bfloat16，它的有效位数更少。这里要的是 float16：`tensor.half()`。",
+            "These gradients come from bfloat16, which keeps fewer digits. Asked for here is float16: `tensor.half()`.",
+            fails="gradients",
+        ),
+        says(
+            "arguments",
+            "参数的个数不对：`pack` 收到 1 个张量，`unpack` 收到 1 样东西，就是 `pack` 返回的。返回的若是元组，在 `unpack` 里面再拆开。",
+            "The number of arguments is wrong: `pack` gets 1 tensor, `unpack` gets 1 thing, what `pack` returned. Where that is a tuple, take it "
+            "apart inside of `unpack`.",
+            raises=r"missing \d+ required positional argument|takes \d+ positional arguments? but 1 was given",
         ),
         says(
             "not_back",
@@ -291,6 +329,20 @@ HALF_SAVED = Exercise(
             "The `with` has ended and the hooks are still on: every later forward pass saves in half precision. Return "
             "`saved_tensors_hooks(pack, unpack)` itself, and do not call `__enter__` yourself.",
             fails="ends",
+        ),
+        says(
+            "grows",
+            "本来就是 float16 的，也变成了 float32（混合精度训练里就会出错）。光看留下的类型分不出来：让 `pack` 把原来的 `dtype` 一起返回。",
+            "What was float16 to begin with came back as float32, which breaks training in mixed precision. The type that was kept cannot tell "
+            "the two apart: let `pack` return the original `dtype` as well.",
+            fails="float16",
+        ),
+        says(
+            "attached",
+            "其他类型照原样留下，它可能正是某一步的输出，连着图：绕成一圈，内存再也放不掉（12.2）。留下 `tensor.detach()`。",
+            "Other types are kept as they are. Such a tensor may be a step's own output, which holds the graph: a ring, and its memory is never let "
+            "go (12.2). Keep `tensor.detach()`.",
+            fails="detached",
         ),
     ),
     insight=Text(

@@ -23,13 +23,11 @@ class Net(nn.Module):
 
     def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
         super().__init__()
-        self.encoder = nn.Sequential()
-        self.encoder.add_module("fc", linear(first))
-        self.encoder.add_module("act", nn.Tanh())
+        self.encoder = nn.ModuleDict({"fc": linear(first)})
         self.head = linear(second)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return 3 * self.head(self.encoder(x))
+        return 3 * self.head(self.encoder["fc"](x).tanh())
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -46,12 +44,15 @@ def _fresh(model: Net) -> Net:
 
 
 def _probe(layer_output: Any, rng: random.Random) -> dict[str, Any]:
+    from torch._dynamo.utils import (
+        counters,
+    )  # sees compilations by any backend; here, for it takes seconds to load
+
     first, second, x = _case(rng)
-    model, built, runs = _fresh(Net(first, second)), [0], [0]
+    model, runs = _fresh(Net(first, second)), [0]
 
     def backend(graph: torch.fx.GraphModule, inputs: Any) -> Any:
-        """Compiles nothing, as "eager" does, and counts how often it is asked to, and how often its work runs."""
-        built[0] += 1
+        """Compiles nothing, as "eager" does, and counts how often its work runs."""
 
         def run(*args: Any) -> Any:
             runs[0] += 1
@@ -62,13 +63,14 @@ def _probe(layer_output: Any, rng: random.Random) -> dict[str, Any]:
     compiled = torch.compile(model, backend=backend, dynamic=False)
     with torch.compiler.set_stance("default"):  # whatever the notebook, or the answer, leaves in force
         compiled(x)
-        built[0] = 0
+        built, modes = counters["frames"]["ok"], [m.training for m in model.modules()]
         outputs = [layer_output(compiled, name, x.clone()) for name in _LAYERS]
         report = {
             "outputs": copies(outputs),
             "attached": sum(isinstance(o, torch.Tensor) and o.requires_grad for o in outputs),
             "left": module_hooks(compiled),
-            "rebuilt": built[0],
+            "rebuilt": counters["frames"]["ok"] - built,
+            "modes": sum(m.training != before for m, before in zip(model.modules(), modes, strict=True)),
         }
         runs[0] = 0
         compiled(x)
@@ -89,6 +91,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake = "models_output"
         elif close(got[0], x) and close(got[1], hidden.tanh()):
             mistake = "its_input"
+        elif close(got[0], hidden) and close(got[1], x @ second.T):
+            mistake = "layer_alone"
         elif all(isinstance(g, list) and len(g) == 1 for g in got):
             mistake = "a_list"
     given = f"x = {show(x)}; compiled(x); "
@@ -118,6 +122,15 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         none_left("left", call, saw["left"], "leaves_hook"),
         Criterion(
+            *("modes", not saw["modes"], 1),
+            given=call,
+            expected=Text(zh="每个模块的 `training` 照旧", en="`training` of each module as before"),
+            got=Text(zh="{n} 个模块的 `training` 变了", en="`training` of {n} modules has changed").format(
+                n=saw["modes"]
+            ),
+            mistake="switches_mode",
+        ),
+        Criterion(
             *("detached", not saw["attached"], 1),
             given=call,
             expected="requires_grad == False",
@@ -131,7 +144,7 @@ LAYER_OUTPUT = Exercise(
     id="12.3",
     title=Text(zh="看进编译好的模型", en="Look into a compiled model"),
     answer="layer_output",
-    points=7,
+    points=8,
     probe=_probe,
     judge=_judge,
     hints=(
@@ -163,12 +176,15 @@ LAYER_OUTPUT = Exercise(
             "nothing_kept",
             '什么都没有留下：钩子没有触发。编译好的代码不看新钩子，要在 `set_stance("force_eager")` 里调用 `compiled(x)`。',
             'Nothing was kept: the hook never fired. Compiled code ignores new hooks; call `compiled(x)` inside of `set_stance("force_eager")`.',
-            raises=r"^IndexError|^KeyError: '(output|out|y|seen)'|^StopIteration|^UnboundLocalError",
+            raises=r"^IndexError|^KeyError: (?!'(encoder\.fc|head)')|^StopIteration|^UnboundLocalError|cannot access free variable",
         ),
         says(
             "prefix",
-            "没有这个名字：在编译过的模型里，`named_modules()` 的名字前面多了 `_orig_mod.`。用 `compiled.get_submodule(name)`。",
-            "There is no such name: in a compiled model the names of `named_modules()` begin with `_orig_mod.`. Use `compiled.get_submodule(name)`.",
+            "这个名字下什么都没有。若是在模型里找层：`named_modules()` 的名字前面多了 `_orig_mod.`，用 `compiled.get_submodule(name)`。"
+            '若是在自己留下的东西里找：钩子没有触发，要在 `set_stance("force_eager")` 里调用 `compiled(x)`。',
+            "There is nothing under this name. If you looked for the layer: names in `named_modules()` begin with `_orig_mod.`, so use "
+            "`compiled.get_submodule(name)`. If you looked into what you kept: the hook never fired, so call `compiled(x)` inside of "
+            '`set_stance("force_eager")`.',
             raises=r"^KeyError: '(encoder\.fc|head)'|has no attribute 'encoder\.fc'",
         ),
         says(
@@ -201,6 +217,19 @@ LAYER_OUTPUT = Exercise(
             "这是整个模型的输出。要的是名为 `name` 的那一层的。",
             "This is the output of the whole model. The one of the layer `name` is wanted.",
             fails="output",
+        ),
+        says(
+            "layer_alone",
+            "你把 `x` 直接交给了那一层。要的是整个模型收到 `x` 时它的输出：运行 `compiled(x)`，用前向钩子去看。",
+            "You handed `x` to the layer itself. Wanted is its output while the whole model works on `x`: run `compiled(x)`, and look with a forward "
+            "hook.",
+            fails="output",
+        ),
+        says(
+            "switches_mode",
+            "值是对的，可是模型换了模式：不要调用 `eval()` 或 `train()`，之后的训练会跟着变。",
+            "The values are right, but the model changed its mode: call neither `eval()` nor `train()`, which would change the training that follows.",
+            fails="modes",
         ),
         says(
             "its_input",
