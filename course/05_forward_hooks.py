@@ -71,13 +71,13 @@ print("args[0]:         ", tuple(args[0].shape), "all ones:", bool((args[0] == 1
 # %% [markdown]
 # <div lang="zh">
 #
-# 卷积给出了 2 张 2×2 的特征图：每个窗口有 9 个 1，权重为 1 就得 9，为 2 就得 18。池化只留下最大值。`args` 是一个**元组**，装着所有位置参数，所以输入是 `args[0]`。
+# 卷积给出了 2 张 2×2 的**特征图**，每个通道一张：每个窗口有 9 个 1，权重为 1 就得 9，为 2 就得 18。池化只留下最大值。`args` 是一个**元组**，装着所有位置参数，所以输入是 `args[0]`。
 # 钩子只看不改，就什么也不返回。
 #
 # </div>
 # <div lang="en">
 #
-# The convolution gave 2 feature maps of 2×2: each window has 9 ones, which weights of 1 turn into 9, weights of 2 into 18.
+# The convolution gave 2 **feature maps** of 2×2, one for each channel: each window has 9 ones, which weights of 1 turn into 9, weights of 2 into 18.
 # Pooling kept the largest. `args` is a **tuple** of all
 # positional arguments, so the input is `args[0]`. A hook that only looks returns nothing.
 #
@@ -579,13 +579,13 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 #
 # <div lang="zh">
 #
-# 一个模块运行几次就报告几次，`seen[name] = ...` 只留下最后一次。这里的 `relu` 还会就地改写 `bn1`、`bn2` 的输出：要留住当时的值，用 `output.detach().clone()`（第 09 课）。
+# 一个模块运行几次就报告几次，`seen[name] = ...` 只留下最后一次。这里的 `relu` 还会就地改写 `bn1`、`bn2` 的输出：要留住当时的值，用 `output.detach().clone()`（9.1 节）。
 #
 # </div>
 # <div lang="en">
 #
 # A module that runs several times reports several times, and `seen[name] = ...` keeps only the last. This `relu` also overwrites the outputs of
-# `bn1` and `bn2` in place: to keep the values of that moment, take `output.detach().clone()` (lesson 09).
+# `bn1` and `bn2` in place: to keep the values of that moment, take `output.detach().clone()` (section 9.1).
 #
 # </div>
 # </div>
@@ -690,14 +690,14 @@ ax = plot_feature_maps(seen[0], title="what the head sees")
 # <div lang="zh">
 #
 # 本课程的 `record` 用的就是这些钩子。运行下面的代码，然后打开 [`hookedu/capture.py`](../hookedu/capture.py) 从头读到尾。你会认出：
-# `__exit__` 做的就是练习 05.3 的 `finally`（`failed_at` 先不用管），`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？第 09 课见。
+# `__exit__` 做的就是练习 05.3 的 `finally`（`failed_at` 先不用管），`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？见 9.1 节。
 #
 # </div>
 # <div lang="en">
 #
 # The course's own `record` is made of these hooks. Run the cell, then open [`hookedu/capture.py`](../hookedu/capture.py) and read it from the top.
 # There `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` is exercise 05.5,
-# and hooks that always return `None` are section 5.6. Why `clone()` after `detach()`? See lesson 09.
+# and hooks that always return `None` are section 5.6. Why `clone()` after `detach()`? See section 9.1.
 #
 # </div>
 
