@@ -588,14 +588,14 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # <div lang="zh">
 #
 # 完整钩子把输入和输出都变成视图（view：与原张量共享内存），就地改它被禁止。所以钩子挂在就地 ReLU 自己身上也会崩溃，反向前置钩子也一样。
-# 张量钩子认的是改动之前的值；`retain_grad` 会跟到 ReLU 之后（第 04 课）。
+# 张量钩子认的是改动之前的值；`retain_grad` 会跟到 ReLU 之后（4.6 节）。
 #
 # </div>
 # <div lang="en">
 #
 # A full hook turns input and output into views (they share memory); changing those in place is forbidden. So it crashes on
 # the in-place ReLU itself too, as does a backward pre-hook. A tensor hook stays with the old value; `retain_grad` moves
-# behind the ReLU (lesson 04).
+# behind the ReLU (section 4.6).
 #
 # </div>
 # </div>
@@ -689,7 +689,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # 微调时常有的需求：这一层自己继续学，前面的层不再动。
 #
 # 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流。不要就地改：`y = layer(h) + h` 里
-# 捷径上的梯度必须照旧（第 03 课）。输入不需要梯度时也不能出错。返回句柄。
+# 捷径上的梯度必须照旧（3.7 节）。输入不需要梯度时也不能出错。返回句柄。
 #
 # </div>
 # <div lang="en">
@@ -697,7 +697,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # A common need in fine-tuning: this layer goes on learning, those before it stay as they are.
 #
 # Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it. Not in
-# place: in `y = layer(h) + h` the shortcut must keep its gradient (lesson 03). It must not fail where the input needs no gradient. Return the
+# place: in `y = layer(h) + h` the shortcut must keep its gradient (section 3.7). It must not fail where the input needs no gradient. Return the
 # handle.
 #
 # </div>
