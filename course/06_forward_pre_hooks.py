@@ -95,13 +95,12 @@ print(seen[0])
 # %% [markdown]
 # <div lang="zh">
 #
-# 输出还不存在。`args` 是**元组**，哪怕只有一个输入：`forward` 可以有好几个位置参数。张量本身是 `args[0]`。
+# 输出还不存在。`args` 和 5.1 节一样，是位置参数的**元组**，哪怕只有一个输入。
 #
 # </div>
 # <div lang="en">
 #
-# There is no output yet. `args` is a **tuple**, even for a single input: `forward` may have several positional
-# arguments. The tensor itself is `args[0]`.
+# There is no output yet. As in section 5.1, `args` is a **tuple** of the positional arguments, even for a single input.
 #
 # </div>
 #
@@ -595,13 +594,13 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# `register_module_forward_pre_hook` 不属于哪个模块：进程里**每个**模块都触发它，所以用完一定取下，最好放进 `with`。
+# `register_module_forward_pre_hook` 挂的是**全局钩子**，它不属于哪个模块：进程里**每个**模块都触发它，所以用完一定取下，最好放进 `with`。
 # 包元组的规则不变。**先猜**：它能看到关键字参数吗？
 #
 # </div>
 # <div lang="en">
 #
-# `register_module_forward_pre_hook` belongs to no module: **every** module in the process fires it, so always take it
+# `register_module_forward_pre_hook` registers a **global hook**, which belongs to no module: **every** module in the process fires it, so always take it
 # off, preferably in a `with` block. Wrapping works as before. **Guess**: can it see keyword arguments?
 #
 # </div>
@@ -629,12 +628,12 @@ except TypeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# torch 2.15 的全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。
+# torch 2.15.0 的全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。
 #
 # </div>
 # <div lang="en">
 #
-# In torch 2.15 the global pre-hook has no `with_kwargs`: it cannot see what comes by keyword.
+# In torch 2.15.0 the global pre-hook has no `with_kwargs`: it cannot see what comes by keyword.
 #
 # </div>
 #
