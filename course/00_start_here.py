@@ -44,11 +44,22 @@ for handle in handles:
     handle.remove()  # off again: lesson 02 tells why
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 5 行：4 层各一行，最后是输出。
+#
+# </div>
+# <div lang="en">
+#
+# 5 lines: one for each of the 4 layers, then the output.
+#
+# </div>
+#
 # ## 0.2 这就是钩子 · That was a hook
 #
 # <div lang="zh">
 #
-# 5 行：4 层各一行，最后是输出。`look` 是一个普通函数，`register_forward_hook` 把它挂到一层上：那一层一算完，PyTorch 就替你调用它，
+# `look` 是一个普通函数，`register_forward_hook` 把它挂到一层上：那一层一算完，PyTorch 就替你调用它，
 # 把这一层、它的输入和输出交给 `look` 的 3 个参数。这样的函数叫**钩子**。
 #
 # 每次挂上都会得到一个句柄，`remove()` 把钩子取下来。
@@ -58,8 +69,7 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# 5 lines: one for each of the 4 layers, then the output. `look` is an ordinary function, and `register_forward_hook`
-# attaches it to a layer. As soon as that layer is done, PyTorch calls it for you and hands its 3 parameters the layer, its
+# `look` is an ordinary function, and `register_forward_hook` attaches it to a layer. As soon as that layer is done, PyTorch calls it for you and hands its 3 parameters the layer, its
 # input and its output. Such a function is a **hook**.
 #
 # Each registration gives you a handle, and `remove()` takes the hook off.

@@ -50,20 +50,27 @@ except ValueError as error:
     print("ValueError:", error)
 
 # %% [markdown]
-# ## 1.2 PyTorch 在记账 · PyTorch keeps a record
-#
 # <div lang="zh">
 #
 # `b` 没有梯度，优化器也拒收它：它不是**叶子**（leaf）。差别在来历：`a` 是你直接建的，`b` 是算出来的。
-#
-# 凡是用到需要梯度的张量，PyTorch 就把那一步运算记在结果的 `grad_fn` 里。这些记录连起来，就是**计算图**。
-# 没有 `grad_fn` 的张量是图的起点，也就是叶子。再看一条链，**先猜**：谁的 `.grad` 会留下？
 #
 # </div>
 # <div lang="en">
 #
 # `b` has no gradient, and the optimizer refuses it: it is not a **leaf**. The difference is where they came from: you made `a`
 # yourself, `b` was computed.
+#
+# </div>
+#
+# ## 1.2 PyTorch 在记账 · PyTorch keeps a record
+#
+# <div lang="zh">
+#
+# 凡是用到需要梯度的张量，PyTorch 就把那一步运算记在结果的 `grad_fn` 里。这些记录连起来，就是**计算图**。
+# 没有 `grad_fn` 的张量是图的起点，也就是叶子。再看一条链，**先猜**：谁的 `.grad` 会留下？
+#
+# </div>
+# <div lang="en">
 #
 # Whenever a tensor that requires a gradient is used, PyTorch notes the operation in the result's `grad_fn`. These
 # notes, linked up, are the **computation graph**. A tensor without `grad_fn` is where the graph starts: a leaf. Here is a chain.
@@ -84,19 +91,26 @@ print("x.grad:", x.grad, " y.grad:", y.grad, " z.grad:", z.grad)
 ax = plot_graph(z, {"x": x, "y": y, "z": z})
 
 # %% [markdown]
-# ## 1.3 叶子也分两种 · Two kinds of leaves
-#
 # <div lang="zh">
 #
 # 前向传播从左往右，梯度从右往左。它经过 `z` 和 `y`，用完就扔，省下内存；只有叶子 `x`（双线框）留住了自己的那一份。
-#
-# 那么，凡是叶子都有梯度吗？下面有 8 个张量。**先猜**每一行的两个布尔值，尤其是 `data`。
 #
 # </div>
 # <div lang="en">
 #
 # Forward runs left to right, the gradient right to left. It passed `z` and `y` and was thrown away after use, which saves
 # memory; only the leaf `x` (double frame) kept its share.
+#
+# </div>
+#
+# ## 1.3 叶子也分两种 · Two kinds of leaves
+#
+# <div lang="zh">
+#
+# 那么，凡是叶子都有梯度吗？下面有 8 个张量。**先猜**每一行的两个布尔值，尤其是 `data`。
+#
+# </div>
+# <div lang="en">
 #
 # So does every leaf have a gradient? Below are 8 tensors. **Guess** the two booleans in each line, above all for `data`.
 #
@@ -123,17 +137,10 @@ for name, tensor in tensors.items():
     print(f"{name:11} requires_grad {tensor.requires_grad!s:5}  is_leaf {tensor.is_leaf}")
 
 # %% [markdown]
-# ### 练习 01.1：给张量分类 · Exercise 01.1: Classify tensors
-#
-# ●● · 6 min
-#
 # <div lang="zh">
 #
 # 不需要梯度的张量也算叶子，却永远没有梯度。**留住梯度，两样缺一不可**：`requires_grad` 和 `is_leaf`。
 # `w.double()`（以及真正搬动数据的 `w.to(device)`）也是算出来的，不再是叶子。`b` 的治法是 `cured`：先算好，再 `requires_grad_()`。
-#
-# 写 `classify(tensors)`：收到字典「名字 → 张量」，返回字典「名字 → 词」。`"keeps"`：反向传播把梯度留在 `.grad`；
-# `"passes"`：梯度只是路过；`"none"`：梯度根本不来。卡住了就运行 `hint("01.1")`。
 #
 # </div>
 # <div lang="en">
@@ -141,6 +148,20 @@ for name, tensor in tensors.items():
 # A tensor that requires no gradient counts as a leaf too, but never gets one. **To keep it takes both**: `requires_grad` and
 # `is_leaf`. `w.double()`, like a `w.to(device)` that really moves data, is computed: no longer a leaf. The cure for `b` is `cured`:
 # compute first, then `requires_grad_()`.
+#
+# </div>
+#
+# ### 练习 01.1：给张量分类 · Exercise 01.1: Classify tensors
+#
+# ●● · 6 min
+#
+# <div lang="zh">
+#
+# 写 `classify(tensors)`：收到字典「名字 → 张量」，返回字典「名字 → 词」。`"keeps"`：反向传播把梯度留在 `.grad`；
+# `"passes"`：梯度只是路过；`"none"`：梯度根本不来。卡住了就运行 `hint("01.1")`。
+#
+# </div>
+# <div lang="en">
 #
 # Write `classify(tensors)`: a dictionary from names to tensors in, one from names to words out. `"keeps"`: backward
 # leaves the gradient in `.grad`; `"passes"`: it only passes; `"none"`: none ever comes. Stuck? Run `hint("01.1")`.
@@ -197,11 +218,23 @@ print("a.grad:", a.grad, " b.grad:", b.grad, " y.grad:", y.grad)
 ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 经过 `b` 的那条路带来 `3`，经过 `a` 的带来 `2`。**各条路**的梯度在汇合处相加，这里是 `w`，得 `5`。
+#
+# </div>
+# <div lang="en">
+#
+# The path through `b` brought `3`, the one through `a` brought `2`. The gradients of **paths** add up where the paths meet, here at `w`,
+# to `5`.
+#
+# </div>
+#
 # ## 1.5 再走一遍 · Once more through the graph
 #
 # <div lang="zh">
 #
-# 经过 `b` 的那条路带来 `3`，经过 `a` 的带来 `2`。**各条路**的梯度在汇合处相加，这里是 `w`，得 `5`。`w.grad` 还会把**各次**反向传播的梯度相加。
+# `w.grad` 还会把**各次**反向传播的梯度相加。
 #
 # 反向传播一边走，一边释放图里存着的数；还要再走，就写 `retain_graph=True`。
 # 下面对同一个 `y` 做三次 `backward`，再清零。**先猜**每一行。
@@ -209,8 +242,7 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# The path through `b` brought `3`, the one through `a` brought `2`. The gradients of **paths** add up where the paths meet, here at `w`,
-# to `5`. And `w.grad` adds up those of all backward **passes**.
+# And `w.grad` adds up those of all backward **passes**.
 #
 # As it goes, backward frees the values stored in the graph. If you need them again, say `retain_graph=True`. Below, `backward` runs
 # three times on the same `y`, then we clear. **Guess** each line.
@@ -237,22 +269,29 @@ y.backward()
 print("new graph:  ", w.grad)
 
 # %% [markdown]
-# ### 练习 01.2：累加与清零 · Exercise 01.2: Add up and zero
-#
-# ●●● · 7 min
-#
 # <div lang="zh">
 #
 # 所以每个训练循环都要清零：优化器的 `zero_grad()` 做的就是 `w.grad = None`。有时却正要累加。
-#
-# 写 `sum_gradients(w, losses)`：列表 `losses` 里的损失都由 `w` 算出，而且**共用**一段计算图。之后 `w.grad` 应当是它们梯度的总和；
-# 调用之前 `w.grad` 里已有的值不算在内。什么也不用返回。
 #
 # </div>
 # <div lang="en">
 #
 # So every training loop has to clear: an optimizer's `zero_grad()` does just that, `w.grad = None`. Sometimes, though, adding up is what you
 # want.
+#
+# </div>
+#
+# ### 练习 01.2：累加与清零 · Exercise 01.2: Add up and zero
+#
+# ●●● · 7 min
+#
+# <div lang="zh">
+#
+# 写 `sum_gradients(w, losses)`：列表 `losses` 里的损失都由 `w` 算出，而且**共用**一段计算图。之后 `w.grad` 应当是它们梯度的总和；
+# 调用之前 `w.grad` 里已有的值不算在内。什么也不用返回。
+#
+# </div>
+# <div lang="en">
 #
 # Write `sum_gradients(w, losses)`. The losses in the list `losses` were computed from `w` and **share** a part of the computation graph. Afterwards
 # `w.grad` should be the sum of their gradients, without what it held before. Nothing needs to be returned.
@@ -311,20 +350,27 @@ print("their sum:", a.grad + b.grad, " w.grad:", w.grad)
 ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 
 # %% [markdown]
-# ## 1.7 什么时候吩咐 · When to ask
-#
 # <div lang="zh">
 #
 # `a` 的梯度是另一个因子 `b` 的值 `2`，`b` 的梯度是 `a` 的值 `3`。每条路上相乘，路汇合的地方（这里是叶子 `w`）再相加，
 # 这就是链式法则。
-#
-# 如果反向传播以后才想起来吩咐呢？不需要梯度的 `data` 又会怎样？
 #
 # </div>
 # <div lang="en">
 #
 # The gradient of `a` is the value of the other factor, `b`, namely `2`; that of `b` is the value of `a`, `3`. Multiply along each
 # path and add where the paths meet, here at the leaf `w`: that is the chain rule.
+#
+# </div>
+#
+# ## 1.7 什么时候吩咐 · When to ask
+#
+# <div lang="zh">
+#
+# 如果反向传播以后才想起来吩咐呢？不需要梯度的 `data` 又会怎样？
+#
+# </div>
+# <div lang="en">
 #
 # And what if you remember to ask only after backward? Or ask `data`, which needs no gradient?
 #
@@ -440,20 +486,27 @@ print("(v * y).sum(), last v  ->", x.grad)
 print("autograd.grad returns", slope, "and leaves x.grad at", x.grad)
 
 # %% [markdown]
-# ## 1.9 三次，全在一起 · Three times, all at once
-#
 # <div lang="zh">
 #
 # `y[i]` 只依赖 `x[i]` 时，全 1 的向量给出各个斜率；`0` 让一个输出不说话。`torch.autograd.grad` 把梯度返回给你（装在元组里），不写 `.grad`。
-#
-# 现在把学过的放在一起：`inp` 是 4 行 5 列，对角线上是 1，其余是 0；`out` 是 $(inp+1)^2$ 的转置。做三次反向传播，第三次之前清零。
-# **先猜**：每次之后，对角线上是几？
 #
 # </div>
 # <div lang="en">
 #
 # Where `y[i]` depends on `x[i]` only, a vector of 1s gives the slopes; a `0` silences an output. `torch.autograd.grad` returns the
 # gradient to you (in a tuple) and writes no `.grad`.
+#
+# </div>
+#
+# ## 1.9 三次，全在一起 · Three times, all at once
+#
+# <div lang="zh">
+#
+# 现在把学过的放在一起：`inp` 是 4 行 5 列，对角线上是 1，其余是 0；`out` 是 $(inp+1)^2$ 的转置。做三次反向传播，第三次之前清零。
+# **先猜**：每次之后，对角线上是几？
+#
+# </div>
+# <div lang="en">
 #
 # Now everything together: `inp` has 4 rows and 5 columns, 1 on the diagonal and 0 elsewhere; `out` is $(inp+1)^2$, transposed. Backward runs three
 # times, with zeroing before the third. **Guess** what the diagonal holds after each.
@@ -475,11 +528,20 @@ out.backward(v, retain_graph=True)
 print("third call, after zeroing: diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[elsewhere].unique())
 
 # %% [markdown]
-# ## 1.10 实例：逐行读出雅可比矩阵 · Worked example: read a Jacobian row by row
-#
 # <div lang="zh">
 #
 # 刚才的斜率是 $2(inp+1)$：对角线上 4，其余 2；转置只换了位置。
+#
+# </div>
+# <div lang="en">
+#
+# The slopes just now were $2(inp+1)$: 4 on the diagonal, 2 elsewhere; transposing only moved them.
+#
+# </div>
+#
+# ## 1.10 实例：逐行读出雅可比矩阵 · Worked example: read a Jacobian row by row
+#
+# <div lang="zh">
 #
 # 如果每个输出都牵涉好几个输入，斜率就排成一张表：**雅可比矩阵** $J$，第 $i$ 行是 $y_i$ 对各个输入的导数。
 # `backward(v)` 算的正是 $v^\top J$，所以叫**向量-雅可比积**；整张 $J$ 它从不建出来。
@@ -488,8 +550,6 @@ print("third call, after zeroing: diagonal", inp.grad.diagonal(), " elsewhere", 
 #
 # </div>
 # <div lang="en">
-#
-# The slopes just now were $2(inp+1)$: 4 on the diagonal, 2 elsewhere; transposing only moved them.
 #
 # If each output depends on several inputs, the slopes form a table: the **Jacobian** $J$, whose row $i$ holds the derivatives of
 # $y_i$ with respect to each input. What `backward(v)` computes is $v^\top J$, hence the name **vector-Jacobian product**; the whole $J$ is never built.
@@ -610,6 +670,17 @@ a.register_hook(lambda grad: print("the hook on a saw:", grad))
 print("y.grad:", y.grad, " a.grad:", a.grad)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# `v.grad` 里是平方。后两个钩子看到的梯度，`y.grad` 和 `a.grad` 却没有留下。
+#
+# </div>
+# <div lang="en">
+#
+# `v.grad` holds the squares. The hooks saw gradients that `y.grad` and `a.grad` did not keep.
+#
+# </div>
+#
 # ## 1.12 小结 · Recap
 #
 # <div lang="zh">

@@ -17,17 +17,17 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 下面分两步计算 $z=\frac{1}{4}\sum_i x_i^2$，中间结果叫 `y`。反向传播时，梯度要先经过 `y`，才到得了 `x`。
+# 下面分两步计算 1.2 节的 $z=\frac{1}{4}\sum_i x_i^2$，中间结果叫 `y`。反向传播时，梯度要先经过 `y`，才到得了 `x`。
 #
-# **先猜一猜**：跑完之后，`x.grad`、`y.grad`、`z.grad` 里各是什么？
+# **先猜一猜**：跑完之后，`x.grad`、`y.grad`、`z.grad` 里各是什么？没有留下的那个梯度，还看得到吗？
 #
 # </div>
 # <div lang="en">
 #
-# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps; the result in between is called `y`. In backward, the
-# gradient has to pass `y` before it can reach `x`.
+# The next cell computes the $z=\frac{1}{4}\sum_i x_i^2$ of section 1.2 in two steps; the result in between is called `y`. In
+# backward, the gradient has to pass `y` before it can reach `x`.
 #
-# **Guess first**: when it is over, what is in `x.grad`, `y.grad` and `z.grad`?
+# **Guess first**: when it is over, what is in `x.grad`, `y.grad` and `z.grad`? Can a gradient that was not kept be seen at all?
 #
 # </div>
 
@@ -42,20 +42,26 @@ print("y.grad:", y.grad)
 print("z.grad:", z.grad)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# `y.grad` 是 `None`，可是梯度明明经过了 `y`：只有**叶子**（这里是 `x`）才留得住（1.2 节）。想看，就得趁它经过的那一刻看。
+#
+# </div>
+# <div lang="en">
+#
+# `y.grad` is `None`, and yet the gradient did pass `y`: only a **leaf** (here `x`) keeps it (section 1.2). To see it, you
+# have to look as it passes.
+#
+# </div>
+#
 # ## 2.2 在路上挂一个钩子 · Attach a hook on the path
 #
 # <div lang="zh">
-#
-# `y.grad` 是 `None`，可是梯度明明经过了 `y`：PyTorch 用完就扔，只有**叶子**（这里是 `x`）才把它留在 `.grad` 里。
-# 想看，就得趁它经过的那一刻看。
 #
 # **钩子**是你写的函数，用 `register_hook` 挂在张量上。反向传播一算出这个张量的梯度，PyTorch 就调用它，把梯度交给它。
 #
 # </div>
 # <div lang="en">
-#
-# `y.grad` is `None`, and yet the gradient did pass `y`: PyTorch let it go once it was used. Only a **leaf** (here `x`)
-# keeps it in `.grad`. To see it, you have to look as it passes.
 #
 # A **hook** is a function of yours, attached to a tensor with `register_hook`. As soon as backward has that tensor's
 # gradient, PyTorch calls the hook and hands it over.
@@ -80,13 +86,9 @@ print("the hook saw:", seen[0])
 print("y.grad:", y.grad)
 
 # %% [markdown]
-# ## 2.3 谁留下，谁路过 · Who keeps, who passes on
-#
 # <div lang="zh">
 #
 # 梯度找到了：$\partial z/\partial y_i=\frac{1}{4}$，也就是 `0.25`。`y.grad` 依旧是 `None`，是钩子替我们把它记在了 `seen` 里。
-#
-# 再看一张有岔路的图：`w` 同时通向 `a` 和 `b`。**先猜**：`w.grad` 是多少？钩子在 `a` 上会看到多少？
 #
 # </div>
 # <div lang="en">
@@ -94,7 +96,19 @@ print("y.grad:", y.grad)
 # There it is: $\partial z/\partial y_i=\frac{1}{4}$, that is `0.25`. `y.grad` is still `None`; it was the hook that kept
 # the gradient for us, in `seen`.
 #
-# Now a graph with a fork: `w` leads to both `a` and `b`. **Guess**: how much is `w.grad`, and what does a hook on `a` see?
+# </div>
+#
+# ## 2.3 谁留下，谁路过 · Who keeps, who passes on
+#
+# <div lang="zh">
+#
+# 再看 1.4 节那张有岔路的图：`w` 同时通向 `a` 和 `b`。这回不用 `retain_grad`。**先猜**：`a` 上的钩子看到多少？`b` 的梯度呢？
+#
+# </div>
+# <div lang="en">
+#
+# Now the graph of section 1.4, with its fork: `w` leads to both `a` and `b`. This time without `retain_grad`. **Guess**: what does
+# a hook on `a` see, and what becomes of the gradient of `b`?
 #
 # </div>
 
@@ -115,19 +129,26 @@ print("the hook on a saw:", seen["a"])
 ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 
 # %% [markdown]
-# ## 2.4 什么时候触发 · When it fires
-#
 # <div lang="zh">
 #
 # 图里，双线框是叶子，它们的 `.grad` 留下来了；`a` 的梯度多亏钩子才看得到；`b` 的就此消失。
-#
-# 那么钩子到底何时运行？下面先挂钩子，再做两次反向传播。**先猜**：`hook` 那一行会出现几次，每次的数一样吗？
 #
 # </div>
 # <div lang="en">
 #
 # In the picture, double frames are leaves: their `.grad` stayed. We know the gradient of `a` thanks to the hook, and
 # that of `b` is gone for good.
+#
+# </div>
+#
+# ## 2.4 什么时候触发 · When it fires
+#
+# <div lang="zh">
+#
+# 那么钩子到底何时运行？下面先挂钩子，再做两次反向传播。**先猜**：`hook` 那一行会出现几次，每次的数一样吗？
+#
+# </div>
+# <div lang="en">
 #
 # So when exactly does a hook run? Below, one is attached and backward runs twice. **Guess**: how often will the line
 # `hook` appear, and with the same number each time?
@@ -353,13 +374,13 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 钩子只看得到挂上**以后**的反向传播，`retain_grad` 也一样。不需要梯度的张量根本不接受钩子。
+# 钩子只看得到挂上**以后**的反向传播，和 `retain_grad` 一样（1.7 节）。不需要梯度的张量根本不接受钩子。
 #
 # </div>
 # <div lang="en">
 #
-# A hook sees only what passes **after** it was attached, and so does `retain_grad`. A tensor that needs no gradient takes
-# no hook at all.
+# A hook sees only what passes **after** it was attached, just like `retain_grad` (section 1.7). A tensor that needs no
+# gradient takes no hook at all.
 #
 # </div>
 # </div>

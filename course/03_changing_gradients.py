@@ -44,24 +44,36 @@ print("a.grad:", a.grad)
 print("b.grad:", b.grad)
 
 # %% [markdown]
-# ## 3.2 正路：返回一个新张量 · The right way: return a new tensor
-#
 # <div lang="zh">
 #
-# `b.grad` 也成了 2，没有报错，也没有警告！原因在 3.6 节揭晓。先学不会出事的写法：
-#
-# **钩子返回什么张量，它就取代原来的梯度；什么也不返回，就接着用原来那个张量。**
-#
-# 下面直接把梯度 `g` 交给 `v`：`v.backward(g)`。**先猜** `v.grad`。
+# `b.grad` 也成了 2，没有报错，也没有警告！原因在 3.6 节揭晓。
 #
 # </div>
 # <div lang="en">
 #
-# `b.grad` became 2 as well, with no error and no warning! Section 3.6 tells why. First the way that is always safe:
+# `b.grad` became 2 as well, with no error and no warning! Section 3.6 tells why.
+#
+# </div>
+#
+# ## 3.2 正路：返回一个新张量 · The right way: return a new tensor
+#
+# <div lang="zh">
+#
+# 先学不会出事的写法：
+#
+# **钩子返回什么张量，它就取代原来的梯度；什么也不返回，就接着用原来那个张量。**
+#
+# 1.11 节的例子，这回也看 `g` 自己：`v.backward(g)` 把梯度 `g` 直接交给 `v`。**先猜** `v.grad` 和 `g`。
+#
+# </div>
+# <div lang="en">
+#
+# First the way that is always safe:
 #
 # **The tensor that a hook returns replaces the gradient; if it returns nothing, the original tensor goes on.**
 #
-# Below, `v.backward(g)` hands the gradient `g` straight to `v`. **Guess** `v.grad`.
+# The example of section 1.11, now with an eye on `g` as well: `v.backward(g)` hands the gradient `g` straight to `v`.
+# **Guess** `v.grad` and `g`.
 #
 # </div>
 
@@ -75,20 +87,27 @@ print("v.grad:", v.grad)
 print("g:     ", g)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# `v.grad` 是平方，`g` 毫发无损。
+#
+# </div>
+# <div lang="en">
+#
+# `v.grad` holds the squares, and `g` is unharmed.
+#
+# </div>
+#
 # ### 练习 03.1：用返回值加倍 · Exercise 03.1: Double by returning
 #
 # ●● · 4 min
 #
 # <div lang="zh">
 #
-# `v.grad` 是平方，`g` 毫发无损。
-#
 # 轮到你了：写 `double_gradient(y)`，让经过 `y` 的梯度加倍，返回句柄。检查时会把另一个张量 `skip` 和 `y` 相加（就像 3.1 节的 `b`）：那一边的梯度不许变。
 #
 # </div>
 # <div lang="en">
-#
-# `v.grad` holds the squares, and `g` is unharmed.
 #
 # Your turn: write `double_gradient(y)`, which doubles the gradient that passes `y`, and return the handle. The check adds
 # another tensor, `skip`, to `y` (like `b` in 3.1): the gradient on that side must not change.
@@ -312,7 +331,7 @@ check("03.3", build_chain)
 #
 # 回到开头的谜。关于就地修改，你会读到两种说法：有的教程就这么写，有的说这是错的。
 #
-# 下面两个例子各跑三遍：不动、返回加倍的、就地加倍。第二个是第 02 课的岔路图。**先猜**：就地的那一行会坏吗？
+# 下面两个例子各跑三遍：不动、返回加倍的、就地加倍。第二个是 1.4 节的岔路图。**先猜**：就地的那一行会坏吗？
 #
 # </div>
 # <div lang="en">
@@ -320,7 +339,7 @@ check("03.3", build_chain)
 # Back to the riddle of the beginning. You will read two opinions on in-place changes: some tutorials do it, others call
 # it wrong.
 #
-# Two examples, three runs each: leave alone, return the double, double in place. The second is the fork of lesson 02.
+# Two examples, three runs each: leave alone, return the double, double in place. The second is the fork of section 1.4.
 # **Guess**: does the in-place line go wrong?
 #
 # </div>
@@ -388,17 +407,11 @@ for hook, ax in zip((double_in_place, double), axes, strict=True):
     plot_sharing({"mine": mine} | seen, ax=ax).set_title(hook.__name__)
 
 # %% [markdown]
-# ## 3.7 何时会坏 · When it goes wrong
-#
 # <div lang="zh">
 #
 # 看 `double` 那一栏：看的钩子排在它后面，看到的已是新张量。
 #
 # 加法的导数是 1，没什么可算，PyTorch 就把**同一个张量**交给 `a` 和 `b`，连 `mine` 都是它。3.5 节的梯度却是刚刚算出来的，没有别人拿着。
-#
-# 现在去掉岔路：$y=2(w+x)$，`x.grad` 应当是 2；再把 `w` 和 `x` 换个次序。
-#
-# 最后是一个残差：只想去掉支路的梯度，`x.grad` 应当剩下 `[1, 1]`。**先猜**：每一行打印什么？
 #
 # </div>
 # <div lang="en">
@@ -407,6 +420,19 @@ for hook, ax in zip((double_in_place, double), axes, strict=True):
 #
 # The derivative of a sum is 1: nothing to compute, and PyTorch hands **the same tensor** to `a` and `b`; `mine`
 # is it too. The gradients of 3.5 were freshly computed; nobody else held them.
+#
+# </div>
+#
+# ## 3.7 何时会坏 · When it goes wrong
+#
+# <div lang="zh">
+#
+# 现在去掉岔路：$y=2(w+x)$，`x.grad` 应当是 2；再把 `w` 和 `x` 换个次序。
+#
+# 最后是一个残差：只想去掉支路的梯度，`x.grad` 应当剩下 `[1, 1]`。**先猜**：每一行打印什么？
+#
+# </div>
+# <div lang="en">
 #
 # Now no fork: $y=2(w+x)$, where `x.grad` should be 2; then `w` and `x` swapped.
 #
@@ -502,21 +528,28 @@ for line in lines:
     print(f"{line:20} original {original.tolist()}, _version {original._version}")
 
 # %% [markdown]
-# ### 练习 03.4：找出并修好就地修改 · Exercise 03.4: Find and mend the in-place change
-#
-# ●●● · 6 min
-#
 # <div lang="zh">
 #
 # `*=` 和下标赋值都是就地修改；`detach()` 共用内存，`clone()` 才是拷贝；`.data` 连 `_version` 都瞒过了。
-#
-# `tame(branch)` 挂两个钩子：去掉负的梯度，再减半。注释里的旧写法弄坏了与 `branch` 相加的那条路。请修好两个，**只留其中一个时也要对**。`clamp(min=0)` 去掉负数。
 #
 # </div>
 # <div lang="en">
 #
 # `*=` and assignment to an index work in place; `detach()` shares the memory, only `clone()` copies; `.data` hides even
 # from `_version`.
+#
+# </div>
+#
+# ### 练习 03.4：找出并修好就地修改 · Exercise 03.4: Find and mend the in-place change
+#
+# ●●● · 6 min
+#
+# <div lang="zh">
+#
+# `tame(branch)` 挂两个钩子：去掉负的梯度，再减半。注释里的旧写法弄坏了与 `branch` 相加的那条路。请修好两个，**只留其中一个时也要对**。`clamp(min=0)` 去掉负数。
+#
+# </div>
+# <div lang="en">
 #
 # `tame(branch)` registers two hooks: drop negative gradients, then halve. The comments hold the old lines, which spoil the
 # path that is added to `branch`. Mend both, so that **each is right even when left alone**. `clamp(min=0)` drops negatives.

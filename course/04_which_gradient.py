@@ -45,18 +45,25 @@ print("with the hook:  a.grad", a.grad.item(), " b.grad", b.grad.item(), " c.gra
 ax = plot_graph(c, {"a": a, "b": b, "c": c})
 
 # %% [markdown]
-# ## 4.2 `retain_grad` 不排队 · `retain_grad` does not queue
-#
 # <div lang="zh">
 #
 # `c.grad` 是 3：到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3，所以 `a.grad` 是 $3 \cdot 13 = 39$。
-#
-# 可是 `retain_grad` 明明写在钩子前面。把两行对调，会不一样吗？再让钩子自己看一眼 `c.grad`。
 #
 # </div>
 # <div lang="en">
 #
 # `c.grad` is 3: what reached `c` was 1, the hook made it 3, and 3 is what flowed on. Hence `a.grad` is $3 \cdot 13 = 39$.
+#
+# </div>
+#
+# ## 4.2 `retain_grad` 不排队 · `retain_grad` does not queue
+#
+# <div lang="zh">
+#
+# 可是 `retain_grad` 明明写在钩子前面。把两行对调，会不一样吗？再让钩子自己看一眼 `c.grad`。
+#
+# </div>
+# <div lang="en">
 #
 # And yet `retain_grad` was written before the hook. Does it matter if the two lines change places? And what does the hook
 # itself find in `c.grad`?
@@ -368,14 +375,14 @@ except RuntimeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度模式是关着的，所以可以就地改参数。钩子应当返回 `None`：返回新的张量就报错（只有返回参数本身，这个版本碰巧放行）。
+# 梯度模式是关着的，所以可以就地改参数。钩子应当返回 `None`：返回新的张量就报错。
 # 写 `def`，就不会顺手返回什么。
 #
 # </div>
 # <div lang="en">
 #
-# Grad mode is off, so a parameter may be changed in place. The hook should return `None`: a new tensor is an error (the
-# parameter itself happens to get through in this version). With a `def` you return nothing by accident.
+# Grad mode is off, so a parameter may be changed in place. The hook should return `None`: a new tensor is an error.
+# With a `def` you return nothing by accident.
 #
 # </div>
 #

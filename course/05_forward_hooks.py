@@ -29,7 +29,7 @@ LanguageToggle()
 # 下面的网络只有 2 层：卷积（2 个 3×3 卷积核，权重一个全是 1，一个全是 2，偏置为 0），然后 2×2 最大池化。
 # 输入 4×4 的全 1 图，出来的只有 2 个数。
 #
-# **前向钩子**挂在模块上：前向传播每运行完这个模块一次，PyTorch 就调用 `hook(module, args, output)`。
+# **前向钩子**挂在模块上：前向传播每运行完一次这个模块，PyTorch 就调用 `hook(module, args, output)`。
 #
 # **先猜一猜**：卷积给出了哪些数？`args` 又是什么？
 #
@@ -69,21 +69,28 @@ print("args is a", type(args).__name__, "of length", len(args))
 print("args[0]:         ", tuple(args[0].shape), "all ones:", bool((args[0] == 1).all()))
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 卷积给出了 2 张 2×2 的**特征图**，每个通道一张：每个窗口有 9 个 1，权重为 1 就得 9，为 2 就得 18。池化只留下最大值。`args` 是一个**元组**，装着所有位置参数，所以输入是 `args[0]`。
+# 钩子只看不改，就什么也不返回。
+#
+# </div>
+# <div lang="en">
+#
+# The convolution gave 2 **feature maps** of 2×2, one for each channel: each window has 9 ones, which weights of 1 turn into 9, weights of 2 into 18.
+# Pooling kept the largest. `args` is a **tuple** of all
+# positional arguments, so the input is `args[0]`. A hook that only looks returns nothing.
+#
+# </div>
+#
 # ## 5.2 同样的结果，沉默的钩子 · The same result, a silent hook
 #
 # <div lang="zh">
-#
-# 卷积给出了 2 张 2×2 的特征图：每个窗口有 9 个 1，权重为 1 就得 9，为 2 就得 18。池化只留下最大值。`args` 是一个**元组**，装着所有位置参数，所以输入是 `args[0]`。
-# 钩子只看不改，就什么也不返回。
 #
 # 下面给网络和卷积各挂一个计数的钩子，再用 3 种写法运行。**先猜**：各触发几次？
 #
 # </div>
 # <div lang="en">
-#
-# The convolution gave 2 feature maps of 2×2: each window has 9 ones, which weights of 1 turn into 9, weights of 2 into 18.
-# Pooling kept the largest. `args` is a **tuple** of all
-# positional arguments, so the input is `args[0]`. A hook that only looks returns nothing.
 #
 # Now the net and the convolution each get a hook that counts, and we run them in 3 ways. **Guess**: how often does each fire?
 #
@@ -163,8 +170,8 @@ check("05.1", capture)
 #
 # 钩子看到的，真的就是 `forward` 里算出的值吗？让 `forward` 自己也交出中间值，逐个相减。
 #
-# 所有权重和偏置都是 1，输入都是 0.1。同一个钩子挂在除 `ReLU6` 以外（它的输出就是 `out`，不在 `[a, b, c]` 里）的每个子模块上：是谁在调用，看参数 `module`。
-# **先猜**钩子看到的 3 个值。
+# 所有权重和偏置都是 1，输入都是 0.1。同一个钩子挂到每个子模块上，是谁在调用，看参数 `module`；
+# 只有 `ReLU6` 不挂：它的输出就是 `out`，不在 `[a, b, c]` 里。**先猜**：钩子看到的 3 个值各是多少？
 #
 # </div>
 # <div lang="en">
@@ -172,7 +179,7 @@ check("05.1", capture)
 # Is what a hook sees really what `forward` computed? Let `forward` hand out its intermediate values as well, and subtract.
 #
 # All weights and biases are 1, all inputs 0.1. One and the same hook is on every child but `ReLU6` (its output is `out`, not one of
-# `[a, b, c]`); its argument `module` tells who is calling. **Guess** the 3 values that it sees.
+# `[a, b, c]`); its argument `module` tells who is calling. **Guess**: which 3 values does it see?
 #
 # </div>
 
@@ -212,13 +219,22 @@ for (name, output), own in zip(seen, returned, strict=True):
     print(f"{name:6}  {output[0, 0]:.1f}  difference {(output - own).abs().max():g}")
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 0.1+0.1+1 得 1.2，1.2+1.2+1 得 3.4，一点不差。
+#
+# </div>
+# <div lang="en">
+#
+# 0.1+0.1+1 is 1.2, and 1.2+1.2+1 is 3.4: no difference.
+#
+# </div>
+#
 # ### 练习 05.2：拿出证据 · Exercise 05.2: Prove it
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
-#
-# 0.1+0.1+1 得 1.2，1.2+1.2+1 得 3.4，一点不差。
 #
 # 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 自己交出的中间值，按调用的次序。给每个子模块挂上钩子，类型为 `skip` 的除外，运行一次，再取下。
 # 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。
@@ -227,8 +243,6 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # </div>
 # <div lang="en">
-#
-# 0.1+0.1+1 is 1.2, and 1.2+1.2+1 is 3.4: no difference.
 #
 # Write `prove(model, x, skip)`: `model(x)` returns `(out, returned)`, and `returned` holds the values that `forward` hands out, in the
 # order of calls. Hook every child but those of type `skip`, run once, take the hooks off. Return pairs in the order of **calls**: the class's name, and the largest
@@ -565,13 +579,13 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 #
 # <div lang="zh">
 #
-# 一个模块运行几次就报告几次，`seen[name] = ...` 只留下最后一次。这里的 `relu` 还会就地改写 `bn1`、`bn2` 的输出：要留住当时的值，用 `output.detach().clone()`（第 09 课）。
+# 一个模块运行几次就报告几次，`seen[name] = ...` 只留下最后一次。这里的 `relu` 还会就地改写 `bn1`、`bn2` 的输出：要留住当时的值，用 `output.detach().clone()`（9.1 节）。
 #
 # </div>
 # <div lang="en">
 #
 # A module that runs several times reports several times, and `seen[name] = ...` keeps only the last. This `relu` also overwrites the outputs of
-# `bn1` and `bn2` in place: to keep the values of that moment, take `output.detach().clone()` (lesson 09).
+# `bn1` and `bn2` in place: to keep the values of that moment, take `output.detach().clone()` (section 9.1).
 #
 # </div>
 # </div>
@@ -660,23 +674,30 @@ print("the head on what was kept gives the same:", torch.equal(net.head(seen[0].
 ax = plot_feature_maps(seen[0], title="what the head sees")
 
 # %% [markdown]
-# ## 5.9 现在读真的 · Now read the real one
-#
 # <div lang="zh">
 #
 # 上图是 8 个通道的特征图：通道 5 最亮，亮在方块所在的右上方；通道 2 全是 0。
-#
-# 本课程的 `record` 用的就是这些钩子。运行下面的代码，然后打开 [`hookedu/capture.py`](../hookedu/capture.py) 从头读到尾。你会认出：
-# `__exit__` 做的就是练习 05.3 的 `finally`（`failed_at` 先不用管），`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？第 09 课见。
 #
 # </div>
 # <div lang="en">
 #
 # Above: the maps of 8 channels. Channel 5 is brightest, at the upper right like the square; channel 2 is all 0.
 #
+# </div>
+#
+# ## 5.9 现在读真的 · Now read the real one
+#
+# <div lang="zh">
+#
+# 本课程的 `record` 用的就是这些钩子。运行下面的代码，然后打开 [`hookedu/capture.py`](../hookedu/capture.py) 从头读到尾。你会认出：
+# `__exit__` 做的就是练习 05.3 的 `finally`（`failed_at` 先不用管），`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？见 9.1 节。
+#
+# </div>
+# <div lang="en">
+#
 # The course's own `record` is made of these hooks. Run the cell, then open [`hookedu/capture.py`](../hookedu/capture.py) and read it from the top.
 # There `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` is exercise 05.5,
-# and hooks that always return `None` are section 5.6. Why `clone()` after `detach()`? See lesson 09.
+# and hooks that always return `None` are section 5.6. Why `clone()` after `detach()`? See section 9.1.
 #
 # </div>
 

@@ -45,20 +45,27 @@ print("running_mean:", net[0].running_mean)
 print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 
 # %% [markdown]
-# ## 6.2 赶在层运行之前 · Before the layer runs
-#
 # <div lang="zh">
 #
 # 全是 `nan`，还照样「预测」出了类别，也没有报错：`nan` 留在了 `running_mean` 里，再好的数据也救不回来。
-#
-# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，太晚了。要赶在前面，用**前置钩子**：
-# `register_forward_pre_hook`。它收到 `(module, args)`。**先猜**：此时输出存在吗？`args` 里有几项？
 #
 # </div>
 # <div lang="en">
 #
 # All `nan`, and still a class is "predicted", without any error: the `nan` stayed in `running_mean`, and no good data
 # can mend that.
+#
+# </div>
+#
+# ## 6.2 赶在层运行之前 · Before the layer runs
+#
+# <div lang="zh">
+#
+# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，太晚了。要赶在前面，用**前置钩子**：
+# `register_forward_pre_hook`。它收到 `(module, args)`。**先猜**：此时输出存在吗？`args` 里有几项？
+#
+# </div>
+# <div lang="en">
 #
 # The `register_forward_hook` of lesson 05 runs **after** `forward`: too late. To be first, use a **pre-hook**,
 # `register_forward_pre_hook`. It gets `(module, args)`. **Guess**: does an output exist yet? How many items does
@@ -86,19 +93,25 @@ print(type(seen[0]).__name__, "of", len(seen[0]))
 print(seen[0])
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 输出还不存在。`args` 和 5.1 节一样，是位置参数的**元组**，哪怕只有一个输入。
+#
+# </div>
+# <div lang="en">
+#
+# There is no output yet. As in section 5.1, `args` is a **tuple** of the positional arguments, even for a single input.
+#
+# </div>
+#
 # ## 6.3 谁先，谁后 · Who comes first
 #
 # <div lang="zh">
-#
-# 输出还不存在。`args` 是**元组**，哪怕只有一个输入：`forward` 可以有好几个位置参数。张量本身是 `args[0]`。
 #
 # 现在给 `Linear(5, 3)` 挂上三种钩子，故意先挂反向传播的那个（第 07 课细讲）。**先猜**：三行按什么次序打印？
 #
 # </div>
 # <div lang="en">
-#
-# There is no output yet. `args` is a **tuple**, even for a single input: `forward` may have several positional
-# arguments. The tensor itself is `args[0]`.
 #
 # Now `Linear(5, 3)` gets three kinds of hooks, the one for backward first, on purpose (more on it in lesson 07).
 # **Guess**: in which order are the three lines printed?
@@ -130,20 +143,27 @@ for handle in handles:
     handle.remove()
 
 # %% [markdown]
-# ## 6.4 门卫 · A guard
-#
 # <div lang="zh">
 #
 # 不同种类之间，次序由种类决定，与谁先挂无关：前置钩子 → `forward` → `register_forward_hook` → 反向传播；
 # 同一种类的，先挂先运行（6.6 节）。
-#
-# 前置钩子站在门口，所以能当门卫：抛出异常，`forward` 就不会运行。下面的层一运行就打印一行。**先猜**：第二次调用还打印吗？
 #
 # </div>
 # <div lang="en">
 #
 # Between kinds, the kind decides, not the order of registration: pre-hook → `forward` → `register_forward_hook` →
 # backward; within one kind, first registered runs first (section 6.6).
+#
+# </div>
+#
+# ## 6.4 门卫 · A guard
+#
+# <div lang="zh">
+#
+# 前置钩子站在门口，所以能当门卫：抛出异常，`forward` 就不会运行。下面的层一运行就打印一行。**先猜**：第二次调用还打印吗？
+#
+# </div>
+# <div lang="en">
 #
 # A pre-hook stands at the door, so it can be a guard: if it raises an exception, `forward` does not run. The layer below
 # prints a line whenever it runs. **Guess**: does the second call print it too?
@@ -227,8 +247,8 @@ check("06.1", refuse_nan)
 #
 # 前置钩子返回的东西会替换输入；什么也不返回，输入就不变。
 #
-# 下面这一层把输入相加，所以 `[1, 2]` 得 `3`。
-# 下面 4 个钩子：第一个什么也不返回，另外 3 个都想把输入乘以 `10`，返回的形式各不相同。**先猜**：哪几个得 `30`？
+# 下面这一层把输入相加，所以 `[1, 2]` 得 `3`。4 个钩子里，第一个什么也不返回，另外 3 个都想把输入乘以 `10`，
+# 返回的形式各不相同。**先猜**：哪几个得 `30`？
 # 最后一层要两个输入，又会怎样？
 #
 # </div>
@@ -325,22 +345,29 @@ for handle in handles:
     handle.remove()
 
 # %% [markdown]
-# ### 练习 06.2：把输入归一化 · Exercise 06.2: Normalise the input
-#
-# ●● · 6 min
-#
 # <div lang="zh">
 #
 # `args[0]` 就是调用者的张量，就地修改会连它一起改掉。返回新的就没事；几个钩子依次接力，后一个看到前一个的结果。
-#
-# 写 `normalise(layer, mean, std)`：让层收到的第一个输入变成 `(x - mean) / std`，其余的原样传下去，调用者的 `x` 不变，
-# 梯度照样流过。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
 # `args[0]` is the caller's own tensor, and in place you change that too. Return a new one and all is well; several hooks
 # form a chain, each sees what the one before returned.
+#
+# </div>
+#
+# ### 练习 06.2：把输入归一化 · Exercise 06.2: Normalise the input
+#
+# ●● · 6 min
+#
+# <div lang="zh">
+#
+# 写 `normalise(layer, mean, std)`：让层收到的第一个输入变成 `(x - mean) / std`，其余的原样传下去，调用者的 `x` 不变，
+# 梯度照样流过。返回句柄。
+#
+# </div>
+# <div lang="en">
 #
 # Write `normalise(layer, mean, std)`: the layer's first input becomes `(x - mean) / std`, the others pass as they are,
 # the caller's `x` does not change, and the gradient still flows. Return the handle.
@@ -411,19 +438,26 @@ ax.legend()
 _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 
 # %% [markdown]
-# ## 6.8 从侧门进来 · In by the side door
-#
 # <div lang="zh">
 #
 # 第 4 层的橙色柱子还是高的：记录的钩子先挂，先看到；从第 5 层起才恢复。坏的是第 3 层。
-#
-# 回到门卫。同一个坏输入送两次，第二次用关键字：`layer(input=broken)`。**先猜**：拦住几次？
 #
 # </div>
 # <div lang="en">
 #
 # The orange bar of layer 4 is still high: the hook that notes was attached first and sees first; from layer 5 on all is
 # well. Layer 3 is at fault.
+#
+# </div>
+#
+# ## 6.8 从侧门进来 · In by the side door
+#
+# <div lang="zh">
+#
+# 回到门卫。同一个坏输入送两次，第二次用关键字：`layer(input=broken)`。**先猜**：拦住几次？
+#
+# </div>
+# <div lang="en">
 #
 # Back to the guard. The same bad input comes twice, the second time by keyword: `layer(input=broken)`.
 # **Guess**: how often is it stopped?
@@ -505,23 +539,30 @@ for form, hook in returns.items():
             print(f"{form:18} RuntimeError:", str(error).split(", but got")[0])
 
 # %% [markdown]
-# ### 练习 06.3：记录关键字参数 · Exercise 06.3: Log keyword arguments
-#
-# ●●● · 7 min
-#
 # <div lang="zh">
 #
 # 这里不再自动包元组，`args[0]` 被按行拆开：这里恰好只有一行，所以少了一维却不报错；有两行，就成了两个参数，
 # `forward` 报错。
-#
-# 写 `log_kwargs(layer, log)`：每次调用都往列表 `log` 里加一个字典，装着关键字参数；张量只记形状（元组），别的值照原样。
-# 没有关键字参数就加 `{}`。层的行为不变，返回句柄。
 #
 # </div>
 # <div lang="en">
 #
 # No wrapping any more: `args[0]` was unpacked row by row. With a single row, as here, it loses a dimension without an
 # error; with two rows `forward` gets two arguments and fails.
+#
+# </div>
+#
+# ### 练习 06.3：记录关键字参数 · Exercise 06.3: Log keyword arguments
+#
+# ●●● · 7 min
+#
+# <div lang="zh">
+#
+# 写 `log_kwargs(layer, log)`：每次调用都往列表 `log` 里加一个字典，装着关键字参数；张量只记形状（元组），别的值照原样。
+# 没有关键字参数就加 `{}`。层的行为不变，返回句柄。
+#
+# </div>
+# <div lang="en">
 #
 # Write `log_kwargs(layer, log)`. Each call adds a dictionary of its keyword arguments to the list `log`: for a tensor
 # only its shape (a tuple), any other value as it is. No keyword arguments? Add `{}`. The layer behaves as before; return
@@ -553,13 +594,13 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# `register_module_forward_pre_hook` 不属于哪个模块：进程里**每个**模块都触发它，所以用完一定取下，最好放进 `with`。
+# `register_module_forward_pre_hook` 挂的是**全局钩子**，它不属于哪个模块：进程里**每个**模块都触发它，所以用完一定取下，最好放进 `with`。
 # 包元组的规则不变。**先猜**：它能看到关键字参数吗？
 #
 # </div>
 # <div lang="en">
 #
-# `register_module_forward_pre_hook` belongs to no module: **every** module in the process fires it, so always take it
+# `register_module_forward_pre_hook` registers a **global hook**, which belongs to no module: **every** module in the process fires it, so always take it
 # off, preferably in a `with` block. Wrapping works as before. **Guess**: can it see keyword arguments?
 #
 # </div>
@@ -585,19 +626,26 @@ except TypeError as error:
     print("TypeError:", error)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# torch 2.15.0 的全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。
+#
+# </div>
+# <div lang="en">
+#
+# In torch 2.15.0 the global pre-hook has no `with_kwargs`: it cannot see what comes by keyword.
+#
+# </div>
+#
 # ## 6.11 权重也可以当场算 · Weights computed on the spot
 #
 # <div lang="zh">
-#
-# torch 2.15 的全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。
 #
 # 前置钩子还能改模块本身：可训练的叫 `weight_raw`，`forward` 用的 `weight` 每次从它算出来。下面用 `exp()`，权重便永远是正数。
 # **先猜**：训练三步以后，可训练的参数里还有 `weight` 吗？最后几行看看 PyTorch 自己的剪枝。
 #
 # </div>
 # <div lang="en">
-#
-# In torch 2.15 the global pre-hook has no `with_kwargs`: it cannot see what comes by keyword.
 #
 # A pre-hook can change the module as well: `weight_raw` is what is trained, and the `weight` that `forward` uses is
 # computed from it each time. Below we use `exp()`, so the weights are always positive. **Guess**: after three steps, is
@@ -632,13 +680,24 @@ print("masked:", torch.equal(pruned.weight, pruned.weight_orig * pruned.weight_m
 _ = prune.remove(pruned, "weight")
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 梯度穿过 `exp()` 到了 `weight_raw`：exp 的导数是它自己，所以梯度等于权重。取下钩子之后 `weight` 停在最后一次算出的值。
+#
+# </div>
+# <div lang="en">
+#
+# The gradient went through `exp()` to `weight_raw`: the derivative of exp is exp, so the gradient equals the weight.
+# After removal `weight` keeps its last value.
+#
+# </div>
+#
 # ### 练习 06.4：标准化权重 · Exercise 06.4: Standardise the weights
 #
 # ●●●● · 12 min
 #
 # <div lang="zh">
 #
-# 梯度穿过 `exp()` 到了 `weight_raw`：exp 的导数是它自己，所以梯度等于权重。取下钩子之后 `weight` 停在最后一次算出的值。
 # 照样写 `standardise(conv)`，公式换成权重标准化：
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
@@ -649,9 +708,7 @@ _ = prune.remove(pruned, "weight")
 # </div>
 # <div lang="en">
 #
-# The gradient went through `exp()` to `weight_raw`: the derivative of exp is exp, so the gradient equals the weight.
-# After removal `weight` keeps its last value. In the same way write `standardise(conv)`, now with weight
-# standardisation:
+# In the same way write `standardise(conv)`, now with weight standardisation:
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #

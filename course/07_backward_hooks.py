@@ -1,4 +1,5 @@
 # %% tags=["setup"]
+import textwrap
 import warnings
 from functools import partial
 
@@ -56,7 +57,7 @@ target, net = torch.rand(1, 2, 1, 1), small_net()
 with warnings.catch_warnings(record=True) as caught, net[0].register_backward_hook(look):
     warnings.simplefilter("always")
     F.l1_loss(net(torch.ones(1, 1, 4, 4)), target).backward()
-    print(f"{caught[0].category.__name__}:", caught[0].message)
+    print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 110))
     try:
         net[0].register_full_backward_hook(look)
     except RuntimeError as error:
@@ -116,14 +117,10 @@ with layer.register_full_backward_hook(report):
     y.sum().backward()
 
 # %% [markdown]
-# ## 7.3 没有人要的梯度 · A gradient that nobody needs
-#
 # <div lang="zh">
 #
 # 梯度的形状总是与它所属的张量相同。`grad_output` 属于层的**输出**，`grad_input` 属于**输入**：名字说的是前向传播。
 # 两个都是元组，因为一层可以有几个输入和输出。
-#
-# 现在 `x` 不需要梯度，训练时第一层就是这样。**先猜**：钩子还触发吗？那时 `weight.grad` 写好了吗？随后再看需要梯度的 `x`。
 #
 # </div>
 # <div lang="en">
@@ -131,8 +128,20 @@ with layer.register_full_backward_hook(report):
 # A gradient has the shape of its own tensor. `grad_output` belongs to the layer's **output**, `grad_input` to its
 # **input**: the names speak of forward. Both are tuples, since a layer may have several of each.
 #
+# </div>
+#
+# ## 7.3 没有人要的梯度 · A gradient that nobody needs
+#
+# <div lang="zh">
+#
+# 现在 `x` 不需要梯度，训练时第一层就是这样。**先猜**：钩子还触发吗？那时 `weight.grad` 写好了吗？随后再看需要梯度的 `x`，以及两个输入里只有一个需要的情形。
+#
+# </div>
+# <div lang="en">
+#
 # Now `x` needs no gradient, as with the first layer in training. **Guess**: does the hook still fire? And is
-# `weight.grad` filled by then? After that, an `x` that needs one.
+# `weight.grad` filled by then? After that, an `x` that needs one, and
+# two inputs of which one does.
 #
 # </div>
 
@@ -154,6 +163,11 @@ for needs in (False, True):
     print("   afterwards, weight.grad:", tuple(layer.weight.grad.shape))
     for warning in caught:
         print(f"   {warning.category.__name__}:", str(warning.message).split(" See ")[0])
+
+print("two inputs, only the first needs a gradient")
+layer = nn.Bilinear(5, 5, 3)
+layer.register_full_backward_hook(lambda m, grads, _: print("   not all 0:", [bool(g.any()) for g in grads]))
+layer(x, torch.ones(6, 5)).sum().backward()
 
 # %% [markdown]
 # <div class="mistake">
@@ -254,14 +268,10 @@ for kind in ("register_backward_hook", "register_full_backward_hook", "register_
     print("   grad_output:", seen["grad_output"][0].tolist())
 
 # %% [markdown]
-# ## 7.5 零从哪里来 · Where the zeros come from
-#
 # <div lang="zh">
 #
 # `grad_input` 只有完整钩子的可信；三者的 `grad_output` 相同。为什么是 `0.5`？损失是 2 个差的平均，各占一半。为什么只在左上角？卷积的输出全是
 # `9`（或 `18`），一样大时池化取**第一个**，梯度只回到那里。
-#
-# 换一张数字各不相同的图，看梯度去哪里。`return_indices=True` 会说出池化取了谁。
 #
 # </div>
 # <div lang="en">
@@ -270,7 +280,18 @@ for kind in ("register_backward_hook", "register_full_backward_hook", "register_
 # The convolution gives `9` everywhere (or `18`); among equals the pool takes the **first**, and the gradient returns
 # only there.
 #
-# Now a picture of different numbers. Where does the gradient go? `return_indices=True` tells which ones the pool took.
+# </div>
+#
+# ## 7.5 零从哪里来 · Where the zeros come from
+#
+# <div lang="zh">
+#
+# 换一张随机数字的图，看梯度去哪里。`return_indices=True` 会说出池化取了谁。
+#
+# </div>
+# <div lang="en">
+#
+# Now a picture of random numbers. Where does the gradient go? `return_indices=True` tells which ones the pool took.
 #
 # </div>
 
@@ -296,21 +317,28 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
     ax.set(title=f"{name}, channel 0", xticks=[], yticks=[])
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 粗线围出 4 个窗口，每个窗口一个赢家，梯度 `1` 全归它。
+#
+# </div>
+# <div lang="en">
+#
+# The thick lines make 4 windows. Each has one winner, which gets the whole gradient of `1`.
+#
+# </div>
+#
 # ### 练习 07.2：零从哪里来 · Exercise 07.2: Where the zeros come from
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 粗线围出 4 个窗口，每个窗口一个赢家，梯度 `1` 全归它。
-#
 # 写 `pool_mask(features, size)`：`features` 是池化前的特征图（批、通道、高、宽），`size` 是窗口边长。返回同样形状的
 # `torch.bool` 张量，在 `grad_output` 不是 `0` 的地方为 `True`。凑不满一个窗口的行和列，池化会丢掉。
 #
 # </div>
 # <div lang="en">
-#
-# The thick lines make 4 windows. Each has one winner, which gets the whole gradient of `1`.
 #
 # Write `pool_mask(features, size)`: `features` are the maps before the pool (batch, channel, height, width), `size` is the
 # side of a window. Return a `torch.bool` tensor of the same shape, `True` where `grad_output` is not `0`. Rows and columns
@@ -402,12 +430,12 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 全局钩子不挂在某个模块上，而是对所有模块生效。**先猜**：返回一个张量，不写成元组，行不行？
+# 全局钩子（6.10 节）也有反向传播用的。**先猜**：返回一个张量，不写成元组，行不行？
 #
 # </div>
 # <div lang="en">
 #
-# A global hook is attached to no single module; it fires for all of them. **Guess**: may it return a tensor, not a tuple?
+# Global hooks (section 6.10) exist for backward too. **Guess**: may such a hook return a tensor instead of a tuple?
 #
 # </div>
 
@@ -494,17 +522,17 @@ check("07.3", guided_relu)
 #
 # <div lang="zh">
 #
-# 完整钩子什么也不做，只是挂着。后面的 ReLU 换成 `inplace=True`，许多现成模型都这样写。**先猜**：会怎样？
+# 挂一个什么也不做的钩子，ReLU 换成 `inplace=True`，许多现成模型都这样写。**先猜**：挂在前一层会怎样？挂在 ReLU 自己身上呢？
 #
 # 再往下：改用前向钩子，在里面给输出挂一个张量钩子；为了比较，也调用 `retain_grad`。
 #
 # </div>
 # <div lang="en">
 #
-# A full hook that does nothing but hang there. The ReLU behind it becomes `inplace=True`, as in many ready-made models.
-# **Guess**: what happens?
+# We attach a hook that does nothing, and the ReLU becomes `inplace=True`, as in many ready-made models. **Guess**: what
+# happens with the hook on the layer before, and what with it on the ReLU itself?
 #
-# Further down: a forward hook instead, which hangs a tensor hook on the output; and, to compare, `retain_grad`.
+# Further down: a forward hook instead, which registers a tensor hook on the output; and, to compare, `retain_grad`.
 #
 # </div>
 
@@ -515,15 +543,21 @@ def net_with(inplace):
     return nn.Sequential(nn.Linear(5, 4), nn.ReLU(inplace=inplace), nn.Linear(4, 1))
 
 
+def nothing(module, *grads):
+    pass
+
+
 x = torch.ones(2, 5, requires_grad=True)
-for inplace in (False, True):
+full, before = "register_full_backward_hook", "register_full_backward_pre_hook"
+for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1), (True, before, 0)):
     net = net_with(inplace)
-    with net[0].register_full_backward_hook(lambda module, grad_input, grad_output: None):
+    with getattr(net[place], kind)(nothing):
+        print(f"inplace={inplace}: {kind} on {net[place]}")
         try:
             net(x).sum().backward()
-            print(f"inplace={inplace}: fine")
+            print("   fine")
         except RuntimeError as error:
-            print(f"inplace={inplace}: RuntimeError:", str(error).split(". ")[0])
+            print("   RuntimeError:", str(error).split(". ")[0])
 
 
 # %% tags=["F17"]
@@ -554,14 +588,14 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # <div lang="zh">
 #
 # 完整钩子把输入和输出都变成视图（view：与原张量共享内存），就地改它被禁止。所以钩子挂在就地 ReLU 自己身上也会崩溃，反向前置钩子也一样。
-# 张量钩子认的是改动之前的值；`retain_grad` 会跟到 ReLU 之后（第 04 课）。
+# 张量钩子认的是改动之前的值；`retain_grad` 会跟到 ReLU 之后（4.6 节）。
 #
 # </div>
 # <div lang="en">
 #
 # A full hook turns input and output into views (they share memory); changing those in place is forbidden. So it crashes on
 # the in-place ReLU itself too, as does a backward pre-hook. A tensor hook stays with the old value; `retain_grad` moves
-# behind the ReLU (lesson 04).
+# behind the ReLU (section 4.6).
 #
 # </div>
 # </div>
@@ -655,7 +689,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # 微调时常有的需求：这一层自己继续学，前面的层不再动。
 #
 # 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流。不要就地改：`y = layer(h) + h` 里
-# 捷径上的梯度必须照旧（第 03 课）。输入不需要梯度时也不能出错。返回句柄。
+# 捷径上的梯度必须照旧（3.7 节）。输入不需要梯度时也不能出错。返回句柄。
 #
 # </div>
 # <div lang="en">
@@ -663,7 +697,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # A common need in fine-tuning: this layer goes on learning, those before it stay as they are.
 #
 # Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it. Not in
-# place: in `y = layer(h) + h` the shortcut must keep its gradient (lesson 03). It must not fail where the input needs no gradient. Return the
+# place: in `y = layer(h) + h` the shortcut must keep its gradient (section 3.7). It must not fail where the input needs no gradient. Return the
 # handle.
 #
 # </div>
@@ -705,7 +739,7 @@ check("07.5", stop_gradient)
 # 2. `grad_output` is the output's gradient, `grad_input` the input's; both are tuples and may hold `None`.
 # 3. A max pool hands the gradient only to the winner of each window.
 # 4. Return a tuple: changing `grad_input` spares the layer's weights, changing `grad_output` does not.
-# 5. Before an in-place operation, hang a tensor hook inside a forward hook.
+# 5. Before an in-place operation, register a tensor hook inside a forward hook.
 #
 # </div>
 
@@ -720,7 +754,7 @@ check("07.5", stop_gradient)
 # <div lang="en">
 # <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>No input needs a gradient. Where only some do, the other entries are tensors of zeros.</details>
 # <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple of zeros to replace <code>grad_input</code>.</details>
-# <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that hangs a tensor hook on the output.</details>
+# <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that registers a tensor hook on the output.</details>
 # </div>
 
 # %% [markdown]

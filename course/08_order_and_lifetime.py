@@ -72,13 +72,13 @@ for handle in handles:
 # <div lang="zh">
 #
 # 种类决定次序，注册的先后不算。`backward` 不是「反向传播开始」：输入需要梯度时，它要等 `grad_input`，那时权重的 `.grad` 早已写好
-# （不需要时，见第 07 课）。要赶在前面，用 `backward_pre`。
+# （不需要时，见 7.3 节）。要赶在前面，用 `backward_pre`。
 #
 # </div>
 # <div lang="en">
 #
 # The kind decides, not who registered first. `backward` does not mean "backward begins": where the input
-# needs a gradient, it waits for `grad_input`, and by then the weight's `.grad` has long been written (if not, see lesson 07). To be
+# needs a gradient, it waits for `grad_input`, and by then the weight's `.grad` has long been written (if not, see section 7.3). To be
 # earlier, use `backward_pre`.
 #
 # </div>
@@ -111,21 +111,28 @@ steps = HookTimeline(net, x)
 steps
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 前向传播时层号升，反向传播时层号降；反向时一层全部走完，才轮到下一层。
+#
+# </div>
+# <div lang="en">
+#
+# Layer numbers rise in forward and fall in backward, where one layer is done before the next begins.
+#
+# </div>
+#
 # ### 练习 08.1：把事件排好 · Exercise 08.1: Put events in order
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 前向传播时层号升，反向传播时层号降；反向时一层全部走完，才轮到下一层。
-#
 # 写 `in_order(events)`：`events` 是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`，层号从 `0` 起，`kind` 用 8.1 的名字。
 # 只有第 `0` 层有 `input_grad`：别的层，输入就是前一层的输出。返回按触发次序排好的列表；给出的可能只是一部分事件。
 #
 # </div>
 # <div lang="en">
-#
-# Layer numbers rise in forward and fall in backward, where one layer is done before the next begins.
 #
 # Write `in_order(events)`: `events` are shuffled pairs `(kind, layer)` from a chain of `Linear` without bias, layers numbered
 # from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`: the input of any other is the output of the
@@ -160,42 +167,42 @@ check("08.1", in_order)
 #
 # <div lang="zh">
 #
-# 同一种钩子有好几个时，先注册的先触发，`prepend=True` 插到队首。**全局钩子**不属于哪个模块，每个模块都会触发它。
+# 同一种钩子有好几个时，先注册的先触发，`prepend=True` 插到队首。6.10 节的**全局钩子**，每个模块都会触发。
 #
 # **先猜**：全局的排在模块自己的前面还是后面？前向传播抛出异常时，前向钩子还触发吗？
 #
 # </div>
 # <div lang="en">
 #
-# Among hooks of one kind, the first registered fires first, and `prepend=True` goes to the head of the queue. A **global
-# hook** belongs to no module; every module fires it.
+# Among hooks of one kind, the first registered fires first, and `prepend=True` goes to the head of the queue. Every module
+# fires the **global hooks** of section 6.10.
 #
-# **Guess**: does it come before or after the module's own? And when forward raises an exception, does a forward hook
+# **Guess**: does a global hook come before or after the module's own? And when forward raises an exception, does a forward hook
 # still fire?
 #
 # </div>
 
 
 # %% tags=["E12", "F21"]
-def note(text):
+def say(text):
     return lambda module, *values: print(f"   {text:24} got {type(module).__name__} and {len(values)} more")
 
 
 net, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
-with contextlib.ExitStack() as stack:
+with contextlib.ExitStack() as stack:  # one with for many handles: it takes all of them off
     for handle in (
-        net.register_forward_hook(note("own, first")),
-        net.register_forward_hook(note("own, second")),
-        net.register_forward_hook(note("own, prepend=True"), prepend=True),
-        register_module_forward_pre_hook(note("global forward pre-hook")),
-        register_module_forward_hook(note("global forward hook")),
-        net.register_full_backward_hook(note("own backward hook")),
-        register_module_full_backward_hook(note("global backward hook")),
+        net.register_forward_hook(say("own, first")),
+        net.register_forward_hook(say("own, second")),
+        net.register_forward_hook(say("own, prepend=True"), prepend=True),
+        register_module_forward_pre_hook(say("global forward pre-hook")),
+        register_module_forward_hook(say("global forward hook")),
+        net.register_full_backward_hook(say("own backward hook")),
+        register_module_full_backward_hook(say("global backward hook")),
     ):
         stack.enter_context(handle)
     net(x).sum().backward()
 always = net.register_forward_hook(lambda m, args, output: print("   always_call:", output), always_call=True)
-with always, net.register_forward_hook(note("plain")), contextlib.suppress(RuntimeError):
+with always, net.register_forward_hook(say("plain")), contextlib.suppress(RuntimeError):
     print("forward fails:")
     net(torch.ones(1, 3))
 with register_module_forward_pre_hook(lambda module, args: 10 * args[0]):
@@ -239,26 +246,26 @@ with register_module_forward_pre_hook(lambda module, args: 10 * args[0]):
 net = nn.Sequential(OrderedDict(first=nn.Linear(2, 3), second=nn.Linear(3, 1)))
 
 
-def say(name, module, args, output):
-    said.append(name)
+def note(name, module, args, output):
+    seen.append(name)
 
 
 for way in ("late", "partial", "mark"):
-    said, handles = [], []
+    seen, handles = [], []
     for name, child in net.named_children():
         if way == "mark":
             child.__name__ = name
         hooks = {
-            "late": lambda module, args, output: said.append(name),
-            "partial": partial(say, name),
-            "mark": lambda module, args, output: said.append(module.__name__),
+            "late": lambda module, args, output: seen.append(name),
+            "partial": partial(note, name),
+            "mark": lambda module, args, output: seen.append(module.__name__),
         }
         handles.append(child.register_forward_hook(hooks[way]))
     net(torch.ones(1, 2))
     for handle in handles:
         handle.remove()
     marks = [hasattr(child, "__name__") for child in copy.deepcopy(net)]
-    print(f"{way:8}", said, " a copy has __name__:", marks)
+    print(f"{way:8}", seen, " a copy has __name__:", marks)
 
 # %% [markdown]
 # <div class="mistake">
@@ -267,12 +274,12 @@ for way in ("late", "partial", "mark"):
 #
 # <div lang="zh">
 #
-# 延迟绑定让两层都报最后的名字（第 02 课）。写到模块上的 `__name__` 会留下，还会跟着复制走。名字属于钩子：`partial`、默认参数或闭包。
+# 延迟绑定让两层都报最后的名字（2.8 节）。写到模块上的 `__name__` 会留下，还会跟着复制走。名字属于钩子：`partial`、默认参数或闭包。
 #
 # </div>
 # <div lang="en">
 #
-# With late binding both report the last name (lesson 02). A `__name__` put on the module stays, and goes along with copies.
+# With late binding both report the last name (section 2.8). A `__name__` put on the module stays, and goes along with copies.
 # The name belongs in the hook: `partial`, a default argument or a closure.
 #
 # </div>
@@ -474,14 +481,14 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # `out_proj` 从不触发（torch 2.15.0）：`MultiheadAttention` 只用它的权重，不调用它。挂到 `self_attn` 上。
 #
-# 另外几处：`linear1` 上叠了钩子（8.6）；`kept` 留着计算图（第 05 课）；`lambda` 存不了（8.8）。
+# 另外几处：`linear1` 上叠了钩子（8.6）；`kept` 留着计算图（5.4 节）；`lambda` 存不了（8.8）。
 #
 # </div>
 # <div lang="en">
 #
 # `out_proj` never fires (torch 2.15.0): `MultiheadAttention` uses its weights without calling it. Hook `self_attn` instead.
 #
-# Besides: hooks stacked on `linear1` (8.6), a graph held by `kept` (lesson 05), a `lambda` that cannot be saved (8.8).
+# Besides: hooks stacked on `linear1` (8.6), a graph held by `kept` (section 5.4), a `lambda` that cannot be saved (8.8).
 #
 # </div>
 # </div>
@@ -767,12 +774,12 @@ check("08.5", count_calls)
 # ## 8.11 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，权重的 <code>.grad</code> 写好了吗？</summary>输入需要梯度时，写好了；否则还没有（第 07 课）。</details>
+# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，权重的 <code>.grad</code> 写好了吗？</summary>输入需要梯度时，写好了；否则还没有（7.3 节）。</details>
 # <details><summary>2. 重跑一个挂钩子的单元，怎样不让钩子叠加？</summary>句柄存在单元之外，先 <code>remove()</code> 旧的。</details>
 # <details><summary>3. 说出两个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）；模型先编译过，钩子后挂。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. When a module's <code>backward</code> hook fires, has the weight's <code>.grad</code> been written?</summary>Yes, where the input needs a gradient; otherwise not yet (lesson 07).</details>
+# <details><summary>1. When a module's <code>backward</code> hook fires, has the weight's <code>.grad</code> been written?</summary>Yes, where the input needs a gradient; otherwise not yet (section 7.3).</details>
 # <details><summary>2. A cell that registers a hook is run again. How do you keep hooks from stacking?</summary>Store the handle outside of the cell; <code>remove()</code> the old one first.</details>
 # <details><summary>3. Give two reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>); the model was compiled before the hook came.</details>
 # </div>

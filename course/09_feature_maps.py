@@ -27,7 +27,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# AlexNet 的第一层是卷积：每个通道给出一张二维的图，有正有负，叫作特征图。钩子留下 `output.detach()`，画出来看看。
+# AlexNet 的第一层是卷积，它的特征图（每个通道一张）有正有负。钩子留下 `output.detach()`，画出来看看。
 #
 # 输入是 Grace Hopper 的照片，缩到 `224` 再归一化。权重是随机的，种子固定；`alexnet(weights="DEFAULT")` 会下载训练好的权重，这里用不着。
 #
@@ -36,7 +36,7 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# AlexNet begins with a convolution. Each of its channels gives a picture of positive and negative numbers, a feature map. A hook keeps
+# AlexNet begins with a convolution, whose feature maps (one for each channel) hold positive and negative numbers. A hook keeps
 # `output.detach()`, and we draw that.
 #
 # A photograph of Grace Hopper goes in, resized to `224` and normalised. The weights are random, with a fixed seed;
@@ -90,12 +90,12 @@ for ax, (way, maps) in zip(axes, seen.items(), strict=True):
 #
 # <div lang="zh">
 #
-# `detach()` 与 `output` 共用内存：下一层 `ReLU(inplace=True)` 把负数就地改成 `0`（`_version` 是 `1`），不会报错。要留住那一刻，用 `output.detach().clone()`。
+# `detach()` 与 `output` 共用内存（3.8 节）：下一层 `ReLU(inplace=True)` 把负数就地改成 `0`（`_version` 是 `1`），不会报错。要留住那一刻，用 `output.detach().clone()`。
 #
 # </div>
 # <div lang="en">
 #
-# `detach()` shares memory with `output`: the next layer, `ReLU(inplace=True)`, turned negatives into `0` (`_version` is `1`), without an error.
+# `detach()` shares memory with `output` (section 3.8): the next layer, `ReLU(inplace=True)`, turned negatives into `0` (`_version` is `1`), without an error.
 # To keep the moment, take `output.detach().clone()`.
 #
 # </div>
@@ -145,13 +145,22 @@ for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
     print(f"{shape!s:18} maps {tuple(cloned.shape)!s:18} right: {right}")
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 一组也不对：每个卷积后面都紧跟就地 ReLU。
+#
+# </div>
+# <div lang="en">
+#
+# Not one was right: an in-place ReLU follows each convolution.
+#
+# </div>
+#
 # ### 练习 09.1：不怕就地操作 · Exercise 09.1: Immune to in-place operations
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
-#
-# 一组也不对：每个卷积后面都紧跟就地 ReLU。
 #
 # 写 `conv_groups(model, x)`：运行一次 `model(x)`，返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看 `nn.Conv2d`，不论藏得多深。
 #
@@ -159,8 +168,6 @@ for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
 #
 # </div>
 # <div lang="en">
-#
-# Not one was right: an in-place ReLU follows each convolution.
 #
 # Write `conv_groups(model, x)`: run `model(x)` once and return a dictionary from kernel shapes to lists, with one entry per call in the order of running:
 # the output of that moment, without its graph. Only `nn.Conv2d`, however deep it hides.
@@ -261,12 +268,12 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # <div lang="zh">
 #
-# 一个块只有一个 `relu`，运行 2 次，`seen["relu"]` 只剩后一次。每次都要，就用列表。
+# 又是 5.7 节：一个块只有一个 `relu`，运行 2 次，`seen["relu"]` 只剩后一次。每次都要，就用列表。
 #
 # </div>
 # <div lang="en">
 #
-# The block has a single `relu`, which runs 2 times; `seen["relu"]` holds only the later one. To keep each, use a list.
+# Section 5.7 again: the block has a single `relu`, which runs 2 times; `seen["relu"]` holds only the later one. To keep each, use a list.
 #
 # </div>
 # </div>
@@ -276,14 +283,14 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # <div lang="zh">
 #
-# 随机权重的特征图没有意思，换一个训练过的小网络：`load_model()` 能认出图里的形状。`block3` 给出 48 张特征图，画两遍：一遍每张图各用自己的尺子，一遍共用一把。
+# 随机权重的特征图没有意思，换一个训练过的小网络。`Shapes` 现场画出小图，每张有一个形状，共 6 类；`load_model()` 给出的网络能认出它们，它的 `block3` 给出 48 张特征图，画两遍：一遍每张图各用自己的尺子，一遍共用一把。
 #
 # **先猜**：最大值是 0.02 的那张，和最大值是 3.7 的那张，看上去一样亮吗？
 #
 # </div>
 # <div lang="en">
 #
-# Maps of random weights mean little. Here is a small trained network: `load_model()` recognises the shape in a picture. Its `block3` gives
+# Maps of random weights mean little. Here is a small trained network: `Shapes` draws small pictures with one shape each, of 6 classes, and what `load_model()` gives recognises them. Its `block3` gives
 # 48 feature maps. We draw them twice: each map on its own scale, then all on one.
 #
 # **Guess**: will the map whose largest value is 0.02 look as bright as that with 3.7?
@@ -313,20 +320,27 @@ plot_feature_maps(maps, per_map=True, title="block3", ax=axes[1])
 ax = plot_feature_maps(maps, title="block3, one scale", ax=axes[2])
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 各用各的尺子，几乎没有反应的通道也满是花纹，看不出谁强谁弱。
+#
+# </div>
+# <div lang="en">
+#
+# When each map has its own scale, a channel that hardly responds is full of patterns; strong and weak look alike.
+#
+# </div>
+#
 # ### 练习 09.2：一把尺子的网格 · Exercise 09.2: A grid with one scale
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 各用各的尺子，几乎没有反应的通道也满是花纹，看不出谁强谁弱。
-#
 # 写 `one_scale(maps, columns)`：`maps` 是 `(C, H, W)`，`columns` 不大于 `C`。返回一张图 `(height, width)`，每行 `columns` 张，从左到右、从上到下，之间不留缝。整层最小的数变成 0，最大的变成 1；末行空位填 0，全都一样时整张是 0。不许改动 `maps`。
 #
 # </div>
 # <div lang="en">
-#
-# When each map has its own scale, a channel that hardly responds is full of patterns; strong and weak look alike.
 #
 # Write `one_scale(maps, columns)`: `maps` is `(C, H, W)`, `columns` at most `C`. Return one picture `(height, width)`, `columns` maps a row, left to right, then down, no gaps.
 # The layer's smallest number becomes 0, its largest 1; unused places are 0; if all numbers are equal, the whole picture is 0. Leave `maps` as it is.
@@ -398,20 +412,31 @@ ax.imshow(picture)
 ax.set_axis_off()
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 读取器默认每个标签只随机留 4 张。
+#
+# </div>
+# <div lang="en">
+#
+# By default the reader keeps 4 pictures a tag, chosen at random.
+#
+# </div>
+#
 # ### 练习 09.3：写进去，读回来 · Exercise 09.3: Write and read back
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 读取器默认每个标签只随机留 4 张。`reader.Images(tag)` 的每一项有 `step`、`height`、`width`。写完要关上（`with`），读之前要 `Reload()`。
+# `reader.Images(tag)` 的每一项有 `step`、`height`、`width`。写完要关上（`with`），读之前要 `Reload()`。
 #
 # 写 `log_maps(folder, tag, pictures)`：`pictures` 是字典，步数 → 图 `(height, width)`，值在 0 到 1 之间。把它们写进 `folder`，再从里面读出 `tag` 的**所有**图，返回 `[(step, height, width), ...]`。`folder` 里可能已有上一次训练写的图，也要算上。
 #
 # </div>
 # <div lang="en">
 #
-# By default the reader keeps 4 pictures a tag, chosen at random. Each item of `reader.Images(tag)` has `step`, `height` and `width`. Close the writer (`with`) before you
+# Each item of `reader.Images(tag)` has `step`, `height` and `width`. Close the writer (`with`) before you
 # `Reload()`.
 #
 # Write `log_maps(folder, tag, pictures)`: `pictures` maps steps to pictures `(height, width)` of values from 0 to 1. Write them into `folder`, then read **all** pictures under
@@ -483,20 +508,27 @@ of = hurt.block4.conv.weight.grad.abs().amax((1, 2, 3))
 print(f"largest gradient of a kernel: dead {of[everywhere].max():.2f}, others {of[~everywhere].max():.2f}")
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 在一张图上沉默，不等于死了。
+#
+# </div>
+# <div lang="en">
+#
+# To be silent on one picture is not to be dead.
+#
+# </div>
+#
 # ### 练习 09.4：找出死掉的通道 · Exercise 09.4: Find the dead channels
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 在一张图上沉默，不等于死了。
-#
 # 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU，`batches` 里的每一批都送进 `model` 运行一次。返回列表，从小到大，是对所有批、所有图、所有位置都等于 0 的通道的编号。`relu` 之后可能有就地操作；很弱但不为 0 的通道是活的。最后取下钩子。
 #
 # </div>
 # <div lang="en">
-#
-# To be silent on one picture is not to be dead.
 #
 # Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`; run `model` once on each of `batches`. Return the list, in ascending order, of the
 # channels that are 0 at all places of all pictures of all batches. In-place operations may follow `relu`; a channel that is weak but not 0 lives. Take the hook off.
@@ -555,20 +587,27 @@ for names in (["features.0"], ["features.0", "features.3"]):
 print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in eval mode
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 一起点名时，`features.1` 的就地 ReLU 也留在新模型里，又改写了 `features.0`。
+#
+# </div>
+# <div lang="en">
+#
+# Named together, the in-place ReLU `features.1` stays in the new model and overwrites `features.0` again.
+#
+# </div>
+#
 # ### 练习 09.5：与提取器对账 · Exercise 09.5: Compare with the extractor
 #
 # ●●●● · 10 min
 #
 # <div lang="zh">
 #
-# 一起点名时，`features.1` 的就地 ReLU 也留在新模型里，又改写了 `features.0`。
-#
 # 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差。不是 0，就说明提取器给的被改写过。不许改动模型，不留钩子。
 #
 # </div>
 # <div lang="en">
-#
-# Named together, the in-place ReLU `features.1` stays in the new model and overwrites `features.0` again.
 #
 # Write `disagreement(model, x, names)`: take each layer's output of the moment with hooks, the same `names` (modules that each run once) with **one** extractor, and return a
 # dictionary from names to the largest absolute difference. What is not 0 was overwritten in the extractor. Don't change the model, leave no hooks.

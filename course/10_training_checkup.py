@@ -19,14 +19,14 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# `hookedu.shapes` 现场画出小图，每张有一个形状，共 6 类。同一个小网络训练四次，只用 30 张图、30 步：先看它能不能把一批图背下来，这是训练前最常做的检查。A 是健康的，B、C、D 各有改动。
+# 还是第 09 课的小图，每张一个形状，共 6 类。同一个小网络训练四次，只用 30 张图、30 步：先看它能不能把一批图背下来，这是训练前最常做的检查。A 是健康的，B、C、D 各有改动。
 #
 # **先猜一猜**：下面只看损失。能看出谁病了吗？B 和 C 得的是同一种病吗？
 #
 # </div>
 # <div lang="en">
 #
-# `hookedu.shapes` draws small pictures with one shape each, of 6 classes. The same small network is trained four times, on 30 pictures in 30 steps:
+# The small pictures of lesson 09 again, one shape in each, of 6 classes. The same small network is trained four times, on 30 pictures in 30 steps:
 # can it learn one batch by heart? That is the usual first check. A is healthy; B, C and D have been changed.
 #
 # **Guess first**: below you see the loss alone. Can you tell who is ill? Do B and C have the same illness?
@@ -85,18 +85,25 @@ for run in options:
     print(f"run {run}: loss {losses[0]:.1f} at first, {losses[-1]:.1f} at last")
 
 # %% [markdown]
-# ## 10.2 每个子模块一个数 · One number per child
-#
 # <div lang="zh">
 #
 # 损失说出有病，说不出病在哪里：B 和 C 都停在 1.8，也就是 6 类里瞎猜（$\ln 6$）。要往里面看，就用钩子。
-#
-# 先在没有训练过的 ResNet-50 上练手：按名字收集每个子模块输出的均值。钩子同时也留下了张量本身。**先猜**：最后由 `kept` 再算一遍，数还一样吗？
 #
 # </div>
 # <div lang="en">
 #
 # The loss says that something is wrong, not where: B and C both stay at 1.8, as good as guessing among 6 ($\ln 6$). Hooks look inside.
+#
+# </div>
+#
+# ## 10.2 每个子模块一个数 · One number per child
+#
+# <div lang="zh">
+#
+# 先在没有训练过的 ResNet-50 上练手：按名字收集每个子模块输出的均值。钩子同时也留下了张量本身。**先猜**：最后由 `kept` 再算一遍，数还一样吗？
+#
+# </div>
+# <div lang="en">
 #
 # We practise on an untrained ResNet-50: the mean of every child's output, by name. The hook also keeps the tensor itself.
 # **Guess**: computed once more from `kept` at the end, are the numbers the same?
@@ -123,20 +130,27 @@ for name, mean in means.items():
     print(f"{name:8} {round(mean, 2) + 0:5.2f}", "" if later == mean else f"  from kept: {later:.2f}")
 
 # %% [markdown]
+# <div lang="zh">
+#
+# `bn1` 变了：后面的 `relu` 就地改写了它的输出。在钩子里当场算成一个数，就不会错，也不占内存。
+#
+# </div>
+# <div lang="en">
+#
+# `bn1` differs: the `relu` behind it has overwritten its output in place. A number computed inside the hook cannot go wrong, and takes no memory.
+#
+# </div>
+#
 # ### 练习 10.1：子模块的均值 · Exercise 10.1: Means of the children
 #
 # ●● · 6 min
 #
 # <div lang="zh">
 #
-# `bn1` 变了：后面的 `relu` 就地改写了它的输出。在钩子里当场算成一个数，就不会错，也不占内存。
-#
 # 写 `child_means(model, x)`：运行一次 `model(x)`，返回字典：子模块的名字 → 输出的均值（Python 的数），按运行的次序。出了异常也要取下钩子，异常照常传出去。
 #
 # </div>
 # <div lang="en">
-#
-# `bn1` differs: the `relu` behind it has overwritten its output in place. A number computed inside the hook cannot go wrong, and takes no memory.
 #
 # Write `child_means(model, x)`: run `model(x)` once and return a dictionary from each child's name to the mean of its output, a Python
 # number, in the order in which they ran. Take the hooks off, even after an exception, which comes through.
@@ -209,21 +223,28 @@ print(f"{len(arrived)} of {len(names)} parameters")
 print("the list of parameters upside down:", [name for name, _ in arrived] == names[::-1])
 
 # %% [markdown]
-# ### 练习 10.2：按次序记下梯度 · Exercise 10.2: Gradients in order
-#
-# ●●● · 8 min
-#
 # <div lang="zh">
 #
 # 层的次序倒过来，层里却不一定：`bn3.weight` 先于 `bn3.bias`。`fc.bias` 的均值总是 0：交叉熵的梯度正负相消。
-#
-# 写 `gradient_means(model, loss)`：前向传播已经结束，挂钩子、调用 `loss.backward()`、取下钩子；返回 `(name, mean)` 的列表，按到达的次序，均值取自**这一次**的梯度。跳过冻结的参数。
 #
 # </div>
 # <div lang="en">
 #
 # Layers come in reverse, but inside a layer not always: `bn3.weight` before `bn3.bias`. The mean at `fc.bias` is always 0: with
 # cross-entropy, plus and minus cancel.
+#
+# </div>
+#
+# ### 练习 10.2：按次序记下梯度 · Exercise 10.2: Gradients in order
+#
+# ●●● · 8 min
+#
+# <div lang="zh">
+#
+# 写 `gradient_means(model, loss)`：前向传播已经结束，挂钩子、调用 `loss.backward()`、取下钩子；返回 `(name, mean)` 的列表，按到达的次序，均值取自**这一次**的梯度。跳过冻结的参数。
+#
+# </div>
+# <div lang="en">
 #
 # Write `gradient_means(model, loss)`: forward is over. Attach hooks, call `loss.backward()`, take them off. Return a list of `(name, mean)` in
 # order of arrival, each the mean of **this** pass's gradient. Skip frozen parameters.
@@ -265,7 +286,7 @@ check("10.2", gradient_means)
 #
 # 现在把两种钩子合在一起。每一步，对 4 个块的激活各记 3 个数：等于 0 的比例、`nan` 的比例，还有这个输出的梯度有多大，用 `grad.abs().mean()`（直接取均值，正负会相消）。
 #
-# 梯度用第 07 课的办法：在前向钩子里给输出挂张量钩子。**先猜**：健康的 A，三样各是多少？
+# 梯度用 7.8 节的办法：在前向钩子里给输出挂张量钩子。**先猜**：健康的 A，三样各是多少？
 #
 # </div>
 # <div lang="en">
@@ -273,7 +294,7 @@ check("10.2", gradient_means)
 # Both kinds of hooks together now. At each step, 3 numbers for the activation of each of the 4 blocks: the share that is 0, the share of
 # `nan`, and how large the gradient of this output is, as `grad.abs().mean()` (in a plain mean, plus and minus cancel).
 #
-# The gradient comes as in lesson 07, by a tensor hook set inside a forward hook. **Guess**: what are the three in A, the healthy run?
+# The gradient comes as in section 7.8, by a tensor hook set inside a forward hook. **Guess**: what are the three in A, the healthy run?
 #
 # </div>
 
@@ -328,18 +349,25 @@ print("zeros, last step:", [f"{seen['zeros', block][-1]:.1f}" for block in BLOCK
 plot("A", losses, seen)
 
 # %% [markdown]
-# ## 10.5 第一个 nan · The first nan
-#
 # <div lang="zh">
 #
 # 健康的样子：ReLU 让大约一半是 0，没有 `nan`，各块的梯度相差不大，损失下降时一起变小。
-#
-# D 的 `block1` 开头多一层 `contrast`：减均值，除以标准差。第 10 步来了一张全黑的图，只此一次。**先猜**：从哪一步起有 `nan`，会好吗？哪一层第一个造出 `nan`：没训练的模型看黑图，训练完的看正常图？
 #
 # </div>
 # <div lang="en">
 #
 # Health looks like this: ReLU makes about half of the values 0, no `nan`, gradients of similar size in all blocks, shrinking together as the loss falls.
+#
+# </div>
+#
+# ## 10.5 第一个 nan · The first nan
+#
+# <div lang="zh">
+#
+# D 的 `block1` 开头多一层 `contrast`：减均值，除以标准差。第 10 步来了一张全黑的图，只此一次。**先猜**：从哪一步起有 `nan`，会好吗？哪一层第一个造出 `nan`：没训练的模型看黑图，训练完的看正常图？
+#
+# </div>
+# <div lang="en">
 #
 # D's `block1` begins with a layer `contrast`: minus the mean, divided by the standard deviation. At step 10 a black picture comes, only once. **Guess**: from
 # which step on is there `nan`, and does it heal? Which layer makes the first one: before training, on the black picture; afterwards, on clean ones?
@@ -368,20 +396,27 @@ for title, net, x in (("untrained, black picture", make("D"), dark), ("after the
         handle.remove()
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 黑图的标准差是 0，0 除以 0 得 `nan`。一步之后，所有权重都是 `nan`，凶手看上去就成了 `block1.conv`：要查，就在出事的那一步查。
+#
+# </div>
+# <div lang="en">
+#
+# A black picture has a standard deviation of 0, and 0 divided by 0 is `nan`. One step later all weights are `nan`, and `block1.conv` looks guilty: look at the step where it happens.
+#
+# </div>
+#
 # ### 练习 10.3：谁造出了第一个 nan · Exercise 10.3: Who makes the first nan
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 黑图的标准差是 0，0 除以 0 得 `nan`。一步之后，所有权重都是 `nan`，凶手看上去就成了 `block1.conv`：要查，就在出事的那一步查。
-#
 # 写 `first_nan(model, x)`：运行一次 `model(x)`，返回一个名字：没有子模块的模块里，按**运行**的次序，第一个输入没有 `nan`、输出却有的；没有就返回 `None`。最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
-#
-# A black picture has a standard deviation of 0, and 0 divided by 0 is `nan`. One step later all weights are `nan`, and `block1.conv` looks guilty: look at the step where it happens.
 #
 # Write `first_nan(model, x)`: run `model(x)` once. Among modules without children, in the order in which they **run**, return the name of the first
 # with no `nan` in its input but some in its output, else `None`. Take the hooks off, even after an exception.
@@ -449,20 +484,27 @@ for title, found in {"A": runs["A"][1], "B": runs["B"][1], "B with batch norm": 
 plot("B", *runs["B"])
 
 # %% [markdown]
+# <div lang="zh">
+#
+# sigmoid 的斜率最多 0.25（2.9 节），每过一块都要乘一次；批归一化把信号放大回来。
+#
+# </div>
+# <div lang="en">
+#
+# Sigmoid's slope is 0.25 at most (section 2.9), once for every block; batch normalisation makes the signal large again.
+#
+# </div>
+#
 # ### 练习 10.4：梯度在哪里消失 · Exercise 10.4: Where gradients vanish
 #
 # ●●●● · 10 min
 #
 # <div lang="zh">
 #
-# sigmoid 的斜率最多 0.25，每过一块都要乘一次；批归一化把信号放大回来。
-#
 # 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有梯度，大小为 `grad.abs().mean()`；返回名字的列表，按运行的次序：大小小于**最后运行**那个的 `ratio` 倍。有的 ReLU 是就地的；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
-#
-# Sigmoid's slope is 0.25 at most, once for every block; batch normalisation makes the signal large again.
 #
 # Write `vanishing(model, x, target, ratio)`: one backward pass of `F.cross_entropy(model(x), target)`. Every child (`named_children()`) has a
 # gradient at its output, of size `grad.abs().mean()`. Return names, in the order in which they ran: those whose size is below `ratio` times that of the child that ran **last**. Some ReLUs
@@ -534,20 +576,27 @@ describe("C, rate 0.1:  ", *runs["C"])
 describe("C, rate 0.003:", losses, seen)
 
 # %% [markdown]
-# ## 10.8 所有梯度，一个范数 · One norm of all gradients
-#
 # <div lang="zh">
 #
 # 学习率 0.1 几步就把权重推得太远，ReLU 的输入再没有一个是正的：输出是 0，斜率也是 0。B 的梯度很小；C 的只到 `block4`，再往前恰好是 0，没有什么可学。
-#
-# 治 C 要减小学习率。若是偶尔有几步梯度太大，就裁剪：`clip_grad_norm_` 用的是所有梯度合起来的**一个**范数。**先猜**：给每个参数挂一个张量钩子，各裁各的（第 03 课），结果一样吗？
 #
 # </div>
 # <div lang="en">
 #
 # A rate of 0.1 pushed the weights so far that no input of a ReLU is positive: output 0, slope 0. B's gradients were tiny; C's reach `block4` and are exactly 0 before it: nothing to learn from.
 #
-# C needs a smaller rate. Where only a few steps have gradients far too large, one clips: `clip_grad_norm_` takes **one** norm of all gradients together. **Guess**: a tensor hook on every parameter, each clipping its own (lesson 03): is
+# </div>
+#
+# ## 10.8 所有梯度，一个范数 · One norm of all gradients
+#
+# <div lang="zh">
+#
+# 治 C 要减小学习率。若是偶尔有几步梯度太大，就裁剪：`clip_grad_norm_` 用的是所有梯度合起来的**一个**范数。**先猜**：给每个参数挂一个张量钩子，各裁各的（练习 03.2），结果一样吗？
+#
+# </div>
+# <div lang="en">
+#
+# C needs a smaller rate. Where only a few steps have gradients far too large, one clips: `clip_grad_norm_` takes **one** norm of all gradients together. **Guess**: a tensor hook on every parameter, each clipping its own (exercise 03.2): is
 # that the same?
 #
 # </div>
@@ -591,21 +640,28 @@ print("after the step:    a is", a.tolist())
 handle.remove()
 
 # %% [markdown]
-# ### 练习 10.5：用钩子裁剪 · Exercise 10.5: Clip through a hook
-#
-# ●●●● · 10 min
-#
 # <div lang="zh">
 #
 # 各裁各的，方向就变了。要等梯度到齐、加好，再一起缩小：优化器自己有钩子，`step()` 开始时触发。合起来的范数是 $\sqrt{9+16+144}=13$，所以上面每个梯度都减半。
-#
-# 写 `clip_before_step(optimizer, max_norm)`：从此每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪优化器的所有参数（可以直接调用它）。有的 `.grad` 是 `None`；参数可能分几组。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
 # Each by its own turns the direction. One must wait until all gradients are there and added up: the optimizer has hooks itself, which fire as
 # `step()` begins. The norm of all is $\sqrt{9+16+144}=13$, so above each gradient was halved.
+#
+# </div>
+#
+# ### 练习 10.5：用钩子裁剪 · Exercise 10.5: Clip through a hook
+#
+# ●●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `clip_before_step(optimizer, max_norm)`：从此每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪优化器的所有参数（可以直接调用它）。有的 `.grad` 是 `None`；参数可能分几组。返回句柄。
+#
+# </div>
+# <div lang="en">
 #
 # Write `clip_before_step(optimizer, max_norm)`: from now on, before every `step()`, clip all parameters of the optimizer as `clip_grad_norm_` does (you may call it). Some `.grad` are
 # `None`; there may be several groups. Return the handle.

@@ -25,12 +25,19 @@ FIGURES = {
     ],
     "F16": [
         r"in grad_input: \(2, 1, 3, 3\)",
-        r"FutureWarning: Using a non-full backward hook .* will be missing some grad_input",
+        r"FutureWarning: Using a non-full backward hook [^.]*\. This hook will be\s+missing some grad_input",
         r"RuntimeError: Cannot use both regular backward hooks and full backward hooks on a single Module",
     ],
     "F17": [
-        r"inplace=False: fine",
-        r"inplace=True: RuntimeError: .* is a view and is being modified inplace",
+        r"inplace=False: .*\n +fine",
+        *(
+            rf"inplace=True: {kind} on {layer}\(.*\n +RuntimeError: .* is a view and is being modified inplace"
+            for kind, layer in (
+                ("register_full_backward_hook", "Linear"),
+                ("register_full_backward_hook", "ReLU"),
+                ("register_full_backward_pre_hook", "Linear"),
+            )
+        ),
         r"not in place: +(tensor\(.*\))\n",
         r"in place, tensor hook: +tensor\(.*\) True",
         r"in place, retain_grad: +tensor\(.*\) False",
@@ -40,6 +47,7 @@ FIGURES = {
         r"afterwards, weight\.grad: \(3, 5\)",
         r"UserWarning: Full backward hook is firing .* since no inputs require gradients",
         r"x\.requires_grad is True\n +grad_input: +\(\(6, 5\),\)\n.*\n +weight\.grad: filled",
+        r"two inputs, only the first needs a gradient\n +not all 0: \[True, False\]",
     ],
     "F19": [
         r"no hook: +x\.grad \[3\.0, .*\], weight\.grad \[12\.0, ",

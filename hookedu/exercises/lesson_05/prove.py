@@ -305,7 +305,7 @@ PROVE = Exercise(
         *(CALLS_NOW, WRONG_ARGUMENTS),
     ),
     insight=Text(
-        zh="差值为 0，说明钩子看到的就是 `forward` 里算出的值；换上谎报的模型差值不为 0，说明这个证据真的会失败。",
+        zh="差值为 0，说明钩子看到的就是 `forward` 里算出的值；换上谎报的模型，差值就不再是 0，可见这个证据经得起检验。",
         en="A difference of 0 shows that hooks see what `forward` computed; with the misreporting model it is not 0, "
         "which shows that the proof can fail.",
     ),

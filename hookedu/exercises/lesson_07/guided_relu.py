@@ -136,7 +136,7 @@ GUIDED_RELU = Exercise(
     hints=(
         Text(
             zh="`model.modules()` 会走遍所有层，块里面的也不漏。挑出 `nn.ReLU`，每个挂一个 `register_full_backward_hook`。",
-            en="`model.modules()` walks through all layers, those inside blocks too. Pick each `nn.ReLU` and hang a "
+            en="`model.modules()` walks through all layers, those inside blocks too. Pick each `nn.ReLU` and call "
             "`register_full_backward_hook` on it.",
         ),
         Text(

@@ -118,7 +118,7 @@ WATCH_OUTPUT = Exercise(
     hints=(
         Text(
             zh="两步：层上挂一个前向钩子，它拿到 `output`；在它里面，给 `output` 挂一个张量钩子。",
-            en="Two steps: a forward hook on the layer receives `output`; inside it, hang a tensor hook on `output`.",
+            en="Two steps: a forward hook on the layer receives `output`; inside it, register a tensor hook on `output`.",
         ),
         Text(
             zh="在 `torch.no_grad()` 里，`output` 不需要梯度，也就不接受钩子。先问 `output.requires_grad`。",
@@ -204,7 +204,7 @@ WATCH_OUTPUT = Exercise(
             "not_each_pass",
             Text(
                 zh="做了 2 次反向传播，`seen` 就要有 2 项，每次一项。每次前向传播的输出都是新的张量，要给每一个挂上一个张量钩子。",
-                en="There were 2 backward passes, so `seen` needs 2 entries, one from each. Every forward makes a new output: hang one "
+                en="There were 2 backward passes, so `seen` needs 2 entries, one from each. Every forward makes a new output: register one "
                 "tensor hook on each of them.",
             ),
             fails="sees",
@@ -213,7 +213,7 @@ WATCH_OUTPUT = Exercise(
             "not_registered",
             Text(
                 zh="`seen` 一直是空的：没有张量钩子触发过。前向钩子挂上了吗？里面挂了张量钩子吗？是不是写了 `seen = ...`？",
-                en="`seen` stayed empty: no tensor hook fired. Is the forward hook on? Does it hang a tensor hook? Does it say `seen = ...`?",
+                en="`seen` stayed empty: no tensor hook fired. Is the forward hook on? Does it register a tensor hook? Does it say `seen = ...`?",
             ),
             fails="sees",
         ),
@@ -239,7 +239,7 @@ WATCH_OUTPUT = Exercise(
     ),
     insight=Text(
         zh="前向钩子在 ReLU 动手之前就把张量钩子挂好了；张量钩子认的是改动之前的值，所以后面再怎么就地修改都不影响它。",
-        en="The forward hook hangs the tensor hook before the ReLU gets to work; a tensor hook belongs to the value of that moment, "
+        en="The forward hook attaches the tensor hook before the ReLU gets to work; a tensor hook belongs to the value of that moment, "
         "so no later in-place change can mislead it.",
     ),
 )

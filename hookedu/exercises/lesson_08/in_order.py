@@ -221,8 +221,8 @@ IN_ORDER = Exercise(
             Text(
                 zh="`output_grad` 在 `backward_pre` 之前：输出上的张量钩子挂在模块外面，梯度先经过它，再进入模块。"
                 "（在前向钩子里挂上的则在模块里面。）",
-                en="`output_grad` comes before `backward_pre`: the tensor hook on the output hangs outside of the module, and the gradient passes "
-                "it on its way in. (One that is set inside a forward hook hangs inside.)",
+                en="`output_grad` comes before `backward_pre`: the tensor hook on the output sits outside the module, and the gradient passes "
+                "it on its way in. (One that is set inside a forward hook sits inside.)",
             ),
             fails="order",
         ),
