@@ -1,4 +1,4 @@
-"""`hookedu grade`, `report` and `adjust`: the command line's face of grading, for `app.command(...)`."""
+"""`hookedu grade`, `report`, `adjust` and `export-nbgrader`: the command line's face of grading, for `app.command(...)`."""
 
 import contextlib
 import signal
@@ -28,6 +28,10 @@ _REPORTED = Text(
     zh="全班报告：`{report}`。每名学生一页：`{grades}/feedback`；`canvas.csv`、`moodle.csv` 和 `gradescope` 也在 `{grades}` 里。",
     en="The class report: `{report}`. A page for each student: `{grades}/feedback`; `canvas.csv`, `moodle.csv` and "
     "`gradescope` lie in `{grades}` as well.",
+)
+_EXPORTED = Text(
+    zh="已写入 `{folder}/source`，课数：{n}。接下来的四步见 `{folder}/README.md`。",
+    en="Lessons written to `{folder}/source`: {n}. `{folder}/README.md` says the four steps from here.",
 )
 
 Grades = Annotated[Path, typer.Argument(help="grades.db 所在的文件夹 · the folder of grades.db")]
@@ -152,3 +156,22 @@ def adjust_command(
     marks = {mark.result.exercise: mark.points for mark in grade.marks}
     now = tidy(marks.get(what, 0)) if what != lesson else grade.points
     print(_SET.format(who=who, points=now, of=most, grades=grades))
+
+
+def export_nbgrader_command(
+    folder: Annotated[Path, typer.Argument(help="nbgrader 课程的文件夹 · the folder of the nbgrader course")],
+    lessons: Annotated[
+        list[str] | None, typer.Argument(help="如 02；不写就是全部 · such as 02; all when left out")
+    ] = None,
+) -> None:
+    """把课写成 nbgrader 的作业 · Write the lessons as assignments of an nbgrader course."""
+    from hookedu import course
+
+    chosen = [course.find(name) for name in lessons] if lessons else list(course.lessons())
+
+    # Brings torch and nbformat along: a misspelt name need not wait for them.
+    from hookedu.nbgrader_export import export
+
+    for said in export(folder, chosen):
+        print(said)
+    print(_EXPORTED.format(folder=folder, n=len(chosen)))
