@@ -11,9 +11,8 @@ from pathlib import Path
 
 import nbformat
 
-from hookedu.build import CELL_TIMEOUT
+from hookedu.build import CELL_TIMEOUT, CODE_STUB
 from hookedu.course import CourseError, Lesson
-from hookedu.exercises.probing import STUB
 from hookedu.language import Text
 
 _RECORD = ".hookedu.json"
@@ -24,7 +23,7 @@ _SETTINGS = f"""\
 c = get_config()  # noqa: F821
 
 # The stub by which hookedu knows an exercise that nobody tried.
-c.ClearSolutions.code_stub = {{"python": 'raise NotImplementedError("{STUB}")'}}
+c.ClearSolutions.code_stub = {CODE_STUB!r}
 # Some demonstrations train a model or start processes of their own, and many may be graded at once: seconds.
 c.Execute.timeout = {CELL_TIMEOUT}
 c.Execute.iopub_timeout = 30

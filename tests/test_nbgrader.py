@@ -7,14 +7,19 @@ grades twenty, and the solutions of all lessons.
 import csv
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
+from typer.testing import CliRunner
 
 from hookedu import course
+from hookedu.cli import app
+from hookedu.course import CourseError
 from hookedu.exercises import of_lesson
 from hookedu.grading.batch import grade
 from hookedu.nbgrader_export import export
@@ -23,10 +28,16 @@ from tests.answers import answers
 
 pytestmark = pytest.mark.xdist_group("nbgrader")
 LESSON = course.find(nb.LESSON)
+GUIDE = (course.ROOT / "course" / "guides" / "hubs.md").read_text(encoding="utf-8")
+# The commands of the guide, as lists of words: export-nbgrader, cd, then nbgrader's own.
+BLOCK = re.search(r"```bash\n(hookedu export-nbgrader.*?)```", GUIDE, re.DOTALL)[1]
+EXPORT, CHANGE_FOLDER, *NBGRADER = filter(
+    None, (shlex.split(line, comments=True) for line in BLOCK.splitlines())
+)
 
 
 # nbgrader's own commands, one after the other in one process: most of its time is its start.
-NBGRADER = """
+RUN = """
 import json, sys
 from nbgrader.apps.nbgraderapp import NbGraderApp
 for command in json.loads(sys.argv[1]):
@@ -46,14 +57,15 @@ def watch(y, seen):
 class Course:
     """An nbgrader course in a folder of its own."""
 
-    def __init__(self, folder: Path, lessons: list[course.Lesson]):
+    def __init__(self, folder: Path, *lessons: str):
         self.folder = folder
-        assert export(folder, lessons) == []
+        run = CliRunner().invoke(app, ["export-nbgrader", str(folder), *lessons])
+        assert run.exit_code == 0 and "README.md" in run.output, run.output
 
     def nbgrader(self, *commands: list[str]) -> str:
         """Run commands of nbgrader's in the course; returns what they printed."""
         env = os.environ | {"PYTHONPATH": str(course.ROOT), "XDG_DATA_HOME": str(self.folder / "home")}
-        arguments = [sys.executable, "-c", NBGRADER, json.dumps(commands)]
+        arguments = [sys.executable, "-c", RUN, json.dumps(commands)]
         run = subprocess.run(
             arguments, cwd=self.folder, env=env, capture_output=True, encoding="utf-8", timeout=3000
         )
@@ -107,15 +119,16 @@ def hand_in_class(class_: Course, students: int) -> None:
 
 @pytest.fixture(scope="module", params=[2, pytest.param(20, marks=pytest.mark.scale)])
 def class_(request, tmp_path_factory) -> Course:
-    """A class that nbgrader has graded; `said` is what `nbgrader validate` told two students."""
-    made = Course(tmp_path_factory.mktemp("nbgrader"), [LESSON])
+    """A class that nbgrader has graded with the guide's commands; `said` is what `nbgrader validate` told a student."""
+    command, subcommand, folder, *lessons = EXPORT
+    assert (command, subcommand, CHANGE_FOLDER) == ("hookedu", "export-nbgrader", ["cd", folder])
+    made = Course(tmp_path_factory.mktemp("nbgrader") / folder, *lessons)
     hand_in_class(made, request.param)
-    validated = ["mixed", "right"] if request.param > 2 else ["mixed"]
+    assert [words[:2] for words in NBGRADER] == [
+        ["nbgrader", x] for x in ("generate_assignment", "autograde", "export")
+    ]
     made.said = made.nbgrader(
-        ["generate_assignment", LESSON.file],
-        ["autograde", LESSON.file],
-        ["export"],
-        *(["validate", f"submitted/{student}/{_file(LESSON)}"] for student in validated),
+        *(words[1:] for words in NBGRADER), ["validate", f"submitted/mixed/{_file(LESSON)}"]
     )
     return made
 
@@ -145,8 +158,7 @@ def test_validate_says_what_is_missing(class_):
 
 @pytest.mark.scale
 def test_the_solutions_of_all_lessons_get_full_points(tmp_path):
-    lessons = [lesson for lesson in course.lessons() if of_lesson(lesson.id)]
-    class_ = Course(tmp_path, lessons)
+    class_, lessons = Course(tmp_path), course.lessons()
     for lesson in lessons:
         class_.hand_in("reference", class_.read("source", lesson), lesson)
     class_.nbgrader(
@@ -154,3 +166,42 @@ def test_the_solutions_of_all_lessons_get_full_points(tmp_path):
     )
     full = {("reference", le.file): tuple(e.points for e in of_lesson(le.id)) for le in lessons}
     assert class_.points() == full
+
+
+def test_what_the_school_changed_is_kept_and_said(tmp_path):
+    export(tmp_path, [LESSON])
+    changed, config = tmp_path / "source" / _file(LESSON), tmp_path / "nbgrader_config.py"
+    ours = changed.read_text(encoding="utf-8")
+    assert export(tmp_path, [LESSON]) == [], "untouched files are replaced without a word"
+    changed.write_text("{}")
+    config.write_text("c = get_config()")
+    said = "\n".join(map(str, export(tmp_path, [LESSON])))
+    assert (changed.read_text(), config.read_text()) == ("{}", "c = get_config()")
+    assert f"source/{_file(LESSON)}" in said and "code_stub" in said and "README" not in said
+    changed.unlink()
+    assert len(export(tmp_path, [LESSON])) == 1, "the configuration alone is still theirs"
+    assert changed.read_text(encoding="utf-8") == ours
+
+
+def test_a_new_version_of_a_lesson_replaces_what_nobody_touched(clone, tmp_path):
+    export(tmp_path / "out", [clone.lesson("02")])
+    clone.replace("solutions/02_tensor_hooks.ipynb", "import torch", "import torch  # new")
+    assert export(tmp_path / "out", [clone.lesson("02")]) == []
+    assert "torch  # new" in (tmp_path / "out" / "source" / _file(LESSON)).read_text(encoding="utf-8")
+
+
+def test_nothing_is_written_where_a_lesson_is_not_built_or_the_folder_is_in_the_way(clone, tmp_path):
+    (clone.root / "solutions" / f"{LESSON.file}.ipynb").unlink()
+    with pytest.raises(CourseError, match="hookedu build 02"):
+        export(tmp_path / "out", [clone.lesson("01"), clone.lesson("02")])
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(CourseError, match="Choose another"):
+        export(tmp_path / "file", [LESSON])
+
+
+def test_the_course_explains_itself(tmp_path):
+    export(tmp_path, [LESSON])
+    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
+    for words in NBGRADER:
+        assert readme.count(f"`{shlex.join(words)}`") == 2, "in both languages, and as the guide says it"
