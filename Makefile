@@ -47,9 +47,9 @@ pictures: .venv/ready-test
 zoo: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/test_capture_zoo.py
 
-# A class of a thousand submissions, graded, killed and resumed (about five minutes).
+# A class of a thousand submissions, graded, killed and resumed; nbgrader on a class of twenty and on all lessons (about ten minutes).
 scale: .venv/ready-test
-	$(BIN)/python -m pytest -m scale tests/test_grading_scale.py
+	$(BIN)/python -m pytest -m scale tests/test_grading_scale.py tests/test_nbgrader.py
 
 build: .venv/ready-test
 	$(BIN)/hookedu build

@@ -26,6 +26,7 @@ from hookedu.exercises.probing import STUB
 from hookedu.language import Text
 
 CELL_TIMEOUT = 120  # seconds
+CODE_STUB = {"python": f'raise NotImplementedError("{STUB}")'}  # what nbgrader puts where a solution stood
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     # Without the interpreter's version: it would change with the machine that built the notebook.
@@ -182,8 +183,7 @@ def _for_learners(answered: NotebookNode) -> NotebookNode:
     from nbgrader.preprocessors import ClearSolutions
 
     notebook = copy.deepcopy(answered)
-    stub = {"python": f'raise NotImplementedError("{STUB}")'}
-    return ClearSolutions(code_stub=stub).preprocess(notebook, {})[0]
+    return ClearSolutions(code_stub=CODE_STUB).preprocess(notebook, {})[0]
 
 
 # --- running -------------------------------------------------------------------------------------------------------

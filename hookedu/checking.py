@@ -1,15 +1,17 @@
 """The learner's face of the exercises: check, hint, solution."""
 
+import contextlib
 import datetime
 import os
 import random
+import sys
 from typing import Any
 
 from hookedu import course, exercises, storage
 from hookedu.course_progress import Progress
 from hookedu.exercises.feedback import panel
 from hookedu.exercises.judging import Verdict, judge
-from hookedu.exercises.model import Exercise
+from hookedu.exercises.model import Exercise, Outcome
 from hookedu.exercises.probing import probe
 from hookedu.language import Text
 
@@ -34,8 +36,29 @@ class Notice:
 def check(exercise_id: str, answer: Any = _MISSING) -> "Verdict | Notice | int":
     """Try an answer on fresh input and say what came of it. Never raises for a learner's mistake.
 
-    Inside `nbgrader autograde` the value is the points earned, which is what nbgrader reads from the cell.
+    Inside nbgrader the value is the points earned, which is what nbgrader reads from the cell.
     """
+    nbgrader = os.environ.get("NBGRADER_EXECUTION")  # "autograde" or "validate"
+    # nbgrader gives 0 points to a cell that writes to standard error, were it a warning of torch's.
+    with contextlib.redirect_stderr(sys.stdout) if nbgrader else contextlib.nullcontext():
+        said = _try(exercise_id, answer)
+    if nbgrader:
+        return _for_nbgrader(said, nbgrader)
+    if isinstance(said, Verdict):
+        storage.append_record(
+            "checks",
+            {
+                "exercise": said.exercise.id,
+                "outcome": said.outcome.value,
+                "message": said.message_id,
+                "points": said.points,
+                "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            },
+        )
+    return said
+
+
+def _try(exercise_id: str, answer: Any) -> "Verdict | Notice":
     try:
         exercise = exercises.find(exercise_id)
     except exercises.UnknownExercise as unknown:
@@ -48,23 +71,20 @@ def check(exercise_id: str, answer: Any = _MISSING) -> "Verdict | Notice | int":
             ).format(id=exercise.id, name=exercise.answer)
         )
     seed = random.SystemRandom().getrandbits(32)  # not the learner's generator: a check must not advance it
-    verdict = judge(exercise, probe(exercise, answer, seed), seed)
-    if os.environ.get("NBGRADER_EXECUTION"):
+    return judge(exercise, probe(exercise, answer, seed), seed)
+
+
+def _for_nbgrader(said: "Verdict | Notice", execution: str) -> int:
+    """The points of a verdict, and its message where nbgrader shows it."""
+    if isinstance(said, Notice):  # any value that is no number would count as full points
+        raise course.CourseError(said.says)
+    if execution == "validate" and said.outcome is not Outcome.CORRECT:
+        print(said, file=sys.stderr)  # the one thing that `nbgrader validate` hands on to the student
+    else:
         from IPython.display import display
 
-        display(verdict)
-        return verdict.points
-    storage.append_record(
-        "checks",
-        {
-            "exercise": exercise.id,
-            "outcome": verdict.outcome.value,
-            "message": verdict.message_id,
-            "points": verdict.points,
-            "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        },
-    )
-    return verdict
+        display(said)
+    return said.points
 
 
 def hint(exercise_id: str, number: int | None = None) -> Notice:

@@ -8,7 +8,13 @@ import typer
 
 from hookedu import course
 from hookedu.course import CourseError
-from hookedu.grading.command import adjust_command, forget_command, grade_command, report_command
+from hookedu.grading.command import (
+    adjust_command,
+    export_nbgrader_command,
+    forget_command,
+    grade_command,
+    report_command,
+)
 from hookedu.language import Text
 
 app = typer.Typer(
@@ -109,6 +115,7 @@ app.command("grade")(grade_command)
 app.command("report")(report_command)
 app.command("adjust")(adjust_command)
 app.command("forget")(forget_command)
+app.command("export-nbgrader")(export_nbgrader_command)
 
 
 @app.command()

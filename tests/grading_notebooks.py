@@ -24,9 +24,15 @@ def cell_of(notebook: dict[str, Any], exercise_id: str) -> dict[str, Any]:
     return next(cell for cell in notebook["cells"] if cell["id"] == slug)
 
 
-def answered(sources: dict[str, str]) -> dict[str, Any]:
-    """The notebook with these sources typed into the cells of these exercises."""
-    notebook = copy.deepcopy(handed_out())
+def check_of(notebook: dict[str, Any], exercise_id: str) -> dict[str, Any]:
+    """The cell that checks an exercise."""
+    slug = "exercise-" + exercise_id.replace(".", "-")
+    return next(cell for cell in notebook["cells"] if cell["id"] == slug + "-check")
+
+
+def answered(sources: dict[str, str], notebook: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The notebook, by default the lesson's, with these sources typed into the cells of these exercises."""
+    notebook = copy.deepcopy(notebook or handed_out())
     for exercise_id, source in sources.items():
         cell_of(notebook, exercise_id)["source"] = source
     return notebook

@@ -2,10 +2,12 @@
 
 import ast
 import re
+import sys
 
 import pytest
 
 from hookedu import check, checking, exercises, hint, solution, storage
+from hookedu.course import CourseError
 from hookedu.exercises import Outcome
 
 
@@ -55,6 +57,28 @@ def test_inside_nbgrader_the_value_is_the_points(monkeypatch):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     assert (check("02.1", right), check("02.1", wrong), check("02.1", untouched)) == (3, 2, 0)
     assert storage.read_records("checks") == [], "an instructor's run is nobody's progress"
+
+
+def test_inside_nbgrader_noise_costs_nothing_and_no_verdict_means_no_points(monkeypatch, capsys):
+    """nbgrader gives 0 points to a cell that wrote to stderr, and all of them to a value that is no number."""
+
+    def noisy(y, seen):
+        print("oops", file=sys.stderr)
+        return y.register_hook(seen.append)
+
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    assert (check("02.1", noisy), check("02.1", wrong)) == (3, 2)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(CourseError, match="nearest"):
+        check("02.9", right)
+
+
+def test_nbgrader_validate_is_told_what_is_missing(monkeypatch, capsys):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    assert check("02.1", right) == 3
+    assert capsys.readouterr().err == ""
+    assert check("02.1", wrong) == 2
+    assert "The handle got lost" in capsys.readouterr().err
 
 
 def test_hints_come_one_after_the_other_and_stay_at_the_last():

@@ -1,4 +1,5 @@
-"""`hookedu grade`, `report`, `adjust` and `forget`: the command line's face of grading, for `app.command(...)`."""
+"""`hookedu grade`, `report`, `adjust`, `forget` and `export-nbgrader`: the command line's face of grading, for
+`app.command(...)`."""
 
 import contextlib
 import signal
@@ -33,6 +34,10 @@ _FORGOTTEN = Text(
     zh="`{grades}` 里不再有 `{student}`。提交的文件夹和已经导入其他系统的成绩不归它管：请在那里也删掉，不然下次评分又会出现。",
     en="`{grades}` holds nothing about `{student}` any more. The folder of submissions and other systems are not its "
     "to change: delete there as well, or the next grading brings it back.",
+)
+_EXPORTED = Text(
+    zh="已写入 `{folder}/source`，课数：{n}。接下来的四步见 `{folder}/README.md`。",
+    en="Lessons written to `{folder}/source`: {n}. `{folder}/README.md` says the four steps from here.",
 )
 
 Grades = Annotated[Path, typer.Argument(help="grades.db 所在的文件夹 · the folder of grades.db")]
@@ -169,3 +174,22 @@ def forget_command(
     with contextlib.closing(Gradebook(grades, create=False)) as book:
         pages.forget(book, student)
     print(_FORGOTTEN.format(grades=grades, student=clean(student)))
+
+
+def export_nbgrader_command(
+    folder: Annotated[Path, typer.Argument(help="nbgrader 课程的文件夹 · the folder of the nbgrader course")],
+    lessons: Annotated[
+        list[str] | None, typer.Argument(help="如 02；不写就是全部 · such as 02; all when left out")
+    ] = None,
+) -> None:
+    """把课写成 nbgrader 的作业 · Write the lessons as assignments of an nbgrader course."""
+    from hookedu import course
+
+    chosen = [course.find(name) for name in lessons] if lessons else list(course.lessons())
+
+    # Brings torch and nbformat along: a misspelt name need not wait for them.
+    from hookedu.nbgrader_export import export
+
+    for said in export(folder, chosen):
+        print(said)
+    print(_EXPORTED.format(folder=folder, n=len(chosen)))

@@ -30,7 +30,7 @@ FIGURES = {
         r"RuntimeError: cannot register a hook on a tensor that doesn't require gradient",
     ],
     "F6": [r"inside the with: +tensor\(48\.\)", r"after the with: +tensor\(24\.\)"],
-    ("02", "F9"): [
+    "F9": [
         r"\['triple', 'triple'\]",
         *(rf"{way}: \['double', 'triple'\]" for way in ("default", "factory", "partial")),
     ],

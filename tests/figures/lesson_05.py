@@ -29,7 +29,7 @@ FIGURES = {
         r"conv\.forward\(x\) .* hook on net: 0, on conv: 0",
     ],
     "F13": [r"attached: .* holds 34\d\.\d MB", r"detached: .* holds [1-5]\.\d MB"],
-    ("05", "F27"): [
+    "F27": [
         r"'conv1': 1, 'bn1': 1, 'relu': 3",
         r"9 outputs, 7 of them kept",
         r"the block's output: True",

@@ -19,7 +19,7 @@ FIGURES = {
         r"a tensor returned, now a \(tensor\(\[\[10\., 10\.\]\]\),\)",
     ],
     "E18": [r"forward_pre .*\nforward itself\nforward .*\n(.*\n)+backward "],
-    ("08", "F9"): [
+    "F9": [
         r"late +\['second', 'second'\] .*: \[False, False\]",
         r"partial +\['first', 'second'\] .*: \[False, False\]",
         r"mark +\['first', 'second'\] .*: \[True, True\]",
