@@ -36,6 +36,8 @@ with hookedu.record(net, layers=torch.nn.Conv2d) as rec:
 print(hookedu.__file__, "recorded:", [tuple(rec[name].activation.shape) for name in rec])
 print(*sys.path)
 display(hint("02.1"), solution("02.1"), progress(), hookedu.LayerPicker(net, image))"""
+# Of every notebook, an empty one as well, in Notebook 7.6.
+NOTEBOOK_7S_OWN = "Cannot read properties of undefined (reading 'schema')"
 # Right only where it sees the package and none of the answers that the wheel carries.
 SPIES = (
     "import os, sys\n"
@@ -73,6 +75,13 @@ def uv() -> str:
     """The program uv, as `make` finds it."""
     found = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     return found or pytest.fail("these tests need uv: pip install uv")
+
+
+@pytest.fixture(autouse=True)
+def no_pages_of_earlier_servers(browser) -> None:
+    """Closed before a test, not after it: what its pages show at the end is kept as a picture."""
+    for page in browser.pages:
+        page.close()
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +141,6 @@ def test_lesson_02_in_notebook_7_where_the_language_is_chosen(installed, home, b
         for button, language in (("English", "en"), ("中文", "zh")):
             notebook.page.get_by_role("button", name=button, exact=True).first.click()
             notebook.speaks(language)
-        notebook_7.shut_down(browser)
 
 
 def the_lesson_works(served: Lab, browser):
@@ -153,7 +161,7 @@ def the_lesson_works(served: Lab, browser):
     printed = shown.inner_text()
     assert "site-packages/hookedu/__init__.py recorded: [(1, " in printed
     assert str(course.ROOT) not in printed
-    assert notebook.console_errors == []
+    assert [e for e in notebook.console_errors if not (served.classic and e == NOTEBOOK_7S_OWN)] == []
     return notebook
 
 
@@ -173,7 +181,6 @@ def test_the_next_start_has_chinese_menus_and_keeps_changed_work(installed, home
         expect(page.locator(".jp-Notebook").get_by_text("新的一版").first).to_be_attached()
         for word in ("文件", "编辑", "运行"):
             expect(page.locator(".lm-MenuBar-itemLabel").get_by_text(word, exact=True)).to_be_visible()
-        lab.shut_down(browser)
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="isolation needs bubblewrap")
