@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from hookedu import course, storage
@@ -90,6 +91,9 @@ def _digest(path: Path) -> str:
 
 def open_lab(folder: Path, extra: list[str]) -> None:
     """Serve JupyterLab on the folder until it is stopped. `extra` goes to JupyterLab as it stands (`--no-browser`)."""
+    # jsonschema, which JupyterLab brings, takes half of its start to load a grammar of internationalised addresses,
+    # and no schema of Jupyter's has any (jupyter-server/jupyter_server#1559). None stands for "not installed".
+    sys.modules.setdefault("rfc3987_syntax", None)
     from jupyterlab.labapp import main
 
     first = sorted(folder.glob("*.ipynb"))[0].name
