@@ -51,7 +51,7 @@ zoo: .venv/ready-test
 scale: .venv/ready-test
 	$(BIN)/python -m pytest -m scale tests/test_grading_scale.py
 
-# The wheel, installed where nothing of the repository is: JupyterLab, Notebook 7, grading, upgrades (one minute).
+# The wheel, installed where nothing of the repository is: JupyterLab, Notebook 7, upgrades, grading (about two minutes).
 wheel: .venv/ready-test
 	$(BIN)/python -m pytest -m wheel tests/browser/test_wheel.py
 

@@ -93,9 +93,9 @@ def require_clone() -> None:
         raise CourseError(
             Text(
                 zh="这个命令给课程作者用，需要课程仓库的副本（clone）：装好的包里只有生成的笔记本，没有 `course/` 里的源文件。"
-                "请克隆仓库，在里面运行 `make build`。",
+                "请克隆仓库，在那里运行。",
                 en="This command is for authors and needs a clone of the course: an installed package holds the built "
-                "notebooks, not their sources in `course/`. Clone the repository and run `make build` there.",
+                "notebooks, not their sources in `course/`. Clone the repository and run it there.",
             )
         )
 
