@@ -6,8 +6,6 @@ import os
 import shutil
 
 import pytest
-from jupyterlab.commands import get_app_dir
-from jupyterlab_server.settings_utils import get_settings
 
 from hookedu import course, lab, storage
 from hookedu.course import CourseError
@@ -121,6 +119,11 @@ def test_a_language_chosen_in_jupyterlab_itself_wins(tmp_path, monkeypatch):
 
 def menus(settings, monkeypatch):
     """The default language and the learner's own settings of it, as JupyterLab's server reads them."""
+    from jupyterlab.commands import (
+        get_app_dir,
+    )  # here: every process that collects tests would load all of JupyterLab
+    from jupyterlab_server.settings_utils import get_settings
+
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", os.pathsep.join(map(str, lab.config_folders())))
     lab_folder = get_app_dir()
     found, _ = get_settings(
