@@ -4,7 +4,7 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test zoo scale build pictures bench lock clean
+.PHONY: help lab test zoo scale wheel build pictures bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
@@ -12,7 +12,7 @@ BIN           := .venv/bin
 # One more than two cores: the browser's tests mostly wait.
 JOBS          ?= 3
 # Test processes share the cores already; threads of each would only be in one another's way.
-test zoo scale: export OMP_NUM_THREADS := 1
+test zoo scale wheel: export OMP_NUM_THREADS := 1
 
 help:
 	@sed -n '1,4p' Makefile
@@ -50,6 +50,10 @@ zoo: .venv/ready-test
 # A class of a thousand submissions, graded, killed and resumed; nbgrader on a class of twenty and on all lessons (about ten minutes).
 scale: .venv/ready-test
 	$(BIN)/python -m pytest -m scale tests/test_grading_scale.py tests/test_nbgrader.py
+
+# The wheel, installed where nothing of the repository is: JupyterLab, Notebook 7, upgrades, grading (about two minutes).
+wheel: .venv/ready-test
+	$(BIN)/python -m pytest -m wheel tests/browser/test_wheel.py
 
 build: .venv/ready-test
 	$(BIN)/hookedu build

@@ -62,6 +62,7 @@ def build(
     check: Annotated[bool, typer.Option("--check", help="只检查，不写文件 · only say what is stale")] = False,
 ) -> None:
     """由 course/ 生成笔记本 · Build the notebooks from course/ (for authors)."""
+    course.require_clone()
     chosen = [course.find(name) for name in lessons] if lessons else list(course.lessons())
 
     # Brings torch and Jupyter along: a misspelt name need not wait for them.
@@ -121,7 +122,7 @@ app.command("export-nbgrader")(export_nbgrader_command)
 @app.command()
 def doctor() -> None:
     """这台机器能不能上这门课 · Can this machine run the course?"""
-    from hookedu.doctor import State, examine
+    from hookedu.doctor import OPEN, State, examine
 
     findings = examine()
     for finding in findings:
@@ -133,4 +134,4 @@ def doctor() -> None:
             Text(zh="还不能上课：请先处理标 ✗ 的各项。", en="Not ready yet: see to the lines marked ✗ first.")
         )
         raise typer.Exit(1)
-    print(Text(zh="一切就绪：运行 `make lab`。", en="All set: run `make lab`."))
+    print(Text(zh="一切就绪：运行 `{open}`。", en="All set: run `{open}`.").format(open=OPEN))

@@ -8,7 +8,10 @@ from typing import Any
 
 from hookedu.language import Text
 
-ROOT = Path(__file__).resolve().parent.parent
+_CLONE = Path(__file__).resolve().parent.parent
+IN_CLONE = (_CLONE / "course" / "course.yml").exists()
+# course.yml, lessons and solutions: those of the clone that hookedu lies in, else the copies that its wheel carries.
+ROOT = _CLONE if IN_CLONE else Path(__file__).resolve().with_name("_course")
 
 
 class CourseError(Exception):
@@ -67,8 +70,8 @@ def lessons() -> tuple[Lesson, ...]:
     if not path.exists():
         raise CourseError(
             Text(
-                zh="找不到课程文件 `{path}`。请在课程仓库的副本里运行。",
-                en="The course file `{path}` is missing. Run this inside a clone of the course.",
+                zh="找不到课程文件 `{path}`。请重新安装 hookedu，或者把课程仓库重新克隆一份。",
+                en="The course file `{path}` is missing. Install hookedu again, or clone the course anew.",
             ).format(path=path)
         )
     found = []
@@ -86,6 +89,19 @@ def lessons() -> tuple[Lesson, ...]:
             )
         )
     return tuple(found)
+
+
+def require_clone() -> None:
+    """For the commands of authors: CourseError where hookedu came as a wheel, which has no sources of lessons."""
+    if not IN_CLONE:
+        raise CourseError(
+            Text(
+                zh="这个命令给课程作者用，需要课程仓库的副本（clone）：装好的包里只有生成的笔记本，没有 `course/` 里的源文件。"
+                "请克隆仓库，在那里运行。",
+                en="This command is for authors and needs a clone of the course: an installed package holds the built "
+                "notebooks, not their sources in `course/`. Clone the repository and run it there.",
+            )
+        )
 
 
 def find(name: str) -> Lesson:

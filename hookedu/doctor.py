@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from hookedu import course, storage
 from hookedu.language import Text
@@ -52,9 +53,16 @@ def examine() -> list[Finding]:
     return findings
 
 
-_REINSTALL = Text(
-    zh="重新安装：`make clean lab`（或重建 conda 环境）。",
-    en="Install again: `make clean lab` (or build the conda environment anew).",
+# Who installed by `make`, which leaves a stamp, goes on with it; a wheel and conda bring the command themselves.
+_BY_MAKE = any(Path(sys.prefix).glob("ready-*"))
+OPEN = "make lab" if _BY_MAKE else "hookedu lab"
+_REINSTALL = (
+    Text(zh="重新安装：`make clean lab`。", en="Install again: `make clean lab`.")
+    if _BY_MAKE
+    else Text(
+        zh="在一个新的 Python 环境（venv 或 conda）里重新安装 hookedu。",
+        en="Install hookedu again, in a new Python environment (venv or conda).",
+    )
 )
 
 
@@ -132,11 +140,12 @@ def _lessons() -> Finding:
     """lessons"""
     built = [lesson.file for lesson in course.lessons() if lesson.notebook.exists()]
     every = len(course.lessons())
+    build = Text(zh="运行 `hookedu build`。", en="Run `hookedu build`.") if course.IN_CLONE else _REINSTALL
     return Finding(
         State.OK if len(built) == every else State.FAIL,
         Text(zh="课程笔记本", en="Lesson notebooks"),
         f"{len(built)}/{every}",
-        None if len(built) == every else Text(zh="运行 `hookedu build`。", en="Run `hookedu build`."),
+        None if len(built) == every else build,
     )
 
 

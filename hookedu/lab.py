@@ -1,6 +1,6 @@
 """`hookedu lab`: the lessons in a folder of the learner's own, opened in JupyterLab.
 
-The lessons of the repository stay as they are, so that an update never collides with a learner's work. What was
+The lessons of the course stay as they are, so that an update never collides with a learner's work. What was
 handed out is remembered beside it, in `.hookedu.json`: a notebook that the learner never changed is replaced by a
 new version, a changed one is kept and the new version is put beside it.
 """
@@ -9,13 +9,15 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
-from hookedu import course
+from hookedu import course, storage
 from hookedu.course import CourseError
 from hookedu.language import Text
 
-FOLDER = course.ROOT / "my-lessons"
+# In a clone beside the course. A wheel lies where nobody looks, and where nobody may write: there it is the home.
+FOLDER = course.ROOT / "my-lessons" if course.IN_CLONE else Path.home() / "hookedu-lessons"
 _RECORD = ".hookedu.json"
 
 
@@ -89,14 +91,27 @@ def _digest(path: Path) -> str:
 
 def open_lab(folder: Path, extra: list[str]) -> None:
     """Serve JupyterLab on the folder until it is stopped. `extra` goes to JupyterLab as it stands (`--no-browser`)."""
+    # jsonschema, which JupyterLab brings, takes half of its start to load a grammar of internationalised addresses,
+    # and no schema of Jupyter's has any (jupyter-server/jupyter_server#1559). None stands for "not installed".
+    sys.modules.setdefault("rfc3987_syntax", None)
     from jupyterlab.labapp import main
 
     first = sorted(folder.glob("*.ipynb"))[0].name
-    # Our page_config.json switches JupyterLab's announcements off: no question on the first start, no request to
-    # the network. The learner's own configuration stays as it is.
-    config = [str(Path(__file__).parent / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    config = [*map(str, config_folders()), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, config))
     arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{first}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         arguments.append("--allow-root")  # in a container one is root, and Jupyter would refuse to start
     main([*arguments, *extra])
+
+
+def config_folders() -> list[Path]:
+    """What JupyterLab reads beside the learner's own configuration, which stays as it is.
+
+    page_config.json switches its announcements off: no question on the first start, no request to the network.
+    Who chose one language in a notebook gets JupyterLab's menus in it: a default only, so that a language chosen in
+    JupyterLab's own settings wins. For who reads both languages, JupyterLab goes on as it would without us.
+    """
+    ours = Path(__file__).parent / "jupyter"
+    language = storage.load_settings().get("language")
+    return [ours, *(ours / known for known in ("zh", "en") if known == language)]

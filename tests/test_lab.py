@@ -1,12 +1,13 @@
 """Lessons in a learner's folder: an update never overwrites their work."""
 
 import dataclasses
+import json
 import os
 import shutil
 
 import pytest
 
-from hookedu import course, lab
+from hookedu import course, lab, storage
 from hookedu.course import CourseError
 
 NAME = "02_tensor_hooks.ipynb"
@@ -96,3 +97,39 @@ def test_without_built_lessons_it_says_what_to_run(lessons, tmp_path):
         os.remove(path)
     with pytest.raises(CourseError, match="hookedu build"):
         lab.hand_out(tmp_path / "mine")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "locale"),
+    [("zh", "zh_CN"), ("en", "en"), ("both", "default"), (None, "default"), (3, "default")],
+)
+def test_menus_are_in_the_language_that_was_chosen(chosen, locale, tmp_path, monkeypatch):
+    if chosen:
+        storage.save_setting("language", chosen)
+    assert menus(tmp_path, monkeypatch) == (locale, {})
+
+
+def test_a_language_chosen_in_jupyterlab_itself_wins(tmp_path, monkeypatch):
+    storage.save_setting("language", "zh")
+    own = tmp_path / "@jupyterlab" / "translation-extension" / "plugin.jupyterlab-settings"
+    own.parent.mkdir(parents=True)
+    own.write_text(json.dumps({"locale": "fr_FR"}))
+    assert menus(tmp_path, monkeypatch) == ("zh_CN", {"locale": "fr_FR"})
+
+
+def menus(settings, monkeypatch):
+    """The default language and the learner's own settings of it, as JupyterLab's server reads them."""
+    from jupyterlab.commands import (
+        get_app_dir,
+    )  # here: every process that collects tests would load all of JupyterLab
+    from jupyterlab_server.settings_utils import get_settings
+
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", os.pathsep.join(map(str, lab.config_folders())))
+    lab_folder = get_app_dir()
+    found, _ = get_settings(
+        app_settings_dir=f"{lab_folder}/settings",
+        schemas_dir=f"{lab_folder}/schemas",
+        settings_dir=str(settings),
+        schema_name="@jupyterlab/translation-extension:plugin",
+    )
+    return found["schema"]["properties"]["locale"]["default"], found["settings"]

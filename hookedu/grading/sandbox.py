@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hookedu import course
 from hookedu.course import CourseError
 from hookedu.grading import warm
 from hookedu.language import Text
@@ -158,7 +159,10 @@ class Sandbox:
         for path in ("/bin", "/lib", "/lib32", "/lib64", "/sbin"):
             if os.path.islink(path):
                 arguments += ["--symlink", os.readlink(path), path]
-        for path in ("__init__.py", *(p.name for p in _PACKAGE.iterdir() if p.name != "__init__.py")):
+        for path in _hidden():
+            arguments += ["--tmpfs", path, "--remount-ro", path]
+        parts = [p.name for p in _PACKAGE.iterdir() if p.name != "__init__.py" and p != course.ROOT]
+        for path in ("__init__.py", *parts):
             arguments += ["--ro-bind", str(_PACKAGE / path), f"{_ROOT}/hookedu/{path}"]
         return [*arguments, "--remount-ro", "/", "--remount-ro", "/dev", "--chdir", home, "--"]
 
@@ -174,6 +178,20 @@ def _visible() -> list[str]:
         if os.path.exists(path) and not os.path.islink(path) and not inside:
             found.append(path)
     return found
+
+
+def _hidden() -> list[str]:
+    """The folders of the course that _visible() would show: a wheel carries them, with every answer, among the packages.
+
+    Named as they are seen inside: a path to the packages may lead through a link.
+    """
+    folders = [course.ROOT / name for name in ("course", "lessons", "solutions")]
+    return [
+        os.path.join(path, folder.relative_to(real))
+        for path in _visible()
+        for folder in folders
+        if folder.is_dir() and folder.is_relative_to(real := Path(path).resolve())
+    ]
 
 
 def _environment(home: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext
 
-from tests.browser.lab import Lab, NoChromium, chromium, running
+from tests.browser.lab import Lab, NoChromium, chromium, of_this_clone
 from tests.browser.notebook import Notebook
 
 
@@ -32,7 +32,7 @@ def browser() -> Iterator[BrowserContext]:
 
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory, browser) -> Iterator[Lab]:
-    with running(tmp_path_factory.mktemp("newcomer")) as lab:
+    with of_this_clone(tmp_path_factory.mktemp("newcomer")) as lab:
         yield lab
 
 

@@ -1,4 +1,4 @@
-"""A real JupyterLab, started by `hookedu lab` in an empty home, and a real Chromium that looks at it."""
+"""A real JupyterLab or Jupyter Notebook, started in an empty home, and a real Chromium that looks at it."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +24,7 @@ _SHUT_DOWN = """async () => {
   await Promise.all(sessions.map(session =>
     fetch(`/api/sessions/${session.id}`, {method: 'DELETE', headers: {'X-XSRFToken': token}})));
 }"""
-_START = 90  # seconds that JupyterLab may take to answer
+_START = 90  # seconds that a server may take to answer
 
 
 class NoChromium(Exception):
@@ -45,13 +45,15 @@ def chromium() -> Iterator[BrowserContext]:
 
 
 class Lab:
-    """A running JupyterLab: where it is, and the learner's folder behind it."""
+    """A running JupyterLab or, `classic`, Jupyter Notebook 7: where it is, and the learner's folder behind it."""
 
-    def __init__(self, folder: Path, port: int):
-        self.folder, self.port = folder, port
+    def __init__(self, folder: Path, port: int, classic: bool = False):
+        self.folder, self.port, self.classic = folder, port, classic
 
     def url(self, name: str = "") -> str:
         """The page that opens a notebook alone, in a workspace of its own; the start page without a name."""
+        if self.classic:
+            return f"http://127.0.0.1:{self.port}/" + (f"notebooks/{name}" if name else "tree")
         return f"http://127.0.0.1:{self.port}/lab" + (
             f"/workspaces/{Path(name).stem}/tree/{name}" if name else ""
         )
@@ -60,6 +62,10 @@ class Lab:
         """A copy of that notebook in a page of its own."""
         name = f"{path.stem}-{len(list(self.folder.glob('*.ipynb')))}.ipynb"
         shutil.copy(path, self.folder / name)
+        return self.visit(name, browser)
+
+    def visit(self, name: str, browser: BrowserContext) -> Notebook:
+        """The learner's own notebook of that name."""
         return Notebook(browser.new_page(), self.url(name), self.folder / name)
 
     def shut_down(self, browser: BrowserContext) -> None:
@@ -70,31 +76,42 @@ class Lab:
             page.close()
 
 
+def newcomer(home: Path) -> dict[str, str]:
+    """The environment of somebody in an empty home: nothing of Python's, Jupyter's or the course's is set."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "JUPYTER", "PYTHON", "XDG_"))}
+    # LANG: JupyterLab's menus would follow it, and the tests click on English words.
+    return kept | {"HOME": str(home), "LANG": "C.UTF-8", "JUPYTERLAB_SETTINGS_DIR": str(home / "settings")}
+
+
 @contextmanager
-def running(home: Path) -> Iterator[Lab]:
-    """`hookedu lab` as a newcomer runs it, but for the port, the token and the browser that it would open.
+def of_this_clone(home: Path) -> Iterator[Lab]:
+    """`hookedu lab` of this clone, as a newcomer runs it."""
+    command = [sys.executable, "-m", "hookedu", "lab", "--folder", home / "lessons"]
+    with running(command, home / "lessons", newcomer(home) | {"PYTHONPATH": str(course.ROOT)}) as lab:
+        yield lab
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path], folder: Path, env: dict[str, str], classic: bool = False
+) -> Iterator[Lab]:
+    """A command that serves `folder`, given the port, no token and no browser of its own, until the block ends.
 
     RuntimeError with the end of its log where it does not answer.
     """
+    home = Path(env["HOME"])
     settings = home / "settings" / "@jupyterlab" / "notebook-extension"
-    settings.mkdir(parents=True)
+    settings.mkdir(parents=True, exist_ok=True)
     # Keeps cells that are out of view in the page, so that a test can look at all of them.
     (settings / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}')
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    arguments = ["--folder", home / "lessons", "--no-browser", f"--port={port}", "--IdentityProvider.token="]
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "JUPYTER"))}
-    env = kept | {
-        "HOME": str(home),
-        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
-        "PYTHONPATH": str(course.ROOT),
-    }
+    arguments = [*map(str, command), "--no-browser", f"--port={port}", "--IdentityProvider.token="]
     with open(home / "log", "w") as log:
-        command = [sys.executable, "-m", "hookedu", "lab", *map(str, arguments)]
-        server = subprocess.Popen(command, cwd=home, env=env, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(arguments, cwd=home, env=env, stdout=log, stderr=subprocess.STDOUT)
     try:
-        lab = Lab(home / "lessons", port)
+        lab = Lab(folder, port, classic)
         _wait_until_it_answers(lab, server, home / "log")
         yield lab
     finally:
@@ -113,5 +130,5 @@ def _wait_until_it_answers(lab: Lab, server: subprocess.Popen, log: Path) -> Non
                 break
             time.sleep(0.1)
     raise RuntimeError(
-        "JupyterLab did not start:\n" + log.read_text(encoding="utf-8", errors="replace")[-3000:]
+        "The server did not start:\n" + log.read_text(encoding="utf-8", errors="replace")[-3000:]
     )

@@ -1,0 +1,197 @@
+"""The wheel of somebody without git: installed where nothing of the repository is, in an empty home.
+
+The tests are that learner's first days, in order: the newcomer's home is theirs all along.
+"""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from hookedu import course
+from tests import grading_notebooks as nb
+from tests.browser.lab import Lab, newcomer, running
+
+pytestmark = pytest.mark.wheel
+
+NAME = "02_tensor_hooks.ipynb"
+RIGHT = "def watch(y, seen):\n    return y.register_hook(seen.append)"
+FORGETS_THE_HANDLE = "def watch(y, seen):\n    y.register_hook(seen.append)"
+EVERYTHING = """\
+import sys
+import hookedu
+from hookedu.shapes import Shapes, load_model
+net, image = load_model(), Shapes(1, seed=11)[0].image[None]
+with hookedu.record(net, layers=torch.nn.Conv2d) as rec:
+    net(image)
+print(hookedu.__file__, "recorded:", [tuple(rec[name].activation.shape) for name in rec])
+print(*sys.path)
+display(hint("02.1"), solution("02.1"), progress(), hookedu.LayerPicker(net, image))"""
+# Of every notebook, an empty one as well, in Notebook 7.6.
+NOTEBOOK_7S_OWN = "Cannot read properties of undefined (reading 'schema')"
+# Right only where it sees the package and none of the answers that the wheel carries.
+SPIES = (
+    "import os, sys\n"
+    "found = [f for p in sys.path for *_, files in os.walk(f'{p}/hookedu') for f in files]\n"
+    "assert 'capture.py' in found and not any(f.endswith('.ipynb') for f in found), found\n" + RIGHT
+)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel, built from this clone."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([uv(), "build", "-q", "--wheel", "-o", folder, course.ROOT], check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Iterator[Path]:
+    """The commands of a fresh environment that has the wheel, and Jupyter Notebook beside JupyterLab.
+
+    Through uv's cache, which links: gigabytes of torch in two seconds. Removed afterwards; pytest keeps folders.
+    """
+    place = tmp_path_factory.mktemp("environment") / "venv"
+    env = os.environ | {"VIRTUAL_ENV": str(place)}
+    if torch.version.cuda is None and sys.platform == "linux":
+        env["UV_TORCH_BACKEND"] = "cpu"  # as this environment was made
+    subprocess.run([uv(), "venv", "-q", "--python", sys.executable, place], check=True)
+    pins = course.ROOT / "requirements.lock"
+    subprocess.run([uv(), "pip", "install", "-q", "-c", pins, wheel, "notebook"], env=env, check=True)
+    yield place / "bin"
+    shutil.rmtree(place)
+
+
+def uv() -> str:
+    """The program uv, as `make` finds it."""
+    found = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    return found or pytest.fail("these tests need uv: pip install uv")
+
+
+@pytest.fixture(autouse=True)
+def no_pages_of_earlier_servers(browser) -> None:
+    """Closed before a test, not after it: what its pages show at the end is kept as a picture."""
+    for page in browser.pages:
+        page.close()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    """The newcomer's home."""
+    return tmp_path_factory.mktemp("newcomer")
+
+
+@pytest.fixture(scope="module")
+def hookedu(installed, home):
+    """Run the installed command in that home."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess:
+        command = [installed / "hookedu", *map(str, arguments)]
+        return subprocess.run(
+            command, cwd=home, env=newcomer(home), capture_output=True, encoding="utf-8", timeout=300
+        )
+
+    return run
+
+
+def serve(installed: Path, home: Path):
+    """`hookedu lab` as it stands: the folder is its own choice."""
+    return running([installed / "hookedu", "lab"], home / "hookedu-lessons", newcomer(home))
+
+
+def test_it_is_small_and_carries_what_learners_and_instructors_need(wheel):
+    assert wheel.stat().st_size < 5e6
+    names = zipfile.ZipFile(wheel).namelist()
+    inside = {name.split("/")[0] for name in names if ".dist-info" not in name}
+    assert inside == {"hookedu"}
+    carried = {name.removeprefix("hookedu/_course/") for name in names if "/_course/" in name}
+    files = [f"{folder}/{le.file}.ipynb" for folder in ("lessons", "solutions") for le in course.lessons()]
+    assert carried == {"course/course.yml", *files}
+
+
+def test_the_doctor_says_how_to_open_it_and_building_needs_a_clone(hookedu):
+    doctor = hookedu("doctor")
+    assert doctor.returncode == 0, doctor.stdout
+    assert "All set: run `hookedu lab`" in doctor.stdout and "make" not in doctor.stdout
+    build = hookedu("build", "02")
+    assert (build.returncode, "needs a clone" in build.stderr) == (2, True)
+
+
+def test_lesson_02_in_jupyterlab(installed, home, browser):
+    with serve(installed, home) as lab:
+        handed_out = {path.name for path in lab.folder.glob("*.ipynb")}
+        assert handed_out == {lesson.notebook.name for lesson in course.lessons()}
+        the_lesson_works(lab, browser)
+
+
+def test_lesson_02_in_notebook_7_where_the_language_is_chosen(installed, home, browser):
+    folder = home / "hookedu-lessons"
+    command = [installed / "jupyter-notebook", f"--ServerApp.root_dir={folder}", "--allow-root"]
+    with running(command, folder, newcomer(home), classic=True) as notebook_7:
+        notebook = the_lesson_works(notebook_7, browser)
+        for button, language in (("English", "en"), ("中文", "zh")):
+            notebook.page.get_by_role("button", name=button, exact=True).first.click()
+            notebook.speaks(language)
+
+
+def the_lesson_works(served: Lab, browser):
+    """Lesson 02 runs; a wrong answer gets its message and the right one success; all comes from the wheel."""
+    notebook = served.visit(NAME, browser)
+    notebook.run_all()
+    assert (notebook.cell_errors(), notebook.dialogs()) == ([], [])
+    for answer, outcome in ((FORGETS_THE_HANDLE, "no_handle"), (RIGHT, "correct")):
+        notebook.type_into("exercise-02-1", answer)
+        notebook.run("exercise-02-1")
+        panel = notebook.run("exercise-02-1-check").locator(".hookedu-panel")
+        assert outcome in (panel.get_attribute("data-message"), panel.get_attribute("data-outcome"))
+    notebook.type_into("exercise-02-1", EVERYTHING)
+    shown = notebook.run("exercise-02-1")
+    expect(shown.locator(".hookedu-widget img").first).to_be_visible()
+    for part in ("Hint 1 of", "Reference answer to 02.1", "seen.append"):
+        expect(shown).to_contain_text(part)
+    printed = shown.inner_text()
+    assert "site-packages/hookedu/__init__.py recorded: [(1, " in printed
+    assert str(course.ROOT) not in printed
+    assert [e for e in notebook.console_errors if not (served.classic and e == NOTEBOOK_7S_OWN)] == []
+    return notebook
+
+
+def test_the_next_start_has_chinese_menus_and_keeps_changed_work(installed, home, browser):
+    mine = home / "hookedu-lessons" / NAME
+    work = json.loads(mine.read_text(encoding="utf-8")) | {"nbformat_minor": 4}
+    mine.write_text(json.dumps(work), encoding="utf-8")
+    (lesson,) = installed.parent.glob(f"lib/*/site-packages/hookedu/_course/lessons/{NAME}")
+    news = lesson.read_text(encoding="utf-8").replace("一个消失的数", "新的一版")
+    lesson.unlink()  # it may be a link into uv's cache
+    lesson.write_text(news, encoding="utf-8")
+    with serve(installed, home) as lab:
+        assert json.loads(mine.read_text(encoding="utf-8")) == work
+        said = (home / "log").read_text(encoding="utf-8")
+        assert "the new one is 02_tensor_hooks-2.ipynb" in said and "新版本是 02_tensor_hooks-2.ipynb" in said
+        page = lab.visit("02_tensor_hooks-2.ipynb", browser).page
+        expect(page.locator(".jp-Notebook").get_by_text("新的一版").first).to_be_attached()
+        for word in ("文件", "编辑", "运行"):
+            expect(page.locator(".lm-MenuBar-itemLabel").get_by_text(word, exact=True)).to_be_visible()
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="isolation needs bubblewrap")
+def test_it_grades_and_its_answers_stay_out_of_the_sandbox(hookedu, home):
+    wrong, kept = nb.wrong("02.1", "no_handle")
+    for student, answer in (("ann", RIGHT), ("bob", wrong), ("eve", SPIES)):
+        nb.hand_in(home / "class" / student / NAME, nb.answered(nb.right() | {"02.1": answer}))
+    run = hookedu("grade", "class", "--out", "grades")
+    assert run.returncode == 0, run.stderr
+    with open(home / "grades" / "grades.csv", encoding="utf-8-sig", newline="") as file:
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    full = float(rows["ann"]["max_points"])
+    assert [float(rows[s]["points"]) for s in ("ann", "eve")] == [full, full], run.stdout
+    assert float(rows["bob"]["02.1"]) == kept < float(rows["ann"]["02.1"])
