@@ -39,13 +39,13 @@ test: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-cell-timeout 120 solutions
 
-# The reading site, in .book/html: open index.html, or let any web server serve the folder. Links lay out what Sphinx
-# reads, so that links between lessons, guides and code are the same there as in the repository.
+# The reading site, in .book/html: open index.html, or let any web server serve the folder. Sphinx reads a copy in which
+# the solutions stand for the lessons, so that links between lessons, guides and code are those of the repository.
 BOOK ?= .book
 book: .venv/ready-book
 	rm -rf $(BOOK) && mkdir -p $(BOOK)/source
-	ln -s $(CURDIR)/course/book/index.md $(CURDIR)/course $(CURDIR)/hookedu $(BOOK)/source
-	ln -s $(CURDIR)/solutions $(BOOK)/source/lessons
+	cp -R course hookedu README.md LICENSE course/book/index.md $(BOOK)/source
+	cp -R solutions $(BOOK)/source/lessons
 	$(BIN)/sphinx-build -q -W --keep-going -c course/book -d $(BOOK)/doctrees $(BOOK)/source $(BOOK)/html
 
 # The pictures of the README and the guides, from the browser tests that look at the lessons.

@@ -1,7 +1,7 @@
 """The reading site: Sphinx reads the solutions as they are, MyST-NB turns them into pages, nothing is executed.
 
-`make book` lays links to solutions/ (as lessons/), course/ and hookedu/ into one folder and hands it to Sphinx, so
-that every relative link in a lesson or a guide leads where it leads in the repository.
+`make book` copies solutions/ (as lessons/), course/ and hookedu/ into one folder and hands it to Sphinx, so that every
+relative link in a lesson or a guide leads where it leads in the repository: to a page, or to a file to download.
 """
 
 import base64
@@ -30,6 +30,7 @@ html_theme = "sphinx_book_theme"
 html_title = project
 html_copy_source = False  # the course's own files are the source
 html_static_path = ["static", "../../hookedu/grading/templates/page.js"]
+html_favicon = "static/hook.svg"
 html_css_files = ["book.css"]
 html_js_files = ["words.js"]
 templates_path = ["templates"]
@@ -38,6 +39,7 @@ html_search_language = "zh"
 html_context = {"default_mode": "auto"}  # dark where the reader's system is
 html_theme_options = {
     "article_header_end": ["language-switch", "article-header-buttons"],
+    "footer_content_items": [],
     "home_page_in_toc": True,
     "navbar_persistent": [],  # no bar across the top: the search is in the sidebar and beside the language switch
     "search_bar_text": "搜索 · Search",
@@ -64,6 +66,9 @@ WIDGET = Text(
     zh="这是这种控件的一张图；在 JupyterLab 里可以操作，看到的是这里的模型。",
     en="A picture of this kind of widget. In JupyterLab it can be used, and shows the model of this cell.",
 )
+TO_NO_PAGE = re.compile(
+    r"\]\(((?:\.\./){2}[^)#]+\.md)\)"
+)  # from a guide to the README, say: a file to download
 # Under a lesson's title. On this site the exercises can be read but not done.
 OPEN_IN_LAB = """
 
@@ -87,6 +92,7 @@ def prepare(app, docname: str, content: list[str]) -> None:
     if docname == "index" and not any((COURSE / "guides").glob("*.md")):
         content[0] = content[0].partition("<!-- guides -->")[0]  # Sphinx warns of an empty list
     if not docname.startswith("lessons/"):
+        content[0] = TO_NO_PAGE.sub(r"](path:\g<1>)", content[0])
         return
     notebook = json.loads(content[0])
     notebook["cells"][0]["source"] += OPEN_IN_LAB.format(file=f"{Path(docname).name}.ipynb").splitlines(True)
@@ -147,7 +153,7 @@ def inline_math(translator, node: nodes.math) -> None:
 
 def block_math(translator, node: nodes.math_block) -> None:
     """The same on a line of its own."""
-    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    translator.body.append(tex2mathml(node.astext(), as_block=True))
     raise nodes.SkipNode
 
 

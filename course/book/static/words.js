@@ -8,10 +8,13 @@ Documentation.addTranslations({
     "Search Results": "搜索结果 · Search Results",
     "Searching": "正在搜索 · Searching",
     "Search finished, found one page matching the search query.": [
-      "找到 1 页。 · Found one page.",
-      "找到 ${resultCount} 页。 · Found ${resultCount} pages.",
+      "找到的页数 · Pages found: 1",
+      "找到的页数 · Pages found: ${resultCount}",
     ],
     "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories.":
       "没有找到。请换个说法，或者少用几个词。 · Nothing found. Try other words, or fewer of them.",
   },
 });
+
+// From a disk, a browser may not read other pages to quote from them: the list of pages is what can be had.
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
