@@ -18,10 +18,10 @@ from playwright.sync_api import BrowserContext, Page, expect
 from hookedu import course, exercises
 from tests.browser.notebook import contrasts
 
-# Of an article: what reaches past the screen and cannot be scrolled into view.
+# Of an article: what reaches past the screen and is in nothing that scrolls by itself.
 CUT_OFF = """() => [...document.querySelectorAll('article *')].filter(e => {
   if (!e.offsetParent || e.getBoundingClientRect().right <= innerWidth + 1) return false;
-  for (let up = e.parentElement; up; up = up.parentElement)
+  for (let up = e.parentElement; up.tagName !== 'ARTICLE'; up = up.parentElement)
     if (['auto', 'scroll'].includes(getComputedStyle(up).overflowX)) return false;
   return true;
 }).map(e => e.outerHTML.slice(0, 200))"""
