@@ -13,12 +13,12 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.search.en import SearchEnglish
 
-from hookedu.language import Text
+from hookedu.language import Text, join_chinese_lines
 
 COURSE = Path(__file__).parents[1]
 
 project = "PyTorch 钩子 · PyTorch hooks"
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.githubpages"]  # the latter: GitHub would leave out _static/
 include_patterns = ["index.md", "lessons/*.ipynb", "course/guides/*.md"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -92,7 +92,7 @@ def prepare(app, docname: str, content: list[str]) -> None:
     if docname == "index" and not any((COURSE / "guides").glob("*.md")):
         content[0] = content[0].partition("<!-- guides -->")[0]  # Sphinx warns of an empty list
     if not docname.startswith("lessons/"):
-        content[0] = TO_NO_PAGE.sub(r"](path:\g<1>)", content[0])
+        content[0] = TO_NO_PAGE.sub(r"](path:\g<1>)", join_chinese_lines(content[0]))
         return
     notebook = json.loads(content[0])
     notebook["cells"][0]["source"] += OPEN_IN_LAB.format(file=f"{Path(docname).name}.ipynb").splitlines(True)
