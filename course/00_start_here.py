@@ -2,7 +2,7 @@
 import torch
 from torch import nn
 
-from hookedu import LanguageToggle, LayerPicker, check, hint, progress, solution
+from hookedu import LanguageToggle, LayerPicker, check, course_map, hint, progress, solution
 
 LanguageToggle()
 
@@ -73,22 +73,22 @@ for handle in handles:
 #
 # | 想做的事 | 用它 | 挂在 | 课 |
 # |---|---|---|---|
-# | 看或改一个张量的梯度 | `register_hook` | 张量 | 02, 03 |
-# | 参数的 `.grad` 一写好就用它 | `register_post_accumulate_grad_hook` | 参数 | 04 |
-# | 看或改一层的输出 | `register_forward_hook` | 层 | 05 |
-# | 在一层运行之前看或改它的输入 | `register_forward_pre_hook` | 层 | 06 |
-# | 看或改流过一层的梯度 | `register_full_backward_hook` | 层 | 07 |
+# | 看或改一个张量的梯度 | `register_hook` | 张量 | [02](02_tensor_hooks.ipynb), [03](03_changing_gradients.ipynb) |
+# | 参数的 `.grad` 一写好就用它 | `register_post_accumulate_grad_hook` | 参数 | [04](04_which_gradient.ipynb) |
+# | 看或改一层的输出 | `register_forward_hook` | 层 | [05](05_forward_hooks.ipynb) |
+# | 在一层运行之前看或改它的输入 | `register_forward_pre_hook` | 层 | [06](06_forward_pre_hooks.ipynb) |
+# | 看或改流过一层的梯度 | `register_full_backward_hook` | 层 | [07](07_backward_hooks.ipynb) |
 #
 # </div>
 # <div lang="en">
 #
 # | You want to | Take | It goes on | Lesson |
 # |---|---|---|---|
-# | see or change the gradient of one tensor | `register_hook` | a tensor | 02, 03 |
-# | use a parameter's `.grad` as soon as it is written | `register_post_accumulate_grad_hook` | a parameter | 04 |
-# | see or change what a layer gives out | `register_forward_hook` | a layer | 05 |
-# | see or change what a layer is given, before it runs | `register_forward_pre_hook` | a layer | 06 |
-# | see or change the gradient that flows through a layer | `register_full_backward_hook` | a layer | 07 |
+# | see or change the gradient of one tensor | `register_hook` | a tensor | [02](02_tensor_hooks.ipynb), [03](03_changing_gradients.ipynb) |
+# | use a parameter's `.grad` as soon as it is written | `register_post_accumulate_grad_hook` | a parameter | [04](04_which_gradient.ipynb) |
+# | see or change what a layer gives out | `register_forward_hook` | a layer | [05](05_forward_hooks.ipynb) |
+# | see or change what a layer is given, before it runs | `register_forward_pre_hook` | a layer | [06](06_forward_pre_hooks.ipynb) |
+# | see or change the gradient that flows through a layer | `register_full_backward_hook` | a layer | [07](07_backward_hooks.ipynb) |
 #
 # </div>
 
@@ -205,12 +205,15 @@ hint("00.1")
 #
 # <div lang="zh">
 #
-# `progress()` 记着你在所有课里试过什么、解出了什么；关机再来也还在。运行一下：
+# `progress()` 记着你在所有课里试过什么、解出了什么；关机再来也还在。一行是一课，一格是一个练习，粗框是接下来该做的；
+# 点一下就打开那一课；那一课已经开着时，点格子会跳到那个练习。运行一下：
 #
 # </div>
 # <div lang="en">
 #
-# `progress()` keeps what you tried and solved in all lessons, also after a restart. Run it:
+# `progress()` keeps what you tried and solved in all lessons, also after a restart. A row is a lesson, a box in it an
+# exercise, and the one with the thick frame is what to do next. A click opens the lesson; where it is open already, a
+# click on a box goes to the exercise. Run it:
 #
 # </div>
 
@@ -218,7 +221,79 @@ hint("00.1")
 progress()
 
 # %% [markdown]
-# ## 0.7 小结 · Recap
+# ## 0.7 课程地图 · The map of the course
+#
+# <div lang="zh">
+#
+# 箭头从一课指向直接用到它的课。从上往下走；想早点画特征图，学完第 03 课和第 05 课就可以去第 09 课。
+#
+# </div>
+# <div lang="en">
+#
+# An arrow leads from a lesson to those that build on it. Go from the top down. If you cannot wait to draw feature maps:
+# lesson 09 needs no more than lessons 03 and 05, and what leads to them.
+#
+# </div>
+
+# %%
+course_map()
+
+# %% [markdown]
+# ### 张量 · Tensors
+#
+# <div lang="zh">
+#
+# 先看梯度在哪里，再把钩子挂到张量上。点一下就打开那一课。
+#
+# <!-- lessons 01-04 -->
+#
+# </div>
+# <div lang="en">
+#
+# First where gradients live, then hooks on tensors. A click opens the lesson.
+#
+# <!-- lessons 01-04 -->
+#
+# </div>
+
+# %% [markdown]
+# ### 层 · Layers
+#
+# <div lang="zh">
+#
+# 钩子挂到 `nn.Module` 的各层上，看进去的、出来的和流回来的。
+#
+# <!-- lessons 05-08 -->
+#
+# </div>
+# <div lang="en">
+#
+# Hooks on the layers of an `nn.Module`: what goes in, comes out and flows back.
+#
+# <!-- lessons 05-08 -->
+#
+# </div>
+
+# %% [markdown]
+# ### 用起来 · At work
+#
+# <div lang="zh">
+#
+# 把学到的用在真正的任务上。
+#
+# <!-- lessons 09- -->
+#
+# </div>
+# <div lang="en">
+#
+# What you learned, put to real work.
+#
+# <!-- lessons 09- -->
+#
+# </div>
+
+# %% [markdown]
+# ## 0.8 小结 · Recap
 #
 # <div lang="zh">
 #
@@ -226,7 +301,7 @@ progress()
 # 2. 钩子是 PyTorch 替你调用的普通函数。
 # 3. 想要什么，决定用哪种钩子。
 # 4. `check` 说对错，`hint` 给提示，`solution` 给答案。
-# 5. `progress()` 记得你走到了哪儿。
+# 5. `progress()` 记得你走到了哪儿，地图说接下来能学什么。
 #
 # </div>
 # <div lang="en">
@@ -235,12 +310,12 @@ progress()
 # 2. A hook is an ordinary function that PyTorch calls for you.
 # 3. What you want decides which kind you take.
 # 4. `check` judges, `hint` helps, `solution` shows the answer.
-# 5. `progress()` knows how far you are.
+# 5. `progress()` knows how far you are; the map shows where you can go.
 #
 # </div>
 
 # %% [markdown]
-# ## 0.8 回想一下 · Recall
+# ## 0.9 回想一下 · Recall
 #
 # <div lang="zh">
 # <details><summary>1. 想看一层的输出，用哪种钩子？</summary><code>register_forward_hook</code>。</details>
@@ -253,16 +328,16 @@ progress()
 # <details><summary>3. You are stuck: what do you run first?</summary><code>hint</code>.</details>
 # </div>
 #
-# ## 0.9 真实世界里 · In the wild
+# ## 0.10 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# 画网络结构的 `torchinfo`、解释图像分类的 Grad-CAM、大模型的可解释性工具，靠的都是钩子。下一课：`01_graph_and_leaves`。
+# 画网络结构的 `torchinfo`、解释图像分类的 Grad-CAM、大模型的可解释性工具，靠的都是钩子。下一课：[01 计算图与叶子](01_graph_and_leaves.ipynb)。
 #
 # </div>
 # <div lang="en">
 #
 # `torchinfo`, which prints a network's layers, Grad-CAM, which explains an image classifier, and the tools that look into
-# large language models all rest on hooks. Next: `01_graph_and_leaves`.
+# large language models all rest on hooks. Next: [01 Graph and leaves](01_graph_and_leaves.ipynb).
 #
 # </div>

@@ -1,15 +1,15 @@
-"""The learner's face of the exercises: check, hint, solution, progress."""
+"""The learner's face of the exercises: check, hint, solution."""
 
 import datetime
-import html
 import os
 import random
 from typing import Any
 
 from hookedu import course, exercises, storage
-from hookedu.exercises.feedback import LOOKS, panel
+from hookedu.course_progress import Progress
+from hookedu.exercises.feedback import panel
 from hookedu.exercises.judging import Verdict, judge
-from hookedu.exercises.model import Exercise, Outcome
+from hookedu.exercises.model import Exercise
 from hookedu.exercises.probing import probe
 from hookedu.language import Text
 
@@ -105,7 +105,7 @@ def solution(exercise_id: str, anyway: bool = False) -> Notice:
         exercise = exercises.find(exercise_id)
     except exercises.UnknownExercise as unknown:
         return Notice(unknown.says)
-    if not anyway and not _attempted(exercise):
+    if not anyway and exercise.id not in Progress().tries:
         return Notice(
             Text(
                 zh='先自己试一次，看看反馈怎么说；`hint("{id}")` 会给提示。现在就想看：`solution("{id}", anyway=True)`',
@@ -124,13 +124,6 @@ def solution(exercise_id: str, anyway: bool = False) -> Notice:
         )
 
 
-def _attempted(exercise: Exercise) -> bool:
-    return any(
-        r.get("exercise") == exercise.id and r.get("outcome") != Outcome.NOT_ATTEMPTED.value
-        for r in storage.read_records("checks")
-    )
-
-
 def _reference(exercise: Exercise) -> str:
     """The reference answer from the answered notebook, without the markers around it."""
     import nbformat
@@ -140,82 +133,3 @@ def _reference(exercise: Exercise) -> str:
         if cell.metadata.get("nbgrader", {}).get("grade_id") == exercise.slug:
             return "\n".join(line for line in cell.source.splitlines() if not line.strip().startswith("### "))
     raise LookupError(exercise.id)
-
-
-class Progress:
-    """Which exercises were solved, tried and left: the best outcome of each, over all sessions."""
-
-    _RANK = (Outcome.CORRECT, Outcome.PARTLY, Outcome.INCORRECT, Outcome.RAISED, Outcome.NOT_ATTEMPTED)
-
-    def __init__(self) -> None:
-        self.best: dict[str, Outcome] = {}
-        self.tries: dict[str, int] = {}
-        for record in storage.read_records("checks"):
-            try:
-                outcome, exercise_id = Outcome(record["outcome"]), exercises.find(record["exercise"]).id
-            except (KeyError, ValueError):
-                continue  # written by another version of the course
-            known = self.best.get(exercise_id, Outcome.NOT_ATTEMPTED)
-            self.best[exercise_id] = min(known, outcome, key=self._RANK.index)
-            self.tries[exercise_id] = self.tries.get(exercise_id, 0) + (outcome is not Outcome.NOT_ATTEMPTED)
-
-    @property
-    def solved(self) -> int:
-        """How many exercises are solved."""
-        return sum(outcome is Outcome.CORRECT for outcome in self.best.values())
-
-    def _rows(self):
-        for lesson in course.lessons():
-            for exercise in exercises.of_lesson(lesson.id):
-                yield (
-                    lesson,
-                    exercise,
-                    self.best.get(exercise.id, Outcome.NOT_ATTEMPTED),
-                    self.tries.get(exercise.id, 0),
-                )
-
-    def _summary(self) -> Text:
-        of = sum(1 for _ in self._rows())
-        said = Text(zh="已完成 {n}/{of} 个练习", en="{n} of {of} exercises solved").format(
-            n=self.solved, of=of
-        )
-        if storage.writable():
-            return said
-        return Text(
-            zh=said.zh + "（这台机器上无法保存进度）",
-            en=said.en + " (progress cannot be saved on this machine)",
-        )
-
-    def __repr__(self) -> str:
-        lines = [str(self._summary())]
-        for _, exercise, outcome, tries in self._rows():
-            lines.append(
-                f"{LOOKS[outcome][0]} {exercise.id} {exercise.title.zh} · {exercise.title.en} ({tries})"
-            )
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        head = (
-            Text(zh="课", en="Lesson"),
-            Text(zh="练习", en="Exercise"),
-            Text(zh="结果", en="Outcome"),
-            Text(zh="次数", en="Tries"),
-        )
-        cell = '<td style="text-align:left;padding:.15em 1em .15em 0">{}</td>'
-        rows = []
-        for lesson, exercise, outcome, tries in self._rows():
-            sign, _, word = LOOKS[outcome]
-            mark = f"{sign} {word.inline_html()}"
-            name = f"{html.escape(exercise.id)} {exercise.title.inline_html()}"
-            cells = (lesson.title.inline_html(), name, mark, str(tries or ""))
-            rows.append("<tr>" + "".join(map(cell.format, cells)) + "</tr>")
-        titles = "".join(
-            f'<th style="text-align:left;padding-right:1em">{t.inline_html()}</th>' for t in head
-        )
-        table = f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-        return panel("--jp-info-color1, #0277bd", f"<b>{self._summary().inline_html()}</b>{table}")
-
-
-def progress() -> Progress:
-    """What has been solved so far, over all notebooks and sessions of this user."""
-    return Progress()

@@ -29,6 +29,8 @@ class Lesson:
     difficulty: int  # 1 to 5
     goals: tuple[Text, ...]
     needs: Text
+    about: Text  # one line for the map of the course
+    after: tuple[str, ...]  # the numbers of the lessons that lead to it directly
     root: Path = ROOT  # the copy of the course that it belongs to
 
     @property
@@ -79,6 +81,8 @@ def lessons() -> tuple[Lesson, ...]:
                 difficulty=node["difficulty"],
                 goals=tuple(map(_text, node["goals"])),
                 needs=_text(node["needs"]),
+                about=_text(node.get("about", node["goals"][0])),
+                after=tuple(node.get("after", ())),
             )
         )
     return tuple(found)

@@ -234,20 +234,24 @@ def _exercises(lesson: Lesson, cells: list[Cell]) -> Found:
                         en="The cell of exercise {id} must define `{name}`.",
                     ).format(id=exercise.id, name=exercise.answer),
                 )
+            # The title by which `progress()` and the reports call it.
+            heading = (
+                f"### 练习 {exercise.id}：{exercise.title.zh} · Exercise {exercise.id}: {exercise.title.en}"
+            )
             task = cells[place - 1] if place else None
             if (
                 task is None
                 or task.is_code
-                or exercise.id not in task.frame
+                or f"{heading}\n" not in task.frame
                 or not _DIFFICULTY.search(task.frame)
             ):
                 yield (
                     cell.line,
                     Text(
-                        zh="练习 {id} 前面要有一个任务单元：标题里写编号，下面一行写难度和分钟，如 `●● · 6 min`。",
-                        en="A cell with the task must stand before exercise {id}: the id in its heading, then a line "
-                        "with difficulty and minutes, such as `●● · 6 min`.",
-                    ).format(id=exercise.id),
+                        zh="练习 {id} 前面要有一个任务单元：标题是 `{heading}`，下面一行写难度和分钟，如 `●● · 6 min`。",
+                        en="A cell with the task must stand before exercise {id}: the heading `{heading}`, then a "
+                        "line with difficulty and minutes, such as `●● · 6 min`.",
+                    ).format(id=exercise.id, heading=heading),
                 )
             after = cells[place + 1] if place + 1 < len(cells) else None
             wanted = f'check("{exercise.id}", {exercise.answer})'

@@ -77,7 +77,12 @@ def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[st
     choices: list[Choice] = [layers] if single else list(layers) if isinstance(layers, Iterable) else [layers]
     if not choices or choices == [None]:
         raise ValueError(str(NOTHING_CHOSEN))
-    chosen = {id(module) for choice in choices for module in _matches(named, choice)}
+    chosen: set[int] = set()
+    for choice in choices:
+        if choice.__class__ is str and choice in named:  # by far the most frequent, hence the short way
+            chosen.add(id(named[choice]))
+        else:
+            chosen.update(map(id, _matches(named, choice)))
     found: dict[str, tuple[nn.Module, tuple[str, ...]]] = {}
     first: dict[int, str] = {}  # of each chosen module, the name that stands for it
     for name, module in named.items():

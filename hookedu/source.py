@@ -2,7 +2,7 @@
 
 # %% tags=["setup"]                  code that every exercise of the lesson may use
 # %% tags=["E1", "F3"]               code that shows experiment E1 and fact F3
-# %% [markdown]                      prose, in both languages
+# %% [markdown]                      prose, in both languages; <!-- lessons 05-08 --> becomes a table of these lessons
 # %% exercise="02.1"                 the reference answer, between ### BEGIN SOLUTION and ### END SOLUTION
 # %% check="02.1"                    the cell that checks it
 """
@@ -10,6 +10,7 @@
 import re
 from dataclasses import dataclass, field
 
+from hookedu import curriculum
 from hookedu.course import Lesson
 from hookedu.language import Text
 
@@ -71,7 +72,7 @@ def read(lesson: Lesson) -> list[Cell]:
             Cell(
                 line=line,
                 is_code=cell.cell_type == "code",
-                text=cell.source,
+                text=curriculum.fill_in(cell.source),
                 tags=tuple(cell.metadata.get("tags", ())),
                 exercise=cell.metadata.get("exercise"),
                 check=cell.metadata.get("check"),

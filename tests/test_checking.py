@@ -1,11 +1,11 @@
-"""What a learner calls: check, hint, solution, progress."""
+"""What a learner calls: check, hint, solution."""
 
 import ast
 import re
 
 import pytest
 
-from hookedu import check, checking, exercises, hint, progress, solution, storage
+from hookedu import check, checking, exercises, hint, solution, storage
 from hookedu.exercises import Outcome
 
 
@@ -81,29 +81,3 @@ def test_a_solution_is_shown_after_a_try():
 def test_every_exercise_has_a_solution_that_is_code(exercise):
     shown = solution(exercise.id, anyway=True)
     assert exercise.answer in [getattr(n, "name", None) for n in ast.parse(shown.code).body]
-
-
-def test_progress_keeps_the_best_outcome():
-    assert (progress().solved, "0 of" in repr(progress())) == (0, True)
-    for answer in (untouched, wrong, right, wrong):
-        check("02.1", answer)
-    seen = progress()
-    assert (seen.solved, seen.best["02.1"], seen.tries["02.1"]) == (1, Outcome.CORRECT, 3)
-    assert "1 of" in repr(seen) and "看住一个梯度" in seen._repr_html_()
-
-
-def test_progress_reads_over_records_of_another_version():
-    for record in (
-        {},
-        {"exercise": "77.1", "outcome": "correct"},
-        {"exercise": "02.1", "outcome": "splendid"},
-    ):
-        storage.append_record("checks", record)
-    assert progress().solved == 0
-
-
-def test_progress_says_when_it_cannot_be_saved(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file" / "data"))
-    assert check("02.1", right).outcome is Outcome.CORRECT
-    assert "cannot be saved" in repr(progress())

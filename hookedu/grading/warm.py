@@ -1,8 +1,8 @@
-"""The warm process: torch and the exercises are loaded once, and every submission runs in a fork of it.
+"""The warm process: torch is loaded once, and every submission runs in a fork of it.
 
 It never runs anything of a learner's. For each submission it is handed three descriptors: the job (a file), the
-channel for results, and one end of the line over which its end is told. What a lesson's own setup cells import
-is loaded here, with the first submission of that lesson. Then, with isolation:
+channel for results, and one end of the line over which its end is told. What a lesson's exercises and its
+own setup cells import is loaded here, with the first submission of that lesson. Then, with isolation:
 
     warm ├── process 1 of a new process namespace: a `sleep`, whose end is the end of all that is in there
          ├── worker: the submission, in that namespace and in others of its own
@@ -14,7 +14,6 @@ up the line, the submission is ended.
 """
 
 import contextlib
-import itertools
 import json
 import os
 import selectors
@@ -50,7 +49,8 @@ def main() -> NoReturn:
     wards: list[_Ward] = []
     with selectors.PollSelector() as selector:
         selector.register(grader, selectors.EVENT_READ)
-        for number in itertools.count(1):
+        served = 0  # since something was loaded
+        while True:
             _serve(selector, wards)
             message, descriptors, _, _ = socket.recv_fds(grader, 16, 3)
             if not message:
@@ -60,8 +60,8 @@ def main() -> NoReturn:
             job, channel, line = descriptors
             with open(job, "rb") as file:
                 todo = json.loads(file.read())
-            worker.prepare(todo["setup"])
-            if number == _MANY:
+            served = 1 if worker.prepare(todo) else served + 1
+            if served == _MANY:
                 namespaces.use_huge_pages()
             if isolated:
                 wards.append(_Ward(selector, todo, channel, line))

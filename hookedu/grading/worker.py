@@ -31,15 +31,13 @@ _LATE = ("bdb", "platformdirs.unix", "torch.nested._internal.nested_tensor", "ya
 
 
 def warm_up() -> None:
-    """Load, once for all submissions, what every submission needs. Nothing here may start a thread: only the
+    """Load, once for all submissions, what those of every lesson need. Nothing here may start a thread: only the
     thread that forks goes on in the child."""
     import ipywidgets  # noqa: F401
     import matplotlib.pyplot
     import torch
-    import torchvision  # noqa: F401 - the setup cells of several lessons import it, which takes seconds
 
     import hookedu
-    from hookedu import exercises
 
     torch.set_num_threads(1)
     # torch asks /proc what the processor can do; in the sandbox it would get no answer and raise.
@@ -48,28 +46,29 @@ def warm_up() -> None:
     matplotlib.pyplot.close()
     for name in hookedu.__all__:
         getattr(hookedu, name)
-    for lesson in exercises.lessons():
-        exercises.of_lesson(lesson)
     for name in _LATE:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     _warm["shell"] = _shell()
-    prepare([])
 
 
-def prepare(setup: list[str]) -> None:
-    """Load what a lesson's own setup cells import, which may be seconds of torchvision, once for all submissions.
-    Only imports run here: whatever else those cells do, each submission does for itself."""
-    if "\n".join(setup) in _warm["prepared"]:
-        return
-    _warm["prepared"].add("\n".join(setup))
-    for cell in setup:
-        with contextlib.suppress(Exception):  # the fork meets the same error and tells it
+def prepare(job: dict[str, Any]) -> bool:
+    """Load what one lesson needs, which may be seconds of torchvision, once for all its submissions: its exercises,
+    and what its own setup cells import. Only imports run here: whatever else those cells do, each submission does
+    for itself. Returns whether there was anything to load."""
+    wanted = {*job["setup"], *(exercise for step in job["steps"] for exercise in step["probes"])}
+    if wanted <= _warm["prepared"]:
+        return False
+    _warm["prepared"] |= wanted
+    with contextlib.suppress(Exception):  # the fork meets the same error and tells it
+        for cell in job["setup"]:
             nodes = [n for n in ast.parse(cell).body if isinstance(n, (ast.Import, ast.ImportFrom))]
             exec(compile(ast.Module(nodes, []), "<setup>", "exec"), {})
+        _steps(job)
     if sys.platform == "linux":
         with open("/proc/self/statm") as pages:
             _warm["data"] = int(pages.read().split()[5]) * resource.getpagesize()
+    return True
 
 
 def main(job: dict[str, Any], channel: int, place: Callable[[], str], isolated: bool) -> NoReturn:
@@ -148,15 +147,22 @@ def _limit(limits: dict[str, int], isolated: bool) -> None:
         resource.setrlimit(which, (value, value))
 
 
+def _steps(job: dict[str, Any]) -> list[tuple[str, list[Any]]]:
+    """Each cell to run, with the exercises that it answers."""
+    from hookedu.exercises import find
+
+    return [(step["source"], list(map(find, step["probes"]))) for step in job["steps"]]
+
+
 class _Submission:
     """The cells of one notebook in one IPython shell."""
 
     def __init__(self, job: dict[str, Any]):
-        from hookedu.exercises import find, probing
+        from hookedu.exercises import probing
 
         # Held here, because a cell may put something else in the modules' place.
         self._probe, self._describe = probing.probe, probing.describe_error
-        self._steps = [(step["source"], list(map(find, step["probes"]))) for step in job["steps"]]
+        self._steps = _steps(job)
         self._seeds = job["seeds"]
         self._shell = _warm["shell"]
         self.out_of_memory = False

@@ -46,7 +46,7 @@ def report(title: str, best: dict[str, float], against: str, notes: dict[str, st
     for name, seconds in sorted(best.items(), key=lambda item: item[1]):
         note = (notes or {}).get(name, "")
         print(
-            f"  {name:<28} {seconds * 1e6:10.1f} µs   {seconds / best[against]:6.2f} × {against}   {note}".rstrip()
+            f"  {name:<30} {seconds * 1e6:10.1f} µs   {seconds / best[against]:6.2f} × {against}   {note}".rstrip()
         )
 
 
@@ -129,17 +129,24 @@ def fastai(model, x, layers, modules):
     return run
 
 
-def torchextractor(model, x, layers, modules):
+def torchextractor(model, x, layers, modules, capture=None):
     import torchextractor
 
     def run():
-        extractor = torchextractor.Extractor(model, layers)
+        extractor = torchextractor.Extractor(model, layers, capture_fn=capture)
         result = extractor(x)
         for handle in extractor.hook_handles:
             handle.remove()
         return result
 
     return run
+
+
+def torchextractor_cloning(model, x, layers, modules):
+    def keep(module, input, output, module_name, feature_maps):
+        feature_maps[module_name] = output.detach().clone()
+
+    return torchextractor(model, x, layers, modules, keep)
 
 
 def nnsight(model, x, layers, modules):
@@ -161,6 +168,8 @@ PEERS = [
     ("captum", captum, "aliases of the last call"),
     ("fastai", fastai, "aliases of the last call"),
     ("torchextractor", torchextractor, "aliases of the last call"),
+    # Like for like: as it comes it does not copy, and hands back what a later in-place op has made of the output.
+    ("torchextractor, told to clone", torchextractor_cloning, "clones of the last call"),
     ("nnsight", nnsight, "clones, asked for"),
 ]
 

@@ -208,7 +208,7 @@ def forks(path: str) -> None:
         plan = matching.plan(matching.read_cells(json.dumps(notebook).encode()), key)
         steps = [{"source": step.source, "probes": step.probes} for step in plan.steps]
         jobs.append({"setup": key.setup, "steps": steps, "seeds": runner.seeds_for(plan, str(number), "")})
-    worker.prepare(list(key.setup))
+    worker.prepare(jobs[0])
     namespaces.use_huge_pages()
     begun = time.perf_counter()
     for job in jobs:

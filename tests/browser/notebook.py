@@ -23,7 +23,8 @@ _BEGUN = "() => [...document.querySelectorAll('.jp-Notebook .jp-InputPrompt')].s
 _CHANGED = "([prompt, before]) => prompt.innerText !== before"  # "[*]:" while it runs, then its number
 # Contrast by WCAG 2 of every text in the elements that match, against what is really painted behind it.
 _CONTRAST = """elements => {
-  const parse = c => { const n = c.match(/[\\d.]+/g).map(Number); return [n[0], n[1], n[2], n[3] ?? 1]; };
+  const parse = c => { const n = c.match(/[\\d.]+/g).map(Number), full = c.startsWith('color(') ? 255 : 1;
+                       return [n[0] * full, n[1] * full, n[2] * full, n[3] ?? 1]; };
   const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat([1]);
   const light = c => { const [r, g, b] = c.map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
                        return 0.2126 * r + 0.7152 * g + 0.0722 * b; };

@@ -186,7 +186,7 @@ def _recognise(saw: dict[str, Any], names: list[str]) -> str | None:
 
 EXTRACTING = Exercise(
     id="05.3",
-    title=Text(zh="出了异常也不留痕迹的提取器", en="An extractor that survives exceptions"),
+    title=Text(zh="提取器", en="An extractor"),
     answer="extracting",
     points=8,
     probe=_probe,

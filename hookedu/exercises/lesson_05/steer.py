@@ -111,7 +111,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 STEER = Exercise(
     id="05.4",
-    title=Text(zh="操纵一层的输出", en="Steer an output"),
+    title=Text(zh="操纵输出", en="Steer an output"),
     answer="steer",
     points=5,
     probe=_probe,

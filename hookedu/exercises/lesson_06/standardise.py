@@ -170,7 +170,7 @@ def _ordinary(got: Any, expected: torch.Tensor) -> bool:
 
 STANDARDISE = Exercise(
     id="06.4",
-    title=Text(zh="每次前向传播之前标准化权重", en="Standardise the weights before each forward"),
+    title=Text(zh="标准化权重", en="Standardise the weights"),
     answer="standardise",
     points=6,
     probe=_probe,
