@@ -4,7 +4,7 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test zoo scale wheel build pictures bench lock clean
+.PHONY: help lab test book zoo scale wheel build pictures bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
@@ -39,6 +39,15 @@ test: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-cell-timeout 120 solutions
 
+# The reading site, in .book/html: open index.html, or let any web server serve the folder. Sphinx reads a copy in which
+# the solutions stand for the lessons, so that links between lessons, guides and code are those of the repository.
+BOOK ?= .book
+book: .venv/ready-book
+	rm -rf $(BOOK) && mkdir -p $(BOOK)/source
+	cp -R course hookedu README.md LICENSE course/book/index.md $(BOOK)/source
+	cp -R solutions $(BOOK)/source/lessons
+	$(BIN)/sphinx-build -q -W --keep-going -c course/book -d $(BOOK)/doctrees $(BOOK)/source $(BOOK)/html
+
 # The pictures of the README and the guides, from the browser tests that look at the lessons.
 pictures: .venv/ready-test
 	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
@@ -68,5 +77,5 @@ lock:
 	    --no-emit-index-url --no-emit-find-links --upgrade -o requirements.lock
 
 clean:
-	rm -rf .venv dist .pytest_cache .ruff_cache
+	rm -rf .venv .book dist .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -23,7 +23,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from hookedu import exercises, lint, source
 from hookedu.course import CourseError, Lesson
 from hookedu.exercises.probing import STUB
-from hookedu.language import Text
+from hookedu.language import Text, join_chinese_lines
 
 CELL_TIMEOUT = 120  # seconds
 CODE_STUB = {"python": f'raise NotImplementedError("{STUB}")'}  # what nbgrader puts where a solution stood
@@ -124,10 +124,6 @@ def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
     return new_notebook(cells=made, metadata=_METADATA, nbformat_minor=5)
 
 
-# A line break between two Chinese characters, or after full-width punctuation, would be drawn as a space.
-_CHINESE_BREAK = re.compile(
-    r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?=\**[\u3000-\u9fff\uff00-\uffef])|(?<=[，。；：、！？）」])\n(?=[`*$A-Za-z])"
-)
 # Its own colours rather than JupyterLab's alert classes, whose orange on orange is hard to read; the text keeps
 # the theme's colour, light or dark.
 _MISTAKE = '<div style="border-left: 4px solid orange; padding: 0.6em 1em 0.1em; background-color: rgba(255, 165, 0, 0.12)">'
@@ -135,7 +131,7 @@ _MISTAKE = '<div style="border-left: 4px solid orange; padding: 0.6em 1em 0.1em;
 
 def _prose(text: str) -> str:
     """A prose cell's text as the front ends draw it best."""
-    return _CHINESE_BREAK.sub("", text).replace('<div class="mistake">', _MISTAKE)
+    return join_chinese_lines(text).replace('<div class="mistake">', _MISTAKE)
 
 
 def _nbgrader(name: str, points: int | None) -> dict:

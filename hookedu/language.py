@@ -4,11 +4,15 @@ HTML carries both languages in elements with a `lang` attribute, and `LanguageTo
 a style sheet. Where no style sheet can be set (a terminal, GitHub, VS Code), both simply show, Chinese first.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 LANGUAGES = ("zh", "en")
+_CHINESE_BREAK = re.compile(
+    r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?=\**[\u3000-\u9fff\uff00-\uffef])|(?<=[，。；：、！？）」])\n(?=[`*$A-Za-z])"
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,12 @@ class Text:
 
     def _repr_html_(self) -> str:
         return self.html()
+
+
+def join_chinese_lines(markdown: str) -> str:
+    """Markdown without the line breaks that would be drawn as a space: between Chinese characters, or after
+    full-width punctuation."""
+    return _CHINESE_BREAK.sub("", markdown)
 
 
 def _inline(markdown: str) -> str:

@@ -38,6 +38,11 @@ _CONTRAST = """elements => {
 }"""
 
 
+def contrasts(elements: Locator) -> list[tuple[float, str]]:
+    """Contrast ratio and text of each of these elements that can be seen and holds text; 4.5 is WCAG's bound."""
+    return [(ratio, text) for ratio, text in elements.evaluate_all(_CONTRAST)]
+
+
 class Notebook:
     """One open notebook. Collects what a learner should never see: dialogs and errors in the console."""
 
@@ -138,8 +143,7 @@ class Notebook:
 
     def contrasts(self, within: str) -> list[tuple[float, str]]:
         """Contrast ratio and text of everything readable within; 4.5 is WCAG's bound for body text."""
-        found = self.page.locator(f".jp-Notebook {within} *").evaluate_all(_CONTRAST)
-        return [(ratio, text) for ratio, text in found]
+        return contrasts(self.page.locator(f".jp-Notebook {within} *"))
 
     def scroll_to(self, cell_id: str) -> None:
         """Bring a cell to the top of the page."""
