@@ -4,7 +4,11 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
+import tests.answers
 from hookedu import course, source
+from hookedu.exercises import find
+from hookedu.exercises.judging import judge
+from hookedu.exercises.probing import probe
 from hookedu.shapes import Sample, Shapes, SmallCNN, load_model
 
 
@@ -88,3 +92,12 @@ def test_grad_cam_agrees_with_the_package_of_that_name(cams):
     low, high = cams[:2].amin(dim=(1, 2), keepdim=True), cams[:2].amax(dim=(1, 2), keepdim=True)
     scaled = (cams[:2] - low) / (high - low)
     assert torch.allclose(scaled[:, ::16, ::16], GRAD_CAM_PACKAGE, atol=2e-4)
+
+
+@pytest.mark.parametrize("exercise", ["11.1", "11.2"])
+def test_a_message_shows_the_picture_that_is_wrong(exercise):
+    """Where only the first picture got a gradient, it is the second that tells."""
+    one = next(a for a in tests.answers.answers() if (a.exercise, a.mistake) == (exercise, "one_picture"))
+    found = find(exercise)
+    failed = judge(found, probe(found, one.fresh(), seed=0), seed=0).failed
+    assert "[1]" in failed.expected and failed.got != failed.expected

@@ -1405,7 +1405,7 @@ def hit_rate(cams, boxes):
     return None
 
 
-@mistake("11.3", "center_of_mass")
+@mistake("11.3", "centre_of_mass")
 def hit_rate(cams, boxes):
     mass = cams.sum(dim=(1, 2))
     x = (cams.sum(dim=1) * torch.arange(cams.shape[2])).sum(dim=1) / mass

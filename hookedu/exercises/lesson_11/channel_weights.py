@@ -15,6 +15,7 @@ from hookedu.exercises.lesson_11.shared import (
     REPLACES_OUTPUT,
     Case,
     class_mistakes,
+    first_wrong,
     make_case,
     recognise,
     says,
@@ -70,9 +71,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     mistake = None
     if wrong:
         mistake = "returns_nothing" if got is None else recognise(got, _likely(case, layer))
-    row = 0  # the first picture whose weights are wrong: others may well be right
-    if isinstance(got, torch.Tensor) and got.shape == expected.shape:
-        row = next((i for i in range(len(got)) if not close(got[i], expected[i])), 0)
+    row = first_wrong(got, expected)
     return [
         Criterion(
             *("weights", not wrong, 3),

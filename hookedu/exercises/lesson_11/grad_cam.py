@@ -15,6 +15,7 @@ from hookedu.exercises.lesson_11.shared import (
     REPLACES_OUTPUT,
     Case,
     class_mistakes,
+    first_wrong,
     make_case,
     recognise,
     says,
@@ -100,15 +101,16 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     wanted = [_cam(*case.truth(layer)) for case, layer in calls]
     wrong = [i for i, got in enumerate(saw["cams"]) if not close(got, wanted[i])]
     place = wrong[0] if wrong else 0
-    got, (case, layer) = saw["cams"][place], calls[place]
+    got, expected, (case, layer) = saw["cams"][place], wanted[place], calls[place]
+    picture = first_wrong(got, expected)
     call = "grad_cam(model, layer, images, labels)"
     return [
         Criterion(
             *("cam", not wrong, 4),
             essential=True,
             given=case.given(layer),
-            expected=_describe(wanted[place]),
-            got=_describe(got),
+            expected=_describe(expected, picture),
+            got=_describe(got, picture),
             mistake=_mistake(got, case, layer) if wrong else None,
         ),
         all_detached(call, saw["attached"]),
@@ -127,12 +129,17 @@ def _mistake(got: Any, case: Case, layer: str) -> str | None:
     return recognise(got, _likely(case, layer))
 
 
-def _describe(cam: Any) -> str:
-    """Shape, range and first numbers: a whole map is too long for a line."""
+def _describe(cam: Any, picture: int) -> str | Text:
+    """Shape, and the range and a row of one picture's map: a whole one is too long for a line."""
+    if isinstance(cam, list):
+        return Text(zh="一个列表，{n} 项", en="a list of {n}").format(n=len(cam))
     if not isinstance(cam, torch.Tensor) or cam.numel() == 0:
         return f"cam: {show(cam)}"
-    shape, first = "×".join(map(str, cam.shape)), show(cam.flatten()[:4].float())
-    return f"cam: {shape}, from {cam.min():.4g} to {cam.max():.4g}; cam.flatten()[:4] == {first}"
+    shape = "×".join(map(str, cam.shape))
+    if cam.ndim != 3 or picture >= len(cam):
+        return f"cam: {shape}, from {cam.min():.4g} to {cam.max():.4g}"
+    shown, row = cam[picture], cam.shape[1] // 2
+    return f"cam: {shape}; cam[{picture}]: from {shown.min():.4g} to {shown.max():.4g}, row {row}: {show(shown[row])}"
 
 
 _says = partial(says, "cam")

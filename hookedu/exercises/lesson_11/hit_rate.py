@@ -35,7 +35,7 @@ def _whole_batch(cams: torch.Tensor, boxes: torch.Tensor) -> float:
     return _inside(place % _W, place // _W, boxes)
 
 
-def _center_of_mass(cams: torch.Tensor, boxes: torch.Tensor) -> float:
+def _centre_of_mass(cams: torch.Tensor, boxes: torch.Tensor) -> float:
     mass = cams.sum(dim=(1, 2))
     x = (cams.sum(dim=1) * torch.arange(_W)).sum(dim=1) / mass
     y = (cams.sum(dim=2) * torch.arange(_H)).sum(dim=1) / mass
@@ -62,7 +62,7 @@ _WRONG: dict[str, _Way] = {
     "wrong_width": lambda cams, boxes: _inside(*_peaks(cams, width=_H), boxes),
     "fixed_width": lambda cams, boxes: _inside(*_peaks(cams, width=64), boxes),
     "lowest": lambda cams, boxes: _right(-cams, boxes),
-    "center_of_mass": _center_of_mass,
+    "centre_of_mass": _centre_of_mass,
     "one_peak": _whole_batch,
     "one_axis": lambda cams, boxes: _inside(_peaks(cams)[0], boxes[:, 1], boxes),
     "sizes": lambda cams, boxes: _right(cams, _sizes(boxes)),
@@ -138,7 +138,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             essential=True,
             given=f"cams: {_N}×{_H}×{_W}; boxes: {_N}×4, boxes[0] == {show(case[1][0])}",
             expected=f"{_right(*case):g}",
-            got=show(got),
+            got=show(got) if rate is None else f"{rate:g}",
             mistake=mistake,
         ),
         Criterion(
@@ -207,9 +207,9 @@ HIT_RATE = Exercise(
             "You took the width to be 64. `cams` may have another size: divide by `cams.shape[2]`.",
         ),
         _says(
-            "center_of_mass",
+            "centre_of_mass",
             "你算的是重心，不是最高点。一张图亮两处，重心会落在中间的暗处。用 `argmax`。",
-            "You took the center of mass, not the highest point. Where a map is bright in two places, that lies in the dark between "
+            "You took the centre of mass, not the highest point. Where a map is bright in two places, that lies in the dark between "
             "them. Use `argmax`.",
         ),
         _says(

@@ -112,6 +112,13 @@ def recognise(got: Any, likely: dict[str, list[torch.Tensor]]) -> str | None:
     return next((name for name, values in likely.items() if any(close(got, v) for v in values)), None)
 
 
+def first_wrong(got: Any, expected: torch.Tensor) -> int:
+    """The first picture whose part of the answer is wrong, to be shown: others may well be right."""
+    if not isinstance(got, torch.Tensor) or got.shape != expected.shape:
+        return 0
+    return next((i for i in range(len(got)) if not close(got[i], expected[i])), 0)
+
+
 def says(criterion: str, id: str, zh: str, en: str) -> Mistake:
     """A mistake that the judge recognises behind the criterion of that id."""
     return Mistake(id, Text(zh=zh, en=en), fails=criterion)
