@@ -5,20 +5,17 @@ handed out is remembered beside it, in `.hookedu.json`: a notebook that the lear
 new version, a changed one is kept and the new version is put beside it.
 """
 
-import hashlib
-import json
 import os
 import shutil
 import sys
 from pathlib import Path
 
-from hookedu import course, storage
+from hookedu import course, handout, storage
 from hookedu.course import CourseError
 from hookedu.language import Text
 
 # In a clone beside the course. A wheel lies where nobody looks, and where nobody may write: there it is the home.
 FOLDER = course.ROOT / "my-lessons" if course.IN_CLONE else Path.home() / "hookedu-lessons"
-_RECORD = ".hookedu.json"
 
 
 def hand_out(folder: Path) -> list[Text]:
@@ -37,12 +34,12 @@ def hand_out(folder: Path) -> list[Text]:
     said = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        given = _given(folder)
+        given = handout.given(folder)
         for lesson in built:
             name, is_new = _place(folder, lesson.notebook, given)
             if is_new:
                 shutil.copyfile(lesson.notebook, folder / name)
-                given[name] = _digest(lesson.notebook)
+                given[name] = handout.digest(lesson.notebook.read_bytes())
                 if name != lesson.notebook.name:
                     said.append(
                         Text(
@@ -50,7 +47,7 @@ def hand_out(folder: Path) -> list[Text]:
                             en="There is a new version of {old}. Yours is kept as it is; the new one is {new}.",
                         ).format(old=lesson.notebook.name, new=name)
                     )
-        (folder / _RECORD).write_text(json.dumps(given, indent=1), encoding="utf-8")
+        handout.remember(folder, given)
     except OSError as error:
         raise CourseError(
             Text(
@@ -61,32 +58,21 @@ def hand_out(folder: Path) -> list[Text]:
     return said
 
 
-def _given(folder: Path) -> dict[str, str]:
-    try:
-        given = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return given if isinstance(given, dict) else {}
-
-
 def _place(folder: Path, notebook: Path, given: dict[str, str]) -> tuple[str, bool]:
     """Under which name this version belongs in the folder, and whether it has yet to be put there."""
-    version, number = _digest(notebook), 1
+    version, number = handout.digest(notebook.read_bytes()), 1
     while True:
         name = notebook.name if number == 1 else f"{notebook.stem}-{number}.ipynb"
         here = folder / name
         if not here.exists():
             return name, True
-        if _digest(here) == version or given.get(name) == version:
+        lies_here = handout.digest(here.read_bytes())
+        if version in (lies_here, given.get(name)):
             given[name] = version
             return name, False
-        if given.get(name) == _digest(here) and not (folder / f"{notebook.stem}-{number + 1}.ipynb").exists():
+        if given.get(name) == lies_here and not (folder / f"{notebook.stem}-{number + 1}.ipynb").exists():
             return name, True  # an older version that nobody touched
         number += 1
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def open_lab(folder: Path, extra: list[str]) -> None:

@@ -5,17 +5,15 @@ alone. nbgrader makes the students' version itself (`nbgrader generate_assignmen
 `.hookedu.json`, so that a later export replaces what nobody touched and keeps what the school changed.
 """
 
-import hashlib
-import json
 from pathlib import Path
 
 import nbformat
 
+from hookedu import handout
 from hookedu.build import CELL_TIMEOUT, CODE_STUB
 from hookedu.course import CourseError, Lesson
 from hookedu.language import Text
 
-_RECORD = ".hookedu.json"
 _CONFIG = "nbgrader_config.py"
 
 # What the lessons need of nbgrader. Everything else is the school's own.
@@ -97,18 +95,18 @@ def export(folder: Path, lessons: list[Lesson]) -> list[Text]:
     said = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        given = _given(folder)
+        given = handout.given(folder)
         for name, text in files.items():
             path, new = folder / name, text.encode()
             old = path.read_bytes() if path.exists() else None
-            if old not in (None, new) and given.get(name) != _digest(old):
+            if old not in (None, new) and given.get(name) != handout.digest(old):
                 kept = _CONFIG_KEPT if name == _CONFIG else _KEPT
                 said.append(kept.format(file=name, settings=_SETTINGS))
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(new)
-            given[name] = _digest(new)
-        (folder / _RECORD).write_text(json.dumps(given, indent=1), encoding="utf-8")
+            given[name] = handout.digest(new)
+        handout.remember(folder, given)
     except OSError as error:
         raise CourseError(_CANNOT_WRITE.format(folder=folder, error=error.strerror)) from error
     return said
@@ -128,16 +126,3 @@ def _assignment(lesson: Lesson) -> str:
             if "setup" in cell.metadata.get("tags", ()):
                 cell.metadata["deletable"] = False  # without its imports no check can run
     return nbformat.writes(notebook) + "\n"
-
-
-def _given(folder: Path) -> dict[str, str]:
-    """Which version of each file was written last."""
-    try:
-        given = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return given if isinstance(given, dict) else {}
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -19,7 +19,7 @@ COURSE = Path(__file__).parents[1]
 
 project = "PyTorch 钩子 · PyTorch hooks"
 extensions = ["myst_nb", "sphinx.ext.githubpages"]  # the latter: GitHub would leave out _static/
-include_patterns = ["index.md", "lessons/*.ipynb", "course/guides/*.md"]
+include_patterns = ["index.md", "lessons/*.ipynb", "course/guides/*.md", "CONTRIBUTING.md"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"

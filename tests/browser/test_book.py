@@ -107,7 +107,7 @@ def test_every_link_and_picture_is_there(site):
                 missing.append(f"{page.relative_to(site)}: {link}")
     assert missing == []
     guides = {f"course/guides/{path.stem}.html" for path in (course.ROOT / "course/guides").glob("*.md")}
-    wanted = {f"lessons/{lesson.file}.html" for lesson in course.lessons()} | guides
+    wanted = {f"lessons/{lesson.file}.html" for lesson in course.lessons()} | guides | {"CONTRIBUTING.html"}
     assert wanted <= pages[site / "index.html"].to, "all in the one table of contents"
 
 
