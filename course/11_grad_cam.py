@@ -95,14 +95,14 @@ ax.set_axis_off()
 #
 # `block4` 输出 64 张 8×8 的特征图，每张都还知道「在哪里」。哪些通道支持十字？问梯度：十字的 logit 对每一处有多敏感。
 #
-# 一个前向钩子留下特征图，再在 `output` 上挂一个张量钩子，等梯度来（第 07 课）。**先猜**：同一个通道里，64 处的梯度差多少？
+# 一个前向钩子留下特征图，再在 `output` 上挂一个张量钩子，等梯度来（7.8 节）。**先猜**：同一个通道里，64 处的梯度差多少？
 #
 # </div>
 # <div lang="en">
 #
 # `block4` puts out 64 feature maps of 8×8, which still know where. Which speak for the cross? Ask the gradient of its logit at each place.
 #
-# A forward hook keeps the maps and puts a tensor hook on `output` (lesson 07). **Guess**: how much do the gradients differ over
+# A forward hook keeps the maps and puts a tensor hook on `output` (section 7.8). **Guess**: how much do the gradients differ over
 # the 64 places of one channel?
 #
 # </div>
@@ -112,7 +112,7 @@ seen, cross = {}, CLASSES.index("cross")
 
 
 def keep(module, args, output):
-    seen["maps"] = output.detach()
+    seen["maps"] = output.detach().clone()
     output.register_hook(lambda grad: seen.update(grads=grad))
 
 
@@ -349,7 +349,7 @@ def grad_cam(model, layer, images, labels):
     seen = {}
 
     def keep(module, args, output):
-        seen["maps"] = output.detach()
+        seen["maps"] = output.detach().clone()
         output.register_hook(lambda grad: seen.update(grads=grad))
 
     with layer.register_forward_hook(keep):
@@ -506,12 +506,12 @@ print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 #
 # <div lang="zh">
 #
-# 梯度是预言：权重大的通道要紧。真的吗？做个实验：前向钩子把一个通道设为 0，返回新的输出（第 05 课），看 logit 降多少。
+# 梯度是预言：权重大的通道要紧。真的吗？做个实验：前向钩子把一个通道设为 0，返回新的输出（5.6 节），看 logit 降多少。
 #
 # </div>
 # <div lang="en">
 #
-# A gradient is a forecast: channels of large weight matter. Is it true? The experiment: a forward hook sets one channel to 0 and returns the new output (lesson 05). How far does the logit fall?
+# A gradient is a forecast: channels of large weight matter. Is it true? The experiment: a forward hook sets one channel to 0 and returns the new output (section 5.6). How far does the logit fall?
 #
 # </div>
 

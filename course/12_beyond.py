@@ -85,7 +85,7 @@ print("pieces of memory:", len(addresses))
 #
 # <div lang="zh">
 #
-# 第 05 课数过：留下一个 `output`，身后的图就占 344 MB。那时是沿着图走；现在让 `pack` 把每个张量装进一个 `Kept`，
+# 5.4 节数过：留下一个 `output`，身后的图就占 344 MB。那时是沿着图走；现在让 `pack` 把每个张量装进一个 `Kept`，
 # 再用 `WeakSet`（弱引用集合）看着它们：autograd 一松手，集合里就没有了。
 #
 # **先猜**：`out` 断开之后，还剩多少 MB？最后一行里，`pack` 照原样留下 `tensor`，没有 `detach()`，结果还一样吗？
@@ -93,7 +93,7 @@ print("pieces of memory:", len(addresses))
 # </div>
 # <div lang="en">
 #
-# Lesson 05 counted: keep one `output`, and the graph behind it holds 344 MB. There we walked the graph; here `pack` puts each tensor into a `Kept`, and a
+# Section 5.4 counted: keep one `output`, and the graph behind it holds 344 MB. There we walked the graph; here `pack` puts each tensor into a `Kept`, and a
 # `WeakSet` (weak references) watches them: what autograd lets go of is gone from the set.
 #
 # **Guess**: once `out` is detached, how many MB are left? In the last line `pack` keeps `tensor` as it is, without `detach()`: the same?
@@ -318,13 +318,13 @@ print("\none step, batches that BatchNorm counted:", block[0].num_batches_tracke
 #
 # <div lang="zh">
 #
-# 钩子又触发了一遍，而且停在半路：第 1 层开始了（`pre1`），它的输入一存好，要的就齐了，`fwd1` 不再触发。
+# 钩子又触发了一遍，而且停在半路：第 1 层开始了（`pre1`），它的输入一存好，要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
 # 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。
 #
 # </div>
 # <div lang="en">
 #
-# The hooks fired again, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, nothing else is wanted, and `fwd1` never comes.
+# The hooks fired again, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, nothing else is wanted, and `fwd1` never comes (torch 2.15.0).
 # A hook that counts, adds up or logs does so too often; `BatchNorm`, too, was updated 2 times.
 #
 # </div>
@@ -381,7 +381,7 @@ check("12.2", count_recomputed)
 #
 # <div lang="zh">
 #
-# 第 08 课：编译并运行过的模型不理会新钩子；先挂再编译，或者用 `set_stance("force_eager")`。再往前走一步。
+# 8.9 节：编译并运行过的模型不理会新钩子；先挂再编译，或者用 `set_stance("force_eager")`。再往前走一步。
 #
 # **先猜**：`one` 编译过了；`two` 是同一个类的另一个模型，先挂钩子、后编译，钩子触发吗？挂在编译好的模型**自己**身上呢？
 # 钩子里 `seen.append(...)`，调用 5 次，编译几次？
@@ -389,7 +389,7 @@ check("12.2", count_recomputed)
 # </div>
 # <div lang="en">
 #
-# Lesson 08: a model that was compiled and has run ignores new hooks; register before compiling, or use `set_stance("force_eager")`. Now one step further.
+# Section 8.9: a model that was compiled and has run ignores new hooks; register before compiling, or use `set_stance("force_eager")`. Now one step further.
 #
 # **Guess**: `one` has been compiled. `two` is another model of the same class, with its hook registered before compiling: does it fire? Does a hook on the compiled model
 # **itself**? And with `seen.append(...)` in a hook, how often do 5 calls compile?
@@ -452,13 +452,13 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译的是类的代码，同类的模型共用：先挂也可能不触发，先 `reset()` 才稳妥。挂在编译好的模型自己身上的，照常触发。
+# 编译的是类的代码，同类的模型共用：先挂也可能不触发（torch 2.15.0），先 `reset()` 才稳妥。挂在编译好的模型自己身上的，照常触发。
 # 钩子编进去之后，`seen` 一变长就要重新编译；`torch.compiler.disable(hook)` 让它留在外面。
 #
 # </div>
 # <div lang="en">
 #
-# What is compiled is the code of the class, which its models share: a hook may not fire even though it was registered before; `reset()` first to be safe. One on the compiled
+# What is compiled is the code of the class, which its models share: a hook may not fire even though it was registered before (torch 2.15.0); `reset()` first to be safe. One on the compiled
 # model itself fires as usual. Once a hook is compiled in, each growth of `seen` compiles all of it anew; `torch.compiler.disable(hook)` keeps the hook out.
 #
 # </div>
