@@ -17,17 +17,18 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 下面分两步计算 1.2 节的 $z=\frac{1}{4}\sum_i x_i^2$，中间结果叫 `y`。反向传播时，梯度要先经过 `y`，才到得了 `x`。
+# 下面分两步计算 $z=\frac{1}{4}\sum_i x_i^2$，中间结果叫 `y`。反向传播时，梯度要先经过 `y`，才到得了 `x`。
 #
-# **先猜一猜**：跑完之后，`x.grad`、`y.grad`、`z.grad` 里各是什么？没有留下的那个梯度，还看得到吗？
+# **先猜一猜**：跑完之后，`x.grad`、`y.grad`、`z.grad` 里各是什么（1.2 节）？没有留下的那个梯度，还看得到吗？
 #
 # </div>
 # <div lang="en">
 #
-# The next cell computes the $z=\frac{1}{4}\sum_i x_i^2$ of section 1.2 in two steps; the result in between is called `y`. In
-# backward, the gradient has to pass `y` before it can reach `x`.
+# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps; the result in between is called `y`. In backward, the
+# gradient has to pass `y` before it can reach `x`.
 #
-# **Guess first**: when it is over, what is in `x.grad`, `y.grad` and `z.grad`? Can a gradient that was not kept be seen at all?
+# **Guess first**: when it is over, what is in `x.grad`, `y.grad` and `z.grad` (section 1.2)?
+# Can a gradient that was not kept be seen at all?
 #
 # </div>
 
