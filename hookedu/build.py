@@ -305,10 +305,12 @@ def _compare(path, expected: NotebookNode) -> list[Stale]:
 
 
 def _diff(found: NotebookNode | None, expected: NotebookNode | None) -> str:
-    texts = (
-        json.dumps(c, indent=1, ensure_ascii=False, sort_keys=True) if c else "" for c in (found, expected)
-    )
-    return _unified(*texts)
+    def lines(cell: NotebookNode | None) -> str:
+        """As in the file, where each line of the source stands by itself."""
+        parts = cell and dict(cell) | {"source": cell.get("source", "").splitlines()}
+        return json.dumps(parts, indent=1, ensure_ascii=False, sort_keys=True) if parts else ""
+
+    return _unified(lines(found), lines(expected))
 
 
 def _unified(found: str, expected: str) -> str:

@@ -46,7 +46,10 @@ def test_one_changed_character_fails_the_check(clone, file, old, new, cell):
     clone.replace(file, old, new)
     stale = build.check([clone.lesson("02")])[0]
     assert (stale.file, stale.cell) == (file, cell)
-    assert file in str(stale) and cell in str(stale) and stale.diff
+    assert file in str(stale) and cell in str(stale)
+    body = stale.diff.splitlines()[2:]
+    removed, added = ({line[1:] for line in body if line.startswith(sign)} for sign in "-+")
+    assert removed != added, "what was changed is seen, however long the cell"
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,9 @@ class Course:
     def nbgrader(self, *commands: list[str]) -> str:
         """Run commands of nbgrader's in the course; returns what they printed."""
         env = os.environ | {"PYTHONPATH": str(course.ROOT), "XDG_DATA_HOME": str(self.folder / "home")}
+        env["PATH"] = os.pathsep.join(
+            [str(Path(sys.executable).parent), env["PATH"]]
+        )  # it calls alembic by name
         arguments = [sys.executable, "-c", RUN, json.dumps(commands)]
         run = subprocess.run(
             arguments, cwd=self.folder, env=env, capture_output=True, encoding="utf-8", timeout=3000
