@@ -29,7 +29,7 @@ LanguageToggle()
 #
 # AlexNet 的第一层是卷积，它的特征图（每个通道一张）有正有负。钩子留下 `output.detach()`，画出来看看。
 #
-# 输入是 Grace Hopper 的照片，缩到 `224` 再归一化。权重是随机的，种子固定；`alexnet(weights="DEFAULT")` 会下载训练好的权重，这里用不着。
+# 输入是 Grace Hopper 的照片，缩到 `224` 再归一化。权重是随机的，种子固定：这里用不着训练好的。
 #
 # **先猜一猜**：`detach()` 留下的特征图里，负数占多少？
 #
@@ -39,8 +39,8 @@ LanguageToggle()
 # AlexNet begins with a convolution, whose feature maps (one for each channel) hold positive and negative numbers. A hook keeps
 # `output.detach()`, and we draw that.
 #
-# A photograph of Grace Hopper goes in, resized to `224` and normalised. The weights are random, with a fixed seed;
-# `alexnet(weights="DEFAULT")` would download trained ones, which we don't need here.
+# A photograph of Grace Hopper goes in, resized to `224` and normalised. The weights are random, with a fixed seed:
+# trained ones are not needed here.
 #
 # **Guess first**: what share of the feature maps kept by `detach()` is negative?
 #
@@ -728,15 +728,26 @@ picker
 #
 # <div lang="zh">
 #
-# `timm` 的模型用 `features_only=True` 交出各级特征图，检测和分割模型都靠它；它有好几种做法，其中一种就是前向钩子（搜索 `FeatureHookNet`）。下面是你的进度。
+# `timm` 的模型用 `features_only=True` 交出各级特征图，检测和分割模型都靠它；其中一种做法就是前向钩子（搜索 `FeatureHookNet`）。
+#
+# 最后看 AlexNet 第一层的 64 个核：训练好的是边缘和色块，随机的是噪声。这台机器上有哪种，`pretrained` 会说。再下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Models of `timm` hand out the feature maps of each stage with `features_only=True`, on which detection and segmentation rely. There are several ways inside, and one
-# uses forward hooks (search for `FeatureHookNet`). Below is your progress.
+# Models of `timm` hand out the feature maps of each stage with `features_only=True`, on which detection and segmentation rely; one of the ways
+# inside uses forward hooks (search for `FeatureHookNet`).
+#
+# Last, the 64 kernels of AlexNet's first layer: edges and blobs of colour when trained, noise when random. `pretrained` says which this machine has. Then your progress.
 #
 # </div>
 
 # %% tags=["nbval-ignore-output"]
+from hookedu import pretrained
+
+kernels = make_grid(pretrained(alexnet).features[0].weight.detach(), nrow=16, padding=1, normalize=True)
+plt.figure(figsize=(8, 2.2))
+plt.imshow(kernels.permute(1, 2, 0))
+plt.axis("off")
+plt.show()
 progress()

@@ -25,6 +25,7 @@ _HOME = {
     "plot_sharing": "graph",
     "plot_stats": "plots",
     "plot_timeline": "plots",
+    "pretrained": "trained",
     "progress": "course_progress",
     "record": "capture",
     "remove_hooks": "inspection",

@@ -49,6 +49,10 @@ class Text:
     def _repr_html_(self) -> str:
         return self.html()
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows where there is no HTML."""
+        printer.text(str(self))
+
 
 def join_chinese_lines(markdown: str) -> str:
     """Markdown without the line breaks that would be drawn as a space: between Chinese characters, or after
