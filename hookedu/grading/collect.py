@@ -48,7 +48,7 @@ Read = Callable[[], bytes]
 When = Callable[[], datetime | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Entry:
     """What lies behind a path."""
 
@@ -56,7 +56,7 @@ class _Entry:
     submitted: When = lambda: None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Submission:
     """One notebook of one student; `read()` gives its bytes or raises Unreadable, `submitted()` when it was handed
     in, with a time zone, or None."""
@@ -157,7 +157,7 @@ def _in_folder(folder: Path) -> Iterator[tuple[tuple[str, ...], _Entry]]:
         for name in files:
             parts = (*here, name)
             if _wanted(parts):
-                path = Path(place, name)
+                path = os.path.join(place, name)  # as text: a Path takes several times the memory
                 yield parts, _Entry(_file_reader(path), _file_time(path, _nbgrader(folder.stem, parts)))
         for name in names:
             if Path(place, name).is_symlink():  # not entered, but a student behind it is not forgotten either
@@ -170,10 +170,10 @@ def _failed(error: OSError) -> Text:
     return _FAILED.format(error=error.strerror or type(error).__name__)
 
 
-def _file_reader(path: Path) -> Read:
+def _file_reader(path: str) -> Read:
     def read() -> bytes:
         try:
-            mode = path.lstat().st_mode
+            mode = os.lstat(path).st_mode
             if not stat.S_ISREG(mode):
                 raise Unreadable(_LINK if stat.S_ISLNK(mode) else _NOT_A_FILE)
             # Between lstat and open the file may be swapped: no link is followed, no pipe waited for.
@@ -186,11 +186,11 @@ def _file_reader(path: Path) -> Read:
     return read
 
 
-def _file_time(path: Path, nbgrader: bool) -> When:
+def _file_time(path: str, nbgrader: bool) -> When:
     def submitted() -> datetime | None:
-        stamp = path.with_name("timestamp.txt")
+        stamp = os.path.join(os.path.dirname(path), "timestamp.txt")
         try:
-            if nbgrader and stat.S_ISREG(stamp.lstat().st_mode):
+            if nbgrader and stat.S_ISREG(os.lstat(stamp).st_mode):
                 with open(stamp, "rb") as file:
                     return _timestamp(file.read(100)) or _modified(path)
         except OSError:
@@ -200,9 +200,9 @@ def _file_time(path: Path, nbgrader: bool) -> When:
     return submitted
 
 
-def _modified(path: Path) -> datetime | None:
+def _modified(path: str) -> datetime | None:
     try:
-        return datetime.fromtimestamp(int(path.lstat().st_mtime), timezone.utc)
+        return datetime.fromtimestamp(int(os.lstat(path).st_mtime), timezone.utc)
     except (OSError, ValueError, OverflowError):
         return None
 

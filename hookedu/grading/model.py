@@ -1,7 +1,7 @@
 """What the parts of the grader hand to each other."""
 
 import datetime
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from hookedu.exercises.feedback import Feedback
@@ -49,6 +49,9 @@ class Limits:
     startup: float = 180.0  # seconds for what is ours to do
 
 
+NO_FEEDBACK = Feedback()  # one for all: a batch keeps a brief row of every submission
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One exercise of one submission. `feedback` is what the learner would have read in the notebook."""
@@ -60,7 +63,7 @@ class Result:
     message_id: str = ""
     seed: int | None = None
     error: str = ""
-    feedback: Feedback = field(default_factory=Feedback)
+    feedback: Feedback = NO_FEEDBACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class Row:
     @property
     def brief(self) -> "Row":
         """This row without its feedback."""
-        return replace(self, results=tuple(replace(result, feedback=Feedback()) for result in self.results))
+        return replace(self, results=tuple(replace(result, feedback=NO_FEEDBACK) for result in self.results))
 
 
 def clean(text: str) -> str:
