@@ -1,4 +1,5 @@
 # %% tags=["setup"]
+import gc
 import weakref
 from collections import Counter
 from functools import partial
@@ -34,7 +35,7 @@ LanguageToggle()
 # `saved_tensors_hooks(pack, unpack)`, whenever a tensor is saved, autograd calls `pack` and keeps what it returns. When backward needs it,
 # `unpack` turns that back into a tensor.
 #
-# **Guess first**: how often is something saved below, and what? `x`, `y` or `y * y`?
+# **Guess first**: how many times is something saved below, and what? `x`, `y` or `y * y`?
 #
 # </div>
 
@@ -45,7 +46,7 @@ addresses = set()
 
 def pack(tensor):
     print("  pack  ", tensor.tolist())
-    addresses.add(tensor.data_ptr())
+    addresses.add(tensor.data_ptr())  # where its memory begins
     return tensor.detach()  # copies nothing
 
 
@@ -88,7 +89,7 @@ print("pieces of memory:", len(addresses))
 # 5.4 节数过：留下一个 `output`，身后的图就占 344 MB。那时是沿着图走；现在让 `pack` 把每个张量装进一个 `Kept`，
 # 再用 `WeakSet`（弱引用集合）看着它们：autograd 一松手，集合里就没有了。
 #
-# **先猜**：`out` 断开之后，还剩多少 MB？最后一行里，`pack` 照原样留下 `tensor`，没有 `detach()`，结果还一样吗？
+# **先猜**：`out` 断开之后，还剩多少 MB？输出的最后一行里，`pack` 照原样留下 `tensor`，没有 `detach()`，结果还一样吗？
 #
 # </div>
 # <div lang="en">
@@ -96,7 +97,7 @@ print("pieces of memory:", len(addresses))
 # Section 5.4 counted: keep one `output`, and the graph behind it holds 344 MB. There we walked the graph; here `pack` puts each tensor into a `Kept`, and a
 # `WeakSet` (weak references) watches them: what autograd lets go of is gone from the set.
 #
-# **Guess**: once `out` is detached, how many MB are left? In the last line `pack` keeps `tensor` as it is, without `detach()`: the same?
+# **Guess**: once `out` is detached, how many MB are left? In the last line of output `pack` keeps `tensor` as it is, without `detach()`: the same?
 #
 # </div>
 
@@ -126,7 +127,7 @@ def forward(change, restore=lambda tensor: tensor, model=resnet):
 
 # %% tags=["F13"]
 def megabytes(alive):
-    """MB in all that is still alive, but for weights; memory that tensors share counts once."""
+    """MB in all that is still alive, except weights; memory that tensors share counts once."""
     storages = [kept.tensor.untyped_storage() for kept in alive]
     sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
     return sum(size for address, size in sizes.items() if address not in weights) / 1e6
@@ -141,6 +142,7 @@ print(f"detached: {megabytes(alive):.0f} MB")
 for name, change in {"its half()": torch.Tensor.half, "the tensor itself": lambda tensor: tensor}.items():
     out, alive = forward(change)
     out = out.detach()
+    gc.collect()
     print(f"detached, pack kept {name}: {megabytes(alive):.0f} MB")
 for kept in list(alive):
     kept.tensor = None  # opens the ring, or this memory would never be let go
@@ -154,7 +156,7 @@ for kept in list(alive):
 #
 # 连着图的输出不放，整批存下的张量就不放；`detach()` 之后立刻释放。
 #
-# `pack` 收到的可能正是某一步的输出，它自己就连着图。照原样留下，图就绕成一圈，谁也释放不了：在 `pack` 里也要 `detach()`
+# `pack` 收到的可能正是某一步的输出，它自己就连着图。照原样留下，图就绕成一圈，连 `gc.collect()` 也放不掉（有一段在 C++ 里）：在 `pack` 里也要 `detach()`
 # （拷贝不用：`pack` 运行时不建图，`half()` 的结果不连图）。
 #
 # </div>
@@ -162,7 +164,7 @@ for kept in list(alive):
 #
 # An output that holds its graph holds everything that was saved; after `detach()` it is let go at once.
 #
-# What `pack` is handed may be a step's own output, which holds the graph. Keep it as it is, and the graph becomes a ring that nobody can free: use `detach()` in
+# What `pack` is handed may be a step's own output, which holds the graph. Keep it as it is, and the graph becomes a ring that not even `gc.collect()` can free (part of it is in C++): use `detach()` in
 # `pack`, too (a copy needs none: no graph is built inside `pack`, and what `half()` makes holds none).
 #
 # </div>
@@ -175,14 +177,14 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32 存成 float16，用时变回 float32；其他类型不改，但不能连着图。
+# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32（权重也一样）存成 float16，用时变回 float32；其他类型不改，但不能连着图。
 # `counts` 传进来时是 `{"saved": 0, "kept": 0}`：`saved` 加上交给 `pack` 的字节数，`kept` 加上留下的（`tensor.nbytes`）。
 # `pack` 返回什么都行，不必是张量：`unpack` 会原样收到。
 #
 # </div>
 # <div lang="en">
 #
-# Write `half_saved(counts)`, which returns a context manager: inside it, float32 is saved as float16 (half precision) and turned back into float32 when used; other types stay as they are,
+# Write `half_saved(counts)`, which returns a context manager: inside it, float32 (weights, too) is saved as float16 (half precision) and turned back into float32 when used; other types stay as they are,
 # without their graph. `counts` comes in as `{"saved": 0, "kept": 0}`: add to `saved` the bytes that `pack` is handed, to `kept` those that it keeps (`tensor.nbytes`).
 # What `pack` returns can be anything, not only a tensor: `unpack` gets just that.
 #
@@ -226,7 +228,7 @@ check("12.1", half_saved)
 # </div>
 # <div lang="en">
 #
-# The same ResNet-50, halved for real. Weights are in memory anyway, and halving would only add a copy, so we know them by `data_ptr()` and only `detach()` them.
+# The same ResNet-50, halved for real. Weights are in memory anyway, and halving would only add a copy, so we recognise them by `data_ptr()` and only `detach()` them.
 #
 # **Guess**: does it save exactly half of the memory? Does the loss change? How far off is the gradient of the first layer's weights?
 #
@@ -274,17 +276,16 @@ labels = ax.bar_label(bars, fmt="%.0f MB", padding=3)
 #
 # <div lang="zh">
 #
-# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)` 只存输入，反向传播时再算一遍前向传播。
+# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)` 只存输入，反向传播一开始再算一遍前向传播：内存又全都要。所以大模型是分段的，每段一个 `checkpoint`。
 #
-# **先猜**：两层，每层一个前置钩子、一个前向钩子。一次前向传播、一次反向传播，一共触发几次：4、7 还是 8？竖线是反向传播的开始。
+# **先猜**：两层，每层一个前置钩子、一个前向钩子。一次前向传播、一次反向传播，反向传播期间，哪些会再触发？`|` 之后是反向传播。
 #
 # </div>
 # <div lang="en">
 #
-# The bar named checkpoint has but 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` keeps the input only, and runs forward again during backward.
+# The bar named checkpoint is only 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` keeps the input only, and runs forward again as backward begins: then all memory is needed after all. So large models do it in blocks, a `checkpoint` each.
 #
-# **Guess**: two layers, each with a pre-hook and a forward hook. One forward and one backward: how often do hooks fire in all, 4, 7 or 8 times? The bar is where
-# backward begins.
+# **Guess**: two layers, each with a pre-hook and a forward hook. Which of them fire again during backward? After the `|` comes backward.
 #
 # </div>
 
@@ -318,14 +319,14 @@ print("\none step, batches that BatchNorm counted:", block[0].num_batches_tracke
 #
 # <div lang="zh">
 #
-# 钩子又触发了一遍，而且停在半路：第 1 层开始了（`pre1`），它的输入一存好，要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
-# 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。
+# 钩子又触发了一遍，而且停在半路：第 1 层开始了（`pre1`），它的输入一存好，反向传播要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
+# 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。要分开数，就在 `backward()` 之前清零。
 #
 # </div>
 # <div lang="en">
 #
 # The hooks fired again, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, nothing else is wanted, and `fwd1` never comes (torch 2.15.0).
-# A hook that counts, adds up or logs does so too often; `BatchNorm`, too, was updated 2 times.
+# A hook that counts, adds up or logs does so too often; `BatchNorm`, too, was updated 2 times. To tell them apart, clear the counts before `backward()`.
 #
 # </div>
 # </div>
@@ -344,7 +345,7 @@ print("\none step, batches that BatchNorm counted:", block[0].num_batches_tracke
 # <div lang="en">
 #
 # Write `count_recomputed(model, x)`: run `model` under checkpointing with `use_reentrant=False`, and call backward on the sum of its output. Return a dictionary from each
-# direct child's name to how often it **started** during backward, 0 if never. Leave no hook behind.
+# direct child's name to how many times it **started** during backward, 0 if never. Leave no hook behind.
 #
 # </div>
 
@@ -452,13 +453,13 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译的是类的代码，同类的模型共用：先挂也可能不触发（torch 2.15.0），先 `reset()` 才稳妥。挂在编译好的模型自己身上的，照常触发。
+# 编译的是类的代码，同类的模型共用：先挂也可能不触发（torch 2.15.0），先 `reset()` 才稳妥。权重是另外传进去的，结果不会错。挂在编译好的模型自己身上的，照常触发。
 # 钩子编进去之后，`seen` 一变长就要重新编译；`torch.compiler.disable(hook)` 让它留在外面。
 #
 # </div>
 # <div lang="en">
 #
-# What is compiled is the code of the class, which its models share: a hook may not fire even though it was registered before (torch 2.15.0); `reset()` first to be safe. One on the compiled
+# What is compiled is the code of the class, which its models share: a hook may not fire even though it was registered before (torch 2.15.0); `reset()` first to be safe. Weights are passed in, so results are right. A hook on the compiled
 # model itself fires as usual. Once a hook is compiled in, each growth of `seen` compiles all of it anew; `torch.compiler.disable(hook)` keeps the hook out.
 #
 # </div>
@@ -472,13 +473,13 @@ torch.compiler.reset()
 # <div lang="zh">
 #
 # 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图。
-# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，之后一切照旧。
+# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子；之后一切照旧，`training` 也不变。
 #
 # </div>
 # <div lang="en">
 #
 # Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph.
-# Get the layer with `compiled.get_submodule(name)`. Compile nothing anew, leave no hook behind and all else as it was.
+# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind and all else as it was, `training` included.
 #
 # </div>
 
@@ -510,16 +511,17 @@ check("12.3", layer_output)
 #
 # <div lang="zh">
 #
-# `DistributedDataParallel`（DDP）在每个进程里放一份模型，各算各的数据，反向传播时把梯度取平均。下面真的启动 2 个进程，
-# 用 gloo 通信；各自都要导入 torch，得等 10 秒左右。脚本从 `sys.argv` 拿到三样：自己的编号（rank）、进程数、碰头用的文件。
+# `DistributedDataParallel`（DDP）在每个进程里放一份模型，各算各的数据，反向传播时把梯度取平均。`run_ranks` 真的启动 2 个进程，
+# 返回各自打印的内容；它们用 gloo（CPU 上的通信方式）通信。都要导入 torch，得等 10 秒左右。脚本从 `sys.argv` 拿到三样：自己的编号（rank）、进程数、碰头用的文件。
 #
 # **先猜**：进程 1 的输入是进程 0 的 10 倍。张量钩子看到的是自己的梯度，还是平均后的？post-accumulate 钩子呢？
 #
 # </div>
 # <div lang="en">
 #
-# `DistributedDataParallel` (DDP) puts a copy of the model into each process; each has its own data, and backward averages gradients. Here 2 real processes
-# talk through gloo. Each imports torch: allow 10 seconds. In `sys.argv` the script finds its number (rank), how many there are, and a file to meet at.
+# `DistributedDataParallel` (DDP) copies the model into each process; each has its own data, backward averages gradients. `run_ranks` starts 2 real
+# processes, which talk through gloo (for CPUs), and returns what they print; allow 10 seconds. `sys.argv` holds a number (rank), the
+# number of processes and a file to meet at.
 #
 # **Guess**: the input of rank 1 is 10 times that of rank 0. Does a tensor hook see the rank's own gradient, or the average? And a post-accumulate hook?
 #
@@ -552,13 +554,13 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # <div lang="zh">
 #
 # 两种钩子看到的都是自己的：一边是 `[1, 2]`，一边是 `[10, 20]`。平均在它们之后，最后两边都是 `[5.5, 11]`。
-# 所以在这两种钩子里裁剪，裁的是各自的梯度。平均这一步另有钩子。
+# 所以在这两种钩子里裁剪，裁的是各自的梯度；在那里更新权重，各进程的模型会越走越远。平均这一步另有钩子。
 #
 # </div>
 # <div lang="en">
 #
 # Both hooks see the rank's own: `[1, 2]` in one, `[10, 20]` in the other. The average comes after them, and in the end it is `[5.5, 11]` in both.
-# So what you clip in such a hook is each rank's own gradient. Averaging has a hook for itself.
+# So what you clip in such a hook is each rank's own gradient, and an update of weights there lets the copies drift apart. Averaging has a hook of its own.
 #
 # </div>
 
@@ -567,7 +569,7 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # <div lang="zh">
 #
-# 它用 `model.register_comm_hook(group, hook)` 挂上。DDP 把梯度首尾相接放进一个桶，`bucket.buffer()` 就是这个张量；
+# 它用 `model.register_comm_hook(group, hook)` 挂上。`group`（互相通信的进程）原样交给 `hook`，文档里叫 `state`。DDP 把梯度首尾相接放进桶里，`bucket.buffer()` 就是这个张量；
 # `hook(group, bucket)` 返回一个 Future：现在还没有，将来装着平均值。
 #
 # `all_reduce` 把各进程的张量就地加起来；`async_op=True` 马上返回；`.then(...)` 说结果到了做什么，那时 `done.value()` 是只有一个张量的列表。
@@ -577,7 +579,7 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # </div>
 # <div lang="en">
 #
-# `model.register_comm_hook(group, hook)` registers it. DDP puts gradients end to end into a bucket, and `bucket.buffer()` is that tensor;
+# `model.register_comm_hook(group, hook)` registers it; `group`, the processes that talk, is handed to `hook` (the documentation says `state`). DDP puts gradients end to end into a bucket, the tensor `bucket.buffer()`;
 # `hook(group, bucket)` returns a Future, which has no value yet and will hold the average.
 #
 # `all_reduce` adds up the ranks' tensors, in place; `async_op=True` returns at once; `.then(...)` says what to do when the result is there, `done.value()`, a list of one
@@ -602,7 +604,7 @@ model(x).sum().backward()
 print("  weight.grad:  ", layer.weight.grad.tolist())
 
 layer.weight.grad = None
-model = DistributedDataParallel(layer)
+model = DistributedDataParallel(layer)  # the first one has its communication hook
 model.register_comm_hook(dist.group.WORLD, fp16_compress_hook)
 model(x).sum().backward()
 print("  weight.grad:  ", layer.weight.grad.tolist(), "with PyTorch's own fp16_compress_hook")
@@ -618,14 +620,14 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # <div lang="zh">
 #
-# `average` 传了 8 个字节；PyTorch 自带的 `fp16_compress_hook` 只传一半，得到的平均却一样。自己写一个：`half_hook(group, bucket)` 像 `average` 那样
+# `average` 传了 8 个字节；PyTorch 自带的 `fp16_compress_hook` 只传一半，这里的平均恰好一样（一般会有舍入误差）。自己写一个：`half_hook(group, bucket)` 像 `average` 那样
 # 返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32。
 # 当心：float16 最大是 65504，几个进程的和很容易超出。检查时不启动进程，由一个进程扮演好几个。
 #
 # </div>
 # <div lang="en">
 #
-# `average` sent 8 bytes; PyTorch's own `fp16_compress_hook` sends half of that, and gets the same result. Write one yourself: like `average`, `half_hook(group, bucket)`
+# `average` sent 8 bytes; PyTorch's own `fp16_compress_hook` sends half of that, and the average is the same here (in general it is rounded). Write one yourself: like `average`, `half_hook(group, bucket)`
 # returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32.
 # Mind that float16 ends at 65504, which a sum over ranks may well exceed. The check starts no processes: one plays several.
 #
@@ -639,7 +641,7 @@ def half_hook(group, bucket):
     Send float16; return a Future that holds the averaged gradients (float32).
     """
     ### BEGIN SOLUTION
-    half = bucket.buffer().half() / group.size()
+    half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
     ### END SOLUTION
@@ -674,7 +676,7 @@ check("12.4", half_hook)
 # ## 12.9 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回输出？</summary>输出连着图，图又留着它，绕成一圈，谁也释放不了。</details>
+# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回输出？</summary>输出连着图，图又留着它，绕成一圈，谁也放不掉。</details>
 # <details><summary>2. 用了检查点，<code>fwd1</code> 为什么只触发一次？</summary>重算在最后一个要存的张量存好时就停，这一层没有运行完。</details>
 # <details><summary>3. 编译好的模型里，怎样临时看一层的输出？</summary>挂上钩子，在 <code>set_stance("force_eager")</code> 里运行，再取下。</details>
 # </div>

@@ -17,13 +17,13 @@ from hookedu.exercises.tools import module_hooks
 from hookedu.language import Text
 
 _NAMES = ["fc", "act", "body", "neck", "head", "stem", "gate", "proj", "mix", "out"]
-_Kinds = list[str]  # what each layer is: "linear", "tanh", "twice" (saves nothing) or "flat" (saves nothing)
+_Kinds = list[str]  # what each layer is, a key of _LAYERS; the last two save nothing
 
 
 def _case(rng: random.Random) -> tuple[list[str], _Kinds, int]:
     """(names, layers in order, width): at least two that save something, then 1 to 3 that save nothing."""
     saving = [rng.choice(["linear", "tanh"]) for _ in range(rng.randint(2, 4))]
-    idle = [rng.choice(["twice", "flat"]) for _ in range(rng.randint(1, 3))]
+    idle = [rng.choice(["times 2", "flatten"]) for _ in range(rng.randint(1, 3))]
     return rng.sample(_NAMES, len(saving + idle)), [*saving, *idle], rng.randint(2, 5)
 
 
@@ -34,11 +34,18 @@ class Twice(nn.Module):
         return 2 * x
 
 
+_LAYERS = {
+    "linear": lambda width: nn.Linear(width, width),
+    "tanh": lambda width: nn.Tanh(),
+    "times 2": lambda width: Twice(),
+    "flatten": lambda width: nn.Sequential(nn.Flatten()),  # with a child of its own, which nobody asked for
+}
+
+
 def _model(names: list[str], kinds: _Kinds, width: int) -> nn.Sequential:
-    make = {"linear": lambda: nn.Linear(width, width), "tanh": nn.Tanh, "twice": Twice, "flat": nn.Flatten}
     model = nn.Sequential()
     for name, kind in zip(names, kinds, strict=True):
-        model.add_module(name, make[kind]())
+        model.add_module(name, _LAYERS[kind](width))
     return model
 
 
@@ -145,8 +152,8 @@ COUNT_RECOMPUTED = Exercise(
         ),
         says(
             "counts_first",
-            "这是第一次前向传播的次数：反向传播时你的钩子已经取下，或者你在 `backward()` 之前就读了计数。",
-            "These are the starts of the first forward pass: by the time of `backward()` your hooks were off, or you had read the counts.",
+            "这是每层一次：你在 `backward()` 之前就读了计数或取下了钩子，或者挂的是反向钩子。要数的是前向前置钩子在 `backward()` 期间的触发。",
+            "That is once a layer: either you read the counts or took the hooks off before `backward()`, or you registered backward hooks. Count forward pre-hooks that fire during `backward()`.",
             fails="counts",
         ),
         says(

@@ -219,8 +219,8 @@ HALF_HOOK = Exercise(
     judge=_judge,
     hints=(
         Text(
-            zh="从 12.7 的 `average` 出发：只有发送的张量变了，`half = bucket.buffer().half() / group.size()`。先除再求和，否则和会超出 float16 的 65504。",
-            en="Start from `average` in 12.7: only what is sent changes, `half = bucket.buffer().half() / group.size()`. Divide before the sum, which could exceed "
+            zh="从 12.7 的 `average` 出发：只有发送的张量变了，`half = (bucket.buffer() / group.size()).half()`。先除再求和，否则和会超出 float16 的 65504。",
+            en="Start from `average` in 12.7: only what is sent changes, `half = (bucket.buffer() / group.size()).half()`. Divide before the sum, which could exceed "
             "the 65504 of float16.",
         ),
         Text(
