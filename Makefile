@@ -11,6 +11,8 @@ TORCH_BACKEND ?=
 BIN           := .venv/bin
 # One more than two cores: the browser's tests mostly wait.
 JOBS          ?= 3
+# Images of containers often set this; then every kernel and every test compiles torch's Python anew, 8 s each time.
+unexport PYTHONDONTWRITEBYTECODE
 # Test processes share the cores already; threads of each would only be in one another's way.
 test zoo scale wheel: export OMP_NUM_THREADS := 1
 
