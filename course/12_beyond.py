@@ -276,16 +276,16 @@ labels = ax.bar_label(bars, fmt="%.0f MB", padding=3)
 #
 # <div lang="zh">
 #
-# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)` 只存输入，反向传播一开始再算一遍前向传播：内存又全都要。所以大模型是分段的，每段一个 `checkpoint`。
+# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)` 只存输入，反向传播一开始，就把前向传播整个重算一遍。大模型是分段的，每段一个 `checkpoint`。
 #
-# **先猜**：两层，每层一个前置钩子、一个前向钩子。一次前向传播、一次反向传播，反向传播期间，哪些会再触发？`|` 之后是反向传播。
+# **先猜**：两层，每层一个前置钩子、一个前向钩子。反向传播期间（`|` 之后），哪些会再触发？每层各用一个 `checkpoint` 呢？
 #
 # </div>
 # <div lang="en">
 #
-# The bar named checkpoint is only 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` keeps the input only, and runs forward again as backward begins: then all memory is needed after all. So large models do it in blocks, a `checkpoint` each.
+# The bar named checkpoint is only 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` keeps the input only, and runs the whole of forward again as backward begins. Large models do it in blocks, a `checkpoint` each.
 #
-# **Guess**: two layers, each with a pre-hook and a forward hook. Which of them fire again during backward? After the `|` comes backward.
+# **Guess**: two layers, each with a pre-hook and a forward hook. Which of them fire again during backward, that is, after the `|`? And with a `checkpoint` for each layer?
 #
 # </div>
 
@@ -301,16 +301,20 @@ for name, layer in net.named_children():
     handles.append(layer.register_forward_pre_hook(partial(say, f"pre{name}")))
     handles.append(layer.register_forward_hook(partial(say, f"fwd{name}")))
 
-y = checkpoint(net, x, use_reentrant=False)
-print("|", end=" ")
-y.sum().backward()
+for blocks in [net], net:  # one checkpoint around both layers, then one for each
+    y = x
+    for block in blocks:
+        y = checkpoint(block, y, use_reentrant=False)
+    say("|")
+    y.sum().backward()
+    print()
 for handle in handles:
     handle.remove()
 
 # What is meant to happen once happens twice:
 block = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 1))
 checkpoint(block, torch.tensor([[1.0, 2.0], [3.0, 5.0]]), use_reentrant=False).sum().backward()
-print("\none step, batches that BatchNorm counted:", block[0].num_batches_tracked.item())
+print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.item())
 
 # %% [markdown]
 # <div class="mistake">
@@ -320,12 +324,14 @@ print("\none step, batches that BatchNorm counted:", block[0].num_batches_tracke
 # <div lang="zh">
 #
 # 钩子又触发了一遍，而且停在半路：第 1 层开始了（`pre1`），它的输入一存好，反向传播要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
+# 分段时一次只重算一段，从后往前；只套一个 `checkpoint`，存下的就又全都在了。
 # 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。要分开数，就在 `backward()` 之前清零。
 #
 # </div>
 # <div lang="en">
 #
 # The hooks fired again, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, nothing else is wanted, and `fwd1` never comes (torch 2.15.0).
+# In blocks, one at a time is computed again, from the last; within one `checkpoint` for all, all that is saved is back at once.
 # A hook that counts, adds up or logs does so too often; `BatchNorm`, too, was updated 2 times. To tell them apart, clear the counts before `backward()`.
 #
 # </div>
@@ -414,14 +420,14 @@ with one[0].register_forward_hook(keep):
     with torch.compiler.set_stance("force_eager"):
         compiled(x)
     print("the same under force_eager, len(seen):     ", len(seen))
-
 seen.clear()
 with two[0].register_forward_hook(keep):
-    torch.compile(two, backend="eager")(x)
+    output = torch.compile(two, backend="eager")(x)
     print("another model, registered before, len(seen):", len(seen))
     torch.compiler.reset()  # forget what was compiled
     torch.compile(two, backend="eager")(x)
 print("the same after reset(), len(seen):          ", len(seen))
+print("before reset(), was the output right?       ", torch.equal(output, two(x)))
 
 
 # %% tags=["F22"]
@@ -453,13 +459,13 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译的是类的代码，同类的模型共用：先挂也可能不触发（torch 2.15.0），先 `reset()` 才稳妥。权重是另外传进去的，结果不会错。挂在编译好的模型自己身上的，照常触发。
+# 编译的是类的代码，同类的模型共用：先挂也可能不触发（torch 2.15.0），先 `reset()` 才稳妥。结果还是对的：每个模型用的是自己的权重。挂在编译好的模型自己身上的，照常触发。
 # 钩子编进去之后，`seen` 一变长就要重新编译；`torch.compiler.disable(hook)` 让它留在外面。
 #
 # </div>
 # <div lang="en">
 #
-# What is compiled is the code of the class, which its models share: a hook may not fire even though it was registered before (torch 2.15.0); `reset()` first to be safe. Weights are passed in, so results are right. A hook on the compiled
+# What is compiled is the code of the class, which its models share: a hook may not fire even though it was registered before (torch 2.15.0); `reset()` first to be safe. Results are right all the same: each model uses weights of its own. A hook on the compiled
 # model itself fires as usual. Once a hook is compiled in, each growth of `seen` compiles all of it anew; `torch.compiler.disable(hook)` keeps the hook out.
 #
 # </div>
@@ -529,22 +535,25 @@ check("12.3", layer_output)
 
 # %%
 start = """
-import sys
-import torch, torch.distributed as dist
-from torch import nn
+import sys, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 rank, n = int(sys.argv[1]), int(sys.argv[2])
 dist.init_process_group("gloo", init_method=sys.argv[3], rank=rank, world_size=n)
-layer = nn.Linear(2, 1, bias=False)
+layer = torch.nn.Linear(2, 1, bias=False)
+torch.nn.init.zeros_(layer.weight)
 model = DistributedDataParallel(layer)
 x = torch.tensor([[1.0, 2.0]]) * 10**rank
 """
 script = """
+def update(weight):
+    print("  post-accumulate hook:", weight.grad.tolist())
+    weight.data -= weight.grad  # a step of gradient descent, in the hook
 layer.weight.register_hook(lambda grad: print("  tensor hook:         ", grad.tolist()))
-layer.weight.register_post_accumulate_grad_hook(lambda w: print("  post-accumulate hook:", w.grad.tolist()))
+layer.weight.register_post_accumulate_grad_hook(update)
 model(x).sum().backward()
 print("  weight.grad in the end:", layer.weight.grad.tolist())
+print("  weight, which was 0:   ", layer.weight.tolist())
 dist.destroy_process_group()
 """
 for rank, printed in enumerate(run_ranks(start + script)):
@@ -554,13 +563,13 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # <div lang="zh">
 #
 # 两种钩子看到的都是自己的：一边是 `[1, 2]`，一边是 `[10, 20]`。平均在它们之后，最后两边都是 `[5.5, 11]`。
-# 所以在这两种钩子里裁剪，裁的是各自的梯度；在那里更新权重，各进程的模型会越走越远。平均这一步另有钩子。
+# 所以在这两种钩子里裁剪，裁的是各自的梯度；在那里更新权重，两份模型从此不同：`-1` 和 `-10`。平均这一步另有钩子。
 #
 # </div>
 # <div lang="en">
 #
 # Both hooks see the rank's own: `[1, 2]` in one, `[10, 20]` in the other. The average comes after them, and in the end it is `[5.5, 11]` in both.
-# So what you clip in such a hook is each rank's own gradient, and an update of weights there lets the copies drift apart. Averaging has a hook of its own.
+# So what you clip in such a hook is each rank's own gradient, and an update of weights there makes two models out of the copies: `-1` here, `-10` there. Averaging has a hook of its own.
 #
 # </div>
 

@@ -307,6 +307,84 @@ def half_saved(counts):
     return saved_tensors_hooks(lambda: None, lambda packed: packed)
 
 
+@mistake("12.1", "before_twice", points=5)
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += tensor.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "element_size", points=5)
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor
+        counts["saved"] += tensor.element_size()
+        counts["kept"] += small.element_size()
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "wrong_kept", points=5)
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor
+        counts["saved"] += tensor.nbytes
+        counts["kept"] = small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "wrong_kept", points=5)
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.numel()
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "wrong_saved", points=5)
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor
+        counts["saved"] = tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "wrong_counts", points=5)
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor
+        counts["saved"] += 2 * tensor.nbytes
+        counts["kept"] += 2 * small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+@mistake("12.1", "others_left_out", points=5)
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor
+        if tensor.dtype == torch.float32:
+            counts["saved"] += tensor.nbytes
+            counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
 # --- 12.2 ---------------------------------------------------------------------------------------------------
 
 
@@ -329,7 +407,25 @@ def count_recomputed(model, x):
 
 @alternative("12.2")
 def count_recomputed(model, x):
-    counts = {name: -1 for name, _ in model.named_children()}  # the first forward pass makes it 0
+    counts = {name: 0 for name, _ in model.named_children()}
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y = checkpoint(model, x, use_reentrant=False)
+    first = dict(counts)
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: counts[name] - first[name] for name in counts}
+
+
+@mistake("12.2", "counts_both")
+def count_recomputed(model, x):
+    counts = {
+        name: -1 for name, _ in model.named_children()
+    }  # taken for one run a layer in the first forward pass
 
     def note(name, module, args):
         counts[name] += 1
@@ -596,6 +692,36 @@ def count_recomputed(model, x):
         c.register_forward_pre_hook(lambda module, args: counts.update([type(module).__name__]))
         for c in model.children()
     ]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "not_a_dict")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return [counts[name] for name, _ in model.named_children()]
+
+
+@mistake("12.2", "only_whether")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] = 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
     y.sum().backward()
     for handle in handles:
         handle.remove()
@@ -977,3 +1103,34 @@ def half_hook(group, bucket):
     half = bucket.buffer().bfloat16() / group.size()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "then_returns_nothing")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+
+    def back(done):
+        done.value()[0].float()
+
+    return dist.all_reduce(half, group=group, async_op=True).get_future().then(back)
+
+
+@mistake("12.4", "other_shape")
+def half_hook(group, bucket):
+    half = (bucket.gradients()[0] / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "future_is_no_list")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done[0].float())
+
+
+@mistake("12.4", "future_is_no_list")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.float())

@@ -11,11 +11,13 @@ FIGURES = {
         r"the same under force_eager, len\(seen\): +1",
         r"another model, registered before, len\(seen\): 0",
         r"the same after reset\(\), len\(seen\): +1",
+        r"was the output right\? +True",
         r"on the compiled model itself, len\(seen\): 1",
         r"seen\.append: 5 calls, compiled 5x, fired 5x\nthe same, disabled: 5 calls, compiled 1x, fired 5x",
     ],
     "F26": [
         r"pre0 fwd0 pre1 fwd1 \| pre0 fwd0 pre1 \n",
+        r"pre0 fwd0 pre1 fwd1 \| pre1 pre0 \n",
         r"batches that BatchNorm counted: 2",
     ],
 }

@@ -42,8 +42,15 @@ _LAYERS = {
 }
 
 
+class FirstTwice(nn.Sequential):
+    """Runs its layers in order, the first of them twice."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(self[0](x))
+
+
 def _model(names: list[str], kinds: _Kinds, width: int) -> nn.Sequential:
-    model = nn.Sequential()
+    model = FirstTwice()
     for name, kind in zip(names, kinds, strict=True):
         model.add_module(name, _LAYERS[kind](width))
     return model
@@ -70,42 +77,48 @@ def _probe(count_recomputed: Any, rng: random.Random) -> dict[str, Any]:
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     names, kinds, _ = _case(rng)
-    again = [int(kind in ("linear", "tanh")) for kind in kinds]  # those that save nothing stand at the end
-    expected = dict(zip(names, again, strict=True))
+    once = dict.fromkeys(names, 1) | {names[0]: 2}  # how often each starts in one forward pass
+    # those that save nothing stand at the end, where recomputation does not come
+    expected = {n: once[n] * (kind in ("linear", "tanh")) for n, kind in zip(names, kinds, strict=True)}
     found = saw["found"]
     layers = ", ".join(f"{name}: {kind}" for name, kind in zip(names, kinds, strict=True))
     return [
         Criterion(
             *("counts", found == expected, 3),
             essential=True,
-            given=Text(zh="各层：{layers}", en="the layers: {layers}").format(layers=layers),
+            given=Text(
+                zh="各层：{layers}；一次前向传播里，{first} 运行 2 次",
+                en="the layers: {layers}; {first} runs 2 times in one forward pass",
+            ).format(layers=layers, first=names[0]),
             expected=show(expected),
             got=show(found),
-            mistake=_recognised(saw, expected),
+            mistake=_recognised(saw, once, expected),
         ),
         none_left("left", "count_recomputed(model, x)", saw["left"], "leaves_hooks"),
     ]
 
 
-def _recognised(saw: dict[str, Any], expected: dict[str, int]) -> str | None:
+def _recognised(saw: dict[str, Any], once: dict[str, int], expected: dict[str, int]) -> str | None:
     found, starts = saw["found"], saw["starts"]
     if found is None:
         return "returns_nothing"
     if not isinstance(found, dict):
-        return "returns_total" if type(found) is int and found == sum(expected.values()) else None
-    once, values = [1] * len(expected), list(found.values())
+        return "returns_total" if type(found) is int else "not_a_dict"
+    values = list(found.values())
     if not found.keys() <= expected.keys():
         return "other_names"
     if not saw["backward"]:
         return "no_backward"
-    if starts == once:
+    if starts == list(once.values()):
         return "not_checkpointed"
-    if starts == [2] * len(expected) and found == dict.fromkeys(expected, 1):
+    if starts == [2 * n for n in once.values()] and found == once:
         return "no_early_stop"
-    if found == dict.fromkeys(expected, 1):
+    if found == once:
         return "counts_first"
-    if found == {name: n + 1 for name, n in expected.items()}:
+    if found in ({name: once[name] + n - less for name, n in expected.items()} for less in (0, 1)):
         return "counts_both"
+    if found == {name: min(n, 1) for name, n in expected.items()}:
+        return "only_whether"
     if sum(expected.values()) <= found.get(list(expected)[-1], 0) == sum(values):
         return "late_binding"
     if found == {name: n for name, n in expected.items() if n}:
@@ -113,7 +126,7 @@ def _recognised(saw: dict[str, Any], expected: dict[str, int]) -> str | None:
     stopped = [name for name, n in expected.items() if n][-1]  # where recomputation ends, inside of forward
     if found in (expected | {stopped: 0}, {n: c for n, c in expected.items() if c and n != stopped}):
         return "after_hooks"
-    if found == {name: n + 1 - (name == stopped) for name, n in expected.items()}:
+    if found == {name: once[name] + n - (name == stopped) for name, n in expected.items()}:
         return "counts_both"
     return "off_too_early" if not any(values) else None
 
@@ -152,8 +165,8 @@ COUNT_RECOMPUTED = Exercise(
         ),
         says(
             "counts_first",
-            "这是每层一次：你在 `backward()` 之前就读了计数或取下了钩子，或者挂的是反向钩子。要数的是前向前置钩子在 `backward()` 期间的触发。",
-            "That is once a layer: either you read the counts or took the hooks off before `backward()`, or you registered backward hooks. Count forward pre-hooks that fire during `backward()`.",
+            "这是一整遍前向传播的次数：你在 `backward()` 之前就读了计数或取下了钩子，或者挂的是反向钩子。要数的是前向前置钩子在 `backward()` 期间的触发。",
+            "Those are the starts of one whole forward pass: either you read the counts or took the hooks off before `backward()`, or you registered backward hooks. Count forward pre-hooks that fire during `backward()`.",
             fails="counts",
         ),
         says(
@@ -179,8 +192,8 @@ COUNT_RECOMPUTED = Exercise(
         ),
         says(
             "not_checkpointed",
-            "每一层只运行了 1 次：没有重算。要写 `checkpoint(model, x, use_reentrant=False)`，而不是 `model(x)`。",
-            "Each layer ran 1 time: nothing was recomputed. Write `checkpoint(model, x, use_reentrant=False)` instead of `model(x)`.",
+            "只有一遍前向传播，没有重算。要写 `checkpoint(model, x, use_reentrant=False)`，而不是 `model(x)`。",
+            "There was one forward pass only, and nothing was recomputed. Write `checkpoint(model, x, use_reentrant=False)` instead of `model(x)`.",
             fails="counts",
         ),
         says(
@@ -215,9 +228,21 @@ COUNT_RECOMPUTED = Exercise(
             fails="counts",
         ),
         says(
+            "only_whether",
+            "你记下的是有没有开始过。同一层一次前向传播可以运行几遍，每一遍都要数：`counts[name] += 1`。",
+            "You noted whether a layer started. The same layer may run several times in one forward pass, and each one counts: `counts[name] += 1`.",
+            fails="counts",
+        ),
+        says(
+            "not_a_dict",
+            '要返回字典，从子模块的名字到次数，例如 `{"fc": 1, "flat": 0}`。',
+            'Return a dict from the children\'s names to how often each started, such as `{"fc": 1, "flat": 0}`.',
+            fails="counts",
+        ),
+        says(
             "returns_total",
-            "这是总数。要按层的名字分开数。",
-            "That is the total. Count each layer under its name.",
+            "这是一个数。要按层的名字分开数。",
+            "That is one number. Count each layer under its name.",
             fails="counts",
         ),
         says(

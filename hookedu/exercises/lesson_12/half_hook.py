@@ -163,7 +163,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             given=given,
             expected=show(expected),
             got=show(got),
-            mistake=_recognised(got, x, n, total, types),
+            mistake="other_shape" if got is None else _recognised(got, x, n, total, types),
         ),
         Criterion(
             *("bytes", sent == 2 * len(x), 2),
@@ -189,6 +189,8 @@ def _no_future(saw: dict[str, Any], a_future: bool) -> str | None:
         return "returns_work" if saw["returned"] == Opaque("_Work") else "returns_tensor"
     if not saw["done"]:
         return "never_done"
+    if saw["value"] is None:
+        return "then_returns_nothing"
     return "value_is_list" if isinstance(saw["value"], list) else None
 
 
@@ -251,6 +253,24 @@ HALF_HOOK = Exercise(
             "你返回的不是 Future。通信还在路上，DDP 要的是 `future.then(...)` 的结果。",
             "What you returned is no Future. The communication is still under way, and DDP wants what `future.then(...)` gives.",
             fails="future",
+        ),
+        says(
+            "then_returns_nothing",
+            "这个 Future 里装的是 `None`：交给 `.then(...)` 的函数返回什么，里面就是什么。那个函数也要 `return`。",
+            "This Future holds `None`: what the function in `.then(...)` returns is what it will hold. That function needs a `return`, too.",
+            fails="future",
+        ),
+        says(
+            "other_shape",
+            "Future 里的张量，形状和 `bucket.buffer()` 不同。DDP 要的是桶里全部的梯度，首尾相接；`bucket.gradients()` 给的是一个一个参数的。",
+            "The tensor in your Future is not shaped like `bucket.buffer()`. DDP wants all gradients of the bucket, end to end; `bucket.gradients()` gives those of single parameters.",
+            fails="average",
+        ),
+        says(
+            "future_is_no_list",
+            "交给 `.then(...)` 的函数收到的 `done` 是 Future，不是列表：先 `done.value()`，再 `[0]`。",
+            "What the function in `.then(...)` gets, `done`, is a Future and not a list: first `done.value()`, then `[0]`.",
+            raises=r"'(_Result|Future)' object (is not subscriptable|has no attribute '(float|half|to|div_?|mul_?|copy_)')",
         ),
         says(
             "value_is_list",

@@ -192,17 +192,26 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 
 def _miscounted(got: Any, handed: list[torch.Tensor]) -> str | None:
+    saved, kept = sum(t.nbytes for t in handed), sum(map(_halved, handed))
+    floats = sum(t.nbytes for t in handed if t.dtype == torch.float32)
     likely = {
         "never_counts": (0, 0),
-        "swapped": (sum(map(_halved, handed)), sum(t.nbytes for t in handed)),
+        "swapped": (kept, saved),
         "elements": (sum(t.numel() for t in handed),) * 2,
+        "element_size": (sum(t.element_size() for t in handed), sum(_halved(t) // t.numel() for t in handed)),
         "last_only": (handed[-1].nbytes, _halved(handed[-1])),
         "tensors": (len(handed),) * 2,
-        "same_twice": (sum(map(_halved, handed)),) * 2,
+        "same_twice": (kept, kept),
+        "before_twice": (saved, saved),
+        "others_left_out": (floats, floats // 2),
     }
     if not isinstance(got, dict) or got.keys() != {"saved", "kept"}:
         return "other_keys"
-    return next((name for name, pair in likely.items() if (got["saved"], got["kept"]) == pair), None)
+    pair = got["saved"], got["kept"]
+    found = next((name for name, wrong in likely.items() if pair == wrong), None)
+    return found or (
+        "wrong_kept" if pair[0] == saved else "wrong_saved" if pair[1] == kept else "wrong_counts"
+    )
 
 
 HALF_SAVED = Exercise(
@@ -309,6 +318,42 @@ HALF_SAVED = Exercise(
             "same_twice",
             "两处加的都是减半之后的字节数。`saved` 要加减半**之前**的。",
             "You added the bytes after halving to both. `saved` takes those **before** halving.",
+            fails="counts",
+        ),
+        says(
+            "element_size",
+            "你加的是每个元素的字节数。一个张量的字节数是 `tensor.nbytes`，即它乘以元素个数。",
+            "You added the bytes of one element each. Those of a tensor are `tensor.nbytes`: this times its number of elements.",
+            fails="counts",
+        ),
+        says(
+            "before_twice",
+            "两处加的都是交给 `pack` 的字节数，看不出省了多少。`kept` 要加真正留下的那个张量的。",
+            "You added the bytes that `pack` is handed to both, so nothing seems to be saved. `kept` takes those of the tensor that is really kept.",
+            fails="counts",
+        ),
+        says(
+            "others_left_out",
+            "只数了减半的张量。其他类型也占内存：每个交给 `pack` 的张量都要数，`saved` 和 `kept` 两处都加。",
+            "Only what was halved is counted. Other types take memory, too: count each tensor that `pack` is handed, in `saved` and in `kept`.",
+            fails="counts",
+        ),
+        says(
+            "wrong_kept",
+            "`saved` 是对的，`kept` 不对：每来一个张量，不论什么类型，都加上（`+=`）留下的那个张量的 `nbytes`。",
+            "`saved` is right, `kept` is not: for each tensor of any type, add (`+=`) the `nbytes` of the tensor that you keep.",
+            fails="counts",
+        ),
+        says(
+            "wrong_saved",
+            "`kept` 是对的，`saved` 不对：每来一个张量，不论什么类型，都加上（`+=`）它交来时的 `nbytes`，在减半之前。",
+            "`kept` is right, `saved` is not: for each tensor of any type, add (`+=`) its `nbytes` as it was handed over, before halving.",
+            fails="counts",
+        ),
+        says(
+            "wrong_counts",
+            "两个数都不对。`pack` 每收到一个张量，不论什么类型，`saved` 加上它的 `nbytes`，`kept` 加上留下的那个的 `nbytes`，各加一次。",
+            "Neither number is right. For each tensor that `pack` is handed, of any type, add its `nbytes` to `saved`, and the `nbytes` of the one you keep to `kept`, once each.",
             fails="counts",
         ),
         says(
