@@ -13,8 +13,10 @@ from hookedu import course
 _RUN = 180_000  # ms that a notebook may take to run beside other tests; lesson 12 starts processes of its own
 _PICTURES = course.ROOT / "course" / "images"
 
-# Whether this page is connected to a notebook's idle kernel: JupyterLab drops what is run before.
+# Whether this page is connected to a notebook's idle kernel, and knows it: JupyterLab drops what is run before, or asks
+# for a kernel. Notebook 7 shows an idle kernel before it has one, hence the server's word as well.
 _CONNECTED = """async name => {
+  if (!document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')) return false;
   const sessions = await (await fetch('/api/sessions')).json();
   return sessions.some(s => s.path === name && s.kernel.connections > 0 && s.kernel.execution_state === 'idle');
 }"""
