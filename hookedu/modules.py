@@ -40,10 +40,11 @@ def unwrap(model: nn.Module) -> nn.Module:
 
 def is_compiled(model: nn.Module) -> bool:
     """Whether torch.compile or Module.compile has been applied to the model or to a part of it."""
-    if model._compiled_call_impl is not None:
+    if model._compiled_call_impl is not None or "_orig_mod" in model._modules:
         return True
-    for name, child in model._modules.items():
-        if name == "_orig_mod" or (child is not None and is_compiled(child)):
+    for child in model._modules.values():
+        # most modules have none below them: looking is quicker than calling
+        if child is not None and (child._compiled_call_impl or child._modules) and is_compiled(child):
             return True
     return False
 
@@ -61,9 +62,14 @@ def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
 def _collect(module: nn.Module, path: str, found: dict[str, nn.Module]) -> None:
     found[path] = module
     for name, child in module._modules.items():
-        if child is not None:
-            # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
-            _collect(child, path if name == "_orig_mod" else f"{path}.{name}" if path else name, found)
+        if child is None:
+            continue
+        # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
+        below = path if name == "_orig_mod" else f"{path}.{name}" if path else name
+        if child._modules:
+            _collect(child, below, found)
+        else:
+            found[below] = child
 
 
 def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
@@ -83,20 +89,12 @@ def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[st
             chosen.add(id(named[choice]))
         else:
             chosen.update(map(id, _matches(named, choice)))
-    found: dict[str, tuple[nn.Module, tuple[str, ...]]] = {}
-    first: dict[int, str] = {}  # of each chosen module, the name that stands for it
+    names: dict[int, list[str]] = {}  # of each chosen module: the first stands for it
     for name, module in named.items():
-        key = id(module)
-        if key not in chosen:
-            continue
-        if key in first:
-            found[first[key]] = (module, (*found[first[key]][1], name))
-        else:
-            first[key] = name
-            found[name] = (module, ())
-    if any(
-        issubclass(kind, torch.jit.ScriptModule) for kind in {type(module) for module, _ in found.values()}
-    ):
+        if id(module) in chosen:
+            names.setdefault(id(module), []).append(name)
+    found = {name: (named[name], tuple(others)) for name, *others in names.values()}
+    if any(issubclass(kind, torch.jit.ScriptModule) for kind in {type(m) for m, _ in found.values()}):
         raise TypeError(str(TORCHSCRIPT))
     return found
 
