@@ -252,9 +252,8 @@ def step(change):
 (single_mb, loss, exact), (half_mb, half_loss, rounded) = step(torch.Tensor.detach), step(halve)
 print("the same loss:", loss == half_loss)
 print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
-out, alive = forward(
-    torch.Tensor.detach, model=partial(checkpoint, resnet, use_reentrant=False)
-)  # section 12.4
+# Section 12.4 says what this one is:
+out, alive = forward(torch.Tensor.detach, model=partial(checkpoint, resnet, use_reentrant=False))
 fig, ax = plt.subplots(figsize=(5, 1.5), subplot_kw={"xlim": (0, 420), "xlabel": "held for backward (MB)"})
 bars = ax.barh(["checkpoint", "float16", "float32"], [megabytes(alive), half_mb, single_mb])
 labels = ax.bar_label(bars, fmt="%.0f MB", padding=3)
