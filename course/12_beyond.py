@@ -252,7 +252,8 @@ def step(change):
 (single_mb, loss, exact), (half_mb, half_loss, rounded) = step(torch.Tensor.detach), step(halve)
 print("the same loss:", loss == half_loss)
 print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
-out, alive = forward(torch.Tensor.detach, model=partial(checkpoint, resnet, use_reentrant=False))  # see 12.4
+# Section 12.4 says what this one is:
+out, alive = forward(torch.Tensor.detach, model=partial(checkpoint, resnet, use_reentrant=False))
 fig, ax = plt.subplots(figsize=(5, 1.5), subplot_kw={"xlim": (0, 420), "xlabel": "held for backward (MB)"})
 bars = ax.barh(["checkpoint", "float16", "float32"], [megabytes(alive), half_mb, single_mb])
 labels = ax.bar_label(bars, fmt="%.0f MB", padding=3)
@@ -276,14 +277,14 @@ labels = ax.bar_label(bars, fmt="%.0f MB", padding=3)
 #
 # <div lang="zh">
 #
-# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)` 只存输入，反向传播一开始，就把前向传播整个重算一遍。大模型是分段的，每段一个 `checkpoint`。
+# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)`（新做法，要写明）只存输入，反向传播一开始，就把前向传播整个重算一遍。大模型是分段的，每段一个 `checkpoint`。
 #
 # **先猜**：两层，每层一个前置钩子、一个前向钩子。反向传播期间（`|` 之后），哪些会再触发？每层各用一个 `checkpoint` 呢？
 #
 # </div>
 # <div lang="en">
 #
-# The bar named checkpoint is only 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` keeps the input only, and runs the whole of forward again as backward begins. Large models do it in blocks, a `checkpoint` each.
+# The bar named checkpoint is only 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` (the newer of two ways, to be named) keeps the input only, and runs the whole of forward again as backward begins. Large models are cut into blocks, each with a `checkpoint`.
 #
 # **Guess**: two layers, each with a pre-hook and a forward hook. Which of them fire again during backward, that is, after the `|`? And with a `checkpoint` for each layer?
 #
@@ -323,16 +324,16 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 钩子又触发了一遍，而且停在半路：第 1 层开始了（`pre1`），它的输入一存好，反向传播要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
-# 分段时一次只重算一段，从后往前；只套一个 `checkpoint`，存下的就又全都在了。
-# 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。要分开数，就在 `backward()` 之前清零。
+# 前向传播又跑一遍，钩子也跟着触发，停在半路：第 1 层开始了（`pre1`），它的输入一存好，反向传播要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
+# 每层一个 `checkpoint`，就一次只重算一层，从后往前；合用一个，存下的又同时都在内存里。
+# 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。只想数重算，就在 `backward()` 之前清零。
 #
 # </div>
 # <div lang="en">
 #
-# The hooks fired again, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, nothing else is wanted, and `fwd1` never comes (torch 2.15.0).
-# In blocks, one at a time is computed again, from the last; within one `checkpoint` for all, all that is saved is back at once.
-# A hook that counts, adds up or logs does so too often; `BatchNorm`, too, was updated 2 times. To tell them apart, clear the counts before `backward()`.
+# Forward ran again, hooks too, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, no more is wanted, and `fwd1` never comes (torch 2.15.0).
+# With a `checkpoint` each, layers are computed again one by one, from the last; with one for all, everything saved is in memory at once.
+# A hook that counts, adds up or logs does so too often; `BatchNorm` was updated 2 times. To count recomputation only, reset the counts before `backward()`.
 #
 # </div>
 # </div>
@@ -479,13 +480,13 @@ torch.compiler.reset()
 # <div lang="zh">
 #
 # 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图。
-# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子；之后一切照旧，`training` 也不变。
+# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，不改 `training`；之后编译好的代码照常运行。
 #
 # </div>
 # <div lang="en">
 #
 # Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph.
-# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind and all else as it was, `training` included.
+# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind, do not change `training`; afterwards the compiled code runs as before.
 #
 # </div>
 
@@ -525,11 +526,11 @@ check("12.3", layer_output)
 # </div>
 # <div lang="en">
 #
-# `DistributedDataParallel` (DDP) copies the model into each process; each has its own data, backward averages gradients. `run_ranks` starts 2 real
-# processes, which talk through gloo (for CPUs), and returns what they print; allow 10 seconds. `sys.argv` holds a number (rank), the
-# number of processes and a file to meet at.
+# `DistributedDataParallel` (DDP) copies the model into each process; each has its own data, and backward averages gradients. `run_ranks` starts 2 real
+# processes, which talk through gloo (for CPUs), and returns what they print; importing torch takes 10 seconds. `sys.argv` holds a number (rank), the number
+# of processes and a file to meet at.
 #
-# **Guess**: the input of rank 1 is 10 times that of rank 0. Does a tensor hook see the rank's own gradient, or the average? And a post-accumulate hook?
+# **Guess**: rank 1's input is 10 times rank 0's. Does a tensor hook see its rank's gradient, or the average? And a post-accumulate hook?
 #
 # </div>
 
@@ -603,12 +604,12 @@ script = """
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 
 def average(group, bucket):
-    sent = bucket.buffer() / group.size()
+    sent = bucket.buffer() / group.size()  # the number of processes
     future = dist.all_reduce(sent, group=group, async_op=True).get_future()
     print("  average, sent:", sent.dtype, sent.nbytes, "bytes")
     return future.then(lambda done: done.value()[0])
 
-model.register_comm_hook(dist.group.WORLD, average)
+model.register_comm_hook(dist.group.WORLD, average)  # WORLD: all processes
 model(x).sum().backward()
 print("  weight.grad:  ", layer.weight.grad.tolist())
 

@@ -385,6 +385,18 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
+@mistake("12.1", "weights_left_out")
+def half_saved(counts):
+    def pack(tensor):
+        halved = tensor.dtype == torch.float32 and not isinstance(tensor, torch.nn.Parameter)
+        small = tensor.half() if halved else tensor.detach()
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
 # --- 12.2 ---------------------------------------------------------------------------------------------------
 
 
@@ -723,6 +735,83 @@ def count_recomputed(model, x):
     y = checkpoint(model, x, use_reentrant=False)
     handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
     y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "counts_both")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: n // 2 for name, n in counts.items()}  # taken for forward and backward having run the same
+
+
+@mistake("12.2", "in_pieces")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = x
+    for child in model.children():
+        y = checkpoint(child, y, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "no_such_key")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y = checkpoint(model, x, use_reentrant=False)
+    counts.clear()
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "wrong_arguments")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args, output):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "not_a_sum")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.backward()
     for handle in handles:
         handle.remove()
     return counts
@@ -1134,3 +1223,23 @@ def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.float())
+
+
+@mistake("12.4", "returns_work")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    work = dist.all_reduce(half, group=group, async_op=True)
+    return work.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "returns_nothing")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    return dist.all_reduce(half, group=group)
+
+
+@mistake("12.4", "reads_too_early")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.value()[0].float()

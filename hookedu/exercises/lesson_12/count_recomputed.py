@@ -42,15 +42,15 @@ _LAYERS = {
 }
 
 
-class FirstTwice(nn.Sequential):
-    """Runs its layers in order, the first of them twice."""
+class EndsTwice(nn.Sequential):
+    """Runs its layers in order, the first and the last of them twice."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(self[0](x))
+        return self[-1](super().forward(self[0](x)))
 
 
 def _model(names: list[str], kinds: _Kinds, width: int) -> nn.Sequential:
-    model = FirstTwice()
+    model = EndsTwice()
     for name, kind in zip(names, kinds, strict=True):
         model.add_module(name, _LAYERS[kind](width))
     return model
@@ -77,7 +77,7 @@ def _probe(count_recomputed: Any, rng: random.Random) -> dict[str, Any]:
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     names, kinds, _ = _case(rng)
-    once = dict.fromkeys(names, 1) | {names[0]: 2}  # how often each starts in one forward pass
+    once = dict.fromkeys(names, 1) | {names[0]: 2, names[-1]: 2}  # how often each starts in one forward pass
     # those that save nothing stand at the end, where recomputation does not come
     expected = {n: once[n] * (kind in ("linear", "tanh")) for n, kind in zip(names, kinds, strict=True)}
     found = saw["found"]
@@ -87,9 +87,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             *("counts", found == expected, 3),
             essential=True,
             given=Text(
-                zh="各层：{layers}；一次前向传播里，{first} 运行 2 次",
-                en="the layers: {layers}; {first} runs 2 times in one forward pass",
-            ).format(layers=layers, first=names[0]),
+                zh="各层：{layers}；一次前向传播里，{first} 和 {last} 各运行 2 次",
+                en="the layers: {layers}; {first} and {last} each run 2 times in one forward pass",
+            ).format(layers=layers, first=names[0], last=names[-1]),
             expected=show(expected),
             got=show(found),
             mistake=_recognised(saw, once, expected),
@@ -111,11 +111,14 @@ def _recognised(saw: dict[str, Any], once: dict[str, int], expected: dict[str, i
         return "no_backward"
     if starts == list(once.values()):
         return "not_checkpointed"
+    if starts[0] < 4:  # twice in forward and twice again
+        return "in_pieces"
     if starts == [2 * n for n in once.values()] and found == once:
         return "no_early_stop"
     if found == once:
         return "counts_first"
-    if found in ({name: once[name] + n - less for name, n in expected.items()} for less in (0, 1)):
+    both = {name: once[name] + n for name, n in expected.items()}
+    if found in (both, {k: n - 1 for k, n in both.items()}, {k: n // 2 for k, n in both.items()}):
         return "counts_both"
     if found == {name: min(n, 1) for name, n in expected.items()}:
         return "only_whether"
@@ -197,9 +200,37 @@ COUNT_RECOMPUTED = Exercise(
             fails="counts",
         ),
         says(
+            "in_pieces",
+            "`model` 自己没有在检查点里运行：你把各层一个一个（或一段一段）地跑了。它的 `forward` 可以让一层运行几遍，次序也可以不同。"
+            "只套一个：`checkpoint(model, x, use_reentrant=False)`。",
+            "`model` itself never ran under checkpointing: you ran its layers one by one, or in segments. Its `forward` may run a layer several times, or "
+            "in another order. Use one for all: `checkpoint(model, x, use_reentrant=False)`.",
+            fails="counts",
+        ),
+        says(
+            "no_such_key",
+            "字典里没有这个键。键是 `model.named_children()` 给出的名字，一开始都是 0；`counts.clear()` 会把键也删掉，清零要写 `for name in counts: counts[name] = 0`。",
+            "Your dictionary has no such key. Its keys are the names from `model.named_children()`, each 0 to begin with; `counts.clear()` removes the keys as well, so "
+            "set counts back with `for name in counts: counts[name] = 0`.",
+            raises=r"^KeyError",
+        ),
+        says(
+            "wrong_arguments",
+            "钩子的参数个数不对：前置钩子收到 `(module, args)`，用 `partial(note, name)` 固定了名字，就写 `def note(name, module, args)`。",
+            "Your hook takes the wrong number of arguments: a pre-hook gets `(module, args)`; with the name fixed by `partial(note, name)` write "
+            "`def note(name, module, args)`.",
+            raises=r"\w+\(\) (missing \d+ required positional argument|takes (from \d+ to )?\d+ positional arguments? but \d+ (was|were) given)",
+        ),
+        says(
+            "not_a_sum",
+            "`backward()` 只能从一个数开始：先把输出加起来，`y.sum().backward()`。",
+            "`backward()` starts from a single number: add up the output first, `y.sum().backward()`.",
+            raises=r"grad can be implicitly created only for scalar outputs",
+        ),
+        says(
             "no_early_stop",
-            "全部重算了一遍，没有提前停下：`use_reentrant=True` 是旧做法，`early_stop=False` 关掉了提前停止。用 `use_reentrant=False`。",
-            "All layers ran again, nothing stopped early: `use_reentrant=True` is the old way, and `early_stop=False` switches stopping off. Use "
+            "全部重算了一遍，没有提前停下：`use_reentrant=True` 是旧做法（不写也是它），`early_stop=False` 关掉了提前停止。用 `use_reentrant=False`。",
+            "All layers ran again, nothing stopped early: `use_reentrant=True` is the old way (also what you get without either), and `early_stop=False` switches stopping off. Use "
             "`use_reentrant=False`.",
             fails="counts",
         ),

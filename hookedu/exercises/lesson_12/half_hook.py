@@ -238,15 +238,16 @@ HALF_HOOK = Exercise(
     mistakes=(
         says(
             "returns_nothing",
-            "你的钩子返回了 `None`。DDP 要一个 Future；在真的训练里，没有它进程会直接崩溃。写上 `return`。",
-            "Your hook returned `None`. DDP wants a Future; in a real training, the process crashes without one. Add the `return`.",
+            "你的钩子返回了 `None`：少了 `return`，或者 `all_reduce` 没有 `async_op=True`，给出的就是 `None`。DDP 要一个 Future；在真的训练里，没有它进程会直接崩溃。",
+            "Your hook returned `None`: a `return` is missing, or `all_reduce` ran without `async_op=True` and gave `None`. DDP wants a Future; in a real training, the process crashes without one.",
             fails="future",
         ),
         says(
             "returns_work",
-            "你返回的是通信的句柄。Future 要用 `.get_future()` 取。",
-            "You returned the handle of the communication. Its Future comes from `.get_future()`.",
+            "`all_reduce(..., async_op=True)` 给出的是通信的句柄，不是 Future：再用 `.get_future()` 取。",
+            "What `all_reduce(..., async_op=True)` gives is the handle of the communication, not its Future: take that with `.get_future()`.",
             fails="future",
+            raises=r"'_?Work' object has no attribute",
         ),
         says(
             "returns_tensor",
@@ -327,6 +328,7 @@ HALF_HOOK = Exercise(
             "`async_op=True` 马上就返回，那时还没有求和，你就读了。把后面的事写进 `future.then(...)`，或者先 `wait()`。",
             "`async_op=True` returns at once, before anything was added, and you read too early. Put what follows into `future.then(...)`, or `wait()` first.",
             fails="average",
+            raises=r"completed\(\) INTERNAL ASSERT FAILED",  # what Future.value() says before there is one
         ),
         says(
             "sends_float32",

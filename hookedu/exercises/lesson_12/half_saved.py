@@ -100,7 +100,7 @@ def _by_hand(half_saved: Any) -> dict[str, Any]:
 
 def _probe(half_saved: Any, rng: random.Random) -> dict[str, Any]:
     x, w, columns = _case(rng)
-    x, w = x.requires_grad_(), w.requires_grad_()
+    x, w = x.requires_grad_(), torch.nn.Parameter(w)  # as autograd hands over weights: a type of their own
     counts, before = {"saved": 0, "kept": 0}, _hooks_on()
     with _hooks_restored():
         with half_saved(counts):
@@ -131,11 +131,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     case = _case(rng)
     handed = _saved(case)
     counts = {"saved": sum(t.nbytes for t in handed), "kept": sum(map(_halved, handed))}
-    right = _gradients(case, torch.float16)
+    right, exact = _gradients(case, torch.float16), _gradients(case, torch.float32)
     got = {name: saw[name] for name in ("x", "w")}
     mistake = None
-    if same(got, _gradients(case, torch.float32)):
+    if same(got, exact):
         mistake = "unchanged"
+    elif same(got, right | {"x": exact["x"]}):  # of the factors, only w was not rounded
+        mistake = "weights_left_out"
     elif same(got, _gradients(case, torch.bfloat16)):
         mistake = "bfloat16"
     elif saw["rows"] != [_BIG] or same(got, _gradients(case, torch.float16, all_half=True)):
@@ -247,14 +249,20 @@ HALF_SAVED = Exercise(
         ),
         says(
             "all_halved",
-            "只有 float32 才能减半。行号 2051 用 float16 存会变成 2052，float64 也丢了精度：其他类型原样返回。",
-            "Only float32 may be halved. A row number 2051 becomes 2052 in float16, and a float64 loses its digits: return other types as they are.",
+            "只有 float32 才能减半。行号 2051 用 float16 存会变成 2052，float64 也丢了精度：其他类型只 `detach()`。",
+            "Only float32 may be halved. A row number 2051 becomes 2052 in float16, and a float64 loses its digits: only `detach()` other types.",
             fails="gradients",
         ),
         says(
             "bfloat16",
             "这些梯度来自 bfloat16，它的有效位数更少。这里要的是 float16：`tensor.half()`。",
             "These gradients come from bfloat16, which keeps fewer digits. Asked for here is float16: `tensor.half()`.",
+            fails="gradients",
+        ),
+        says(
+            "weights_left_out",
+            "权重 `w` 没有舍入：这里权重也要存成 float16。",
+            "The weights `w` were not rounded: here weights are saved as float16, too.",
             fails="gradients",
         ),
         says(
@@ -384,9 +392,9 @@ HALF_SAVED = Exercise(
         ),
         says(
             "attached",
-            "其他类型照原样留下，它可能正是某一步的输出，连着图：绕成一圈，内存再也放不掉（12.2）。留下 `tensor.detach()`。",
+            "其他类型照原样留下，它可能正是某一步的输出，连着图：绕成一圈，内存再也放不掉（12.2 节）。留下 `tensor.detach()`。",
             "Other types are kept as they are. Such a tensor may be a step's own output, which holds the graph: a ring, and its memory is never let "
-            "go (12.2). Keep `tensor.detach()`.",
+            "go (section 12.2). Keep `tensor.detach()`.",
             fails="detached",
         ),
     ),

@@ -195,8 +195,8 @@ LAYER_OUTPUT = Exercise(
         ),
         says(
             "compiles_anew",
-            '值是对的，可是你让模型重新编译了，这可能要几分钟。不要 `reset()`，用 `set_stance("force_eager")` 暂时绕开。',
-            "The values are right, but you made the model compile anew, which can take minutes. No `reset()`: step around with "
+            '值是对的，可是你让模型重新编译了，这可能要几分钟。不要 `reset()`，也不要再 `torch.compile`，用 `set_stance("force_eager")` 暂时绕开。',
+            "The values are right, but you made the model compile anew, which can take minutes. No `reset()`, no new `torch.compile`: step around with "
             '`set_stance("force_eager")`.',
             fails="rebuilt",
         ),
