@@ -1,4 +1,6 @@
 # %% tags=["setup"]
+import copy
+
 import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
@@ -25,7 +27,7 @@ LanguageToggle()
 # `SmallCNN` 就是第 10 课训练的那种网络：4 块卷积，一个全局平均池化，一个线性层。它给 6 种形状各打一个分，softmax 之前的分数叫 **logit**；
 # logit 最大的那一类，就是它的回答。
 #
-# 这次我们载入训练好的权重。先看看它有哪些模块，一张 64×64 的图走到每一步成了什么形状。
+# 这次我们载入训练好的权重，网络在 eval 模式。先看看它有哪些模块，一张 64×64 的图走到每一步成了什么形状。
 #
 # </div>
 # <div lang="en">
@@ -33,7 +35,7 @@ LanguageToggle()
 # `SmallCNN` is the kind of net that lesson 10 trained: 4 blocks of convolutions, a global average pool, a linear layer. It gives each of 6 shapes
 # a score. A score before the softmax is called a **logit**, and the class with the largest logit is the answer.
 #
-# This time we load trained weights. First look at its modules, and at what a picture of 64×64 becomes at each step.
+# This time we load trained weights, and the net is in eval mode. First look at its modules, and at what a picture of 64×64 becomes at each step.
 #
 # </div>
 
@@ -131,13 +133,13 @@ print("the head's own weights, divided by 64:", torch.allclose(weights[0], model
 # %% [markdown]
 # <div lang="zh">
 #
-# 一点不差。`block4` 后面先对 64 处取平均，再是线性层，所以每处的梯度都是线性层的权重除以 64。别的网络没有这么巧，于是取**平均**。
+# 一点不差。`block4` 后面先对 64 处取平均，再是线性层，所以每处的梯度都是线性层的权重除以 64。别的网络没有这么巧，于是取**平均**，这就是通道的**权重**。
 #
 # </div>
 # <div lang="en">
 #
 # Not at all. After `block4` comes an average over 64 places, then a linear layer: the gradient at each place is the linear layer's weight divided by 64.
-# Other nets are less obliging, hence the **average**.
+# Other nets are less obliging, hence the **average**: it is the channel's **weight**.
 #
 # </div>
 #
@@ -164,29 +166,33 @@ for name, number in {"logit": z[cross], "probability": z.softmax(0)[cross], "los
     print(f"{name:12}", *(f"{round(g, 2) + 0:8.2f}" for g in grad.tolist()))
 
 images, labels = torch.stack([left.image, right.image]), torch.tensor([left.label, right.label])
-with model.block3.register_forward_hook(keep):  # at block4 every picture has the same gradient
-    logits = model(images)
-own = logits.gather(1, labels[:, None])
-print("logits:", tuple(logits.shape), " each its own:", tuple(own.shape))
-own.sum().backward()
-together = seen["grads"]
-for i in range(2):
-    with model.block3.register_forward_hook(keep):
-        logits = model(images[i : i + 1])
-    logits[0, labels[i]].backward()
-    print(f"picture {i} alone, the same gradient:", torch.allclose(seen["grads"][0], together[i], atol=1e-5))
+for net in (model, copy.deepcopy(model).train()):
+    with net.block3.register_forward_hook(keep):  # at block4 the gradient depends on the class alone
+        logits = net(images)
+    own = logits.gather(1, labels[:, None])
+    own.sum().backward()
+    together = seen["grads"]
+    mode = "train" if net.training else "eval"
+    print(f"{mode} mode: logits {tuple(logits.shape)}, each its own {tuple(own.shape)}")
+    for i in range(2):
+        with net.block3.register_forward_hook(keep):
+            logits = net(images[i : i + 1])
+        logits[0, labels[i]].backward()
+        same = torch.allclose(seen["grads"][0], together[i], atol=1e-5)
+        print(f"    picture {i} alone, the same gradient: {same}")
 
 # %% [markdown]
 # <div lang="zh">
 #
 # logit 只问十字自己。概率把三角形也拉了进来，接近 1 时梯度就快没了；损失的符号是反的。
-# 图和图互不影响，和的梯度就是各自的梯度：一次就够。`gather(1, labels[:, None])` 逐图取出自己的 logit。
+# eval 模式下图和图互不影响，和的梯度就是各自的梯度：一次就够。train 模式下 BatchNorm 会把它们混起来。
+# `gather(1, labels[:, None])` 逐图取出自己的 logit。
 #
 # </div>
 # <div lang="en">
 #
 # The logit asks about the cross alone. A probability drags the triangle in, and near 1 its gradient fades; the loss has the sign reversed.
-# Pictures do not touch each other: one pass from the sum gives each its own gradient. `gather(1, labels[:, None])` takes each one's own logit.
+# In eval mode pictures do not touch: one pass from the sum serves all. In train mode BatchNorm mixes them. `gather(1, labels[:, None])` takes each one's logit.
 #
 # </div>
 #
@@ -196,12 +202,12 @@ for i in range(2):
 #
 # <div lang="zh">
 #
-# 写 `channel_weights(model, layer, images, labels)`：返回 `N×C`，是 `logits[i, labels[i]]` 对 `layer` 输出的梯度在高和宽上的平均。不留下钩子。
+# 写 `channel_weights(model, layer, images, labels)`，`layer` 是 `model` 的一个模块：返回 `N×C`，是 `logits[i, labels[i]]` 对 `layer` 输出的梯度在高和宽上的平均。不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_weights(model, layer, images, labels)`: it returns `N×C`, the gradient of `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. Leave no hook.
+# Write `channel_weights(model, layer, images, labels)` for a module `layer` of `model`: it returns `N×C`, the gradient of `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. Leave no hook.
 #
 # </div>
 
@@ -307,18 +313,22 @@ ways = {
 }
 for name, values in ways.items():
     print(f"{name:27}", *(f"{v:.2f}" for v in values.flatten()))
+maps = torch.ones(2, 1, 8, 8)
+print("bilinear:", tuple(maps.shape), "to", tuple(F.interpolate(maps, size=(64, 64), mode="bilinear").shape))
 
 # %% [markdown]
 # <div lang="zh">
 #
 # 默认是最近邻 `nearest`，图成了方块。`linear` 的高峰还在原处；`align_corners=True` 的偏到一边。
-# 放大之后才 `relu()`，负数已经渗进邻格：0.75 成了 0.50。图像用 `bilinear`：横竖各做一次 `linear`。
+# 放大之后才 `relu()`，负数已经渗进邻格：0.75 成了 0.50。图像用 `bilinear`：横竖各做一次 `linear`；它只收 `N×C×H×W`，
+# 通道那一维要留着。
 #
 # </div>
 # <div lang="en">
 #
-# The default is `nearest`: the map is made of blocks. With `linear` the peak stays where it was, with `align_corners=True` it leans to one side.
-# With `relu()` afterwards, the negative number has leaked into its neighbour: 0.75 became 0.50. For pictures there is `bilinear`, `linear` in both directions.
+# The default is `nearest`: the map is made of blocks. With `linear` the peak stays, with `align_corners=True` it leans to one side.
+# With `relu()` afterwards, the negative number has leaked into its neighbour: 0.75 became 0.50. For pictures there is `bilinear`,
+# `linear` in both directions. It takes `N×C×H×W`: keep the channel.
 #
 # </div>
 #
@@ -334,7 +344,7 @@ for name, values in ways.items():
 # </div>
 # <div lang="en">
 #
-# Write `grad_cam(model, layer, images, labels)`: it returns `N×H×W`, the size of `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale the values; hold no graph, leave no hook.
+# Write `grad_cam(model, layer, images, labels)`: it returns `N×H×W`, as high and wide as `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale the values; hold no graph, leave no hook.
 #
 # </div>
 
@@ -369,7 +379,7 @@ check("11.2", grad_cam)
 #
 # <div lang="zh">
 #
-# 一张图说明不了什么。**指点游戏**给出一个数：图上最高的那一点，在不在框里？对很多没见过的图数一数，就是命中率。
+# 一张图说明不了什么。**指点游戏**给出一个数：热图上值最大的那一点，在不在框里？对很多没见过的图数一数，就是命中率。
 #
 # 我们的图是画出来的，框分毫不差。`sample.box` 是 `x0, y0, x1, y1`：`x` 向右，`y` 向下，`x0` 和 `y0` 在框里，`x1` 和 `y1` 已经在框外，
 # 所以 `image[:, y0:y1, x0:x1]` 就是形状。
@@ -418,7 +428,7 @@ print(f"named rightly:     {named.float().mean():.2f}")
 # <div lang="zh">
 #
 # 写 `hit_rate(cams, boxes)`：`cams` 是 `N×H×W`，`boxes` 是 `N×4`，返回最高点落在框里的比例，一个从 0 到 1 的数。
-# 检查时用的图，宽比高大：`x` 和 `y` 弄反了会露馅。
+# 检查时用的热图，宽比高大：`x` 和 `y` 弄反了会露馅。
 #
 # </div>
 # <div lang="en">
@@ -451,7 +461,7 @@ check("11.3", hit_rate)
 #
 # <div lang="zh">
 #
-# 11.2 节说过：对这个网络，权重就是 `head.weight / 64`。于是连反向传播都不需要，一个前向钩子就能给出全部的图。这叫 CAM（class activation mapping），
+# 11.2 节说过：对这个网络，权重就是 `head.weight / 64`。于是连反向传播都不需要，一个前向钩子就能给出全部的热图。这叫 CAM（class activation mapping），
 # 是 Grad-CAM 的前身。
 #
 # **先猜**：没见过一个框的网络，命中率是多少？换上随机权重，什么都没学过的网络呢？
@@ -491,8 +501,8 @@ print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 训练过的网络几乎张张命中。随机权重的图也有亮的，却亮在别处，有些一处都不亮：命中率比永远指正中间还低。这是必做的**合理性检查**。
-# 要是换上随机权重，图几乎不变，它画的就不是网络学到的东西。
+# 训练过的网络几乎张张命中。随机权重的热图要么亮在别处，要么一处都不亮：命中率比永远指正中间还低。这是必做的**合理性检查**。
+# 要是换上随机权重，热图几乎不变，它画的就不是网络学到的东西。
 #
 # </div>
 # <div lang="en">
@@ -522,14 +532,14 @@ print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 #
 # <div lang="zh">
 #
-# 写 `channel_effect(model, layer, channel, images, labels)`：返回 `N` 个数的张量：每张图的 `logits[i, labels[i]]` 降了多少，也就是照旧的减去关掉 `channel` 之后的。
+# 写 `channel_effect(model, layer, channel, images, labels)`：返回一个 `N` 个数的张量，每张图的 `logits[i, labels[i]]` 降了多少，也就是原来的值减去关掉 `channel` 之后的值。
 #
 # `output` 不要就地改；参数不碰；不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_effect(model, layer, channel, images, labels)`: it returns a tensor of `N` numbers, how far each picture's `logits[i, labels[i]]` falls: as it is, minus what it is with `channel` off.
+# Write `channel_effect(model, layer, channel, images, labels)`: it returns a tensor of `N` numbers, how far each picture's `logits[i, labels[i]]` falls: its usual value, minus its value with `channel` off.
 #
 # Don't change `output` in place, leave the parameters alone, and leave no hook behind.
 #
@@ -564,17 +574,18 @@ check("11.4", channel_effect)
 #
 # <div lang="zh">
 #
-# 先看预言：对拼起来的图问十字，通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。再逐个关掉通道，量一量。在 `block4` 做一遍，在早两块的 `block2` 也做一遍。
+# 先看预言：对拼起来的图问十字，通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。再预言一遍，
+# 这次不取平均，逐处用梯度乘 $A_c$。然后逐个关掉通道，量一量。在 `block4` 做，也在更靠前的 `block2` 做。
 #
-# **先猜**：预言和实验的相关系数（1 是完全一致，0 是毫不相干）各是多少？
+# **先猜**：两种预言和实验的相关系数（1 是步调一致，0 是毫不相干）各是多少？
 #
 # </div>
 # <div lang="en">
 #
-# First the forecast: on the joined picture, asked about the cross, channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. Then we switch each channel off and measure.
-# We do so at `block4`, and two blocks earlier, at `block2`.
+# First the forecast: on the joined picture, asked about the cross, channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. A second forecast takes no average:
+# gradient times $A_c$, place by place. Then we switch each channel off and measure, at `block4` and, earlier in the net, at `block2`.
 #
-# **Guess**: how well do forecast and experiment correlate at each (1 is perfect, 0 is not at all)?
+# **Guess**: how well does each forecast correlate with the experiment (1 is perfect, 0 is not at all)?
 #
 # </div>
 
@@ -585,14 +596,14 @@ for name in ("block2", "block4"):
         before = model(both)[0, cross]
     before.backward()
     grads, maps = seen["grads"][0], seen["maps"][0]
-    forecast, measured = grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), torch.zeros(len(maps))
+    averaged, by_place = grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), (grads * maps).sum(dim=(1, 2))
+    measured = torch.zeros(len(maps))
     for channel in range(len(maps)):
         mask = torch.arange(len(maps)) != channel
         with torch.no_grad(), layer.register_forward_hook(lambda m, a, output: output * mask[:, None, None]):
             measured[channel] = before - model(both)[0, cross]
-    alike = torch.corrcoef(torch.stack([forecast, measured]))[0, 1]
-    spread = (grads.amax(dim=(1, 2)) - grads.amin(dim=(1, 2))).max()
-    print(f"{name}: correlation {alike:.2f}; one channel's gradients differ by up to {spread:.2f}")
+    alike = torch.corrcoef(torch.stack([averaged, by_place, measured]))[2]
+    print(f"{name}: correlation {alike[0]:.2f} with one weight a channel, {alike[1]:.2f} place by place")
 
 best, worst = measured.argmax().item(), measured.argmin().item()
 print(f"without channel {best} the cross falls by {measured[best]:.1f}")
@@ -606,18 +617,18 @@ for ax, channel in zip(axes, (best, worst), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# `block4` 之后一切都是线性的，预言分毫不差。左边的通道亮在十字上，支持它；右边的亮在三角形上，反对十字。
+# `block4` 之后一切都是线性的，预言和实验步调一致。左边的通道亮在十字上，支持它；右边的亮在三角形上，反对十字。
 #
-# 在 `block2`，各处的梯度差得多，后面还有 ReLU：平均成一个权重，预言几乎没用。所以 Grad-CAM 用最后的卷积块。
+# 在 `block2`，各处的梯度不一样：平均成一个权重，预言就几乎没用了；逐处相乘，还算准。Grad-CAM 一个通道只有一个权重，所以用最后的卷积块。
 #
 # </div>
 # <div lang="en">
 #
-# After `block4` all is linear, and the forecast is exact. The left channel is bright on the cross and speaks for it; the right one is bright on
+# After `block4` all is linear, and forecast and experiment agree. The left channel is bright on the cross and speaks for it; the right one is bright on
 # the triangle, and speaks against the cross.
 #
-# At `block2` the gradients differ from place to place, and ReLUs follow: one average weight forecasts next to nothing. So Grad-CAM takes the
-# last block of convolutions.
+# At `block2` the gradient differs from place to place: one average weight forecasts next to nothing, place by place the forecast still holds.
+# Grad-CAM has one weight a channel, so it takes the last block of convolutions.
 #
 # </div>
 
@@ -626,12 +637,14 @@ for ax, channel in zip(axes, (best, worst), strict=True):
 #
 # <div lang="zh">
 #
-# `record`（[`hookedu/capture.py`](../hookedu/capture.py)）用同样的钩子留下特征图和梯度，Grad-CAM 只要 3 行。
+# `record`（[`hookedu/capture.py`](../hookedu/capture.py)）用同样的钩子留下特征图和梯度，放大之前的 Grad-CAM 只要 4 行。
+# 钩子都取下来了；留在模型上的，是每次 `backward()` 往参数的 `.grad` 里加的数。要接着训练，先 `model.zero_grad()`。
 #
 # </div>
 # <div lang="en">
 #
-# `record` ([`hookedu/capture.py`](../hookedu/capture.py)) keeps maps and gradient with the same hooks. Grad-CAM takes 3 lines.
+# `record` ([`hookedu/capture.py`](../hookedu/capture.py)) keeps maps and gradient with the same hooks. Grad-CAM, before the enlarging, takes 4 lines.
+# The hooks come off. What stays on the model is what each `backward()` added to the parameters' `.grad`: call `model.zero_grad()` before you train on.
 #
 # </div>
 
@@ -641,9 +654,12 @@ with record(model, layers=["block4"], gradients=True) as rec:
 entry = rec["block4"]
 cam = (entry.gradient.mean(dim=(2, 3), keepdim=True) * entry.activation).sum(dim=1).relu()
 
+# grads and maps are still those of block4, from section 11.9
 ours = (grads.mean(dim=(1, 2), keepdim=True) * maps).sum(dim=0).relu()
 print("the same as ours:", torch.allclose(cam[0], ours, atol=1e-5))
 print("hooks left on:", len(list_hooks(model)))
+parameters = list(model.parameters())
+print("parameters with a .grad:", sum(p.grad is not None for p in parameters), "of", len(parameters))
 
 # %% [markdown]
 # ## 11.11 小结 · Recap
@@ -651,7 +667,7 @@ print("hooks left on:", len(list_hooks(model)))
 # <div lang="zh">
 #
 # 1. 特征图知道「在哪里」，梯度知道「有多要紧」；两者都来自一个前向钩子。
-# 2. 权重是每张图自己那个 logit 的平均梯度；加起来，一次反向传播就够。
+# 2. 权重是每张图自己那个 logit 的平均梯度；eval 模式下把各图的 logit 加起来，一次反向传播就够。
 # 3. Grad-CAM：加权和，`relu()`，双线性放大。
 # 4. 热图要打分：和真的框比，和瞎猜中间比，和随机权重比。
 # 5. 关掉一个通道是实验：不用相信任何公式，也能看出预言错在哪里。
@@ -659,10 +675,10 @@ print("hooks left on:", len(list_hooks(model)))
 # </div>
 # <div lang="en">
 #
-# 1. Feature maps know where, the gradient knows how much it matters; one forward hook gives both.
-# 2. A weight is the average gradient of a picture's own logit; one backward pass from the sum serves all pictures.
+# 1. Feature maps know where, the gradient how much it matters; one forward hook gives both.
+# 2. A weight is the average gradient of a picture's own logit; in eval mode one backward pass from the sum serves all.
 # 3. Grad-CAM: weighted sum, `relu()`, bilinear enlarging.
-# 4. Score a heat map: against true boxes, against a guess at the middle, against random weights.
+# 4. Score a heat map against true boxes, a guess at the middle, and random weights.
 # 5. Switching a channel off is an experiment: it needs no formula, and shows where a forecast fails.
 #
 # </div>
@@ -673,12 +689,12 @@ print("hooks left on:", len(list_hooks(model)))
 # <div lang="zh">
 # <details><summary>1. 为什么用 logit，不用概率或损失？</summary>概率混进了别的类，接近 1 时梯度几乎为零；损失的符号是反的。</details>
 # <details><summary>2. 为什么先 <code>relu()</code> 再放大？</summary>否则负数会渗进相邻的像素。</details>
-# <details><summary>3. 随机权重的网络给出了同样的图，说明什么？</summary>这种解释和学到的东西无关，不能信。</details>
+# <details><summary>3. 随机权重的网络给出了同样的热图，说明什么？</summary>这种解释和学到的东西无关，不能信。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. Why the logit, and not the probability or the loss?</summary>A probability mixes in the other classes, and near 1 its gradient fades; the loss has the sign reversed.</details>
 # <details><summary>2. Why <code>relu()</code> before enlarging?</summary>Else negative values leak into the pixels beside them.</details>
-# <details><summary>3. A net with random weights gives the same picture. What does that tell you?</summary>The explanation has nothing to do with what was learnt: do not trust it.</details>
+# <details><summary>3. A net with random weights gives the same map. What does that tell you?</summary>The explanation has nothing to do with what was learnt: do not trust it.</details>
 # </div>
 
 # %% [markdown]

@@ -524,6 +524,19 @@ def channel_weights(model, layer, images, labels):
     return kept[0].grad.mean(dim=(2, 3))
 
 
+@mistake("11.1", "needs_index")
+def channel_weights(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels).sum().backward()
+    return seen["grads"].mean(dim=(2, 3))
+
+
 # --- 11.2 ---------------------------------------------------------------------------------------------------
 
 
@@ -1228,6 +1241,54 @@ def grad_cam(model, layer, images, labels):
     return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
 
 
+@mistake("11.2", "needs_index")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "square")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[-1], mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "square")
+def grad_cam(model, layer, images, labels):
+    seen = {}
+
+    def keep(module, args, output):
+        seen["maps"] = output.detach()
+        output.register_hook(lambda grad: seen.update(grads=grad))
+
+    with layer.register_forward_hook(keep):
+        logits = model(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
+    return F.interpolate(cam, size=images.shape[2], mode="bilinear")[:, 0]
+
+
 # --- 11.3 ---------------------------------------------------------------------------------------------------
 
 
@@ -1469,6 +1530,86 @@ def hit_rate(cams, boxes):
     for cam, (x0, y0, x1, y1) in zip(cams, boxes.tolist()):
         hits += cam[x0:x1, y0:y1].max() == cam.max()
     return hits / len(cams)
+
+
+@mistake("11.3", "end_included")
+def hit_rate(cams, boxes):
+    width = cams.shape[2]
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // width, place % width
+    x0, y0, x1, y1 = boxes.T
+    hit = (x0 <= x) & (x <= x1) & (y0 <= y) & (y < y1)
+    return hit.float().mean().item()
+
+
+@mistake("11.3", "end_included")
+def hit_rate(cams, boxes):
+    width = cams.shape[2]
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // width, place % width
+    x0, y0, x1, y1 = boxes.T
+    hit = (x0 <= x) & (x < x1) & (y0 <= y) & (y <= y1)
+    return hit.float().mean().item()
+
+
+@mistake("11.3", "start_left_out")
+def hit_rate(cams, boxes):
+    width = cams.shape[2]
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // width, place % width
+    x0, y0, x1, y1 = boxes.T
+    hit = (x0 < x) & (x < x1) & (y0 <= y) & (y < y1)
+    return hit.float().mean().item()
+
+
+@mistake("11.3", "start_left_out")
+def hit_rate(cams, boxes):
+    width = cams.shape[2]
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // width, place % width
+    x0, y0, x1, y1 = boxes.T
+    hit = (x0 <= x) & (x < x1) & (y0 < y) & (y < y1)
+    return hit.float().mean().item()
+
+
+@mistake("11.3", "both_edges")
+def hit_rate(cams, boxes):
+    width = cams.shape[2]
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // width, place % width
+    x0, y0, x1, y1 = boxes.T
+    hit = (x0 < x) & (x <= x1) & (y0 < y) & (y <= y1)
+    return hit.float().mean().item()
+
+
+@mistake("11.3", "one_axis")
+def hit_rate(cams, boxes):
+    width = cams.shape[2]
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // width, place % width
+    x0, y0, x1, y1 = boxes.T
+    hit = (y0 <= y) & (y < y1)
+    return hit.float().mean().item()
+
+
+@mistake("11.3", "nothing_hit")
+def hit_rate(cams, boxes):
+    width = cams.shape[2]
+    place = cams.argmax()
+    y, x = place // width, place % width
+    x0, y0, x1, y1 = boxes.T
+    hit = (x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)
+    return hit.float().mean().item()
+
+
+@mistake("11.3", "nothing_hit")
+def hit_rate(cams, boxes):
+    width = cams.shape[2]
+    place = cams.flatten(1).argmax(dim=1)
+    y, x = place // width, place % width
+    x0, y0, x1, y1 = boxes.T
+    hit = (x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)
+    return hit.sum() // len(cams)
 
 
 # --- 11.4 ---------------------------------------------------------------------------------------------------
@@ -1886,3 +2027,68 @@ def channel_effect(model, layer, channel, images, labels):
         logits = model(images)
     logits.gather(1, labels[:, None]).sum().backward()
     return (seen["grads"] * seen["maps"])[:, channel].sum(dim=(1, 2))
+
+
+@mistake("11.4", "needs_index")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels)[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels)[:, 0]
+    return before - after
+
+
+@mistake("11.4", "keeps_dim")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])
+    return before - after
+
+
+@mistake("11.4", "every_pair")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])
+    return before - after
+
+
+@mistake("11.4", "every_pair")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return before - after
+
+
+@mistake("11.4", "returns_list")
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        output = output.clone()
+        output[:, channel] = 0
+        return output
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
+    return (before - after).tolist()

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
-from hookedu.exercises.lesson_11.shared import LEAVES_HOOK, Case, make_case, recognise
+from hookedu.exercises.lesson_11.shared import LEAVES_HOOK, NEEDS_INDEX, Case, make_case, recognise
 from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import none_left
@@ -127,6 +127,11 @@ def _likely(case: Case, layer: str, channel: int) -> dict[str, list[torch.Tensor
         "ratio": [right / (after + right), after / (after + right), right / (after + right).abs()],
         "forecast": [grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), (grads * maps).sum(dim=(1, 2))],
         "all_logits": [on - off],
+        "keeps_dim": [right[:, None]],
+        "every_pair": [
+            (after + right)[:, None] - after,
+            (after + right) - after[:, None],
+        ],
         "crossed": [(on - off)[:, case.labels]],
         "channel_of_input": [_drop(case, before)] if layer == "conv2" else [],
     }
@@ -141,7 +146,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     got = saw["effects"][place]
     mistake = None
     if wrong:
-        mistake = "returns_nothing" if got is None else recognise(got, _likely(case, *at[place]))
+        mistake = _mistake(got, case, *at[place])
     call = "channel_effect(model, layer, channel, images, labels)"
     count = Text(zh="{n} 个张量变了", en="{n} tensors have changed")
     return [
@@ -170,6 +175,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         none_left("left", call, saw["left"], "leaves_hook"),
     ]
+
+
+def _mistake(got: Any, case: Case, layer: str, channel: int) -> str | None:
+    """The mistake behind a wrong answer, where it is a known one."""
+    if got is None:
+        return "returns_nothing"
+    return "returns_list" if isinstance(got, list) else recognise(got, _likely(case, layer, channel))
 
 
 def _says(id: str, zh: str, en: str, fails: str = "effect") -> Mistake:
@@ -283,6 +295,22 @@ CHANNEL_EFFECT = Exercise(
             "You returned every class. Take one for each picture, that of `labels`: `gather(1, labels[:, None])[:, 0]`.",
         ),
         _says(
+            "keeps_dim",
+            "数都对，形状多了一维：`gather(1, labels[:, None])` 是 `N×1`。再取 `[:, 0]`，就是 `N` 个数。",
+            "The numbers are right, with one dimension too many: `gather(1, labels[:, None])` is `N×1`. Take `[:, 0]` of it for `N` numbers.",
+        ),
+        _says(
+            "every_pair",
+            "`N` 个数减 `N×1`，成了 `N×N`：每张图都和每张图相减了。两边形状要一样：都取 `gather(1, labels[:, None])[:, 0]`。",
+            "`N` numbers and `N×1` make `N×N`: every picture was subtracted from every picture. Give both the same shape: "
+            "`gather(1, labels[:, None])[:, 0]`.",
+        ),
+        _says(
+            "returns_list",
+            "你返回的是一个列表。要一个有 `N` 个数的张量。",
+            "You returned a list. One tensor of `N` numbers is wanted.",
+        ),
+        _says(
             "channel_of_input",
             "你关掉的是**输入**的通道：前置钩子在这一层之前运行。要改的是输出。",
             "You switched off a channel of the **input**: a pre-hook runs before the layer. Change the output.",
@@ -304,7 +332,7 @@ CHANNEL_EFFECT = Exercise(
             "The numbers are right, but you changed `output` in place, and what another hook had kept changed with it. `clone()` first.",
             fails="others",
         ),
-        *(LEAVES_HOOK, CALLS_NOW, WRONG_ARGUMENTS),
+        *(LEAVES_HOOK, NEEDS_INDEX, CALLS_NOW, WRONG_ARGUMENTS),
     ),
     insight=Text(
         zh="梯度是预言，关掉是实验：实验不用相信任何公式。",

@@ -9,6 +9,7 @@ import torch
 
 from hookedu.exercises.lesson_11.shared import (
     LEAVES_HOOK,
+    NEEDS_INDEX,
     NEEDS_SCALAR,
     NO_BACKWARD,
     NO_GRAPH,
@@ -173,7 +174,15 @@ CHANNEL_WEIGHTS = Exercise(
             "`channel_weights` 返回了 `None`，也就是没有 `return`。",
             "`channel_weights` returned `None`: a `return` is missing.",
         ),
-        *(*class_mistakes("weights"), NEEDS_SCALAR, NO_GRAPH, NO_BACKWARD, REPLACES_OUTPUT, LEAVES_HOOK),
+        *(
+            *class_mistakes("weights"),
+            NEEDS_INDEX,
+            NEEDS_SCALAR,
+            NO_GRAPH,
+            NO_BACKWARD,
+            REPLACES_OUTPUT,
+            LEAVES_HOOK,
+        ),
     ),
     insight=Text(
         zh="权重就是「把这个通道处处调亮一点，这个类的 logit 涨多少」，对所有位置取平均。",

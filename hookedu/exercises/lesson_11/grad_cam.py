@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from hookedu.exercises.lesson_11.shared import (
     LEAVES_HOOK,
+    NEEDS_INDEX,
     NEEDS_SCALAR,
     NO_BACKWARD,
     NO_GRAPH,
@@ -78,6 +79,7 @@ def _likely(case: Case, layer: str) -> dict[str, list[torch.Tensor]]:
         "bicubic": [_up(raw.relu(), "bicubic")],
         "fixed_size": [_up(raw.relu(), size=(side, side)) for side in (16, 32)]
         + [_up(raw.relu(), size=tuple(8 * n for n in raw.shape[-2:]))],
+        "square": [_up(raw.relu(), size=(side, side)) for side in (6, 8)],
         "squeezes": [cam.squeeze()],
         "height_and_width": [_up(raw.relu(), size=(8, 6))],
         "keeps_dim": [cam[:, None]],
@@ -223,6 +225,12 @@ GRAD_CAM = Exercise(
             "The size to enlarge to is hard-coded (64, or a factor of 8). The pictures here have another: `size=images.shape[-2:]`.",
         ),
         _says(
+            "square",
+            "你的图是正方形：`size` 只给一个数时，高和宽都用它。这里的图像宽比高大：`size=images.shape[-2:]`。",
+            "Your map is a square: a single number as `size` serves for height and width. The pictures here are wider than high: "
+            "`size=images.shape[-2:]`.",
+        ),
+        _says(
             "squeezes",
             "只有一张图时，`squeeze()` 把 `N` 那一维也去掉了。只去掉通道：`[:, 0]`，或者 `squeeze(1)`。",
             "With a single picture, `squeeze()` takes the dimension `N` away as well. Take off the channel alone: `[:, 0]` or `squeeze(1)`.",
@@ -311,10 +319,18 @@ GRAD_CAM = Exercise(
             ),
             fails="detached",
         ),
-        *(*class_mistakes("cam"), NEEDS_SCALAR, NO_GRAPH, NO_BACKWARD, REPLACES_OUTPUT, LEAVES_HOOK),
+        *(
+            *class_mistakes("cam"),
+            NEEDS_INDEX,
+            NEEDS_SCALAR,
+            NO_GRAPH,
+            NO_BACKWARD,
+            REPLACES_OUTPUT,
+            LEAVES_HOOK,
+        ),
     ),
     insight=Text(
-        zh="权重来自梯度，地点来自特征图：同一批特征图，换一个类，就换一张图。",
-        en="The weights come from the gradient, the places from the maps: the same maps give another picture for another class.",
+        zh="权重来自梯度，地点来自特征图：同一批特征图，换一个类，就是另一张热图。",
+        en="The weights come from the gradient, the places from the maps: the same feature maps give another heat map for another class.",
     ),
 )

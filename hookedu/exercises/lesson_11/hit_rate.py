@@ -55,21 +55,34 @@ def _share_of_sum(cams: torch.Tensor, boxes: torch.Tensor) -> float:
 
 
 _Way = Callable[[torch.Tensor, torch.Tensor], float]
-_WRONG: dict[str, _Way] = {
-    "end_included": lambda cams, boxes: _right(cams, boxes + torch.tensor([0, 0, 1, 1])),
-    "start_left_out": lambda cams, boxes: _right(cams, boxes + torch.tensor([1, 1, 0, 0])),
-    "swapped": lambda cams, boxes: _inside(*reversed(_peaks(cams)), boxes),
-    "wrong_width": lambda cams, boxes: _inside(*_peaks(cams, width=_H), boxes),
-    "fixed_width": lambda cams, boxes: _inside(*_peaks(cams, width=64), boxes),
-    "lowest": lambda cams, boxes: _right(-cams, boxes),
-    "centre_of_mass": _centre_of_mass,
-    "one_peak": _whole_batch,
-    "one_axis": lambda cams, boxes: _inside(_peaks(cams)[0], boxes[:, 1], boxes),
-    "sizes": lambda cams, boxes: _right(cams, _sizes(boxes)),
-    "share_of_sum": _share_of_sum,
-    "percent": lambda cams, boxes: 100 * _right(cams, boxes),
-    "counts": lambda cams, boxes: _N * _right(cams, boxes),
-    "misses": lambda cams, boxes: 1 - _right(cams, boxes),
+
+
+def _moved(*edges: int) -> _Way:
+    """The rate with every box's `x0, y0, x1, y1` moved by so much."""
+    return lambda cams, boxes: _right(cams, boxes + torch.tensor(edges))
+
+
+# What people do, in each of the forms that it takes.
+_WRONG: dict[str, list[_Way]] = {
+    "end_included": [_moved(0, 0, 1, 1), _moved(0, 0, 1, 0), _moved(0, 0, 0, 1)],
+    "start_left_out": [_moved(1, 1, 0, 0), _moved(1, 0, 0, 0), _moved(0, 1, 0, 0)],
+    "both_edges": [_moved(1, 1, 1, 1)],
+    "swapped": [lambda cams, boxes: _inside(*reversed(_peaks(cams)), boxes)],
+    "wrong_width": [lambda cams, boxes: _inside(*_peaks(cams, width=_H), boxes)],
+    "fixed_width": [lambda cams, boxes: _inside(*_peaks(cams, width=64), boxes)],
+    "lowest": [lambda cams, boxes: _right(-cams, boxes)],
+    "centre_of_mass": [_centre_of_mass],
+    "one_peak": [_whole_batch],
+    "one_axis": [
+        lambda cams, boxes: _inside(_peaks(cams)[0], boxes[:, 1], boxes),
+        lambda cams, boxes: _inside(boxes[:, 0], _peaks(cams)[1], boxes),
+    ],
+    "sizes": [lambda cams, boxes: _right(cams, _sizes(boxes))],
+    "share_of_sum": [_share_of_sum],
+    "percent": [lambda cams, boxes: 100 * _right(cams, boxes)],
+    "counts": [lambda cams, boxes: _N * _right(cams, boxes)],
+    "misses": [lambda cams, boxes: 1 - _right(cams, boxes)],
+    "nothing_hit": [lambda cams, boxes: 0.0],
 }
 
 
@@ -83,7 +96,7 @@ def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor]:
         start[::2] = torch.randint(0, _W, (_N // 2, 2), generator=generator)
         start = start.clamp(torch.tensor(0), torch.tensor([_W - 4, _H - 3]))
         boxes = torch.cat([start, start + torch.tensor([4, 3])], dim=1)
-        rates = [_right(cams, boxes), *(wrong(cams, boxes) for wrong in _WRONG.values())]
+        rates = [_right(cams, boxes), *(way(cams, boxes) for ways in _WRONG.values() for way in ways)]
         if len(set(rates)) == len(rates):
             return cams, boxes
 
@@ -111,9 +124,10 @@ def _equal(rate: float | None, expected: float) -> bool:
 
 def _recognise(rates: list[float | None], cases: list[Any]) -> str | None:
     """The wrong way that leads to every rate: a single one may be met by luck."""
-    for name, way in _WRONG.items():
-        if all(_equal(rate, way(*case)) for rate, case in zip(rates, cases, strict=True)):
-            return name
+    for name, ways in _WRONG.items():
+        for way in ways:
+            if all(_equal(rate, way(*case)) for rate, case in zip(rates, cases, strict=True)):
+                return name
     return None
 
 
@@ -181,13 +195,24 @@ HIT_RATE = Exercise(
     mistakes=(
         _says(
             "end_included",
-            "右边和下边多算了一格：框的 `x1`、`y1` 已经在框外，用 `<`，不用 `<=`。",
-            "You counted one column and one row too many: `x1` and `y1` lie outside the box already. Use `<`, not `<=`.",
+            "右边或下边多算了一格：框的 `x1`、`y1` 已经在框外，用 `<`，不用 `<=`。",
+            "You counted a column or a row too many: `x1` and `y1` lie outside the box already. Use `<`, not `<=`.",
         ),
         _says(
             "start_left_out",
-            "左边和上边少算了一格：`x0`、`y0` 在框里，用 `<=`，不用 `<`。",
-            "You left out the first column and row: `x0` and `y0` lie in the box. Use `<=`, not `<`.",
+            "左边或上边少算了一格：`x0`、`y0` 在框里，用 `<=`，不用 `<`。",
+            "You left out the first column or row: `x0` and `y0` lie in the box. Use `<=`, not `<`.",
+        ),
+        _says(
+            "both_edges",
+            "框的两头都反了：`x0`、`y0` 在框里，用 `<=`；`x1`、`y1` 已经在框外，用 `<`。",
+            "Both ends of the box are the wrong way round: `x0` and `y0` lie in it, so use `<=`; `x1` and `y1` lie outside, so use `<`.",
+        ),
+        _says(
+            "nothing_hit",
+            "一张都没命中。常见的原因有两个：`argmax()` 没有写 `dim=1`，给出的编号数遍了整批图；或者用 `//` 求比例，小数部分没有了。",
+            "Not one hit. There are two common reasons: `argmax()` without `dim=1` gives a number that counts through the whole batch, "
+            "or the share was taken with `//`, which drops all behind the point.",
         ),
         _says(
             "swapped",
@@ -244,7 +269,7 @@ HIT_RATE = Exercise(
         ),
         _says(
             "one_axis",
-            "只比了横向。`x` 和 `y` 都要在框里。",
+            "只比了一个方向。`x` 和 `y` 都要在框里。",
             "You compared one direction only. Both `x` and `y` must lie in the box.",
         ),
         _says(

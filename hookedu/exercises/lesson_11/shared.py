@@ -185,6 +185,14 @@ NEEDS_SCALAR = Mistake(
     ),
     raises=r"grad can be implicitly created only for scalar outputs",
 )
+NEEDS_INDEX = Mistake(
+    "needs_index",
+    Text(
+        zh="`gather` 的下标要和 `logits` 一样有两维：`labels[:, None]` 把 `N` 个数变成 `N×1`。",
+        en="`gather` wants an index of two dimensions, as `logits` has: `labels[:, None]` makes `N×1` of `N` numbers.",
+    ),
+    raises=r"Index tensor must have the same number of dimensions as input tensor",
+)
 NO_GRAPH = Mistake(
     "no_graph",
     Text(
