@@ -35,6 +35,9 @@ LESSON = course.find(nb.LESSON)
 FILE = f"{LESSON.file}.ipynb"
 ROOT = course.ROOT
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+ENV.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # or every kernel that the others start would compile torch's Python anew
 FOLDER = Path(tempfile.mkdtemp(prefix="hookedu-bench-"))
 
 Grade = Callable[[list[dict]], None]

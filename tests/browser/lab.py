@@ -1,5 +1,6 @@
 """A real JupyterLab or Jupyter Notebook, started in an empty home, and a real Chromium that looks at it."""
 
+import json
 import os
 import shutil
 import socket
@@ -104,6 +105,7 @@ def running(
     settings.mkdir(parents=True, exist_ok=True)
     # Keeps cells that are out of view in the page, so that a test can look at all of them.
     (settings / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}')
+    _without_what_learners_lack(home / ".jupyter")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -117,6 +119,17 @@ def running(
     finally:
         server.terminate()
         server.wait(20)
+
+
+def _without_what_learners_lack(config: Path) -> None:
+    """What the extra "author" brings into JupyterLab and its server stays off: `make lab` installs none of it."""
+    (config / "labconfig").mkdir(parents=True, exist_ok=True)
+    pages = {"disabledExtensions": {"@jupyter/nbgrader": True, "jupyterlab-jupytext": True}}
+    (config / "labconfig" / "page_config.json").write_text(json.dumps(pages))
+    parts = ("formgrader", "validate_assignment", "assignment_list", "course_list")
+    servers = ("jupyterlab_jupytext", *(f"nbgrader.server_extensions.{part}" for part in parts))
+    server = {"ServerApp": {"jpserver_extensions": dict.fromkeys(servers, False)}}
+    (config / "jupyter_server_config.json").write_text(json.dumps(server))
 
 
 def _wait_until_it_answers(lab: Lab, server: subprocess.Popen, log: Path) -> None:
