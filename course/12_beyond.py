@@ -325,14 +325,14 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 # <div lang="zh">
 #
 # 前向传播又跑一遍，钩子也跟着触发，停在半路：第 1 层开始了（`pre1`），它的输入一存好，反向传播要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
-# 每层一个 `checkpoint`，就一次只重算一层，从后往前；合用一个，存下的又同时都在内存里。
+# 每层一个 `checkpoint`，就一次只重算一层，从后往前；合用一个，就从头一口气重算。
 # 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。只想数重算，就在 `backward()` 之前清零。
 #
 # </div>
 # <div lang="en">
 #
 # Forward ran again, hooks too, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, no more is wanted, and `fwd1` never comes (torch 2.15.0).
-# With a `checkpoint` each, layers are computed again one by one, from the last; with one for all, everything saved is in memory at once.
+# With a `checkpoint` each, layers are computed again one by one, from the last; with one for all, in one go from the first.
 # A hook that counts, adds up or logs does so too often; `BatchNorm` was updated 2 times. To count recomputation only, reset the counts before `backward()`.
 #
 # </div>
@@ -519,7 +519,7 @@ check("12.3", layer_output)
 # <div lang="zh">
 #
 # `DistributedDataParallel`（DDP）在每个进程里放一份模型，各算各的数据，反向传播时把梯度取平均。`run_ranks` 真的启动 2 个进程，
-# 返回各自打印的内容；它们用 gloo（CPU 上的通信方式）通信。都要导入 torch，得等 10 秒左右。脚本从 `sys.argv` 拿到三样：自己的编号（rank）、进程数、碰头用的文件。
+# 返回各自打印的内容；它们用 gloo（CPU 上的通信方式）通信。都要导入 torch，得等几秒。脚本从 `sys.argv` 拿到三样：自己的编号（rank）、进程数、碰头用的文件。
 #
 # **先猜**：进程 1 的输入是进程 0 的 10 倍。张量钩子看到的是自己的梯度，还是平均后的？post-accumulate 钩子呢？
 #
@@ -527,7 +527,7 @@ check("12.3", layer_output)
 # <div lang="en">
 #
 # `DistributedDataParallel` (DDP) copies the model into each process; each has its own data, and backward averages gradients. `run_ranks` starts 2 real
-# processes, which talk through gloo (for CPUs), and returns what they print; importing torch takes 10 seconds. `sys.argv` holds a number (rank), the number
+# processes, which talk through gloo (for CPUs), and returns what they print; importing torch takes some seconds. `sys.argv` holds a number (rank), the number
 # of processes and a file to meet at.
 #
 # **Guess**: rank 1's input is 10 times rank 0's. Does a tensor hook see its rank's gradient, or the average? And a post-accumulate hook?

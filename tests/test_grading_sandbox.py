@@ -19,6 +19,8 @@ pytestmark = [
 ]
 
 FILE = "02_tensor_hooks.ipynb"
+# As paths are inside the sandbox: where one submission tries to leave something for the next.
+SHARED = ("/x", "/tmp/x", "/dev/shm/x", "/dev/x", "/home/learner/x")
 TELL = "def tried(action):\n    try:\n        return action()\n    except BaseException as error:\n        return type(error).__name__\nimport os, socket, sys, glob, signal\nraise ValueError(repr({expression}))"
 BOMB = """
 import os
@@ -74,14 +76,12 @@ def inside(tmp_path_factory):
         hand_in(
             root,
             "writes-shared",
-            "import os\nfor p in ('/x', '/tmp/x', '/dev/shm/x', '/dev/x', '/home/learner/x'):\n  try: open(p, 'w').write('x')\n  except OSError: pass",
+            f"import os\nfor p in {SHARED}:\n  try: open(p, 'w').write('x')\n  except OSError: pass",
         )
         hand_in(
             root,
             "z-finds-shared",
-            TELL.format(
-                expression="[p for p in ('/x', '/tmp/x', '/dev/shm/x', '/dev/x', '/home/learner/x') if os.path.exists(p)]"
-            ),
+            TELL.format(expression=f"[p for p in {SHARED} if os.path.exists(p)]"),
         )
         done = grade(root / "class", root / "out", jobs=1, time_limit=8, memory_limit=512)
     return {row.student: row for row in done.rows}

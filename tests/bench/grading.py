@@ -35,9 +35,8 @@ LESSON = course.find(nb.LESSON)
 FILE = f"{LESSON.file}.ipynb"
 ROOT = course.ROOT
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
-ENV.pop(
-    "PYTHONDONTWRITEBYTECODE", None
-)  # or every kernel that the others start would compile torch's Python anew
+# Or every kernel that the others start would compile torch's Python anew.
+ENV.pop("PYTHONDONTWRITEBYTECODE", None)
 FOLDER = Path(tempfile.mkdtemp(prefix="hookedu-bench-"))
 
 Grade = Callable[[list[dict]], None]

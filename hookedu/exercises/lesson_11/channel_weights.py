@@ -8,12 +8,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.lesson_11.shared import (
-    LEAVES_HOOK,
-    NEEDS_INDEX,
-    NEEDS_SCALAR,
-    NO_BACKWARD,
-    NO_GRAPH,
-    REPLACES_OUTPUT,
+    GRADIENT_MISTAKES,
     Case,
     class_mistakes,
     first_wrong,
@@ -174,15 +169,7 @@ CHANNEL_WEIGHTS = Exercise(
             "`channel_weights` 返回了 `None`，也就是没有 `return`。",
             "`channel_weights` returned `None`: a `return` is missing.",
         ),
-        *(
-            *class_mistakes("weights"),
-            NEEDS_INDEX,
-            NEEDS_SCALAR,
-            NO_GRAPH,
-            NO_BACKWARD,
-            REPLACES_OUTPUT,
-            LEAVES_HOOK,
-        ),
+        *(*class_mistakes("weights"), *GRADIENT_MISTAKES),
     ),
     insight=Text(
         zh="权重就是「把这个通道处处调亮一点，这个类的 logit 涨多少」，对所有位置取平均。",

@@ -8,12 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from hookedu.exercises.lesson_11.shared import (
-    LEAVES_HOOK,
-    NEEDS_INDEX,
-    NEEDS_SCALAR,
-    NO_BACKWARD,
-    NO_GRAPH,
-    REPLACES_OUTPUT,
+    GRADIENT_MISTAKES,
     Case,
     class_mistakes,
     first_wrong,
@@ -319,15 +314,7 @@ GRAD_CAM = Exercise(
             ),
             fails="detached",
         ),
-        *(
-            *class_mistakes("cam"),
-            NEEDS_INDEX,
-            NEEDS_SCALAR,
-            NO_GRAPH,
-            NO_BACKWARD,
-            REPLACES_OUTPUT,
-            LEAVES_HOOK,
-        ),
+        *(*class_mistakes("cam"), *GRADIENT_MISTAKES),
     ),
     insight=Text(
         zh="权重来自梯度，地点来自特征图：同一批特征图，换一个类，就是另一张热图。",

@@ -231,3 +231,6 @@ REPLACES_OUTPUT = Mistake(
     ),
     raises=r"must be Tensor, not \w+|'(?:tuple|list|RemovableHandle)' object has no attribute",
 )
+
+# What happens on the way to the gradient of a layer's output, whatever is then made of it.
+GRADIENT_MISTAKES = (NEEDS_INDEX, NEEDS_SCALAR, NO_GRAPH, NO_BACKWARD, REPLACES_OUTPUT, LEAVES_HOOK)
