@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class Cell:
     id: str = ""
     tags: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def plain(self) -> str:
         """Its source without blank lines and trailing blanks: two cells that differ only there are the same."""
         return "\n".join(line.rstrip() for line in self.source.splitlines() if line.strip())

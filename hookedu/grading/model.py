@@ -101,5 +101,7 @@ class Row:
 
 def clean(text: str) -> str:
     """Text from outside as it may be stored and shown: no control characters, no half surrogates."""
+    if text.isprintable():  # as nearly all is
+        return text
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

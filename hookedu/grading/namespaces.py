@@ -6,6 +6,7 @@ Every function raises OSError where the kernel refuses, and nothing of a learner
 
 import contextlib
 import ctypes
+import functools
 import os
 import struct
 from collections.abc import Iterator
@@ -27,9 +28,14 @@ _COLLAPSE, _HUGE = 25, 2**21
 _CAPABILITY_VERSION_3 = 0x20080522
 
 
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    """The C library; at the first call, for Windows has none of this name and imports this module all the same."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def _call(name: str, *arguments: object) -> None:
-    function = getattr(ctypes.CDLL(None, use_errno=True), name)
-    if function(*arguments):
+    if getattr(_libc(), name)(*arguments):
         error = ctypes.get_errno()
         raise OSError(error, f"{name}: {os.strerror(error)}")
 
@@ -105,14 +111,13 @@ def adopt_orphans() -> None:
 def use_huge_pages() -> None:
     """Put this process's own memory into huge pages where the kernel (Linux 6.1) can: a fork copies one entry for
     each page, and of the 85,000 small ones that torch takes that is most of the time of a fork."""
-    libc = ctypes.CDLL(None)
     with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
         for area in maps.read().splitlines():
             place, mode, *_, name = (area + " -").split(maxsplit=5)
             begin, end = (int(address, 16) for address in place.split("-"))
             if "w" in mode and "/" not in name:
                 for address in range(-(-begin // _HUGE) * _HUGE, end - _HUGE + 1, _HUGE):
-                    libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(_HUGE), _COLLAPSE)
+                    _libc().madvise(ctypes.c_void_p(address), ctypes.c_size_t(_HUGE), _COLLAPSE)
 
 
 def _prctl(option: int, value: int) -> None:

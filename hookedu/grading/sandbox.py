@@ -148,7 +148,8 @@ class Sandbox:
         program = shutil.which("bwrap")
         if program is None:
             raise CourseError(_NO_SANDBOX.format(why="bwrap"))
-        arguments = [program, "--unshare-all", "--die-with-parent", "--new-session"]
+        # No --die-with-parent: it would end with the thread that started it. It ends when the grader hangs up.
+        arguments = [program, "--unshare-all", "--new-session"]
         arguments += [
             "--cap-add",
             "CAP_SYS_ADMIN",

@@ -3,15 +3,20 @@
     python tests/bench/grading.py [students]     40 by default; needs uv and the package index for the two others
     python tests/bench/grading.py memory         memory of the grader with 100 and with 10,000 submissions (minutes)
 
-The same submissions of one lesson go through `nbgrader autograde`, `otter run` and `hookedu grade`, one core each, in
-turn: in each of four rounds the others grade a quarter of the class (they take seconds for each) and ours all of it.
-The figure is the smallest time a submission of all rounds. For hookedu it is that of a class five times as large less
-that of the class, over the difference, so without the start, which is given by itself: it is paid once.
+1. The same submissions of one lesson go through `nbgrader autograde`, `otter run` and `hookedu grade`, one core each,
+   in turn: in each of four rounds the others grade a quarter of the class (they take seconds for each) and ours all
+   of it. The figure is the smallest time a submission of all rounds. For hookedu it is that of a class five times as
+   large less that of the class, over the difference, so without the start, which is given by itself: it is paid once.
+2. A warm grader with one job and one with two, against the floor: the least that a warm process can do, which is to
+   fork, run the same cells and probes, exit, nothing else and no isolation. Two floors side by side, which share
+   nothing but the machine, say what it lets two jobs gain. Half the class in many short rounds: what needs both
+   processors is seldom left alone for long.
 
-The floor is the least that a warm process can do: fork, run the same cells and probes, exit, nothing else and no
-isolation. Bounds: 50 times nbgrader's throughput, 1.5 times the floor, 1.7 times the throughput with two jobs.
+Bounds: 50 times nbgrader's throughput, 1.5 times the floor, 1.7 times the throughput with two jobs.
 """
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -21,16 +26,22 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from hookedu import course
 from hookedu.exercises import of_lesson
-from hookedu.grading import matching, namespaces, runner, worker
+from hookedu.grading import batch, matching, namespaces, runner, worker
+from hookedu.grading.collect import collect
+from hookedu.grading.gradebook import Gradebook
+from hookedu.grading.model import Limits, Status
 from tests import grading_notebooks as nb
 
-ROUNDS, TIMES = 4, 5
+ROUNDS, TIMES, SHORT_ROUNDS = 4, 5, 50
 LESSON = course.find(nb.LESSON)
 FILE = f"{LESSON.file}.ipynb"
 ROOT = course.ROOT
@@ -44,46 +55,70 @@ Grade = Callable[[list[dict]], None]
 
 def main(students: int) -> None:
     notebooks = [nb.answered(nb.right(n)) for n in range(students)]
-    quarter = notebooks[: max(1, students // ROUNDS)]
-    contenders: dict[str, tuple[Callable[[list[dict]], float], list[dict]]] = {}
+    others(notebooks)
+    warm(notebooks[: max(2, students // 2)])
+
+
+def others(notebooks: list[dict]) -> None:
+    """Part 1: whole commands."""
+    quarter = notebooks[: max(1, len(notebooks) // ROUNDS)]
+    contenders: dict[str, tuple[Grade, list[dict]]] = {}
     for name, make in (("nbgrader", nbgrader), ("otter", otter)):
         try:
             grade = make()
             grade(notebooks[:1])  # the first run compiles all its packages
-            contenders[name] = (timed(grade), quarter)
+            contenders[name] = (grade, quarter)
         except (OSError, subprocess.CalledProcessError) as error:  # said, not hidden
             said = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [""]
             print(f"  {name} is left out: {said[-1][:150]}", flush=True)
-    contenders |= {
-        "hookedu": (timed(lambda class_: hookedu(class_, 1)), notebooks),
-        "hookedu, 5 classes": (timed(lambda class_: hookedu(class_, 1)), notebooks * TIMES),
-        "2 jobs": (timed(lambda class_: hookedu(class_, 2)), notebooks),
-        "2 jobs, 5 classes": (timed(lambda class_: hookedu(class_, 2)), notebooks * TIMES),
-        "floor": (floor, notebooks),
-    }
-    best = dict.fromkeys(contenders, float("inf"))
-    for round_ in range(ROUNDS):
-        for name, (run, class_) in contenders.items():
-            best[name] = min(best[name], run(class_))
-        print(f"  round {round_ + 1}: " + ", ".join(f"{n} {t:.2f} s" for n, t in best.items()), flush=True)
-
-    def marginal(name: str) -> float:
-        return (best[f"{name}, 5 classes"] - best[name]) / (students * (TIMES - 1))
-
+    contenders |= {"hookedu": (hookedu, notebooks), "hookedu, 5 classes": (hookedu, notebooks * TIMES)}
+    best = minima({name: partial(timed, *contender) for name, contender in contenders.items()}, ROUNDS)
     each = {n: best[n] / len(quarter) for n in ("nbgrader", "otter") if n in best}
-    each |= {
-        "hookedu": marginal("hookedu"),
-        "hookedu, 2 jobs": marginal("2 jobs"),
-        "floor": best["floor"] / students,
-    }
-    print(f"\none submission of lesson {LESSON.id}")
-    for name, seconds in sorted(each.items(), key=lambda item: -item[1]):
-        print(f"  {name:<16} {seconds * 1000:9.1f} ms   {seconds / each['hookedu']:7.2f} × hookedu")
-    print(f"  the start of `hookedu grade`: {best['hookedu'] - students * each['hookedu']:.1f} s, once")
+    each["hookedu"] = (best["hookedu, 5 classes"] - best["hookedu"]) / (len(notebooks) * (TIMES - 1))
+    report("commands", each, "hookedu")
+    print(f"  the start of `hookedu grade`: {best['hookedu'] - len(notebooks) * each['hookedu']:.1f} s, once")
     if "nbgrader" in each:
         bound("throughput against nbgrader", each["nbgrader"] / each["hookedu"], 50, at_least=True)
-    bound("time against the floor", each["hookedu"] / each["floor"], 1.5, at_least=False)
-    bound("throughput of 2 jobs against 1", each["hookedu"] / each["hookedu, 2 jobs"], 1.7, at_least=True)
+
+
+def warm(notebooks: list[dict]) -> None:
+    """Part 2: what is warm already."""
+    path = FOLDER / "floor.json"
+    path.write_text(json.dumps(notebooks))
+    folder = handed_in(notebooks, "{}/" + FILE)
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(contextlib.closing(batch._Here(True, Limits())))
+        floors = [stack.enter_context(a_floor(path)) for _ in range(2)]
+        contenders = {
+            "1 job": partial(graded, folder, place, 1),
+            "2 jobs": partial(graded, folder, place, 2),
+            "floor": partial(forked, floors[:1]),
+            "2 floors": partial(forked, floors),
+        }
+        best = minima(contenders, SHORT_ROUNDS)
+    each = {name: seconds / len(notebooks) for name, seconds in best.items()}
+    each["2 floors"] /= 2  # each of them runs the whole class
+    report("warm", each, "1 job")
+    bound("time against the floor", each["1 job"] / each["floor"], 1.5, at_least=False)
+    bound("throughput of 2 jobs against 1", each["1 job"] / each["2 jobs"], 1.7, at_least=True)
+    print(f"  throughput of 2 floors against 1, the machine's own: {each['floor'] / each['2 floors']:.2f}")
+
+
+def minima(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """The least that each contender said in all rounds; within a round they take turns."""
+    best = dict.fromkeys(contenders, float("inf"))
+    for round_ in range(rounds):
+        for name, run in contenders.items():
+            best[name] = min(best[name], run())
+        said = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in best.items())
+        print(f"  round {round_ + 1} of {rounds}: {said}", flush=True)
+    return best
+
+
+def report(title: str, each: dict[str, float], against: str) -> None:
+    print(f"\none submission of lesson {LESSON.id}, {title}")
+    for name, seconds in sorted(each.items(), key=lambda item: -item[1]):
+        print(f"  {name:<10} {seconds * 1000:9.1f} ms   {seconds / each[against]:7.2f} × {against}")
 
 
 def bound(what: str, ratio: float, limit: float, at_least: bool) -> None:
@@ -93,13 +128,10 @@ def bound(what: str, ratio: float, limit: float, at_least: bool) -> None:
     )
 
 
-def timed(run: Grade) -> Callable[[list[dict]], float]:
-    def seconds(class_: list[dict]) -> float:
-        begun = time.perf_counter()
-        run(class_)
-        return time.perf_counter() - begun
-
-    return seconds
+def timed(run: Grade, class_: list[dict]) -> float:
+    begun = time.perf_counter()
+    run(class_)
+    return time.perf_counter() - begun
 
 
 def handed_in(class_: list[dict], place: str) -> Path:
@@ -130,7 +162,7 @@ def environment(name: str, *packages: str) -> Path:
     return folder / "bin"
 
 
-def hookedu(class_: list[dict], jobs: int) -> None:
+def hookedu(class_: list[dict]) -> None:
     folder = handed_in(class_, "class/{}/" + FILE)
     try:
         call(
@@ -142,7 +174,7 @@ def hookedu(class_: list[dict], jobs: int) -> None:
             "--out",
             folder / "out",
             "--jobs",
-            jobs,
+            1,
         )
         graded = (folder / "out" / "grades.csv").read_text(encoding="utf-8-sig").count(",graded,")
         assert graded == len(class_), f"{graded} of {len(class_)} graded"
@@ -194,15 +226,38 @@ def otter() -> Grade:
     return grade
 
 
-def floor(class_: list[dict]) -> float:
-    """Fork, run the cells and the probes, exit; seconds for all, in a process that is as warm as the grader's."""
+def graded(folder: Path, place: batch._Here, jobs: int) -> float:
+    """Seconds of a class as `hookedu grade` grades it between its start and its report."""
+    out = Path(tempfile.mkdtemp(dir=FOLDER))
+    submissions, _ = collect(folder)
+    grader = batch._Grader(batch._keys(), {}, place, True, "")
+    with contextlib.closing(Gradebook(out)) as gradebook:
+        begun = time.perf_counter()
+        rows = batch._all(grader, submissions, gradebook, jobs, Console(file=io.StringIO()))
+        seconds = time.perf_counter() - begun
+    shutil.rmtree(out)
+    assert all(row.status is Status.GRADED and row.points == row.max_points for row in rows)
+    return seconds
+
+
+def a_floor(path: Path) -> subprocess.Popen:
+    """A process as warm as the grader's."""
     code = "import sys; sys.argv[0] = ''; from tests.bench import grading as bench; bench.forks(sys.argv[1])"
-    path = FOLDER / "floor.json"
-    path.write_text(json.dumps(class_))
-    return float(call(sys.executable, "-c", code, path, cwd=ROOT))
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    process = subprocess.Popen([sys.executable, "-c", code, path], cwd=ROOT, env=ENV, **pipes)
+    assert process.stdout.readline() == "warm\n"
+    return process
+
+
+def forked(floors: list[subprocess.Popen]) -> float:
+    """Seconds of the slowest of several floors that begin together."""
+    for process in floors:
+        process.stdin.write("go\n")
+    return max(float(process.stdout.readline()) for process in floors)
 
 
 def forks(path: str) -> None:
+    """For each line that comes in: fork, run the cells and the probes, exit, for the whole class."""
     worker.warm_up()
     key = matching.key_of(LESSON)
     jobs = []
@@ -212,13 +267,15 @@ def forks(path: str) -> None:
         jobs.append({"setup": key.setup, "steps": steps, "seeds": runner.seeds_for(plan, str(number), "")})
     worker.prepare(jobs[0])
     namespaces.use_huge_pages()
-    begun = time.perf_counter()
-    for job in jobs:
-        if os.fork() == 0:
-            worker._Submission(job).run(lambda message: None)
-            os._exit(0)
-        assert os.wait()[1] == 0
-    print(time.perf_counter() - begun)
+    print("warm", flush=True)
+    while sys.stdin.readline():
+        begun = time.perf_counter()
+        for job in jobs:
+            if os.fork() == 0:
+                worker._Submission(job).run(lambda message: None)
+                os._exit(0)
+            assert os.wait()[1] == 0
+        print(time.perf_counter() - begun, flush=True)
 
 
 def memory() -> None:
