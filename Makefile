@@ -38,8 +38,7 @@ test: .venv/ready-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/hookedu build --check
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --nbval --nbval-cell-timeout 120 solutions
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --nbval --nbval-cell-timeout 120 tests solutions
 
 # The reading site, in .book/html: open index.html, or let any web server serve the folder. Sphinx reads a copy in which
 # the solutions stand for the lessons, so that links between lessons, guides and code are those of the repository.

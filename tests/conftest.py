@@ -12,6 +12,14 @@ import pytest
 from hookedu import course
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items) -> None:
+    """A notebook's cells, which nbval collects, go to one worker: they share a kernel."""
+    for item in items:
+        if item.path.suffix == ".ipynb":
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory, monkeypatch) -> Path:
     """An empty data folder for each test: none reads or writes what the person at this machine has saved."""

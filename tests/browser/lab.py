@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from hookedu import course
 from tests.browser.notebook import Notebook
@@ -67,7 +67,15 @@ class Lab:
 
     def visit(self, name: str, browser: BrowserContext) -> Notebook:
         """The learner's own notebook of that name."""
-        return Notebook(browser.new_page(), self.url(name), self.folder / name)
+        page = browser.new_page()
+        return Notebook(page, self.folder / name, lambda: page.goto(self.url(name)))
+
+    def click(self, name: str, page: Page) -> Notebook:
+        """The learner's own notebook of that name, opened from the list of files in a page of JupyterLab."""
+        if page.locator(".jp-Notebook").count():  # a test that failed left its own
+            page.goto(self.url() + "?reset")
+        item = page.locator(".jp-DirListing-item", has_text=name)
+        return Notebook(page, self.folder / name, item.dblclick)
 
     def shut_down(self, browser: BrowserContext) -> None:
         """End all kernels and close all pages."""

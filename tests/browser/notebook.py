@@ -48,7 +48,8 @@ def contrasts(elements: Locator) -> list[tuple[float, str]]:
 class Notebook:
     """One open notebook. Collects what a learner should never see: dialogs and errors in the console."""
 
-    def __init__(self, page: Page, url: str, path: Path):
+    def __init__(self, page: Page, path: Path, show: Callable[[], object]):
+        """Have it shown in a page that shows no other, and wait until its kernel is there."""
         self.page, self.path = page, path
         self.ids = [cell["id"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
         self.console_errors: list[str] = []
@@ -56,9 +57,15 @@ class Notebook:
             "console", lambda m: m.type == "error" and self.console_errors.append(f"{m.text} {m.location}")
         )
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
-        page.goto(url)
+        show()
         expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(self.ids), timeout=60_000)
         page.wait_for_function(_CONNECTED, arg=path.name, timeout=60_000, polling=100)
+
+    def close(self) -> None:
+        """Close it through the menu, with its kernel, and leave the page to the next."""
+        self.menu("File", "Close and Shut Down Notebook…")
+        self.page.locator(".jp-Dialog .jp-mod-accept").click()
+        expect(self.page.locator(".jp-Notebook")).to_have_count(0)
 
     def use(self, theme: str) -> None:
         """Change to JupyterLab's "light" or "dark" theme, which it remembers on the server."""
