@@ -107,8 +107,9 @@ class Recorder(Recording):
 
     def _take_hooks_off(self) -> None:
         """Module hooks only: gradients may still be on their way (case 15)."""
-        while self._handles:
-            self._handles.pop().remove()
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
         if self._stance is not None:
             self._stance.__exit__(None, None, None)
             self._stance = None
@@ -168,11 +169,12 @@ _recorders: "weakref.WeakKeyDictionary[nn.Module, dict[tuple, weakref.ref[Record
 
 
 def _place() -> tuple[Any, ...]:
-    """Where in the user's code `record` is being called: files, lines and calls, out to the cell or script."""
+    """Where in the user's code `record` is being called: files, functions and instructions, out to the cell or script."""
     place, frame = [], sys._getframe(2)
     while frame is not None:
-        place.append((frame.f_code.co_filename, frame.f_lineno, frame.f_lasti))
-        frame = None if frame.f_code.co_name == "<module>" else frame.f_back
+        code = frame.f_code
+        place.append((code.co_filename, code.co_firstlineno, frame.f_lasti))
+        frame = None if code.co_name == "<module>" else frame.f_back
     return tuple(place)
 
 

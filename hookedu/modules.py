@@ -1,11 +1,11 @@
 """Finding modules in a model: by name, type or predicate, and saying clearly when one cannot be found."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
-import torch
 from torch import nn
+from torch.jit import ScriptModule
 
 from hookedu.language import Text
 
@@ -27,15 +27,16 @@ def unwrap(model: nn.Module) -> nn.Module:
 
     Raises TypeError for what is no nn.Module and for TorchScript, ValueError for DataParallel on several GPUs.
     """
-    if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
-        if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
-            raise ValueError(str(SEVERAL_GPUS))
-        return unwrap(model.module)
     if not isinstance(model, nn.Module):
         raise TypeError(str(NOT_A_MODEL.format(got=type(model).__name__)))
-    if isinstance(model, torch.jit.ScriptModule):
+    if isinstance(model, ScriptModule):
         raise TypeError(str(TORCHSCRIPT))
-    return unwrap(model._modules["_orig_mod"]) if "_orig_mod" in model._modules else model
+    parts = model._modules
+    if "module" in parts and isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
+            raise ValueError(str(SEVERAL_GPUS))
+        return unwrap(parts["module"])
+    return unwrap(parts["_orig_mod"]) if "_orig_mod" in parts else model
 
 
 def is_compiled(model: nn.Module) -> bool:
@@ -79,8 +80,9 @@ def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[st
     function (name, module) -> bool. Raises KeyError for an unknown name, ValueError where nothing is chosen.
     """
     named = modules_by_name(model)
-    single = isinstance(layers, str | type | nn.Module) or callable(layers)
-    choices: list[Choice] = [layers] if single else list(layers) if isinstance(layers, Iterable) else [layers]
+    # types and modules can be called; what is no choice at all is told where its turn comes
+    single = isinstance(layers, str) or callable(layers) or not hasattr(layers, "__iter__")
+    choices: list[Choice] = [layers] if single else list(layers)
     if not choices or choices == [None]:
         raise ValueError(str(NOTHING_CHOSEN))
     chosen: set[int] = set()
@@ -89,12 +91,16 @@ def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[st
             chosen.add(id(named[choice]))
         else:
             chosen.update(map(id, _matches(named, choice)))
-    names: dict[int, list[str]] = {}  # of each chosen module: the first stands for it
+    found: dict[str, tuple[nn.Module, tuple[str, ...]]] = {}
+    first: dict[int, str] = {}  # of each chosen module the name that stands for it
     for name, module in named.items():
-        if id(module) in chosen:
-            names.setdefault(id(module), []).append(name)
-    found = {name: (named[name], tuple(others)) for name, *others in names.values()}
-    if any(issubclass(kind, torch.jit.ScriptModule) for kind in {type(m) for m, _ in found.values()}):
+        key = id(module)
+        if key in first:
+            found[first[key]] = module, (*found[first[key]][1], name)
+        elif key in chosen:
+            first[key] = name
+            found[name] = module, ()
+    if any(issubclass(kind, ScriptModule) for kind in {type(module) for module, _ in found.values()}):
         raise TypeError(str(TORCHSCRIPT))
     return found
 

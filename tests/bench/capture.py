@@ -103,13 +103,22 @@ def captures(model: nn.Module, x: torch.Tensor, layers: list[str]) -> tuple[dict
             handle.remove()
         return kept
 
-    def ours():
-        with record(model, layers) as rec:
+    def ours(copy=True):
+        with record(model, layers, copy=copy) as rec:
             model(x)
         return rec
 
-    contenders = {"no capture": lambda: model(x), "hand-written": by_hand, "record": ours}
-    notes = {"record": "clones of every call", "hand-written": "a clone of the last call"}
+    contenders = {
+        "no capture": lambda: model(x),
+        "hand-written": by_hand,
+        "record": ours,
+        "record, copy=False": lambda: ours(False),
+    }
+    notes = {
+        "hand-written": "a clone of the last call",
+        "record": "clones of every call",
+        "record, copy=False": "aliases of every call, and their versions",
+    }
     for name, make, note in PEERS:
         try:
             contenders[name] = make(model, x, layers, modules)
@@ -189,9 +198,10 @@ def whole_runs() -> None:
     # Small layers, so that a run is short: then the least of many is not disturbed by what else the machine does,
     # and capturing is a part of it that can be measured.
     chain = nn.Sequential(*(nn.Conv2d(8, 8, 3, padding=1) for _ in range(20)))
+    # Many rounds: what is to be told apart are a few microseconds of a run.
     runs = [
-        ("20 small convolutions", chain.eval(), torch.randn(1, 8, 16, 16), ROUNDS * 5),
-        ("ResNet-18 at 64×64", resnet18().eval(), torch.randn(1, 3, 64, 64), ROUNDS),
+        ("20 small convolutions", chain.eval(), torch.randn(1, 8, 16, 16), ROUNDS * 25),
+        ("ResNet-18 at 64×64", resnet18().eval(), torch.randn(1, 3, 64, 64), ROUNDS * 3),
     ]
     for name, model, x, rounds in runs:
         layers = [name for name, module in model.named_modules() if isinstance(module, nn.Conv2d)]
