@@ -149,23 +149,22 @@ class Recorder(Recording):
 
     def _forget_place(self) -> None:
         if self._place is not None:
-            _recorders.get(self._model, {}).pop(self._place, None)
+            _recorders.pop(self._place, None)
             self._place = None
 
     def _replace_earlier(self, place: tuple[Any, ...]) -> None:
         """Case 23. A cell that is run again must not put a second set of hooks beside the first."""
-        self._place = (place, tuple(self._chosen))
-        recorders = _recorders.setdefault(self._model, {})
-        earlier = recorders.get(self._place, lambda: None)()
+        key = id(self._model), tuple(self._chosen), place
+        earlier = _recorders.get(key, lambda: None)()
         if earlier is not None:
             earlier._take_hooks_off()
-        recorders[self._place] = weakref.ref(self)
+        _recorders[key] = weakref.ref(self, lambda _: _recorders.pop(key, None))
+        self._place = key
 
 
-# Recorders that no with-block will end, by model and place in the user's code.
-_recorders: "weakref.WeakKeyDictionary[nn.Module, dict[tuple, weakref.ref[Recorder]]]" = (
-    weakref.WeakKeyDictionary()
-)
+# Recorders that no with-block will end, by model, layers and place in the user's code. A recorder holds its model: as
+# long as it stands here no other model has that id.
+_recorders: "dict[tuple[Any, ...], weakref.ref[Recorder]]" = {}
 
 
 def _place() -> tuple[Any, ...]:

@@ -91,18 +91,20 @@ def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[st
             chosen.add(id(named[choice]))
         else:
             chosen.update(map(id, _matches(named, choice)))
-    found: dict[str, tuple[nn.Module, tuple[str, ...]]] = {}
-    first: dict[int, str] = {}  # of each chosen module the name that stands for it
-    for name, module in named.items():
-        key = id(module)
-        if key in first:
-            found[first[key]] = module, (*found[first[key]][1], name)
-        elif key in chosen:
-            first[key] = name
-            found[name] = module, ()
+    found = {name: (module, ()) for name, module in named.items() if id(module) in chosen}
+    if len(found) > len(chosen):
+        found = _first_names(found)
     if any(issubclass(kind, ScriptModule) for kind in {type(module) for module, _ in found.values()}):
         raise TypeError(str(TORCHSCRIPT))
     return found
+
+
+def _first_names(named: dict[str, tuple[nn.Module, tuple]]) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
+    """Of each module the first name stands for it, the others beside."""
+    names: dict[int, list[str]] = {}
+    for name, (module, _) in named.items():
+        names.setdefault(id(module), []).append(name)
+    return {first: (named[first][0], tuple(others)) for first, *others in names.values()}
 
 
 def _matches(named: dict[str, nn.Module], choice: Choice) -> list[nn.Module]:
