@@ -13,6 +13,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib.font_manager  # noqa: F401  first import writes a font cache into the home, which is watched below
 import pytest
 
 from hookedu import course

@@ -23,7 +23,7 @@ _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     0x40000000,
 )
 _NOSUID, _NODEV, _NOEXEC, _RDONLY, _REC, _PRIVATE = 2, 4, 8, 1, 0x4000, 0x40000
-_SET_DUMPABLE, _CAPBSET_DROP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 4, 24, 36, 38
+_CAPBSET_DROP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 24, 36, 38
 _COLLAPSE, _HUGE = 25, 2**21
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -96,11 +96,6 @@ def drop_privileges() -> None:
             break  # beyond the last one that this kernel knows
     header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION_3, 0))
     _call("capset", header, ctypes.create_string_buffer(struct.pack("6I", *[0] * 6)))
-
-
-def traceable(allowed: bool) -> None:
-    """Whether others of the same user may read this process's memory figures, and attach to it."""
-    _prctl(_SET_DUMPABLE, int(allowed))
 
 
 def adopt_orphans() -> None:

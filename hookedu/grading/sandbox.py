@@ -20,7 +20,7 @@ from typing import Any
 
 from hookedu import course
 from hookedu.course import CourseError
-from hookedu.grading import warm
+from hookedu.grading import calls, warm
 from hookedu.language import Text
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -108,14 +108,15 @@ class Sandbox:
         python = [sys.executable, "-I", "-B", "-X", "utf8", "-c", code, str(theirs.fileno()), mode]
         home = warm.HOME if self.isolated else self._folder.name
         log = open(os.path.join(self._folder.name, "log"), "w+b")  # noqa: SIM115 - closed below, after it was read
+        refused = _pipe_with(calls.program())
         try:
             self._process = subprocess.Popen(
-                [*self._bubblewrap(home), *python],
+                [*self._bubblewrap(home, refused), *python],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 env=_environment(home),
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), refused],
                 start_new_session=True,
             )
             self._socket = ours
@@ -129,6 +130,7 @@ class Sandbox:
             why = log.read().decode("utf-8", "replace").strip().rsplit("\n", 1)[-1] or str(error)
             raise CourseError((_NO_SANDBOX if self.isolated else _NO_START).format(why=why[:300])) from None
         finally:
+            os.close(refused)
             log.close()
 
     def _stop(self) -> None:
@@ -142,18 +144,21 @@ class Sandbox:
                 self._process.wait()
             self._process = None
 
-    def _bubblewrap(self, home: str) -> list[str]:
+    def _bubblewrap(self, home: str, refused: int) -> list[str]:
         if not self.isolated:
             return []
         program = shutil.which("bwrap")
         if program is None:
             raise CourseError(_NO_SANDBOX.format(why="bwrap"))
         # No --die-with-parent: it would end with the thread that started it. It ends when the grader hangs up.
-        arguments = [program, "--unshare-all", "--new-session"]
-        arguments += [
-            "--cap-add",
-            "CAP_SYS_ADMIN",
-        ]  # within: the warm process makes namespaces, its forks drop it
+        # As root of its own: for anybody else bubblewrap makes a second user namespace within the first, which has no
+        # say over the process namespace.
+        arguments = [program, "--unshare-all", "--uid", "0", "--gid", "0", "--new-session"]
+        arguments += ["--seccomp", str(refused)]
+        # Within: the warm process makes namespaces (SYS_ADMIN), maps root to nobody (SETFCAP) and reads how much
+        # memory a submission takes that would rather not be looked at (SYS_PTRACE). Its forks drop all of it.
+        for capability in ("CAP_SYS_ADMIN", "CAP_SETFCAP", "CAP_SYS_PTRACE"):
+            arguments += ["--cap-add", capability]
         arguments += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", "--tmpfs", home]
         for path in _visible():
             arguments += ["--ro-bind", path, path]
@@ -166,6 +171,14 @@ class Sandbox:
         for path in ("__init__.py", *parts):
             arguments += ["--ro-bind", str(_PACKAGE / path), f"{_ROOT}/hookedu/{path}"]
         return [*arguments, "--remount-ro", "/", "--remount-ro", "/dev", "--chdir", home, "--"]
+
+
+def _pipe_with(data: bytes) -> int:
+    """A pipe to read these few bytes from, and then its end."""
+    reading, writing = os.pipe()
+    with open(writing, "wb") as file:
+        file.write(data)
+    return reading
 
 
 def _visible() -> list[str]:

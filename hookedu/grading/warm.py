@@ -4,13 +4,13 @@ It never runs anything of a learner's. For each submission it is handed three de
 channel for results, and one end of the line over which its end is told. What a lesson's exercises and its
 own setup cells import is loaded here, with the first submission of that lesson. Then, with isolation:
 
-    warm ├── process 1 of a new process namespace: a `sleep`, whose end is the end of all that is in there
-         ├── worker: the submission, in that namespace and in others of its own
-         └── watcher, after a quarter of a second: of the memory that all in the namespace take together
+    warm ├── worker: the submission, process 1 of a new process namespace and in others of its own
+         └── watcher, after a quarter of a second: of the memory that all in that namespace take together
 
-A fork of this process is most of what a submission costs, for its memory is torch's. So there is one, and a second
-only for submissions that take their time. Without isolation keeper.py does what can be done. Whichever side hangs
-up the line, the submission is ended.
+Process 1 cannot be killed or stopped from inside, not by itself either, and its end is the end of everything in the
+namespace: it can leave by `os._exit` or by a crash, or be ended from here. A fork of this process is most of what a
+submission costs, for its memory is torch's. So there is one, and a second only for submissions that take their time.
+Without isolation keeper.py does what can be done. Whichever side hangs up the line, the submission is ended.
 """
 
 import contextlib
@@ -33,8 +33,6 @@ _DESCRIPTORS = 65536  # more than this process ever has
 READY = b"ready"
 HOME = "/home/learner"
 FOLDERS = (HOME, "/dev/shm", "/tmp")  # what a submission may write into, each its own
-# It inherits orphans; ignoring SIGCHLD, which outlasts `exec`, it need not wait for them.
-_PROCESS_1 = ["/bin/sh", "-c", "trap '' CHLD; exec sleep 2147483647"]
 
 
 def main() -> NoReturn:
@@ -55,8 +53,6 @@ def main() -> NoReturn:
             message, descriptors, _, _ = socket.recv_fds(grader, 16, 3)
             if not message:
                 os._exit(0)
-            for descriptor in descriptors:
-                os.set_inheritable(descriptor, False)  # process 1 is none of those who may hold them
             job, channel, line = descriptors
             with open(job, "rb") as file:
                 todo = json.loads(file.read())
@@ -103,13 +99,11 @@ class _Ward:
         selector.register(line, selectors.EVENT_READ, self._stop)
         try:
             with namespaces.new_process_namespace():
-                self._first = os.posix_spawn(_PROCESS_1[0], _PROCESS_1, dict(os.environ))
-                self._adopt(self._first)
                 self._worker = os.fork()
                 if self._worker == 0:
                     _close_all_but(channel)
                     worker.main(todo, channel, partial(_furnished, todo["limits"]["disk"]), True)
-                self._adopt(self._worker)
+            self._adopt(self._worker)
         except OSError as error:
             self._stop(failed=f"{type(error).__name__}: {error}")
 
@@ -124,7 +118,7 @@ class _Ward:
         watcher = os.fork()
         if watcher == 0:
             _close_all_but()
-            _wait_till_outgrown([self._first, self._worker], self._limit)
+            _wait_till_outgrown(self._worker, self._limit)
         self._adopt(watcher)
 
     def _adopt(self, pid: int) -> None:
@@ -137,8 +131,7 @@ class _Ward:
         descriptor = self._processes.pop(pid)
         self._selector.unregister(descriptor)
         os.close(descriptor)
-        outgrown = pid not in (self._first, self._worker)
-        self._stop(code=worker.MEMORY_GONE if outgrown else code)
+        self._stop(code=code if pid == self._worker else worker.MEMORY_GONE)
 
     def _stop(self, **end: object) -> None:
         """Kill what is left, and when nothing is, tell the grader. The first reason is the one that counts."""
@@ -168,35 +161,36 @@ def _furnished(disk: int) -> str:
     namespaces.enter()
     # Python itself may live below /tmp; then that stays as it is, read-only.
     namespaces.furnish([f for f in FOLDERS if f != "/tmp" or not os.listdir(f)], disk)
-    namespaces.traceable(True)  # by the watcher, to see its memory; it has no neighbours
     return HOME
 
 
-def _wait_till_outgrown(roots: list[int], limit: int) -> NoReturn:
-    """End when some processes and all that came from them take more than `limit` bytes together. One process is
-    held by its own limit; this is for many. Nobody is missing: process 1 of a namespace inherits its orphans."""
+def _wait_till_outgrown(root: int, limit: int) -> NoReturn:
+    """End when a process and all that came from it take more than `limit` bytes together. One process is held by
+    its own limit; this is for many. Nobody is missing: process 1 of a namespace inherits its orphans."""
     pause = 0.0
     while True:
         time.sleep(pause)
         begun = time.process_time()
         with contextlib.suppress(RecursionError):  # a long chain of processes takes little memory
-            if sum(_memory(pid) for root in roots for pid in _tree(root)) > limit:
+            if sum(map(_memory, _tree(root))) > limit:
                 os._exit(0)
         # A crowd takes long to count; on a busy machine nobody waits longer for that.
         pause = max(_LOOK, 4 * (time.process_time() - begun))
 
 
 def _tree(pid: int) -> list[int]:
-    children = _read(f"/proc/{pid}/task/{pid}/children").split()
+    """A process and all below it. Each thread has children of its own."""
+    threads = []
+    with contextlib.suppress(OSError):  # it has just ended
+        threads = os.listdir(f"/proc/{pid}/task")
+    children = [c for thread in threads for c in _read(f"/proc/{pid}/task/{thread}/children").split()]
     return [pid, *(p for child in children for p in _tree(int(child)))]
 
 
 def _memory(pid: int) -> int:
-    """Bytes that a process takes; what several share is counted once between them."""
-    for row in _read(f"/proc/{pid}/smaps_rollup").splitlines():
-        if row.startswith("Pss:"):
-            return int(row.split()[1]) * 1024
-    return 0
+    """Bytes that a process takes, the tables of its pages included; what several share is counted once between them."""
+    rows = _read(f"/proc/{pid}/smaps_rollup") + _read(f"/proc/{pid}/status")
+    return sum(int(row.split()[1]) * 1024 for row in rows.splitlines() if row.startswith(("Pss:", "VmPTE:")))
 
 
 def _read(path: str) -> str:

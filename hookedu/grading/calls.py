@@ -1,0 +1,57 @@
+"""Calls of the kernel that are refused to submissions: a seccomp program, as bubblewrap takes it.
+
+Refused is what takes memory that belongs to no process, where no limit would find it, and what no lesson needs and
+reaches deep into the kernel. What else a submission may not do, namespaces and missing privileges see to.
+The program is classic BPF, see seccomp(2) and linux/filter.h. A library would need libseccomp on the machine.
+"""
+
+import errno
+import platform
+import struct
+
+_REFUSED = {  # name -> its number on x86_64 and on aarch64
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "io_uring_setup": (425, 425),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+}
+_MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_* of linux/audit.h
+_X32 = 0x40000000  # on x86_64: from here on the same calls once more, with short pointers
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # a word of seccomp_data; jumps; the verdict
+_NUMBER, _MACHINE = 0, 4  # where these stand in seccomp_data
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.ENOSYS
+
+
+def refused() -> dict[str, int]:
+    """The refused calls and their numbers on this machine; none where the numbers are not known."""
+    machine = platform.machine()
+    if machine not in _MACHINES:
+        return {}
+    return {name: numbers[list(_MACHINES).index(machine)] for name, numbers in _REFUSED.items()}
+
+
+def program() -> bytes:
+    """The program for this machine. Code for another one (32 bits on a 64-bit kernel) gets no call through at all."""
+    numbers = refused()
+    if not numbers:
+        steps = [(_RETURN, 0, 0, _ALLOW)]
+    else:
+        tests = [(_AT_LEAST, _X32), *((_EQUAL, number) for number in numbers.values())]
+        steps = [
+            (_LOAD, 0, 0, _MACHINE),
+            (_EQUAL, 1, 0, _MACHINES[platform.machine()]),
+            (_RETURN, 0, 0, _REFUSE),
+            (_LOAD, 0, 0, _NUMBER),
+            # Each jumps over the tests that are left and over "allow".
+            *((test, len(tests) - i, 0, value) for i, (test, value) in enumerate(tests)),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _REFUSE),
+        ]
+    return b"".join(struct.pack("HBBI", *step) for step in steps)
