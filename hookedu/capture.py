@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from hookedu.events import Dropped, Event
 from hookedu.language import Text
-from hookedu.modules import choose, is_compiled, modules_by_name, unwrap
+from hookedu.modules import choose, is_compiled, modules_by_name, survey, unwrap
 from hookedu.recording import Recording
 from hookedu.tensors import map_tensors, shape_of, tensors_in
 
@@ -76,9 +76,10 @@ class Recorder(Recording):
         device: torch.device | None,
         max_bytes: int | None,
     ) -> None:
-        self._compiled = isinstance(model, nn.Module) and is_compiled(model)
-        model = unwrap(model)
-        super().__init__(model, choose(model, layers), wants)
+        inner = unwrap(model)
+        named, self._compiled = survey(inner)
+        self._compiled |= inner is not model and is_compiled(model)
+        super().__init__(inner, choose(named, layers), wants)
         self._keep = _keeper(copy, device, max_bytes, self._versions, self._pending)
         self._outputs, self._gradients = wants["outputs"], wants["gradients"]
         self._plain = wants == {"outputs": True, "inputs": False, "gradients": False} and self._keep is _clone

@@ -41,13 +41,7 @@ def unwrap(model: nn.Module) -> nn.Module:
 
 def is_compiled(model: nn.Module) -> bool:
     """Whether torch.compile or Module.compile has been applied to the model or to a part of it."""
-    if model._compiled_call_impl is not None or "_orig_mod" in model._modules:
-        return True
-    for child in model._modules.values():
-        # most modules have none below them: looking is quicker than calling
-        if child is not None and (child._compiled_call_impl or child._modules) and is_compiled(child):
-            return True
-    return False
+    return _collect(model, "", {})
 
 
 def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
@@ -55,31 +49,40 @@ def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
 
     The wrapper that torch.compile puts around a part leaves no trace in the names.
     """
+    return survey(model)[0]
+
+
+def survey(model: nn.Module) -> tuple[dict[str, nn.Module], bool]:
+    """`modules_by_name` and `is_compiled` by one walk over the model."""
     found: dict[str, nn.Module] = {}
-    _collect(model, "", found)
-    return found
+    return found, _collect(model, "", found)
 
 
-def _collect(module: nn.Module, path: str, found: dict[str, nn.Module]) -> None:
+def _collect(module: nn.Module, path: str, found: dict[str, nn.Module]) -> bool:
+    """Add a module and all below it; whether any of them is compiled."""
     found[path] = module
-    for name, child in module._modules.items():
+    parts = module._modules
+    compiled = "_orig_mod" in parts or module._compiled_call_impl is not None
+    for name, child in parts.items():
         if child is None:
             continue
         # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
         below = path if name == "_orig_mod" else f"{path}.{name}" if path else name
-        if child._modules:
-            _collect(child, below, found)
+        if child._modules:  # most have none below them: looking is quicker than calling
+            compiled |= _collect(child, below, found)
         else:
             found[below] = child
+            compiled |= child._compiled_call_impl is not None
+    return compiled
 
 
-def choose(model: nn.Module, layers: Any) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
+def choose(named: dict[str, nn.Module], layers: Any) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
     """Chosen layers by name, in the model's order: the module, and its other names.
 
-    layers: one choice or several. A choice is a dotted name, a type of module, a module of this model, or a
-    function (name, module) -> bool. Raises KeyError for an unknown name, ValueError where nothing is chosen.
+    named: the model's modules, see `modules_by_name`. layers: one choice or several. A choice is a dotted name, a
+    type of module, a module of this model, or a function (name, module) -> bool.
+    Raises KeyError for an unknown name, ValueError where nothing is chosen.
     """
-    named = modules_by_name(model)
     # types and modules can be called; what is no choice at all is told where its turn comes
     single = isinstance(layers, str) or callable(layers) or not hasattr(layers, "__iter__")
     choices: list[Choice] = [layers] if single else list(layers)

@@ -20,7 +20,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookedu.events import Event
 from hookedu.language import Text
-from hookedu.modules import choose, unwrap
+from hookedu.modules import choose, modules_by_name, unwrap
 from hookedu.state import restored
 from hookedu.tables import Table
 from hookedu.tensors import fresh, map_tensors, shape_of, shape_text, tensors_in
@@ -88,7 +88,7 @@ def timeline(
     events "backward_pre" and "backward" are left out, and `note` says so.
     """
     inner = unwrap(model)
-    chosen = {name: module for name, (module, _) in choose(inner, layers).items()}
+    chosen = {name: module for name, (module, _) in choose(modules_by_name(inner), layers).items()}
     events = Timeline()
     try:
         _run(inner, chosen, events, values, True, loss, inputs, kwargs)

@@ -11,7 +11,7 @@ import traitlets
 from torch import nn
 
 from hookedu.language import Text
-from hookedu.modules import choose, unwrap
+from hookedu.modules import choose, modules_by_name, unwrap
 from hookedu.recording import Recording
 from hookedu.tensors import Stats
 from hookedu.widgets import pictures, programs
@@ -145,7 +145,7 @@ class LayerPicker(Panel):
 
     @traitlets.validate("value")
     def _known_layer(self, proposal: Any) -> str:
-        choose(self._runs.model, [proposal["value"]])  # raises with the closest names
+        choose(modules_by_name(self._runs.model), [proposal["value"]])  # raises with the closest names
         return proposal["value"]
 
     def _choice(self) -> _Choice:

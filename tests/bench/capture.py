@@ -7,12 +7,14 @@
 2. A whole run with every convolution captured, hooks put on and taken off again, without and with the graph being
    built: of a chain of small layers, and of ResNet-18.
 
-Every contender runs once in each round, in turn; the figures are minima over all rounds and their ratios, so that
-whatever else the machine does hits all alike. Libraries that are not installed are left out and named.
+Every contender runs once in each round; the figures are minima over all rounds, their ratios, and the median of the
+differences within a round, so that whatever else the machine does hits all alike. Libraries that are not installed are left out and named.
 Other libraries keep aliases or the last call only; the note says what each really keeps.
 """
 
 import ctypes
+import random
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -37,27 +39,39 @@ def keep_memory() -> None:
             ctypes.CDLL(None).mallopt(parameter, 2**30)
 
 
-def minima(contenders: dict[str, Callable[[], object]], rounds: int, repeat: int = 1) -> dict[str, float]:
-    """Seconds of one call, the least over all rounds; contenders take turns within a round."""
-    best = dict.fromkeys(contenders, float("inf"))
-    for name in contenders:
+def timed(
+    contenders: dict[str, Callable[[], object]], rounds: int, repeat: int = 1
+) -> dict[str, list[float]]:
+    """Seconds of one call in each round. Within a round contenders take turns, in an order that changes: whoever runs
+    after the one that leaves the caches in disorder pays for it."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    turns = list(contenders)
+    for name in turns:
         contenders[name]()
     for _ in range(rounds):
-        for name, run in contenders.items():
+        random.shuffle(turns)
+        for name in turns:
+            run = contenders[name]
             start = time.perf_counter()
             for _ in range(repeat):
                 run()
-            best[name] = min(best[name], (time.perf_counter() - start) / repeat)
-    return best
+            times[name].append((time.perf_counter() - start) / repeat)
+    return times
 
 
-def report(title: str, best: dict[str, float], against: str, notes: dict[str, str] | None = None) -> None:
+def report(
+    title: str, times: dict[str, list[float]], against: str, notes: dict[str, str] | None = None
+) -> None:
+    """Minima, their ratios, and how much more each took than `against` in the same round, the median: what is the same
+    for all of a round falls out of it, so it tells apart what minima of few rounds do not."""
     print(f"\n{title}")
-    for name, seconds in sorted(best.items(), key=lambda item: item[1]):
-        note = (notes or {}).get(name, "")
-        print(
-            f"  {name:<30} {seconds * 1e6:10.1f} µs   {seconds / best[against]:6.2f} × {against}   {note}".rstrip()
+    best = {name: min(seconds) for name, seconds in times.items()}
+    for name in sorted(times, key=best.get):
+        more = statistics.median(map(float.__sub__, times[name], times[against]))
+        figures = (
+            f"{best[name] * 1e6:10.1f} µs {best[name] / best[against]:6.2f} × {against} {more * 1e6:+8.1f} µs"
         )
+        print(f"  {name:<32}{figures}   {(notes or {}).get(name, '')}".rstrip())
 
 
 def hook_calls() -> None:
@@ -74,7 +88,7 @@ def hook_calls() -> None:
                 hook(layer, (output,), output)
             store.clear()  # within the time of both: letting go of 50 tensors
 
-        best = minima(
+        times = timed(
             {
                 "hand-written": lambda call=call, by_hand=by_hand, kept=kept: call(by_hand, kept),
                 "record": lambda call=call, ours=ours, recorder=recorder: call(ours, recorder.events),
@@ -82,7 +96,8 @@ def hook_calls() -> None:
             rounds=ROUNDS * 5,
         )
         size = "×".join(map(str, shape))
-        report(f"one hook call, {size}", {name: t / 50 for name, t in best.items()}, "hand-written")
+        each = {name: [t / 50 for t in all_] for name, all_ in times.items()}
+        report(f"one hook call, {size}", each, "hand-written")
         recorder.close()
 
 
@@ -137,6 +152,13 @@ def captum(model, x, layers, modules):
     return lambda: capture.attribute(x)
 
 
+def captum_with_graph(model, x, layers, modules):
+    """What captum's own gradient methods call: LayerActivation turns autograd off, whoever asks."""
+    from captum._utils.gradient import _forward_layer_eval
+
+    return lambda: _forward_layer_eval(model, x, modules, grad_enabled=torch.is_grad_enabled())
+
+
 def fastai(model, x, layers, modules):
     from fastai.callback.hook import hook_outputs
 
@@ -184,7 +206,12 @@ def nnsight(model, x, layers, modules):
 
 
 PEERS = [
-    ("captum", captum, "aliases of the last call"),
+    ("captum", captum, "clones of the last call; builds no graph, also where asked to"),
+    (
+        "captum, told to build the graph",
+        captum_with_graph,
+        "clones of the last call, with their graph if any",
+    ),
     ("fastai", fastai, "aliases of the last call"),
     ("torchextractor", torchextractor, "aliases of the last call"),
     # Like for like: as it comes it does not copy, and hands back what a later in-place op has made of the output.
@@ -201,15 +228,15 @@ def whole_runs() -> None:
     # Many rounds: what is to be told apart are a few microseconds of a run.
     runs = [
         ("20 small convolutions", chain.eval(), torch.randn(1, 8, 16, 16), ROUNDS * 25),
-        ("ResNet-18 at 64×64", resnet18().eval(), torch.randn(1, 3, 64, 64), ROUNDS * 3),
+        ("ResNet-18 at 64×64", resnet18().eval(), torch.randn(1, 3, 64, 64), ROUNDS * 8),
     ]
     for name, model, x, rounds in runs:
         layers = [name for name, module in model.named_modules() if isinstance(module, nn.Conv2d)]
         for title, mode in (("no_grad", torch.no_grad), ("building the graph", nullcontext)):
             with mode():
                 contenders, notes = captures(model, x, layers)
-                best = minima(contenders, rounds)
-            report(f"{name}, {len(layers)} layers captured, {title}", best, "record", notes)
+                times = timed(contenders, rounds)
+            report(f"{name}, {len(layers)} layers captured, {title}", times, "record", notes)
 
 
 def bytes_kept() -> None:
