@@ -1,10 +1,10 @@
 """`hookedu doctor`: can this machine run the course? One line a check, in both languages."""
 
+import contextlib
 import importlib.metadata
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from hookedu import course, storage
+from hookedu.course import CourseError
 from hookedu.language import Text
 
 _FREE_GB = 1.0
@@ -187,17 +188,17 @@ def _sandbox() -> Finding:
             en="Only instructors need it: install `bubblewrap` on Linux.",
         )
         return Finding(State.NOTE, what, "bubblewrap: not found", remedy)
-    command = [bwrap, "--ro-bind", "/", "/", "--unshare-all", sys.executable, "-c", "print('inside')"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    if run.stdout.strip() == "inside":
-        return Finding(State.OK, what, bwrap)
-    remedy = Text(
-        zh="只有教师需要：请管理员允许非特权用户命名空间（user namespaces）。",
-        en="Only instructors need it: ask the administrator to allow unprivileged user namespaces.",
-    )
-    return Finding(State.NOTE, what, run.stderr.strip()[:200], remedy)
+    from hookedu.grading.sandbox import Sandbox  # not on Windows
+
+    try:
+        with contextlib.closing(Sandbox(isolated=True, startup=20)) as sandbox:
+            sandbox.rehearse()
+    except CourseError as error:
+        return Finding(State.NOTE, what, bwrap, _ONLY_INSTRUCTORS.format(why=error.says[0]))
+    return Finding(State.OK, what, bwrap)
 
 
+_ONLY_INSTRUCTORS = Text(zh="只有教师需要。{why}", en="Only instructors need it. {why}")
 _CHECKS: tuple[Callable[[], Finding], ...] = (
     *(_python, _torch, _packages, _kernel, _widgets),
     *(_lessons, _disk, _memory, _sandbox),

@@ -212,6 +212,26 @@ def test_without_a_sandbox_it_stops_and_says_what_to_do(tmp_path, monkeypatch):
         grade(tmp_path / "class", tmp_path / "out")
 
 
+LIMIT = "open('/proc/sys/user/max_user_namespaces', 'w').write('1'); from hookedu.cli import main; main()"
+MACHINES = {
+    "without user namespaces": ["--disable-userns", "--", sys.executable, "-m", "hookedu"],
+    "with one, and none within": ["--cap-add", "ALL", "--", sys.executable, "-c", LIMIT],
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_where_the_machine_does_not_isolate_it_stops_before_the_first(tmp_path, machine):
+    hand_in(tmp_path, "ann", "1 / 0")
+    command = ["bwrap", "--dev-bind", "/", "/", "--unshare-user", *MACHINES[machine]]
+    grade = [*command, "grade", tmp_path / "class", "--out", tmp_path / "out"]
+    run = subprocess.run(grade, capture_output=True, text=True)
+    assert run.returncode == 2 and "--no-isolation" in run.stderr + run.stdout
+    with contextlib.closing(Gradebook(tmp_path / "out", create=False)) as gradebook:
+        assert not gradebook.students()
+    run = subprocess.run([*command, "doctor"], capture_output=True, text=True)
+    assert run.returncode == 0 and "Only instructors need it. Submissions cannot be isolated" in run.stdout
+
+
 def test_no_isolation_is_written_into_every_row(tmp_path):
     hand_in(tmp_path, "ann", "1 / 0")
     done = grade(tmp_path / "class", tmp_path / "out", isolated=False)
