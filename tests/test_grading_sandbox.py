@@ -55,7 +55,7 @@ except OSError:
 raise ValueError(repr(children))
 """
 HOG = """
-import ctypes, mmap, os, time
+import ctypes, mmap, os, socket, time
 from threading import Thread
 def fork():
     if os.fork() == 0:
@@ -64,12 +64,24 @@ def fork():
 def stay():
     fork()
     time.sleep(600)
+def fill():
+    if os.fork() == 0:
+        kept = [end for _ in range(100) for end in socket.socketpair()]
+        for end in kept:
+            end.setblocking(False)
+            try:
+                while end.send(bytes(2**16)):
+                    pass
+            except OSError:
+                pass
+        time.sleep(600)
 """
 HOGS = {
     "hogs-in-children": "for _ in range(8): fork()",
     "hogs-in-orphans": "for _ in range(8):\n  if os.fork() == 0: fork(); os._exit(0)",
     "hogs-in-children-of-threads": "for _ in range(8): Thread(target=stay).start()",
     "hogs-out-of-sight": "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\nfor _ in range(8): fork()",
+    "hogs-in-sockets": "for _ in range(50): fill()",
     "hogs-page-tables": "m = mmap.mmap(-1, 2**39, 0x4022, mmap.PROT_READ)\nfor i in range(0, 2**39, 2**21): m[i]",
 }
 FILL = """
@@ -108,6 +120,7 @@ def inside(request, tmp_path_factory):
             "root": str(root),
             "course": str(course.ROOT),
             "pid": os.getpid(),
+            "host": os.uname().nodename,
         }
         for name, (expression, _) in EXPECTED.items():
             hand_in(root, name, TELL.format(expression=expression.format(**places)))
@@ -150,13 +163,16 @@ EXPECTED = {
     "has-no-network": ("socket.if_nameindex()", "[(1, 'lo')]"),
     "kills-the-grader": ("tried(lambda: os.kill({pid}, 0))", "'ProcessLookupError'"),
     "kills-everybody": ("(tried(lambda: os.kill(1, 9)), tried(lambda: os.kill(1, 2)), tried(lambda: os.kill(-1, 0)))", "(None, 'KeyboardInterrupt', 'ProcessLookupError')"),
-    "writes-python": ("tried(lambda: open(os.__file__, 'a'))", "'OSError'"),
+    "writes-python": ("tried(lambda: open(os.__file__, 'a')) in ('OSError', 'PermissionError')", "True"),
     "writes-hookedu": ("tried(lambda: open(sys.modules['hookedu'].__file__, 'a'))", "'OSError'"),
     "writes-root": ("tried(lambda: open('/here', 'w'))", "'OSError'"),
     "mounts": ("__import__('ctypes').CDLL(None).mount(b't', b'/home/learner', b'tmpfs', 0, None)", "-1"),
     "leaves-again": ("__import__('ctypes').CDLL(None).unshare(0x10000000)", "-1"),
     "traces-process-1": ("__import__('ctypes').CDLL(None).ptrace(16, 1, 0, 0)", "-1"),
     **{f"refuses-{name}": (f"refusal({number})", "'ENOSYS'") for name, number in calls.refused().items()},
+    "opens-a-terminal": ("tried(os.openpty)", "'FileNotFoundError'"),
+    "knows-the-machine": ("os.uname().nodename == '{host}'", "False"),
+    "watches-files": ("ctypes.CDLL(None).inotify_init()", "-1"),
     "becomes-root-by-sudo": ("os.system('su -c true root 2>/dev/null') == 0", "False"),
 }  # fmt: skip
 

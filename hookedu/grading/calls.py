@@ -18,6 +18,7 @@ _REFUSED = {  # name -> its number on x86_64 and on aarch64
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
+    "syslog": (103, 116),
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),

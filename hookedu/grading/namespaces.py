@@ -74,15 +74,20 @@ def enter() -> None:
 
 
 def furnish(folders: list[str], mib: int) -> None:
-    """Inside the new namespaces: empty, small folders of memory to write into, no /proc, no privileges, no more
-    namespaces. Neighbours are neither seen in /proc nor reached by a signal."""
+    """Inside the new namespaces: empty, small folders of memory to write into, no /proc, no terminals, no privileges,
+    no more namespaces, nothing of what a user may have only so many of. Neighbours are neither seen in /proc nor
+    reached by a signal."""
     _call("mount", b"none", b"/", None, _REC | _PRIVATE, None)
-    with open("/proc/sys/user/max_user_namespaces", "w") as file:
-        file.write("0")
+    for limited in ("max_user_namespaces", "max_inotify_instances"):
+        with open(f"/proc/sys/user/{limited}", "w") as file:
+            file.write("0")
     for folder in folders:
         size = f"size={mib}m,nr_inodes=8192,mode=0700".encode()
         _call("mount", b"tmpfs", os.fsencode(folder), b"tmpfs", _NOSUID | _NODEV, size)
-    _call("mount", b"tmpfs", b"/proc", b"tmpfs", _NOSUID | _NODEV | _NOEXEC | _RDONLY, b"size=0,nr_inodes=1")
+    for folder in (b"/proc", b"/dev/pts"):
+        _call(
+            "mount", b"tmpfs", folder, b"tmpfs", _NOSUID | _NODEV | _NOEXEC | _RDONLY, b"size=0,nr_inodes=1"
+        )
     drop_privileges()
 
 

@@ -159,7 +159,7 @@ class Sandbox:
         # As root of its own: for anybody else bubblewrap makes a second user namespace within the first, which has no
         # say over the process namespace.
         arguments = [program, "--unshare-all", "--uid", "0", "--gid", "0", "--new-session"]
-        arguments += ["--seccomp", str(refused)]
+        arguments += ["--hostname", "grader", "--seccomp", str(refused)]
         # Within: the warm process makes namespaces (SYS_ADMIN), maps root to nobody (SETFCAP) and reads how much
         # memory a submission takes that would rather not be looked at (SYS_PTRACE). Its forks drop all of it.
         for capability in ("CAP_SYS_ADMIN", "CAP_SETFCAP", "CAP_SYS_PTRACE"):

@@ -29,6 +29,7 @@ from hookedu.grading import keeper, namespaces, worker
 
 _LOOK = 0.25  # seconds between two looks at the memory
 _SLACK = 512 * 2**20  # bytes: what the forks take before a submission has done anything
+_BUFFER = 2**19  # bytes: what a descriptor may hold in the kernel, if it is a socket's
 _MANY = 8  # submissions after which huge pages are worth the third of a second that they take
 _DESCRIPTORS = 65536  # more than this process ever has
 READY = b"ready"
@@ -204,17 +205,17 @@ def _wait_till_outgrown(root: int, limit: int) -> NoReturn:
 
 def _tree(pid: int) -> list[int]:
     """A process and all below it. Each thread has children of its own."""
-    threads = []
-    with contextlib.suppress(OSError):  # it has just ended
-        threads = os.listdir(f"/proc/{pid}/task")
+    threads = _list(f"/proc/{pid}/task")
     children = [c for thread in threads for c in _read(f"/proc/{pid}/task/{thread}/children").split()]
     return [pid, *(p for child in children for p in _tree(int(child)))]
 
 
 def _memory(pid: int) -> int:
-    """Bytes that a process takes, the tables of its pages included; what several share is counted once between them."""
+    """Bytes that a process takes, the tables of its pages included; what several share is counted once between them.
+    And what the kernel may keep for it: nothing says how much lies in the buffers of sockets."""
     rows = _read(f"/proc/{pid}/smaps_rollup") + _read(f"/proc/{pid}/status")
-    return sum(int(row.split()[1]) * 1024 for row in rows.splitlines() if row.startswith(("Pss:", "VmPTE:")))
+    used = sum(int(row.split()[1]) * 1024 for row in rows.splitlines() if row.startswith(("Pss:", "VmPTE:")))
+    return used + _BUFFER * len(_list(f"/proc/{pid}/fd"))
 
 
 def _read(path: str) -> str:
@@ -223,3 +224,10 @@ def _read(path: str) -> str:
             return file.read()
     except OSError:  # it has just ended
         return ""
+
+
+def _list(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:  # it has just ended
+        return []
