@@ -112,7 +112,7 @@ class _Ward:
                 if self._worker == 0:
                     _close_all_but(channel)
                     worker.main(todo, channel, partial(_furnished, todo["limits"]["disk"]), True)
-            self._adopt(self._worker)
+                self._adopt(self._worker)
         except OSError as error:
             self._stop(failed=f"{type(error).__name__}: {error}")
 
