@@ -37,7 +37,7 @@ def descendants(pid: int) -> dict[int, str]:
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):
             found |= {child: birth(child)} | descendants(child)
-    return found
+    return {child: born for child, born in found.items() if born}
 
 
 def birth(pid: int) -> str:

@@ -24,9 +24,9 @@ pytestmark = [
 
 FILE = "02_tensor_hooks.ipynb"
 # As paths are inside the sandbox: where one submission tries to leave something for the next.
-SHARED = ("/x", "/tmp/x", "/dev/shm/x", "/dev/x", "/home/learner/x")
+SHARED = ("/x", "/tmp/x", "/dev/shm/x", "/dev/x", "/learner/x")
 TELL = """
-import ctypes, errno, os, socket, sys
+import ctypes, errno, glob, os, socket, sys
 
 def tried(action):
     try:
@@ -153,8 +153,8 @@ EXPECTED = {
     "sees-the-gradebook": ("tried(lambda: open('{root}/out/grades.db').read())", "'FileNotFoundError'"),
     "sees-others": ("tried(lambda: os.listdir('{root}/class'))", "'FileNotFoundError'"),
     "sees-passwords": ("tried(lambda: open('/etc/passwd').read())", "'FileNotFoundError'"),
-    "sees-homes": ("os.listdir('/home')", "['learner']"),
-    "sees-its-own-home": ("(os.getcwd(), os.listdir('.'))", "('/home/learner', [])"),
+    "sees-homes": ("[h for h in glob.glob('/home/*') if not any(p.startswith(h) for p in sys.path)]", "[]"),
+    "sees-its-own-home": ("(os.getcwd(), os.listdir('.'))", "('/learner', [])"),
     "sees-processes": ("os.listdir('/proc')", "[]"),
     "is-nobody": ("(os.getuid(), tried(lambda: os.setuid(0)))", "(1000, 'OSError')"),
     "calls-out": ("tried(lambda: socket.create_connection(('127.0.0.1', {port}), 2))", "'OSError'"),
@@ -166,7 +166,7 @@ EXPECTED = {
     "writes-python": ("tried(lambda: open(os.__file__, 'a')) in ('OSError', 'PermissionError')", "True"),
     "writes-hookedu": ("tried(lambda: open(sys.modules['hookedu'].__file__, 'a'))", "'OSError'"),
     "writes-root": ("tried(lambda: open('/here', 'w'))", "'OSError'"),
-    "mounts": ("__import__('ctypes').CDLL(None).mount(b't', b'/home/learner', b'tmpfs', 0, None)", "-1"),
+    "mounts": ("__import__('ctypes').CDLL(None).mount(b't', b'/learner', b'tmpfs', 0, None)", "-1"),
     "leaves-again": ("__import__('ctypes').CDLL(None).unshare(0x10000000)", "-1"),
     "traces-process-1": ("__import__('ctypes').CDLL(None).ptrace(16, 1, 0, 0)", "-1"),
     **{f"refuses-{name}": (f"refusal({number})", "'ENOSYS'") for name, number in calls.refused().items()},

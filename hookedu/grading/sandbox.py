@@ -155,11 +155,12 @@ class Sandbox:
         program = shutil.which("bwrap")
         if program is None:
             raise CourseError(_NO_SANDBOX.format(why="bwrap"))
-        # No --die-with-parent: it would end with the thread that started it. It ends when the grader hangs up.
+        # No --die-with-parent: it would end with the thread that started it. It ends when the grader hangs up, and as
+        # process 1 of its namespace it takes all that came from it along; bubblewrap's own would wait for them.
         # As root of its own: for anybody else bubblewrap makes a second user namespace within the first, which has no
         # say over the process namespace.
         arguments = [program, "--unshare-all", "--uid", "0", "--gid", "0", "--new-session"]
-        arguments += ["--hostname", "grader", "--seccomp", str(refused)]
+        arguments += ["--as-pid-1", "--hostname", "grader", "--seccomp", str(refused)]
         # Within: the warm process makes namespaces (SYS_ADMIN), maps root to nobody (SETFCAP) and reads how much
         # memory a submission takes that would rather not be looked at (SYS_PTRACE). Its forks drop all of it.
         for capability in ("CAP_SYS_ADMIN", "CAP_SETFCAP", "CAP_SYS_PTRACE"):

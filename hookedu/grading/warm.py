@@ -33,7 +33,7 @@ _BUFFER = 2**19  # bytes: what a descriptor may hold in the kernel, if it is a s
 _MANY = 8  # submissions after which huge pages are worth the third of a second that they take
 _DESCRIPTORS = 65536  # more than this process ever has
 READY = b"ready"
-HOME = "/home/learner"
+HOME = "/learner"  # not below /home: there may Python lie, in somebody's folder of that very name
 FOLDERS = (HOME, "/dev/shm", "/tmp")  # what a submission may write into, each its own
 
 
