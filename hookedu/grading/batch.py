@@ -100,6 +100,7 @@ def grade(
         graded = {} if again else gradebook.graded()
         with contextlib.closing(_place(dask, isolated, limits)) as place:
             grader = _Grader(keys, graded, place, isolated, fresh)
+            total = len(submissions)
             rows = _all(grader, submissions, gradebook, jobs or place.jobs, console)
         remarks = gradebook.remarks({lesson: key.fingerprint for lesson, key in keys.items()})
     finally:
@@ -107,7 +108,7 @@ def grade(
             gradebook.write_csv()
         finally:
             gradebook.close()
-    graded = Graded(tuple(rows), len(submissions) - len(rows), time.monotonic() - begun)
+    graded = Graded(tuple(rows), total - len(rows), time.monotonic() - begun)
     report.closing(console, graded, outside, gradebook.csv, remarks)
     return graded
 
@@ -148,7 +149,11 @@ class _Here:
 def _all(
     grader: "_Grader", submissions: list[Submission], gradebook: Gradebook, jobs: int, console: Console
 ) -> list[Row]:
-    rows, waiting = [], iter(submissions)
+    """Grade and take out of the list what is graded: a class of any size, once as files and once as rows, would be
+    in memory twice."""
+    rows = []
+    submissions.reverse()
+    waiting = (submissions.pop() for _ in range(len(submissions)))
     with report.progress(console) as bar, ThreadPoolExecutor(jobs) as pool:
         task = bar.add_task("", total=len(submissions))
         working = {pool.submit(grader, submission) for submission in itertools.islice(waiting, 2 * jobs)}

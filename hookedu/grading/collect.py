@@ -20,7 +20,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hookedu.course import CourseError
@@ -127,10 +129,11 @@ def _unwrap(entries: dict[tuple[str, ...], _Entry], stem: str) -> dict[tuple[str
 
 
 def _unreadable(says: Text) -> _Entry:
-    def read() -> bytes:
-        raise Unreadable(says)
+    return _Entry(partial(_refuse, says))
 
-    return _Entry(read)
+
+def _refuse(says: Text) -> NoReturn:
+    raise Unreadable(says)
 
 
 def _nbgrader(stem: str, parts: tuple[str, ...]) -> bool:
@@ -158,7 +161,8 @@ def _in_folder(folder: Path) -> Iterator[tuple[tuple[str, ...], _Entry]]:
             parts = (*here, name)
             if _wanted(parts):
                 path = os.path.join(place, name)  # as text: a Path takes several times the memory
-                yield parts, _Entry(_file_reader(path), _file_time(path, _nbgrader(folder.stem, parts)))
+                nbgrader = _nbgrader(folder.stem, parts)
+                yield parts, _Entry(partial(_read_file, path), partial(_file_time, path, nbgrader))
         for name in names:
             if Path(place, name).is_symlink():  # not entered, but a student behind it is not forgotten either
                 yield (*here, name, ""), _unreadable(_LINK)
@@ -170,34 +174,28 @@ def _failed(error: OSError) -> Text:
     return _FAILED.format(error=error.strerror or type(error).__name__)
 
 
-def _file_reader(path: str) -> Read:
-    def read() -> bytes:
-        try:
-            mode = os.lstat(path).st_mode
-            if not stat.S_ISREG(mode):
-                raise Unreadable(_LINK if stat.S_ISLNK(mode) else _NOT_A_FILE)
-            # Between lstat and open the file may be swapped: no link is followed, no pipe waited for.
-            flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-            with os.fdopen(os.open(path, flags), "rb") as file:
-                return _limited(file.read(MAX_BYTES + 1))
-        except OSError as error:
-            raise Unreadable(_failed(error)) from None
-
-    return read
+def _read_file(path: str) -> bytes:
+    try:
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise Unreadable(_LINK if stat.S_ISLNK(mode) else _NOT_A_FILE)
+        # Between lstat and open the file may be swapped: no link is followed, no pipe waited for.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            return _limited(file.read(MAX_BYTES + 1))
+    except OSError as error:
+        raise Unreadable(_failed(error)) from None
 
 
-def _file_time(path: str, nbgrader: bool) -> When:
-    def submitted() -> datetime | None:
-        stamp = os.path.join(os.path.dirname(path), "timestamp.txt")
-        try:
-            if nbgrader and stat.S_ISREG(os.lstat(stamp).st_mode):
-                with open(stamp, "rb") as file:
-                    return _timestamp(file.read(100)) or _modified(path)
-        except OSError:
-            pass  # none there
-        return _modified(path)
-
-    return submitted
+def _file_time(path: str, nbgrader: bool) -> datetime | None:
+    stamp = os.path.join(os.path.dirname(path), "timestamp.txt")
+    try:
+        if nbgrader and stat.S_ISREG(os.lstat(stamp).st_mode):
+            with open(stamp, "rb") as file:
+                return _timestamp(file.read(100)) or _modified(path)
+    except OSError:
+        pass  # none there
+    return _modified(path)
 
 
 def _modified(path: str) -> datetime | None:
@@ -247,7 +245,8 @@ def _in_zip(path: Path) -> Iterator[tuple[tuple[str, ...], _Entry]]:
             stamp = None
             if _nbgrader(path.stem, parts):
                 stamp = stamps.get(member.filename.rpartition("/")[0])
-            yield parts, _Entry(_member_reader(archive, member), _member_time(archive, member, stamp))
+            time = partial(_member_time, archive, member, stamp)
+            yield parts, _Entry(partial(_read_member, archive, member), time)
 
 
 def _member_name(member: zipfile.ZipInfo) -> str:
@@ -261,27 +260,23 @@ def _member_name(member: zipfile.ZipInfo) -> str:
     return member.filename
 
 
-def _member_reader(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Read:
-    def read() -> bytes:
-        try:
-            with archive.open(member) as file:  # what the header says about the size is not believed
-                return _limited(file.read(MAX_BYTES + 1))
-        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
-            # RuntimeError: encrypted
-            raise Unreadable(_FAILED.format(error=clean(str(error))[:200])) from None
-
-    return read
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    try:
+        with archive.open(member) as file:  # what the header says about the size is not believed
+            return _limited(file.read(MAX_BYTES + 1))
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+        # RuntimeError: encrypted
+        raise Unreadable(_FAILED.format(error=clean(str(error))[:200])) from None
 
 
-def _member_time(archive: zipfile.ZipFile, member: zipfile.ZipInfo, stamp: zipfile.ZipInfo | None) -> When:
-    def submitted() -> datetime | None:
-        if stamp:
-            with contextlib.suppress(Unreadable):
-                if found := _timestamp(_member_reader(archive, stamp)()[:100]):
-                    return found
-        try:
-            return datetime(*member.date_time).astimezone(timezone.utc)  # naive, hence taken as local
-        except (ValueError, OverflowError, OSError):
-            return None
-
-    return submitted
+def _member_time(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, stamp: zipfile.ZipInfo | None
+) -> datetime | None:
+    if stamp:
+        with contextlib.suppress(Unreadable):
+            if found := _timestamp(_read_member(archive, stamp)[:100]):
+                return found
+    try:
+        return datetime(*member.date_time).astimezone(timezone.utc)  # naive, hence taken as local
+    except (ValueError, OverflowError, OSError):
+        return None
