@@ -1,5 +1,6 @@
 """What is to be seen from outside of what submissions do: the files and the processes of the machine."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -35,8 +36,9 @@ def descendants(pid: int) -> dict[int, str]:
     """Every process that came from this one and lives, with the time of its birth: numbers are used again."""
     found = {}
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found |= {child: birth(child)} | descendants(child)
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            for child in map(int, task.read_text().split()):
+                found |= {child: birth(child)} | descendants(child)
     return {child: born for child, born in found.items() if born}
 
 
