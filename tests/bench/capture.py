@@ -8,8 +8,8 @@
    built: of a chain of small layers, and of ResNet-18.
 
 Every contender runs once in each round; the figures are minima over all rounds, their ratios, and the median of the
-differences within a round, so that whatever else the machine does hits all alike. Libraries that are not installed are left out and named.
-Other libraries keep aliases or the last call only; the note says what each really keeps.
+differences within a round, so that whatever else the machine does hits all alike. Libraries that are not installed are
+left out and named. Other libraries keep aliases or the last call only; the note says what each really keeps.
 """
 
 import ctypes
