@@ -186,8 +186,9 @@ def test_what_a_submission_reaches(inside, name):
 
 
 def test_a_fork_bomb_stays_small_and_ends(inside):
+    """By their number, or, where the watcher looks while hundreds are alive, by the memory that they take together."""
     row = inside["fork-bomb"]
-    assert row.status is Status.TIMEOUT or int(told(row)) < 400
+    assert row.status in (Status.TIMEOUT, Status.OUT_OF_MEMORY) or int(told(row)) < 400
 
 
 @pytest.mark.parametrize("how", HOGS)
