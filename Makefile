@@ -55,11 +55,11 @@ pictures: .venv/ready-test
 
 # Every model of torchvision, the huge ones too (about 10 GB of memory).
 zoo: .venv/ready-test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/test_capture_zoo.py
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/hooks/test_capture_zoo.py
 
 # A class of a thousand submissions, graded, killed and resumed; nbgrader on a class of twenty and on all lessons (about ten minutes).
 scale: .venv/ready-test
-	$(BIN)/python -m pytest -m scale tests/test_grading_scale.py tests/test_nbgrader.py
+	$(BIN)/python -m pytest -m scale tests/grading/test_scale.py tests/authoring/test_nbgrader.py
 
 # The wheel, installed where nothing of the repository is: JupyterLab, Notebook 7, upgrades, grading (about two minutes).
 wheel: .venv/ready-test

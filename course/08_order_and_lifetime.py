@@ -99,13 +99,13 @@ for handle in handles:
 # </div>
 
 # %%
-from hookedu import HookTimeline, timeline
+from hookedu import HookTimeline, plot_timeline, timeline
 
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
 x = torch.ones(1, 2, requires_grad=True)
 
-ax = timeline(net, x, layers=nn.Linear).plot()
+ax = plot_timeline(timeline(net, x, layers=nn.Linear))
 ax.set_ylabel("layer")
 steps = HookTimeline(net, x)
 steps
@@ -405,7 +405,7 @@ layer(torch.ones(1, 2))
 print("one forward pass, fired:", fired["count"])
 
 for hook in list_hooks(layer):
-    print("  ", hook.kind, hook.place, hook.function)
+    print("  ", hook.kind, hook.index, hook.function)
 print("taken off:", len(remove_hooks(layer, owner="user")), " left:", len(list_hooks(layer)))
 
 # %% [markdown]
@@ -422,7 +422,7 @@ print("taken off:", len(remove_hooks(layer, owner="user")), " left:", len(list_h
 # <div lang="en">
 #
 # Running again only adds one more: the old ones stay, and their handles are lost. `list_hooks` still finds them (each line above: kind,
-# place in the queue, function), `remove_hooks` takes them off; `owner="user"` means yours, not those of PyTorch or `hookedu`.
+# index in the queue, function), `remove_hooks` takes them off; `owner="user"` means yours, not those of PyTorch or `hookedu`.
 #
 # </div>
 # </div>

@@ -18,7 +18,7 @@ from torchvision.transforms import v2
 from torchvision.utils import make_grid
 
 from hookedu import LanguageToggle, LayerPicker, check, hint, plot_feature_maps, progress, solution
-from hookedu.shapes import Shapes, load_model
+from hookedu.models.shapes import Shapes, load_model
 
 LanguageToggle()
 

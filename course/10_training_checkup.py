@@ -10,7 +10,7 @@ import torchvision
 from torch import nn
 
 from hookedu import LanguageToggle, check, hint, progress, solution
-from hookedu.shapes import Shapes, SmallCNN
+from hookedu.models.shapes import Shapes, SmallCNN
 
 LanguageToggle()
 
@@ -112,7 +112,7 @@ for run in options:
 
 # %% tags=["E10"]
 torch.manual_seed(0)
-resnet, means, kept = torchvision.models.resnet50(), {}, {}
+resnet, means, kept = torchvision.models.resnet50().double(), {}, {}  # float64: the same digits on every machine
 
 
 def note(name, module, args, output):
@@ -121,7 +121,7 @@ def note(name, module, args, output):
 
 
 handles = [child.register_forward_hook(partial(note, name)) for name, child in resnet.named_children()]
-out = resnet(pictures[:4])
+out = resnet(pictures[:4].double())
 for handle in handles:
     handle.remove()
 

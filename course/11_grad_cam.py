@@ -15,7 +15,7 @@ from hookedu import (
     record,
     solution,
 )
-from hookedu.shapes import CLASSES, Shapes, SmallCNN, load_model
+from hookedu.models.shapes import CLASSES, Shapes, SmallCNN, load_model
 
 LanguageToggle()
 
@@ -637,13 +637,13 @@ for ax, channel in zip(axes, (best, worst), strict=True):
 #
 # <div lang="zh">
 #
-# `record`（[`hookedu/capture.py`](../hookedu/capture.py)）用同样的钩子留下特征图和梯度，放大之前的 Grad-CAM 只要 4 行。
+# `record`（[`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)）用同样的钩子留下特征图和梯度，放大之前的 Grad-CAM 只要 4 行。
 # 钩子都取下来了；留在模型上的，是每次 `backward()` 往参数的 `.grad` 里加的数。要接着训练，先 `model.zero_grad()`。
 #
 # </div>
 # <div lang="en">
 #
-# `record` ([`hookedu/capture.py`](../hookedu/capture.py)) keeps maps and gradient with the same hooks. Grad-CAM, before the enlarging, takes 4 lines.
+# `record` ([`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)) keeps maps and gradient with the same hooks. Grad-CAM, before the enlarging, takes 4 lines.
 # The hooks come off. What stays on the model is what each `backward()` added to the parameters' `.grad`: call `model.zero_grad()` before you train on.
 #
 # </div>

@@ -14,7 +14,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
 from hookedu import LanguageToggle, check, hint, progress, solution
-from hookedu.ranks import run_ranks
+from hookedu.models.ranks import run_ranks
 
 LanguageToggle()
 

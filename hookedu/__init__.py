@@ -1,6 +1,7 @@
 """hookedu: capture, pictures, widgets, checkers and grader of the course on PyTorch hooks.
 
-Names load on first use, so that `import hookedu` costs a learner next to nothing.
+Public names load on first use, so that `import hookedu` adds next to nothing to `import torch`. `__init__.pyi` tells
+editors and type checkers the same names with their types; a test holds the two equal.
 """
 
 from importlib import import_module
@@ -14,23 +15,23 @@ _HOME = {
     "LanguageToggle": "widgets",
     "LayerPicker": "widgets",
     "Text": "language",
-    "check": "checking",
-    "course_map": "curriculum",
-    "diagnose": "diagnosis",
-    "hint": "checking",
-    "list_hooks": "inspection",
-    "plot_feature_maps": "plots",
-    "plot_gradients": "plots",
-    "plot_graph": "graph",
-    "plot_sharing": "graph",
-    "plot_stats": "plots",
-    "plot_timeline": "plots",
-    "pretrained": "trained",
-    "progress": "course_progress",
-    "record": "capture",
-    "remove_hooks": "inspection",
-    "solution": "checking",
-    "timeline": "timelines",
+    "check": "learner.checking",
+    "course_map": "learner.course_map",
+    "diagnose": "hooks.diagnosis",
+    "hint": "learner.checking",
+    "list_hooks": "hooks.inspection",
+    "plot_feature_maps": "plots.figures",
+    "plot_gradients": "plots.figures",
+    "plot_graph": "plots.graph",
+    "plot_sharing": "plots.graph",
+    "plot_stats": "plots.figures",
+    "plot_timeline": "plots.figures",
+    "pretrained": "models.pretrained",
+    "progress": "learner.progress",
+    "record": "hooks.capture",
+    "remove_hooks": "hooks.inspection",
+    "solution": "learner.checking",
+    "timeline": "hooks.timeline",
 }
 __all__ = sorted(_HOME)
 

@@ -6,15 +6,9 @@ from typing import Annotated
 
 import typer
 
-from hookedu import course
-from hookedu.course import CourseError
-from hookedu.grading.command import (
-    adjust_command,
-    export_nbgrader_command,
-    forget_command,
-    grade_command,
-    report_command,
-)
+from hookedu import catalog
+from hookedu.catalog import CourseError
+from hookedu.grading.command import adjust_command, forget_command, grade_command, report_command
 from hookedu.language import Text
 
 app = typer.Typer(
@@ -42,7 +36,7 @@ def lab(
     ] = None,
 ) -> None:
     """打开课程 · Open the course in JupyterLab. 其余选项交给 JupyterLab · Other options go to JupyterLab."""
-    from hookedu import lab as lab_
+    from hookedu.learner import lab as lab_
 
     folder = (folder or lab_.FOLDER).expanduser().resolve()
     for said in lab_.hand_out(folder):
@@ -62,11 +56,11 @@ def build(
     check: Annotated[bool, typer.Option("--check", help="只检查，不写文件 · only say what is stale")] = False,
 ) -> None:
     """由 course/ 生成笔记本 · Build the notebooks from course/ (for authors)."""
-    course.require_clone()
-    chosen = [course.find(name) for name in lessons] if lessons else list(course.lessons())
+    catalog.require_clone()
+    chosen = [catalog.find(name) for name in lessons] if lessons else list(catalog.lessons())
 
     # Brings torch and Jupyter along: a misspelt name need not wait for them.
-    from hookedu import build as build_
+    from hookedu.authoring import build as build_
 
     if check:
         stale = build_.check(chosen)
@@ -100,10 +94,10 @@ def new_lesson_command(
     ],
 ) -> None:
     """写出新的一课：源文件、练习、测试 · Begin a lesson: source, exercise, tests (for authors)."""
-    from hookedu.new_lesson import new_lesson
+    from hookedu.authoring.new_lesson import new_lesson
 
-    for path in new_lesson(course.ROOT, number, name):
-        print(path.relative_to(course.ROOT))
+    for path in new_lesson(catalog.ROOT, number, name):
+        print(path.relative_to(catalog.ROOT))
     print(
         Text(
             zh="改写成你的内容，再运行 `hookedu build {number}`；怎么写：`course/guides/authors.md`。",
@@ -116,7 +110,29 @@ app.command("grade")(grade_command)
 app.command("report")(report_command)
 app.command("adjust")(adjust_command)
 app.command("forget")(forget_command)
-app.command("export-nbgrader")(export_nbgrader_command)
+
+
+@app.command("export-nbgrader")
+def export_nbgrader_command(
+    folder: Annotated[Path, typer.Argument(help="nbgrader 课程的文件夹 · the folder of the nbgrader course")],
+    lessons: Annotated[
+        list[str] | None, typer.Argument(help="如 02；不写就是全部 · such as 02; all when left out")
+    ] = None,
+) -> None:
+    """把课写成 nbgrader 的作业 · Write the lessons as assignments of an nbgrader course."""
+    chosen = [catalog.find(name) for name in lessons] if lessons else list(catalog.lessons())
+
+    # Brings torch and nbformat along: a misspelt name need not wait for them.
+    from hookedu.authoring.nbgrader_export import export
+
+    for said in export(folder, chosen):
+        print(said)
+    print(
+        Text(
+            zh="已写入 `{folder}/source`，课数：{n}。接下来的四步见 `{folder}/README.md`。",
+            en="Lessons written to `{folder}/source`: {n}. `{folder}/README.md` says the four steps from here.",
+        ).format(folder=folder, n=len(chosen))
+    )
 
 
 @app.command()

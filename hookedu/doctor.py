@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from hookedu import course, storage
-from hookedu.course import CourseError
+from hookedu import catalog, storage
+from hookedu.catalog import CourseError
 from hookedu.language import Text
 
 _FREE_GB = 1.0
@@ -27,7 +27,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """What one check found, and for anything but OK what to do."""
 
     state: State
@@ -36,7 +36,7 @@ class Finding:
     remedy: Text | None = None
 
 
-def examine() -> list[Finding]:
+def examine() -> list[CheckResult]:
     """Run every check; a check that breaks is itself a finding."""
     findings = []
     for check in _CHECKS:
@@ -44,7 +44,7 @@ def examine() -> list[Finding]:
             findings.append(check())
         except Exception as error:
             findings.append(
-                Finding(
+                CheckResult(
                     State.FAIL,
                     Text(zh=check.__doc__, en=check.__doc__),
                     f"{type(error).__name__}: {error}"[:300],
@@ -67,10 +67,10 @@ _REINSTALL = (
 )
 
 
-def _python() -> Finding:
+def _python() -> CheckResult:
     """Python"""
     ok = sys.version_info >= (3, 10)
-    return Finding(
+    return CheckResult(
         State.OK if ok else State.FAIL,
         Text(zh="Python 版本", en="Python version"),
         f"{sys.version.split()[0]}  {sys.executable}",
@@ -78,7 +78,7 @@ def _python() -> Finding:
     )
 
 
-def _torch() -> Finding:
+def _torch() -> CheckResult:
     """PyTorch"""
     import torch
     import torchvision
@@ -89,7 +89,7 @@ def _torch() -> Finding:
     (2 * x).sum().backward()
     works = len(seen) == 1 and seen[0].tolist() == [2.0, 2.0]
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    return Finding(
+    return CheckResult(
         State.OK if works else State.FAIL,
         Text(zh="PyTorch 与一个真钩子", en="PyTorch and one real hook"),
         f"torch {torch.__version__}, torchvision {torchvision.__version__}, {device}",
@@ -97,22 +97,24 @@ def _torch() -> Finding:
     )
 
 
-def _packages() -> Finding:
+def _packages() -> CheckResult:
     """packages"""
     names = ("jupyterlab", "ipykernel", "ipywidgets", "matplotlib")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
-    return Finding(State.OK, Text(zh="所需的包", en="Packages"), versions)
+    return CheckResult(State.OK, Text(zh="所需的包", en="Packages"), versions)
 
 
-def _kernel() -> Finding:
+def _kernel() -> CheckResult:
     """kernel"""
     from jupyter_client.kernelspec import KernelSpecManager
 
     argv = KernelSpecManager().get_kernel_spec("python3").argv
-    return Finding(State.OK, Text(zh="笔记本用的内核", en="Kernel for the notebooks"), f"python3: {argv[0]}")
+    return CheckResult(
+        State.OK, Text(zh="笔记本用的内核", en="Kernel for the notebooks"), f"python3: {argv[0]}"
+    )
 
 
-def _widgets() -> Finding:
+def _widgets() -> CheckResult:
     """widgets"""
     from jupyter_core.paths import jupyter_path
 
@@ -121,12 +123,12 @@ def _widgets() -> Finding:
         if os.path.exists(manifest):
             with open(manifest, encoding="utf-8") as file:
                 version = json.load(file)["version"]
-            return Finding(
+            return CheckResult(
                 State.OK,
                 Text(zh="控件的前端", en="Front end of the widgets"),
                 f"jupyterlab-manager {version}",
             )
-    return Finding(
+    return CheckResult(
         State.FAIL,
         Text(zh="控件的前端", en="Front end of the widgets"),
         "@jupyter-widgets/jupyterlab-manager: not found",
@@ -137,12 +139,12 @@ def _widgets() -> Finding:
     )
 
 
-def _lessons() -> Finding:
+def _lessons() -> CheckResult:
     """lessons"""
-    built = [lesson.file for lesson in course.lessons() if lesson.notebook.exists()]
-    every = len(course.lessons())
-    build = Text(zh="运行 `hookedu build`。", en="Run `hookedu build`.") if course.IN_CLONE else _REINSTALL
-    return Finding(
+    built = [lesson.file for lesson in catalog.lessons() if lesson.notebook.exists()]
+    every = len(catalog.lessons())
+    build = Text(zh="运行 `hookedu build`。", en="Run `hookedu build`.") if catalog.IN_CLONE else _REINSTALL
+    return CheckResult(
         State.OK if len(built) == every else State.FAIL,
         Text(zh="课程笔记本", en="Lesson notebooks"),
         f"{len(built)}/{every}",
@@ -150,11 +152,11 @@ def _lessons() -> Finding:
     )
 
 
-def _disk() -> Finding:
+def _disk() -> CheckResult:
     """disk"""
-    free = shutil.disk_usage(course.ROOT).free / 1e9
+    free = shutil.disk_usage(catalog.ROOT).free / 1e9
     enough = free >= _FREE_GB
-    return Finding(
+    return CheckResult(
         State.OK if enough else State.FAIL,
         Text(zh="磁盘剩余空间", en="Free disk space"),
         f"{free:.1f} GB",
@@ -162,10 +164,10 @@ def _disk() -> Finding:
     )
 
 
-def _memory() -> Finding:
+def _memory() -> CheckResult:
     """progress"""
     ok = storage.writable()
-    return Finding(
+    return CheckResult(
         State.OK if ok else State.NOTE,
         Text(zh="保存进度的文件夹", en="Folder for your progress"),
         str(storage.folder()),
@@ -178,28 +180,22 @@ def _memory() -> Finding:
     )
 
 
-def _sandbox() -> Finding:
+def _sandbox() -> CheckResult:
     """sandbox"""
     what = Text(zh="沙箱（只有批改需要）", en="Sandbox (for grading only)")
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        remedy = Text(
-            zh="只有教师需要：在 Linux 上安装 `bubblewrap`。",
-            en="Only instructors need it: install `bubblewrap` on Linux.",
-        )
-        return Finding(State.NOTE, what, "bubblewrap: not found", remedy)
-    from hookedu.grading.sandbox import Sandbox  # not on Windows
+    from hookedu.grading.run.sandbox import Sandbox  # not on Windows
 
     try:
         with contextlib.closing(Sandbox(isolated=True, startup=20)) as sandbox:
-            sandbox.rehearse()
+            program = sandbox.rehearse()
     except CourseError as error:
-        return Finding(State.NOTE, what, bwrap, _ONLY_INSTRUCTORS.format(why=error.says[0]))
-    return Finding(State.OK, what, bwrap)
+        return CheckResult(State.NOTE, what, "–", _ONLY_INSTRUCTORS.format(why=error.says[0]))
+    rehearsed = Text(zh="bubblewrap（{origin}），试运行通过", en="bubblewrap ({origin}), rehearsal passed")
+    return CheckResult(State.OK, what, f"{rehearsed.format(origin=program.origin).en}: {program.path}")
 
 
 _ONLY_INSTRUCTORS = Text(zh="只有教师需要。{why}", en="Only instructors need it. {why}")
-_CHECKS: tuple[Callable[[], Finding], ...] = (
+_CHECKS: tuple[Callable[[], CheckResult], ...] = (
     *(_python, _torch, _packages, _kernel, _widgets),
     *(_lessons, _disk, _memory, _sandbox),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hookedu import course
+from hookedu import catalog
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -34,14 +34,14 @@ class Clone:
     def __init__(self, root: Path, whole: bool = False):
         self.root = root
         for name in ("hookedu", "course", "lessons", "solutions", *(["tests"] if whole else [])):
-            shutil.copytree(course.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for path in course.ROOT.iterdir() if whole else ():
+            shutil.copytree(catalog.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in catalog.ROOT.iterdir() if whole else ():
             if path.is_file():
                 shutil.copy(path, root)
 
-    def lesson(self, number: str) -> course.Lesson:
+    def lesson(self, number: str) -> catalog.Lesson:
         """A lesson of this copy, for functions called in this process."""
-        return dataclasses.replace(course.find(number), root=self.root)
+        return dataclasses.replace(catalog.find(number), root=self.root)
 
     @property
     def env(self) -> dict[str, str]:

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from hookedu import course
+from hookedu import catalog
 
 
 def hookedu(*arguments, **env):
     command = [sys.executable, "-m", "hookedu", *map(str, arguments)]
     return subprocess.run(
-        command, cwd=course.ROOT, env=os.environ | env, capture_output=True, encoding="utf-8", timeout=120
+        command, cwd=catalog.ROOT, env=os.environ | env, capture_output=True, encoding="utf-8", timeout=120
     )
 
 
@@ -79,7 +79,7 @@ def test_bad_input_is_one_text_and_exit_code_2(arguments, says, tmp_path):
     (tmp_path / "file").write_text("in the way")
     (tmp_path / "empty").mkdir()
     (tmp_path / "class_" / "ann").mkdir(parents=True)
-    shutil.copy(course.find("02").notebook, tmp_path / "class_" / "ann")
+    shutil.copy(catalog.find("02").notebook, tmp_path / "class_" / "ann")
     (tmp_path / "spoilt").mkdir()
     (tmp_path / "spoilt" / "grades.db").write_bytes(b"not a database" * 100)
     places = {name: tmp_path / name for name in ("file", "empty", "class_", "spoilt")}

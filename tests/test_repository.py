@@ -11,12 +11,13 @@ import tomllib
 import yaml
 from torch import nn
 
-from hookedu import course, exercises, list_hooks, source
+from hookedu import catalog, exercises, list_hooks
+from hookedu.authoring import source
 from hookedu.exercises import Outcome
 from hookedu.exercises.judging import judge
 from hookedu.exercises.probing import probe
 
-ROOT = course.ROOT
+ROOT = catalog.ROOT
 CONDA_NAMES = {"torch": "pytorch"}
 
 
@@ -62,7 +63,7 @@ def test_tracked_files_name_no_registry():
 
 def test_course_yml_is_the_only_list_of_lessons():
     """What is kept by lesson elsewhere belongs to a lesson that is listed."""
-    numbers = {lesson.id for lesson in course.lessons()}
+    numbers = {lesson.id for lesson in catalog.lessons()}
     assert set(exercises.lessons()) <= numbers
     for folder in ("answers", "figures"):
         found = {path.stem.removeprefix("lesson_") for path in (ROOT / "tests" / folder).glob("lesson_*.py")}
@@ -82,7 +83,7 @@ def test_tests_of_one_group_share_a_process(request):
     assert request.node.nodeid.endswith("@repository")
 
 
-@pytest.mark.parametrize("lesson", course.lessons(), ids=lambda lesson: lesson.id)
+@pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
 def test_no_answer_needs_a_demonstration_cell(lesson):
     """The reference answers, run after the setup cells alone, in one namespace: as a grader runs a submission."""
     cells = source.read(lesson)
@@ -95,7 +96,7 @@ def test_no_answer_needs_a_demonstration_cell(lesson):
         assert verdict.outcome is Outcome.CORRECT, verdict
 
 
-@pytest.mark.parametrize("lesson", course.lessons(), ids=lambda lesson: lesson.id)
+@pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
 def test_a_lesson_leaves_no_hook_behind(lesson):
     """Every cell run in order; then no module that the lesson made carries a hook, and the process none either.
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from hookedu.exercises.model import Criterion, Exercise, Mistake, Outcome
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake, Outcome
 from hookedu.language import Text
 
 __all__ = ["Criterion", "Exercise", "Mistake", "Outcome", "UnknownExercise", "find", "lessons", "of_lesson"]

@@ -6,13 +6,10 @@ The order is fixed: the outcome; the input used; expected against got; the recog
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hookedu.exercises.model import Outcome
+from hookedu.exercises.exercise import Outcome, Verdict
 from hookedu.language import Text
-
-if TYPE_CHECKING:
-    from hookedu.exercises.judging import Verdict  # loads torch, which nobody needs to show a message
 
 # A sign and a word besides the colour of the bar: colour is never the only signal, and on text it would lack
 # contrast. The colours are JupyterLab's own variables, so that they suit light and dark themes; the second value
@@ -60,7 +57,7 @@ class Feedback:
     says: tuple[Text, ...] = ()
 
     @classmethod
-    def of(cls, verdict: "Verdict") -> "Feedback":
+    def of(cls, verdict: Verdict) -> "Feedback":
         """What a learner is told about a verdict, by `check` and by a grade alike."""
         exercise, failed, error = verdict.exercise, verdict.failed, verdict.error
         table = [(label, getattr(failed, key, "")) for key, label in _LABELS.items()]
@@ -120,18 +117,6 @@ def _traceback(error: dict[str, Any]) -> str:
     return "\n".join([*lines, f"{error['type']}: {error['message']}"])
 
 
-def verdict_html(verdict: "Verdict") -> str:
-    """One panel in the colours of the notebook's theme."""
-    sign, colour, outcome = LOOKS[verdict.outcome]
-    points = POINTS.format(points=verdict.points, of=verdict.exercise.points)
-    head = (
-        f'<div style="font-weight:600">{sign} {escape(verdict.exercise.id)} {outcome.inline_html()} — '
-        f"{points.inline_html()}</div>"
-    )
-    body = head + Feedback.of(verdict).html()
-    return panel(colour, body, outcome=verdict.outcome.value, message=verdict.message_id)
-
-
 def panel(colour: str, body: str, **data: str) -> str:
     """A box with a coloured bar at its left; `data` becomes data-* attributes, for tests and style sheets."""
     attributes = "".join(f' data-{key}="{escape(value)}"' for key, value in data.items())
@@ -145,13 +130,32 @@ def _value_html(value: str | Text) -> str:
     return value.inline_html() if isinstance(value, Text) else f"<code>{escape(value)}</code>"
 
 
-def verdict_text(verdict: "Verdict") -> str:
-    """The same in plain text, Chinese line first."""
-    sign, _, outcome = LOOKS[verdict.outcome]
-    points = POINTS.format(points=verdict.points, of=verdict.exercise.points)
-    head = f"{sign} {verdict.exercise.id} {outcome.zh} · {outcome.en} — {points.zh} · {points.en}"
-    return f"{head}\n{Feedback.of(verdict).text()}"
-
-
 def _value_text(value: str | Text) -> str:
     return f"{value.zh} · {value.en}" if isinstance(value, Text) else value
+
+
+class ShownVerdict(Verdict):
+    """A verdict that a notebook or a terminal can show: what `check` returns."""
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> "ShownVerdict":
+        """Return the same verdict with a notebook display."""
+        return cls(**vars(verdict))
+
+    def _repr_html_(self) -> str:
+        """Return one panel in the colours of the notebook's theme."""
+        sign, colour, outcome = LOOKS[self.outcome]
+        points = POINTS.format(points=self.points, of=self.exercise.points)
+        head = (
+            f'<div style="font-weight:600">{sign} {escape(self.exercise.id)} {outcome.inline_html()} — '
+            f"{points.inline_html()}</div>"
+        )
+        body = head + Feedback.of(self).html()
+        return panel(colour, body, outcome=self.outcome.value, message=self.message_id)
+
+    def __repr__(self) -> str:
+        """Return the same in plain text, the Chinese line first."""
+        sign, _, outcome = LOOKS[self.outcome]
+        points = POINTS.format(points=self.points, of=self.exercise.points)
+        head = f"{sign} {self.exercise.id} {outcome.zh} · {outcome.en} — {points.zh} · {points.en}"
+        return f"{head}\n{Feedback.of(self).text()}"

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.exercise import Criterion, Mistake
 from hookedu.exercises.shared import no_handle
 from hookedu.exercises.tools import module_hooks
 from hookedu.language import Text

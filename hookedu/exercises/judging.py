@@ -6,48 +6,10 @@ the notebook, because there nothing counts but the message.
 
 import random
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
-from hookedu.exercises.model import Criterion, Exercise, Mistake, Outcome
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake, Outcome, Verdict
 from hookedu.exercises.observation import ObservationError, decode
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What came of one answer: how `check` and the gradebook speak of it."""
-
-    exercise: Exercise
-    outcome: Outcome
-    points: int
-    criteria: tuple[Criterion, ...] = ()
-    mistake: Mistake | None = None
-    error: dict[str, Any] | None = None  # for RAISED: type, message, the learner's frames
-    wrong_type: str | None = field(default=None)  # where the answer was not callable: what it was
-
-    @property
-    def failed(self) -> Criterion | None:
-        """The first criterion that failed: the one to speak about."""
-        return next((c for c in self.criteria if not c.passed), None)
-
-    @property
-    def message_id(self) -> str:
-        """Which message the learner gets: the mistake's id, else the failed criterion's, else the outcome."""
-        if self.mistake:
-            return self.mistake.id
-        if self.wrong_type:
-            return "not_callable"
-        return self.failed.id if self.failed else self.outcome.value
-
-    def _repr_html_(self) -> str:
-        from hookedu.exercises.feedback import verdict_html
-
-        return verdict_html(self)
-
-    def __repr__(self) -> str:
-        from hookedu.exercises.feedback import verdict_text
-
-        return verdict_text(self)
 
 
 def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:

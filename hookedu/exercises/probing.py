@@ -20,9 +20,9 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.model import Exercise
+from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import encode
-from hookedu.state import restored
+from hookedu.hooks.state import restored
 
 # What stands where the answer goes; the text tells an untouched stub from an error of the learner's or torch's.
 STUB = "在这里写你的代码 · your code here"

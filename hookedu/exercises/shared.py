@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.exercise import Criterion, Mistake
 from hookedu.exercises.observation import Opaque, show
 from hookedu.language import Text
 

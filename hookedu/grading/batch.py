@@ -9,26 +9,26 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
 
-from hookedu import course
-from hookedu.course import CourseError
+from hookedu import catalog
+from hookedu.catalog import CourseError
 from hookedu.exercises import Exercise, Outcome
+from hookedu.exercises.exercise import Verdict
 from hookedu.exercises.feedback import Feedback
-from hookedu.exercises.judging import Verdict, judge
+from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import ObservationError
-from hookedu.grading import report
+from hookedu.grading.book.gradebook import Gradebook
+from hookedu.grading.book.grades import Rules
 from hookedu.grading.collect import Submission, collect
-from hookedu.grading.gradebook import Gradebook
-from hookedu.grading.grades import Rules
 from hookedu.grading.matching import Key, Plan, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
-from hookedu.grading.model import LOST, Limits, Result, Row, Status, Unreadable, clean
-from hookedu.grading.runner import Run, Stopped, run, seeds_for
-from hookedu.grading.sandbox import Sandbox
+from hookedu.grading.out import exports, terminal
+from hookedu.grading.rows import LOST, Graded, Limits, Result, Row, Status, Unreadable, clean
+from hookedu.grading.run.runner import Run, Stopped, run, seeds_for
+from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
 
 _POSIX_ONLY = Text(
@@ -48,16 +48,6 @@ _OPEN = Text(zh="未隔离运行", en="run without isolation")
 _BREAKS = Text(zh="评分程序自身出错：{error}", en="the grader itself failed: {error}")
 _JUDGE_BREAKS = Text(zh="{id}：评判程序自身出错：{error}", en="{id}: the judge itself failed: {error}")
 _NO_OBSERVATION = Text(zh="{id} 的记录不可信：{error}", en="{id}: a record not to be trusted: {error}")
-
-
-@dataclass(frozen=True)
-class Graded:
-    """What one call of `grade` did: the rows it wrote (their feedback is in the gradebook alone: a class of any size
-    fits into memory), and how many submissions it left as they were."""
-
-    rows: tuple[Row, ...]
-    skipped: int
-    seconds: float
 
 
 def grade(
@@ -98,31 +88,31 @@ def grade(
         limits = Limits(seconds=time_limit, memory=memory_limit)
         fresh = secrets.token_hex(16) if seed is None else str(seed)
         graded = {} if again else gradebook.graded()
-        with contextlib.closing(_place(dask, isolated, limits)) as place:
-            grader = _Grader(keys, graded, place, isolated, fresh)
+        with contextlib.closing(_backend(dask, isolated, limits)) as backend:
+            grader = _Grader(keys, graded, backend, isolated, fresh)
             total = len(submissions)
-            rows = _all(grader, submissions, gradebook, jobs or place.jobs, console)
+            rows = _all(grader, submissions, gradebook, jobs or backend.jobs, console)
         remarks = gradebook.remarks({lesson: key.fingerprint for lesson, key in keys.items()})
     finally:
         try:
-            gradebook.write_csv()
+            exports.write_csv(gradebook)
         finally:
             gradebook.close()
     graded = Graded(tuple(rows), total - len(rows), time.monotonic() - begun)
-    report.closing(console, graded, outside, gradebook.csv, remarks)
+    terminal.closing(console, graded, outside, gradebook.csv, remarks)
     return graded
 
 
-def _place(dask: str | None, isolated: bool, limits: Limits) -> "Place":
+def _backend(dask: str | None, isolated: bool, limits: Limits) -> "Backend":
     """Where the submissions run: here, or on a cluster."""
     if dask is None:
-        return _Here(isolated, limits)
-    from hookedu.grading.cluster import Cluster
+        return _Local(isolated, limits)
+    from hookedu.grading.run.cluster import Cluster
 
     return Cluster(dask, isolated, limits)
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """Where submissions run, any number of them at once."""
 
     jobs: int  # that keep it busy
@@ -134,7 +124,7 @@ class Place(Protocol):
         """Let go of what it holds, and end what runs there."""
 
 
-class _Here:
+class _Local:
     """This machine, with one warm process."""
 
     def __init__(self, isolated: bool, limits: Limits):
@@ -154,7 +144,7 @@ def _all(
     rows = []
     submissions.reverse()
     waiting = (submissions.pop() for _ in range(len(submissions)))
-    with report.progress(console) as bar, ThreadPoolExecutor(jobs) as pool:
+    with terminal.progress(console) as bar, ThreadPoolExecutor(jobs) as pool:
         task = bar.add_task("", total=len(submissions))
         working = {pool.submit(grader, submission) for submission in itertools.islice(waiting, 2 * jobs)}
         try:
@@ -176,7 +166,7 @@ def _all(
 
 def _keys() -> dict[str, Key]:
     keys = {}
-    for lesson in course.lessons():
+    for lesson in catalog.lessons():
         if lesson.notebook.exists():
             keys[lesson.id] = key_of(lesson)
     if not keys:
@@ -187,8 +177,10 @@ def _keys() -> dict[str, Key]:
 class _Grader:
     """From a submission to its row; called from many threads, each with its own worker process."""
 
-    def __init__(self, keys: dict[str, Key], graded: dict[str, str], place: Place, isolated: bool, seed: str):
-        self._keys, self._graded, self._place = keys, graded, place
+    def __init__(
+        self, keys: dict[str, Key], graded: dict[str, str], backend: Backend, isolated: bool, seed: str
+    ):
+        self._keys, self._graded, self._backend = keys, graded, backend
         self._isolated, self._seed = isolated, seed
         self.stop = threading.Event()
 
@@ -238,13 +230,13 @@ class _Grader:
             results = tuple(map(_untried, key.exercises))
             return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
         seeds = seeds_for(todo, submission.source, self._seed)
-        ran = self._place.run(todo, key.setup, seeds, self.stop)
+        ran = self._backend.run(todo, key.setup, seeds, self.stop)
         status, results = _judged(key, todo.probes, seeds, ran)
         open_ = () if self._isolated else (_OPEN,)
         return row(status, notes=(*todo.notes, *ran.notes, *open_), results=results)
 
 
-def _facts(lesson: course.Lesson, keys: dict[str, Key]) -> dict[str, Any]:
+def _facts(lesson: catalog.Lesson, keys: dict[str, Key]) -> dict[str, Any]:
     key = keys.get(lesson.id)
     if not key:
         return {"lesson": lesson.id}

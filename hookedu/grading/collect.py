@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from hookedu.course import CourseError
-from hookedu.grading.model import Unreadable, clean
+from hookedu.catalog import CourseError
+from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
 
 MAX_BYTES = 20 * 2**20  # of one notebook

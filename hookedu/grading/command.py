@@ -1,4 +1,4 @@
-"""`hookedu grade`, `report`, `adjust`, `forget` and `export-nbgrader`: the command line's face of grading, for
+"""The commands `hookedu grade`, `report`, `adjust` and `forget`, for
 `app.command(...)`."""
 
 import contextlib
@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from hookedu.course import CourseError
-from hookedu.grading.model import Limits, clean
+from hookedu.catalog import CourseError
+from hookedu.grading.rows import Limits, clean
 from hookedu.language import Text
 
 _BAD_POINTS = Text(
@@ -34,10 +34,6 @@ _FORGOTTEN = Text(
     zh="`{grades}` 里不再有 `{student}`。提交的文件夹和已经导入其他系统的成绩不归它管：请在那里也删掉，不然下次评分又会出现。",
     en="`{grades}` holds nothing about `{student}` any more. The folder of submissions and other systems are not its "
     "to change: delete there as well, or the next grading brings it back.",
-)
-_EXPORTED = Text(
-    zh="已写入 `{folder}/source`，课数：{n}。接下来的四步见 `{folder}/README.md`。",
-    en="Lessons written to `{folder}/source`: {n}. `{folder}/README.md` says the four steps from here.",
 )
 
 Grades = Annotated[Path, typer.Argument(help="grades.db 所在的文件夹 · the folder of grades.db")]
@@ -99,8 +95,8 @@ def grade_command(
 ) -> None:
     """给一个班的笔记本评分 · Grade a class's notebooks into grades.db and grades.csv."""
     from hookedu.grading.batch import grade  # loads torch
+    from hookedu.grading.book.grades import Rules
     from hookedu.grading.explain import explain as explain_
-    from hookedu.grading.grades import Rules
 
     # Asked to end by whatever means, end like on Ctrl-C: with all workers gone and what is finished saved.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -119,9 +115,9 @@ def report_command(grades: Grades, attempt: Attempt = None, due: Due = None, lat
     from rich.console import Console
     from rich.progress import track
 
-    from hookedu.grading import pages
-    from hookedu.grading.gradebook import Gradebook
-    from hookedu.grading.grades import Rules
+    from hookedu.grading.book.gradebook import Gradebook
+    from hookedu.grading.book.grades import Rules
+    from hookedu.grading.out import pages
 
     rules = Rules.of_options(attempt, due or (), late or ())
     with contextlib.closing(Gradebook(grades, create=False)) as book:
@@ -144,8 +140,9 @@ def adjust_command(
 ) -> None:
     """手工改一个练习的分数，重新评分也不会覆盖 · Set points by hand; grading again never overwrites them."""
     from hookedu import exercises
-    from hookedu.grading.gradebook import Gradebook
-    from hookedu.grading.grades import address, tidy
+    from hookedu.grading.book.gradebook import Gradebook
+    from hookedu.grading.book.grades import address, tidy
+    from hookedu.grading.out import exports
 
     student, what = address(who, lesson_too=True)
     lesson = what.split(".")[0]
@@ -157,7 +154,7 @@ def adjust_command(
         raise CourseError(_BAD_POINTS.format(exercise=what, most=most, points=points))
     with contextlib.closing(Gradebook(grades, create=False)) as book:
         book.adjust(student, what, points, reason)
-        book.write_csv()
+        exports.write_csv(book)
         grade = next(g for g in book.grades(student) if g.counts and g.row.lesson == lesson)
     marks = {mark.result.exercise: mark.points for mark in grade.marks}
     now = tidy(marks.get(what, 0)) if what != lesson else grade.points
@@ -168,28 +165,9 @@ def forget_command(
     grades: Grades, student: Annotated[str, typer.Argument(help="学生的文件夹名 · the student's folder name")]
 ) -> None:
     """从成绩和所有报告里删除一名学生，无法恢复 · Delete a student from grades and reports, for good."""
-    from hookedu.grading import pages
-    from hookedu.grading.gradebook import Gradebook
+    from hookedu.grading.book.gradebook import Gradebook
+    from hookedu.grading.out import pages
 
     with contextlib.closing(Gradebook(grades, create=False)) as book:
         pages.forget(book, student)
     print(_FORGOTTEN.format(grades=grades, student=clean(student)))
-
-
-def export_nbgrader_command(
-    folder: Annotated[Path, typer.Argument(help="nbgrader 课程的文件夹 · the folder of the nbgrader course")],
-    lessons: Annotated[
-        list[str] | None, typer.Argument(help="如 02；不写就是全部 · such as 02; all when left out")
-    ] = None,
-) -> None:
-    """把课写成 nbgrader 的作业 · Write the lessons as assignments of an nbgrader course."""
-    from hookedu import course
-
-    chosen = [course.find(name) for name in lessons] if lessons else list(course.lessons())
-
-    # Brings torch and nbformat along: a misspelt name need not wait for them.
-    from hookedu.nbgrader_export import export
-
-    for said in export(folder, chosen):
-        print(said)
-    print(_EXPORTED.format(folder=folder, n=len(chosen)))

@@ -11,19 +11,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text as Line
 
-from hookedu import course, exercises
-from hookedu.course import CourseError
+from hookedu import catalog, exercises
+from hookedu.catalog import CourseError
+from hookedu.exercises.exercise import Verdict
 from hookedu.exercises.feedback import LOOKS
-from hookedu.exercises.judging import Verdict, judge
+from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import ObservationError, decode, show
+from hookedu.grading.book.gradebook import Gradebook
+from hookedu.grading.book.grades import Grade, address
 from hookedu.grading.collect import collect
-from hookedu.grading.gradebook import Gradebook
-from hookedu.grading.grades import Grade, address
 from hookedu.grading.matching import key_of, plan, read_cells
-from hookedu.grading.model import Limits, Result, Unreadable, clean
-from hookedu.grading.report import LOOKS as STATUSES
-from hookedu.grading.runner import run
-from hookedu.grading.sandbox import Sandbox
+from hookedu.grading.out.terminal import LOOKS as STATUSES
+from hookedu.grading.rows import Limits, Result, Unreadable, clean
+from hookedu.grading.run.runner import run
+from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
 
 _NO_RUN = Text(
@@ -84,7 +85,7 @@ def explain(
     result = results.get(exercise_id)
     if result is None or result.seed is None:
         raise CourseError(_NO_RUN.format(who=who, status=STATUSES[grade.row.status][1]))
-    key = key_of(course.find(lesson))
+    key = key_of(catalog.find(lesson))
     todo = plan(read_cells(_bytes(folder, grade)), key)
     seeds = {name: results[name].seed if name in results else 0 for name in todo.probes}
     with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:

@@ -14,9 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hookedu import course, exercises
-from hookedu.exercises.model import Exercise
-from hookedu.grading.model import Unreadable, clean
+from hookedu import catalog, exercises
+from hookedu.exercises.exercise import Exercise
+from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
 
 _EMPTY = Text(zh="文件是空的", en="the file is empty")
@@ -66,7 +66,7 @@ class Key:
     fingerprint: changes when the notebook, a probe, a judge or a message of the lesson changes.
     """
 
-    lesson: course.Lesson
+    lesson: catalog.Lesson
     exercises: tuple[Exercise, ...]
     setup: tuple[str, ...]
     known: frozenset[str]
@@ -129,7 +129,7 @@ def _cell(node: Any) -> Cell:
     )
 
 
-def key_of(lesson: course.Lesson) -> Key:
+def key_of(lesson: catalog.Lesson) -> Key:
     """The key of a lesson from its built notebook; OSError where that is missing."""
     notebook = lesson.notebook.read_bytes()
     cells = [cell for cell in read_cells(notebook) if cell.kind == "code"]
@@ -148,19 +148,19 @@ def _fingerprint(notebook: bytes, lesson: str) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
 
 
-def lesson_by_name(stem: str) -> course.Lesson | None:
+def lesson_by_name(stem: str) -> catalog.Lesson | None:
     """The lesson that a file's name speaks of: "02_tensor_hooks (1)", "02-final", "ann_02_tensor_hooks"."""
     stem = re.sub(r"[\s-]+", "_", stem.lower())
-    for lesson in course.lessons():
+    for lesson in catalog.lessons():
         if lesson.file.lower() in stem or re.match(rf"{lesson.id}(?![0-9])", stem):
             return lesson
     return None
 
 
-def lesson_by_cells(cells: list[Cell]) -> course.Lesson:
+def lesson_by_cells(cells: list[Cell]) -> catalog.Lesson:
     """The lesson whose exercises' ids the cells carry; Unreadable where there is none."""
     carried = {name for cell in cells for name in (cell.grade_id, cell.id)}
-    for lesson in course.lessons():
+    for lesson in catalog.lessons():
         if any(exercise.slug in carried for exercise in exercises.of_lesson(lesson.id)):
             return lesson
     raise Unreadable(_NO_LESSON)

@@ -7,10 +7,10 @@ from typing import Any
 import ipywidgets
 from torch import nn
 
-from hookedu.diagnosis import Findings, diagnose
-from hookedu.inspection import Hook, Hooks, list_hooks, plain_function
+from hookedu.hooks.diagnosis import Findings, diagnose
+from hookedu.hooks.inspection import Hook, Hooks, list_hooks, plain_function
+from hookedu.hooks.modules import unwrap
 from hookedu.language import Text
-from hookedu.modules import unwrap
 from hookedu.widgets.panel import Panel, aligned
 from hookedu.widgets.runs import arguments
 
@@ -104,13 +104,13 @@ class HookInspector(Panel):
     def _describe(self, hook: Hook | None) -> None:
         self._remove.disabled = hook is None or hook.owner == "torch"
         self._details.value = "" if hook is None else f"<pre tabindex=0>{escape(_source(hook))}</pre>"
-        place = None if hook is None or hook.line is None else f"{self._file(hook.file)}:{hook.line}"
+        source = None if hook is None or hook.line is None else f"{self._file(hook.file)}:{hook.line}"
         self.say(
             self._about,
             hook
             and ABOUT.format(
                 **{"where": _where(hook), "kind": hook.kind, "function": hook.function, "owner": hook.owner},
-                **{"place": place or "—", "order": hook.place},
+                **{"source": source or "—", "order": hook.index},
             ),
         )
 
@@ -181,6 +181,6 @@ FINDINGS = Text(zh="**诊断：发现 {n} 个问题**", en="**Diagnosis: {n} fou
 WELL = Text(zh="**诊断：没有发现问题**", en="**Diagnosis: nothing is wrong**")
 NONE = Text(zh="模型上没有钩子。", en="The model has no hook.")
 ABOUT = Text(
-    zh="`{function}` · {kind} 钩子，位于 `{where}`，序号 {order} · 归属 {owner} · 定义于 `{place}`",
-    en="`{function}` · a {kind} hook on `{where}`, number {order} there · owner {owner} · defined at `{place}`",
+    zh="`{function}` · {kind} 钩子，位于 `{where}`，序号 {order} · 归属 {owner} · 定义于 `{source}`",
+    en="`{function}` · a {kind} hook on `{where}`, number {order} there · owner {owner} · defined at `{source}`",
 )

@@ -9,11 +9,11 @@ import ipywidgets
 import traitlets
 from torch import nn
 
+from hookedu.hooks.modules import modules_by_name, unwrap
+from hookedu.hooks.recording import Event
+from hookedu.hooks.tensors import real, shape_text
+from hookedu.hooks.timeline import FORWARD, Timeline, timeline
 from hookedu.language import Text
-from hookedu.modules import modules_by_name, unwrap
-from hookedu.recording import Event
-from hookedu.tensors import real, shape_text
-from hookedu.timelines import FORWARD, Timeline, timeline
 from hookedu.widgets.model_drawing import Box
 from hookedu.widgets.panel import Panel
 from hookedu.widgets.runs import arguments, leaves
@@ -240,7 +240,7 @@ class HookTimeline(Panel):
     def figure(self) -> "Figure | None":
         from matplotlib.figure import Figure
 
-        from hookedu.plots import plot_timeline
+        from hookedu.plots.figures import plot_timeline
 
         self.settle()
         if not self._events:

@@ -10,13 +10,13 @@ import torch
 import traitlets
 from torch import nn
 
+from hookedu.hooks.modules import choose, modules_by_name, unwrap
+from hookedu.hooks.recording import Recording
+from hookedu.hooks.tensors import Stats
 from hookedu.language import Text
-from hookedu.modules import choose, modules_by_name, unwrap
-from hookedu.recording import Recording
-from hookedu.tensors import Stats
 from hookedu.widgets import pictures, programs
 from hookedu.widgets.panel import Panel, aligned, limit
-from hookedu.widgets.pictures import TILES, Form, Picture, Place
+from hookedu.widgets.pictures import TILES, Form, Picture, Selection
 from hookedu.widgets.runs import Row, Runs, call_text, leaves, score_text
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class _Choice:
     part: int  # which tensor of a nested output
     call: int
     per_map: bool
-    place: Place
+    selection: Selection
 
     @property
     def subject(self) -> tuple[str, str, str, int]:
@@ -150,10 +150,12 @@ class LayerPicker(Panel):
 
     def _choice(self) -> _Choice:
         channel = self._channels.value
-        place = Place(self._sample.value, self._page.value, None if channel in (None, -1) else channel)
+        selection = Selection(
+            self._sample.value, self._page.value, None if channel in (None, -1) else channel
+        )
         return _Choice(
             *(self.value, self._view.value, self._input.value or "x", self._part.value or 0),
-            *(self._call.value, self._per_map.value, place),
+            *(self._call.value, self._per_map.value, selection),
         )
 
     def _update(self) -> None:
@@ -228,16 +230,16 @@ class LayerPicker(Panel):
     def _draw(self, choice: _Choice, tensor: torch.Tensor, form: Form) -> None:
         signed, title = choice.view == "gradients", self._title(choice, form)
         whole = choice.view == "statistics"
-        self._shown = tensor if whole else tensor[form.index(choice.place)]
+        self._shown = tensor if whole else tensor[form.index(choice.selection)]
 
         def draw(figure: "Figure") -> None:
             if whole:
                 pictures.draw_statistics(figure, tensor, title)
-            elif choice.place.channel is not None:
-                beside = pictures.picture_in(self._runs.inputs[choice.input], choice.place.sample)
+            elif choice.selection.channel is not None:
+                beside = pictures.picture_in(self._runs.inputs[choice.input], choice.selection.sample)
                 pictures.draw_channel(figure, self._shown, beside, signed, title)
             else:
-                pictures.draw_maps(figure, tensor, form, choice.place, choice.per_map, signed, title)
+                pictures.draw_maps(figure, tensor, form, choice.selection, choice.per_map, signed, title)
 
         with self._picture.hold_sync():  # one message: the browser decodes the picture at each
             self._picture.draw(draw)
@@ -254,9 +256,9 @@ class LayerPicker(Panel):
             parts.append(f"call {choice.call} of {self._call.max + 1}")
         if form.samples > 1 and choice.view != "statistics":
             which = "input channel" if choice.view == "weights" else "sample"
-            parts.append(f"{which} {choice.place.sample} of {form.samples}")
-        if choice.place.channel is not None:
-            parts.append(f"ch {choice.place.channel}")
+            parts.append(f"{which} {choice.selection.sample} of {form.samples}")
+        if choice.selection.channel is not None:
+            parts.append(f"ch {choice.selection.channel}")
         return " · ".join(parts)
 
     def _set_channels(self, page: int, channels: int) -> None:
@@ -302,7 +304,7 @@ class LayerPicker(Panel):
         self._program.layout.display = None if shown else "none"
 
     def _program_of(self, choice: _Choice) -> str:
-        index = "" if choice.view == "statistics" else pictures.brackets(self._form.index(choice.place))
+        index = "" if choice.view == "statistics" else pictures.brackets(self._form.index(choice.selection))
         if choice.view == "weights" and len(self._form.shape) > 2:
             index = ".transpose(0, 1)" + index
         source = self._sources[choice.input]

@@ -10,8 +10,8 @@ import ipywidgets
 import torch
 import traitlets
 
-from hookedu.plots import plot_feature_maps, plot_gradients
-from hookedu.tensors import Stats, real, shape_text
+from hookedu.hooks.tensors import Stats, real, shape_text
+from hookedu.plots.figures import plot_feature_maps, plot_gradients
 from hookedu.widgets.runs import leaves
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Picture(ipywidgets.Image):
 
 
 @dataclass(frozen=True)
-class Place:
+class Selection:
     """Which part of a tensor is looked at."""
 
     sample: int = 0
@@ -72,13 +72,13 @@ class Form:
         self.samples = shape[0] if self.batched else 1
         self.channels = (shape[1] if self.batched else shape[0]) if self.is_maps else 0
 
-    def index(self, place: Place) -> tuple[int | slice, ...]:
+    def index(self, selection: Selection) -> tuple[int | slice, ...]:
         """What stands in the brackets behind the tensor to get the part that is shown."""
-        index: list[int | slice] = [place.sample] if self.batched else []
+        index: list[int | slice] = [selection.sample] if self.batched else []
         if self.is_maps:
-            first = place.page * TILES
+            first = selection.page * TILES
             chosen = slice(first, min(first + TILES, self.channels))
-            index.append(chosen if place.channel is None else place.channel)
+            index.append(chosen if selection.channel is None else selection.channel)
         if len(self.shape) == 5:
             index.append(self.shape[2] // 2)  # the middle slice of a volume
         return tuple(index)
@@ -91,17 +91,23 @@ def brackets(index: tuple[int | slice, ...]) -> str:
 
 
 def draw_maps(
-    figure: "Figure", tensor: torch.Tensor, form: Form, place: Place, per_map: bool, signed: bool, title: str
+    figure: "Figure",
+    tensor: torch.Tensor,
+    form: Form,
+    selection: Selection,
+    per_map: bool,
+    signed: bool,
+    title: str,
 ) -> None:
     """One page of channels as a mosaic, or a strip."""
     if not form.is_maps or tensor.numel() == 0:
-        draw_strip(figure, tensor[form.index(place)], signed, title)
+        draw_strip(figure, tensor[form.index(selection)], signed, title)
         return
     ax = figure.add_axes((0, 0, 1, 1))
     plot = plot_gradients if signed else plot_feature_maps
     # All channels, not this page's only: they share one scale.
-    maps = tensor[tuple(slice(None) if isinstance(i, slice) else i for i in form.index(place))]
-    plot(maps, page=place.page, tiles=TILES, per_map=per_map, title=title, ax=ax)
+    maps = tensor[tuple(slice(None) if isinstance(i, slice) else i for i in form.index(selection))]
+    plot(maps, page=selection.page, tiles=TILES, per_map=per_map, title=title, ax=ax)
     rows, columns = ax.get_images()[0].get_size()
     height = 0.87 * _WIDTH * min(max(rows / columns, 0.12), 1.5)  # as high as the mosaic needs to be
     figure.set_size_inches(_WIDTH, height + 0.35)

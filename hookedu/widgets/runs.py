@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.capture import record
+from hookedu.hooks.capture import record
+from hookedu.hooks.modules import modules_by_name, unwrap
+from hookedu.hooks.recording import Recording
+from hookedu.hooks.state import restored
+from hookedu.hooks.tensors import fresh, shape_text
 from hookedu.language import Text
-from hookedu.modules import modules_by_name, unwrap
-from hookedu.recording import Recording
-from hookedu.state import restored
-from hookedu.tensors import fresh, shape_text
 
 _KEPT, _KEPT_BYTES = (
     8,

@@ -33,18 +33,19 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from hookedu import course
+from hookedu import catalog
 from hookedu.exercises import of_lesson
-from hookedu.grading import batch, matching, namespaces, runner, worker
+from hookedu.grading import batch, matching
+from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.collect import collect
-from hookedu.grading.gradebook import Gradebook
-from hookedu.grading.model import Limits, Status
-from tests import grading_notebooks as nb
+from hookedu.grading.rows import Limits, Status
+from hookedu.grading.run import namespaces, runner, worker
+from tests.grading import notebooks as nb
 
 ROUNDS, TIMES, SHORT_ROUNDS = 4, 5, 50
-LESSON = course.find(nb.LESSON)
+LESSON = catalog.find(nb.LESSON)
 FILE = f"{LESSON.file}.ipynb"
-ROOT = course.ROOT
+ROOT = catalog.ROOT
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
 # Or every kernel that the others start would compile torch's Python anew.
 ENV.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -5,7 +5,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from hookedu import course
+from hookedu import catalog
 from tests.browser.lab import newcomer, running
 
 ROUNDS = 5
@@ -18,7 +18,7 @@ def seconds(module: list[str]) -> float:
         folder = Path(home, "lessons")
         folder.mkdir()
         where = {"jupyterlab": "--ServerApp.root_dir", "hookedu": "--folder"}[module[0]]
-        env = newcomer(Path(home)) | {"PYTHONPATH": str(course.ROOT)}
+        env = newcomer(Path(home)) | {"PYTHONPATH": str(catalog.ROOT)}
         begin = time.perf_counter()
         with running([sys.executable, "-m", *module, f"{where}={folder}"], folder, env):
             return time.perf_counter() - begin

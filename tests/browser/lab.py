@@ -15,7 +15,7 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-from hookedu import course
+from hookedu import catalog
 from tests.browser.notebook import Notebook
 
 # A kernel with torch takes 600 MB: none outlives the tests of its file.
@@ -96,7 +96,7 @@ def newcomer(home: Path) -> dict[str, str]:
 def of_this_clone(home: Path) -> Iterator[Lab]:
     """`hookedu lab` of this clone, as a newcomer runs it."""
     command = [sys.executable, "-m", "hookedu", "lab", "--folder", home / "lessons"]
-    with running(command, home / "lessons", newcomer(home) | {"PYTHONPATH": str(course.ROOT)}) as lab:
+    with running(command, home / "lessons", newcomer(home) | {"PYTHONPATH": str(catalog.ROOT)}) as lab:
         yield lab
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
-from hookedu import course
+from hookedu import catalog
 
 _RUN = 180_000  # ms that a notebook may take to run beside other tests; lesson 12 starts processes of its own
-_PICTURES = course.ROOT / "course" / "images"
+_PICTURES = catalog.ROOT / "course" / "images"
 
 # Whether this page is connected to a notebook's idle kernel, and knows it: JupyterLab drops what is run before, or asks
 # for a kernel. Notebook 7 shows an idle kernel before it has one, hence the server's word as well.

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from hookedu import course, exercises
+from hookedu import catalog, exercises
 from tests.browser.notebook import contrasts
 
 # Of an article: what reaches past the screen and is in nothing that scrolls by itself.
@@ -37,8 +37,8 @@ def site(tmp_path_factory) -> Path:
     arguments = [f"BIN={Path(sys.executable).parent}", f"BOOK={folder}"]
     done = subprocess.run(
         ["make", "-o", ".venv/ready-book", "book", *arguments],  # -o: with the packages that are here
-        cwd=course.ROOT,
-        env=environment | {"PYTHONPATH": str(course.ROOT)},
+        cwd=catalog.ROOT,
+        env=environment | {"PYTHONPATH": str(catalog.ROOT)},
         capture_output=True,
         text=True,
     )
@@ -106,8 +106,8 @@ def test_every_link_and_picture_is_there(site):
             if not target.is_file() or (place and target in pages and place not in pages[target].places):
                 missing.append(f"{page.relative_to(site)}: {link}")
     assert missing == []
-    guides = {f"course/guides/{path.stem}.html" for path in (course.ROOT / "course/guides").glob("*.md")}
-    wanted = {f"lessons/{lesson.file}.html" for lesson in course.lessons()} | guides | {"CONTRIBUTING.html"}
+    guides = {f"course/guides/{path.stem}.html" for path in (catalog.ROOT / "course/guides").glob("*.md")}
+    wanted = {f"lessons/{lesson.file}.html" for lesson in catalog.lessons()} | guides | {"CONTRIBUTING.html"}
     assert wanted <= pages[site / "index.html"].to, "all in the one table of contents"
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hookedu import course, exercises
+from hookedu import catalog, exercises
 
-LESSON = course.find("02")
+LESSON = catalog.find("02")
 FORGETS_THE_HANDLE = "def watch(y, seen):\n    y.register_hook(seen.append)"
 RIGHT = "def watch(y, seen):\n    return y.register_hook(seen.append)"
 PANEL = ".hookedu-panel"

@@ -6,7 +6,7 @@ closely in a file of its own.
 
 import pytest
 
-from hookedu import course, exercises
+from hookedu import catalog, exercises
 
 PANELS = "panels => panels.map(panel => panel.dataset.outcome).filter(outcome => outcome)"
 
@@ -21,7 +21,7 @@ def page(lab, browser):
 
 
 @pytest.mark.parametrize(
-    "lesson", [x for x in course.lessons() if x.id != "02"], ids=lambda lesson: lesson.id
+    "lesson", [x for x in catalog.lessons() if x.id != "02"], ids=lambda lesson: lesson.id
 )
 def test_runs_without_a_dialog_or_an_unexpected_error(lesson, lab, page):
     notebook = lab.click(lesson.notebook.name, page)

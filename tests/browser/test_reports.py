@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hookedu.exercises.feedback import Feedback
-from hookedu.grading import pages
-from hookedu.grading.gradebook import Gradebook
-from hookedu.grading.model import Result, Row, Status
+from hookedu.grading.book.gradebook import Gradebook
+from hookedu.grading.out import pages
+from hookedu.grading.rows import Result, Row, Status
 from hookedu.language import Text
 
 MARKUP = "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\">"

@@ -17,9 +17,9 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from hookedu import course
-from tests import grading_notebooks as nb
+from hookedu import catalog
 from tests.browser.lab import Lab, newcomer, running
+from tests.grading import notebooks as nb
 
 pytestmark = pytest.mark.wheel
 
@@ -29,7 +29,7 @@ FORGETS_THE_HANDLE = "def watch(y, seen):\n    y.register_hook(seen.append)"
 EVERYTHING = """\
 import sys
 import hookedu
-from hookedu.shapes import Shapes, load_model
+from hookedu.models.shapes import Shapes, load_model
 net, image = load_model(), Shapes(1, seed=11)[0].image[None]
 with hookedu.record(net, layers=torch.nn.Conv2d) as rec:
     net(image)
@@ -50,7 +50,7 @@ SPIES = (
 def wheel(tmp_path_factory) -> Path:
     """The wheel, built from this clone."""
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([uv(), "build", "-q", "--wheel", "-o", folder, course.ROOT], check=True)
+    subprocess.run([uv(), "build", "-q", "--wheel", "-o", folder, catalog.ROOT], check=True)
     return next(folder.glob("*.whl"))
 
 
@@ -65,7 +65,7 @@ def installed(wheel, tmp_path_factory) -> Iterator[Path]:
     if torch.version.cuda is None and sys.platform == "linux":
         env["UV_TORCH_BACKEND"] = "cpu"  # as this environment was made
     subprocess.run([uv(), "venv", "-q", "--python", sys.executable, place], check=True)
-    pins = course.ROOT / "requirements.lock"
+    pins = catalog.ROOT / "requirements.lock"
     subprocess.run([uv(), "pip", "install", "-q", "-c", pins, wheel, "notebook"], env=env, check=True)
     yield place / "bin"
     shutil.rmtree(place)
@@ -114,7 +114,7 @@ def test_it_is_small_and_carries_what_learners_and_instructors_need(wheel):
     inside = {name.split("/")[0] for name in names if ".dist-info" not in name}
     assert inside == {"hookedu"}
     carried = {name.removeprefix("hookedu/_course/") for name in names if "/_course/" in name}
-    files = [f"{folder}/{le.file}.ipynb" for folder in ("lessons", "solutions") for le in course.lessons()]
+    files = [f"{folder}/{le.file}.ipynb" for folder in ("lessons", "solutions") for le in catalog.lessons()]
     assert carried == {"course/course.yml", *files}
 
 
@@ -129,7 +129,7 @@ def test_the_doctor_says_how_to_open_it_and_building_needs_a_clone(hookedu):
 def test_lesson_02_in_jupyterlab(installed, home, browser):
     with serve(installed, home) as lab:
         handed_out = {path.name for path in lab.folder.glob("*.ipynb")}
-        assert handed_out == {lesson.notebook.name for lesson in course.lessons()}
+        assert handed_out == {lesson.notebook.name for lesson in catalog.lessons()}
         the_lesson_works(lab, browser)
 
 
@@ -160,7 +160,7 @@ def the_lesson_works(served: Lab, browser):
         expect(shown).to_contain_text(part)
     printed = shown.inner_text()
     assert "site-packages/hookedu/__init__.py recorded: [(1, " in printed
-    assert str(course.ROOT) not in printed
+    assert str(catalog.ROOT) not in printed
     assert [e for e in notebook.console_errors if not (served.classic and e == NOTEBOOK_7S_OWN)] == []
     return notebook
 

@@ -7,9 +7,9 @@ OF_THIS_TORCH  the tags whose facts a new torch may change: their cells are run 
 
 from importlib import import_module
 
-from hookedu import course
+from hookedu import catalog
 
-_MODULES = {lesson.id: import_module(f"tests.figures.lesson_{lesson.id}") for lesson in course.lessons()}
+_MODULES = {lesson.id: import_module(f"tests.figures.lesson_{lesson.id}") for lesson in catalog.lessons()}
 
 FIGURES = {(number, tag): m.FIGURES[tag] for number, m in _MODULES.items() for tag in m.FIGURES}
 OF_THIS_TORCH = [(number, tag) for number, m in _MODULES.items() for tag in getattr(m, "OF_THIS_TORCH", ())]

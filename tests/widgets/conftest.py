@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from hookedu.widgets.language_toggle import preference
-from tests.capture_models import hook_tables
+from tests.hooks.capture_models import hook_tables
 
 matplotlib.use("agg")
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker
 from hookedu.widgets.language_toggle import preference
-from tests.capture_models import Failing, Repeated, conv_relu, images
+from tests.hooks.capture_models import Failing, Repeated, conv_relu, images
 
 WIDGETS = [LayerPicker, HookTimeline, HookInspector]
 

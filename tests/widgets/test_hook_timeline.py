@@ -8,7 +8,7 @@ from torch import nn
 
 from hookedu import HookTimeline, timeline
 from hookedu.widgets.language_toggle import preference
-from tests.capture_models import Failing, Repeated, conv_relu, images
+from tests.hooks.capture_models import Failing, Repeated, conv_relu, images
 
 
 def small() -> nn.Sequential:

@@ -11,9 +11,9 @@ from PIL import Image
 from torch import nn
 
 from hookedu import LayerPicker, list_hooks
-from hookedu.modules import LayerNotFound
+from hookedu.hooks.modules import LayerNotFound
 from hookedu.widgets.language_toggle import preference
-from tests.capture_models import Answer, Failing, Repeated, Residual, Returns, conv_relu, images
+from tests.hooks.capture_models import Answer, Failing, Repeated, Residual, Returns, conv_relu, images
 
 
 def colours(picker: LayerPicker) -> int:

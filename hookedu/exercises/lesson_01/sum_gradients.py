@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import close, copies, whole
 from hookedu.language import Text

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_02.shared import CHANGES_GRADIENT, case, given_line, unchanged
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
 from hookedu.exercises.shared import CALLS_NOW, HANDLE, NO_ARGUMENT, NO_HANDLE, hands_over

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_02.shared import (
     CHANGES_GRADIENT,
     HOOKS_EVERYTHING,
@@ -13,7 +14,6 @@ from hookedu.exercises.lesson_02.shared import (
     left_alone,
     unchanged,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
 from hookedu.exercises.shared import CALLS_NOW, HANDLE, LATE_BINDING, TWO_ARGUMENTS

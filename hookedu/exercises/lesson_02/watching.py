@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_02.shared import (
     CHANGES_GRADIENT,
     HOOKS_EVERYTHING,
@@ -14,7 +15,6 @@ from hookedu.exercises.lesson_02.shared import (
     left_alone,
     unchanged,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
 from hookedu.exercises.shared import LATE_BINDING

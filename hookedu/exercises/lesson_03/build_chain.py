@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_03.shared import (
     NOT_REGISTERED,
     READS_DOT_GRAD,
@@ -14,7 +15,6 @@ from hookedu.exercises.lesson_03.shared import (
     Paths,
     neighbour,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
 from hookedu.exercises.shared import HANDLE, MISREGISTERED, NO_HANDLE

@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_03.shared import (
     FORGOT_RETURN,
     IN_PLACE,
@@ -16,7 +17,6 @@ from hookedu.exercises.lesson_03.shared import (
     hands_over_all,
     neighbour,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
 from hookedu.exercises.shared import HANDLE, MISREGISTERED, NO_HANDLE

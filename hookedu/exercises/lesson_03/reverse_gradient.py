@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_03.shared import RETURNS_NO_TENSOR, Paths, neighbour
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
 from hookedu.exercises.shared import HANDLE, MISREGISTERED

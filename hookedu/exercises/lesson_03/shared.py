@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.exercise import Criterion, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import HANDLE, hands_over
 from hookedu.exercises.tools import same, whole

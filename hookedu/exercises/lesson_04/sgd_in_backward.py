@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_04.shared import NO_HANDLES, handles_given, parameters, remove_handles
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on
 from hookedu.exercises.shared import FROZEN

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.exercise import Criterion, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
 from hookedu.exercises.tools import copies

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import (
     CALLS_NOW,
     CUTS_GRADIENT,
@@ -17,7 +18,6 @@ from hookedu.exercises.forward_hooks import (
     graph_kept,
     is_cut,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
 from hookedu.exercises.shared import hands_over

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import (
     CUTS_GRADIENT,
     LATE_BINDING,
@@ -18,7 +19,6 @@ from hookedu.exercises.forward_hooks import (
     is_cut,
     none_lost,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import ATTACHED, all_detached, none_left
 from hookedu.exercises.tools import copies, is_manager, linear, same, whole

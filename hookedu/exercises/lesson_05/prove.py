@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import CALLS_NOW, LATE_BINDING, WRONG_ARGUMENTS
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import linear, module_hooks, whole

@@ -1,6 +1,6 @@
 """What the exercises of lesson 06 share: mistakes that fit several of them."""
 
-from hookedu.exercises.model import Mistake
+from hookedu.exercises.exercise import Mistake
 from hookedu.exercises.shared import no_handle
 from hookedu.language import Text
 

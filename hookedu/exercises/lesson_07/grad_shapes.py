@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_07.shared import THREE_ARGUMENTS, linear, quiet
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
 from hookedu.language import Text
 

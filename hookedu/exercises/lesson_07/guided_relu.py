@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_07.shared import (
     NO_HANDLE,
     RETURNS_TENSOR,
@@ -15,7 +16,6 @@ from hookedu.exercises.lesson_07.shared import (
     linear,
     quiet,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
 from hookedu.exercises.shared import HANDLE

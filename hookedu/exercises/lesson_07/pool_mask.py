@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import copies, same
 from hookedu.language import Text

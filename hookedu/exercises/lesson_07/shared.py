@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from hookedu.exercises.model import Mistake
+from hookedu.exercises.exercise import Mistake
 from hookedu.exercises.shared import no_handle
 from hookedu.exercises.tools import whole
 from hookedu.language import Text

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_07.shared import (
     NO_HANDLE,
     RETURNS_TENSOR,
@@ -14,7 +15,6 @@ from hookedu.exercises.lesson_07.shared import (
     linear,
     quiet,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
 from hookedu.exercises.shared import hands_over

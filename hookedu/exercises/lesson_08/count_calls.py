@@ -7,12 +7,12 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_08.shared import SomeonesHook, without_global_hooks
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import linear, module_hooks, whole
+from hookedu.hooks.state import GLOBAL_HOOKS
 from hookedu.language import Text
-from hookedu.state import GLOBAL_HOOKS
 
 
 class _Interruption(Exception):

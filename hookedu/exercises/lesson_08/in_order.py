@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
+from hookedu.hooks.state import restored
+from hookedu.hooks.timeline import timeline
 from hookedu.language import Text
-from hookedu.state import restored
-from hookedu.timelines import timeline
 
 _Event = tuple[str, int]  # (kind, number of the layer)
 _FORWARD = ["forward_pre", "forward"]

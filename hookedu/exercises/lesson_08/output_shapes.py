@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import LATE_BINDING
 from hookedu.exercises.lesson_08.shared import SomeonesHook
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import module_hooks
 from hookedu.language import Text

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_08.shared import SomeonesHook
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import remove_handle
 from hookedu.exercises.shared import HANDLE

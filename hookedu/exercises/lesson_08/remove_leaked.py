@@ -7,8 +7,8 @@ from typing import Any
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_08.shared import SomeonesHook, without_global_hooks
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.tools import linear, whole
 from hookedu.language import Text

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hookedu.state import GLOBAL_HOOKS, restored
+from hookedu.hooks.state import GLOBAL_HOOKS, restored
 
 
 @contextlib.contextmanager

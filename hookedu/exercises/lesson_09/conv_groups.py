@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import (
     CUTS_GRADIENT,
     REMOVES_OTHERS,
@@ -26,7 +27,6 @@ from hookedu.exercises.lesson_09.shared import (
     settings,
     unchanged,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import ATTACHED, all_detached, none_left
 from hookedu.exercises.tools import same

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import CALLS_NOW, REMOVES_OTHERS, Onlooker, none_lost
 from hookedu.exercises.lesson_09.shared import (
     CHANGES_MODEL,
@@ -17,7 +18,6 @@ from hookedu.exercises.lesson_09.shared import (
     settings,
     unchanged,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import none_left
 from hookedu.language import Text

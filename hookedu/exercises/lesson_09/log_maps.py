@@ -14,8 +14,8 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch.utils.tensorboard import SummaryWriter
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_09.shared import RETURNS_NOTHING
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.language import Text
 

@@ -5,7 +5,7 @@ import random
 import torch
 from torch import nn
 
-from hookedu.exercises.model import Criterion, Mistake
+from hookedu.exercises.exercise import Criterion, Mistake
 from hookedu.language import Text
 
 

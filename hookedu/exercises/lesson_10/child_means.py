@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import CALLS_NOW, LATE_BINDING, RETURNS_TUPLE, WRONG_ARGUMENTS
 from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
@@ -21,7 +22,6 @@ from hookedu.exercises.lesson_10.shared import (
     number_close,
     rounded,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import linear, same, whole

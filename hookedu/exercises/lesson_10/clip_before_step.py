@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.model import Criterion, Exercise, Mistake
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.probing import hooks_on, remove_handle
 from hookedu.exercises.shared import HANDLE, hands_over, no_handle

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
     RETURNS_NOTHING,
@@ -16,7 +17,6 @@ from hookedu.exercises.lesson_10.shared import (
     number_close,
     rounded,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.shared import CALLS_NOW, FROZEN, LATE_BINDING, none_left
 from hookedu.exercises.tools import all_close, gradients, linear, whole

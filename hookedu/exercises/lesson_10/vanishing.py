@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS
 from hookedu.exercises.lesson_10.shared import (
     LEAVES_HOOKS,
@@ -20,7 +21,6 @@ from hookedu.exercises.lesson_10.shared import (
     clean_after_error,
     interrupted,
 )
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import linear, whole

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise, Mistake
 from hookedu.exercises.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.lesson_11.shared import LEAVES_HOOK, NEEDS_INDEX, Case, make_case, recognise
-from hookedu.exercises.model import Criterion, Exercise, Mistake
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import close, copies, module_hooks

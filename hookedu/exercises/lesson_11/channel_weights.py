@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise
 from hookedu.exercises.lesson_11.shared import (
     GRADIENT_MISTAKES,
     Case,
@@ -16,7 +17,6 @@ from hookedu.exercises.lesson_11.shared import (
     recognise,
     says,
 )
-from hookedu.exercises.model import Criterion, Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import close, copies, module_hooks

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from hookedu.exercises.model import Mistake
+from hookedu.exercises.exercise import Mistake
 from hookedu.exercises.tools import close
 from hookedu.language import Text
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.exercise import Criterion, Exercise
 from hookedu.exercises.forward_hooks import CALLS_NOW
 from hookedu.exercises.lesson_12.shared import says
-from hookedu.exercises.model import Criterion, Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import module_hooks

@@ -10,8 +10,8 @@ from torch import nn
 from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
+from hookedu.exercises.exercise import Criterion, Exercise
 from hookedu.exercises.lesson_12.shared import says
-from hookedu.exercises.model import Criterion, Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.tools import close, copies, whole
 from hookedu.language import Text

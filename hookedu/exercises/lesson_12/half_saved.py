@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.exercise import Criterion, Exercise
 from hookedu.exercises.lesson_12.shared import says
-from hookedu.exercises.model import Criterion, Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import copies, same
 from hookedu.language import Text

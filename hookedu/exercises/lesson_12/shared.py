@@ -1,6 +1,6 @@
 """What the exercises of lesson 12 share."""
 
-from hookedu.exercises.model import Mistake
+from hookedu.exercises.exercise import Mistake
 from hookedu.language import Text
 
 

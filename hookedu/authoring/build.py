@@ -1,0 +1,321 @@
+"""course/NN_name.py -> lessons/NN_name.ipynb (answers stripped, no outputs) and solutions/NN_name.ipynb (answered, run).
+
+Building the same source twice gives the same bytes: cell ids come from the lesson and the cell's place, nothing
+in a notebook tells when or where it was run. Each code cell of a solution keeps a checksum of its outputs, so that
+`check()` finds a changed character anywhere in a built notebook without running anything; that the outputs are
+still what the code prints is nbval's to prove.
+"""
+
+import copy
+import difflib
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from hookedu import exercises
+from hookedu.authoring import lint, source
+from hookedu.catalog import CourseError, Lesson
+from hookedu.exercises.probing import STUB
+from hookedu.language import Text, join_chinese_lines
+
+CELL_TIMEOUT = 120  # seconds
+CODE_STUB = {"python": f'raise NotImplementedError("{STUB}")'}  # what nbgrader puts where a solution stood
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    # Without the interpreter's version: it would change with the machine that built the notebook.
+    "language_info": {
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
+
+
+class BuildError(CourseError):
+    """A lesson cannot be built, and nothing was written."""
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A built notebook that differs from what its source makes: where, and how."""
+
+    file: str  # "lessons/02_tensor_hooks.ipynb"
+    cell: str  # its id, "" for the notebook as a whole
+    diff: str
+
+    def __str__(self) -> str:
+        says = (
+            Text(
+                zh="{file}，单元 {cell}：与源文件不一致。", en="{file}, cell {cell}: differs from its source."
+            )
+            if self.cell
+            else Text(zh="{file}：与源文件不一致。", en="{file}: differs from its source.")
+        )
+        return f"{says.format(file=self.file, cell=self.cell)}\n{self.diff}"
+
+
+def build(lessons: list[Lesson], on_cell: Callable[[Lesson, int, int], None] | None = None) -> None:
+    """Build and write both notebooks of each lesson; BuildError before anything is written if one cannot be built.
+
+    on_cell(lesson, place, of) is called before each cell that is executed.
+    """
+    sources = {lesson: _cells(lesson) for lesson in lessons}
+    made: dict[str, str] = {}
+    for lesson, cells in sources.items():
+        answered = _answered(lesson, cells)
+        made[str(lesson.notebook)] = _as_text(_for_learners(answered))
+        _run(answered, lesson, on_cell)
+        made[str(lesson.solution)] = _as_text(answered)
+    for path, text in made.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+
+
+def check(lessons: list[Lesson]) -> list[Stale]:
+    """What in the built notebooks is not what `build` would write; [] if all is well. Runs no cell."""
+    stale = []
+    for lesson in lessons:
+        answered = _answered(lesson, _cells(lesson))
+        stale += _compare(lesson.notebook, _for_learners(answered))
+        stale += _compare(lesson.solution, answered)
+    return stale
+
+
+def _cells(lesson: Lesson) -> list[source.Cell]:
+    if not lesson.source.exists():
+        raise BuildError(
+            Text(
+                zh="course.yml 里有 `{name}`，却没有 `course/{name}.py`。",
+                en="course.yml lists `{name}`, but there is no `course/{name}.py`.",
+            ).format(name=lesson.file)
+        )
+    cells = source.read(lesson)
+    if found := lint.problems(lesson, cells):
+        raise BuildError(*(problem.text for problem in found))
+    return cells
+
+
+# --- from source cells to notebook cells ---------------------------------------------------------------------------
+
+
+def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
+    """The solution notebook, not yet run."""
+    made = [_title(lesson)]
+    for place, cell in enumerate(cells, 1):
+        name = f"{lesson.id}-cell-{place:02d}"
+        if not cell.is_code:
+            made.append(new_markdown_cell(_prose(cell.text), id=name))
+            continue
+        metadata: dict = {"tags": list(cell.tags)} if cell.tags else {}
+        if exercise_id := cell.exercise or cell.check:
+            exercise = exercises.find(exercise_id)
+            name = exercise.slug if cell.exercise else f"{exercise.slug}-check"
+            metadata["nbgrader"] = _nbgrader(name, None if cell.exercise else exercise.points)
+        made.append(new_code_cell(cell.text, id=name, metadata=metadata))
+    return new_notebook(cells=made, metadata=_METADATA, nbformat_minor=5)
+
+
+# Its own colours rather than JupyterLab's alert classes, whose orange on orange is hard to read; the text keeps
+# the theme's colour, light or dark.
+_MISTAKE = '<div style="border-left: 4px solid orange; padding: 0.6em 1em 0.1em; background-color: rgba(255, 165, 0, 0.12)">'
+
+
+def _prose(text: str) -> str:
+    """A prose cell's text as the front ends draw it best."""
+    return join_chinese_lines(text).replace('<div class="mistake">', _MISTAKE)
+
+
+def _nbgrader(name: str, points: int | None) -> dict:
+    """nbgrader's cell metadata: an answer cell, or with points the read-only cell that grades it."""
+    metadata = {
+        "grade": points is not None,
+        "grade_id": name,
+        "locked": points is not None,
+        "schema_version": 3,
+    }
+    metadata |= {"solution": points is None, "task": False}
+    return metadata if points is None else metadata | {"points": points}
+
+
+def _title(lesson: Lesson) -> NotebookNode:
+    """The first cell, from course.yml."""
+    goals = {lang: "\n".join(f"- {getattr(g, lang)}" for g in lesson.goals) for lang in ("zh", "en")}
+    text = f"""# {lesson.id} {lesson.title.zh} · {lesson.title.en}
+
+{"●" * lesson.difficulty} · {lesson.minutes} min
+
+<div lang="zh">
+
+学完这一课，你能：
+
+{goals["zh"]}
+
+需要：{lesson.needs.zh}。
+
+</div>
+<div lang="en">
+
+After this lesson you can:
+
+{goals["en"]}
+
+You need: {lesson.needs.en}.
+
+</div>"""
+    return new_markdown_cell(text, id=f"{lesson.id}-title")
+
+
+def _for_learners(answered: NotebookNode) -> NotebookNode:
+    """The same notebook without answers: nbgrader puts the stub where each solution stood."""
+    from nbgrader.preprocessors import ClearSolutions
+
+    notebook = copy.deepcopy(answered)
+    return ClearSolutions(code_stub=CODE_STUB).preprocess(notebook, {})[0]
+
+
+# --- running -------------------------------------------------------------------------------------------------------
+
+
+def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int, int], None] | None) -> None:
+    """Execute in place, as someone who opens the course for the first time: in an empty folder, with no progress."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    running = None
+
+    def starts(cell, cell_index, **_) -> None:
+        nonlocal running
+        running = cell
+        if on_cell:
+            on_cell(lesson, cell_index, len(notebook.cells))
+
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            notebook,
+            timeout=CELL_TIMEOUT,
+            kernel_name="python3",
+            record_timing=False,
+            coalesce_streams=True,  # a print may arrive in one piece or in two
+            store_widget_state=False,  # random ids, and nothing that a reader could use
+            resources={"metadata": {"path": folder}},
+            on_cell_execute=starts,
+        )
+        # The kernel runs elsewhere: it must find this copy of hookedu, and no other that may be installed.
+        paths = os.pathsep.join(filter(None, [str(lesson.root), os.environ.get("PYTHONPATH", "")]))
+        try:
+            client.execute(env=os.environ | {"XDG_DATA_HOME": folder, "PYTHONPATH": paths})
+        except CellExecutionError as error:
+            raise BuildError(
+                Text(
+                    zh="{file}：单元 {cell} 运行出错。\n{error}", en="{file}: cell {cell} failed when run."
+                ).format(file=lesson.file, cell=running.id, error=error)
+            ) from error
+    notebook.metadata = nbformat.from_dict(_METADATA)  # the client wrote the interpreter's version into it
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            if "nbval-ignore-output" in cell.metadata.get("tags", ()):
+                cell.outputs = []  # progress() and the like: it changes with every lesson that is added
+            for output in cell.outputs:
+                # A live widget's id is random, and without its kernel it shows nothing: its text stays.
+                output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+            _refuse_addresses(lesson, cell)
+            _refuse_wrong_answers(lesson, cell)
+            cell.metadata["hookedu"] = {"outputs": _checksum(cell)}
+
+
+def _refuse_addresses(lesson: Lesson, cell: NotebookNode) -> None:
+    """An output that shows where an object lay in memory differs on every run."""
+    if address := re.search(r"\b(?:at )?0x[0-9a-f]{6,}", json.dumps([o for o in cell.outputs])):
+        raise BuildError(
+            Text(
+                zh="{file}：单元 {cell} 的输出含有内存地址 `{address}`，每次运行都会变；请换一种打印方式。",
+                en="{file}: the output of cell {cell} holds a memory address, `{address}`, which changes with every "
+                "run; print something else.",
+            ).format(file=lesson.file, cell=cell.id, address=address[0])
+        )
+
+
+def _refuse_wrong_answers(lesson: Lesson, cell: NotebookNode) -> None:
+    """The reference answers must pass their own checks."""
+    if cell.id.endswith("-check") and 'data-outcome="correct"' not in json.dumps(cell.outputs).replace(
+        '\\"', '"'
+    ):
+        said = [output.data.get("text/plain", "") for output in cell.outputs if "data" in output]
+        raise BuildError(
+            Text(
+                zh="{file}：单元 {cell} 没有通过自己的检查：\n{said}",
+                en="{file}: cell {cell} does not pass its own check:\n{said}",
+            ).format(file=lesson.file, cell=cell.id, said="\n".join(said))
+        )
+
+
+def _checksum(cell: NotebookNode) -> str:
+    """Of a code cell's outputs and execution count."""
+    text = json.dumps([cell.execution_count, cell.outputs], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# --- comparing -----------------------------------------------------------------------------------------------------
+
+
+def _as_text(notebook: NotebookNode) -> str:
+    return nbformat.writes(notebook) + "\n"
+
+
+def _compare(path, expected: NotebookNode) -> list[Stale]:
+    """How the file differs from `expected`, whose cells, if never run, take the file's outputs where they are intact."""
+    file = f"{path.parent.name}/{path.name}"
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = nbformat.reads(text, as_version=4)
+    except FileNotFoundError:
+        return [Stale(file, "", "missing")]
+    except (
+        Exception
+    ) as error:  # a spoilt file can fail anywhere in nbformat: not JSON, not a notebook, not UTF-8
+        return [Stale(file, "", str(error)[:200])]
+    solution = path.parent.name == "solutions"
+    cells = {cell.get("id"): cell for cell in found.cells}
+    for cell in expected.cells if solution else ():
+        if cell.cell_type == "code" and cell.id in cells:
+            run = cells[cell.id]
+            cell.execution_count, cell.outputs = run.get("execution_count"), run.get("outputs", [])
+            cell.metadata["hookedu"] = {"outputs": _checksum(cell)}
+    if _as_text(expected) == text:
+        return []
+    stale = [
+        Stale(file, cell.id, _diff(cells.get(cell.id), cell))
+        for cell in expected.cells
+        if cells.get(cell.id) != cell
+    ]
+    known = {cell.id for cell in expected.cells}
+    stale += [
+        Stale(file, name or "?", _diff(cell, None)) for name, cell in cells.items() if name not in known
+    ]
+    return stale or [Stale(file, "", _unified(text, _as_text(expected)))]
+
+
+def _diff(found: NotebookNode | None, expected: NotebookNode | None) -> str:
+    def lines(cell: NotebookNode | None) -> str:
+        """As in the file, where each line of the source stands by itself."""
+        parts = cell and dict(cell) | {"source": cell.get("source", "").splitlines()}
+        return json.dumps(parts, indent=1, ensure_ascii=False, sort_keys=True) if parts else ""
+
+    return _unified(lines(found), lines(expected))
+
+
+def _unified(found: str, expected: str) -> str:
+    lines = difflib.unified_diff(
+        found.splitlines(), expected.splitlines(), "file", "source", n=1, lineterm=""
+    )
+    return "\n".join(line[:160] for line in list(lines)[:12])

@@ -1,0 +1,362 @@
+"""The gradebook: grades.db, and grades.csv made from it.
+
+grades.db is SQLite; its `user_version` is VERSION. One transaction writes one submission, so that a run that
+was stopped at any moment has kept what was finished. An older file is brought up to date when it is opened, in one
+transaction; a newer one is left alone.
+
+    submissions   one row an attempt: a path inside the folder or zip, with one content
+        source, attempt (from 1; a path whose content changed counts on), student, lesson ('' unknown),
+        sha256 (of its bytes; '' where they could not be read), submitted_at (UTC, ISO 8601; '' unknown), status,
+        points, max_points, seconds, notes (JSON, a list of {"zh", "en"}), graded_at (UTC), version (of hookedu),
+        course (what the lesson was when it was graded, see matching.Key)
+    results       one row an exercise of an attempt
+        source, attempt, exercise, outcome (or 'lost'), message_id, points, max_points, seed (a run repeats with it),
+        error ("NameError: ..."), feedback (JSON: what the learner would have read, exercises.feedback.Feedback)
+    adjustments   points set by hand: student, exercise (or a lesson, for all of it), points (NULL: taken back),
+        reason, made_at (UTC). All are kept, the newest counts. Grading never writes here.
+    rules         rule ('attempt', 'due', 'late'), lesson ('' all others), value: see grading.grades
+
+`points` are the judge's. What counts in the end, with adjustments and rules, is worked out when it is shown
+(`Gradebook.grades`). What was graded from other folders stays: one gradebook may serve a whole term.
+"""
+
+import contextlib
+import datetime
+import difflib
+import itertools
+import json
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import hookedu
+from hookedu.catalog import CourseError
+from hookedu.exercises.feedback import Feedback
+from hookedu.grading.book.grades import Adjustment, Grade, Rules, weigh
+from hookedu.grading.rows import Result, Row, Status
+from hookedu.language import Text
+
+VERSION = 2
+_SCHEMA = """
+CREATE TABLE submissions (
+    source TEXT NOT NULL, attempt INTEGER NOT NULL, student TEXT NOT NULL, lesson TEXT NOT NULL,
+    sha256 TEXT NOT NULL, submitted_at TEXT NOT NULL, status TEXT NOT NULL, points INTEGER NOT NULL,
+    max_points INTEGER NOT NULL, seconds REAL NOT NULL, notes TEXT NOT NULL, graded_at TEXT NOT NULL,
+    version TEXT NOT NULL, course TEXT NOT NULL, PRIMARY KEY (source, attempt)
+);
+CREATE INDEX submissions_of_student ON submissions (student, lesson);
+CREATE TABLE results (
+    source TEXT NOT NULL, attempt INTEGER NOT NULL, exercise TEXT NOT NULL, outcome TEXT NOT NULL,
+    message_id TEXT NOT NULL, points INTEGER NOT NULL, max_points INTEGER NOT NULL, seed INTEGER,
+    error TEXT NOT NULL, feedback TEXT NOT NULL, PRIMARY KEY (source, attempt, exercise),
+    FOREIGN KEY (source, attempt) REFERENCES submissions ON DELETE CASCADE
+);
+CREATE TABLE adjustments (
+    id INTEGER PRIMARY KEY, student TEXT NOT NULL, exercise TEXT NOT NULL, points REAL, reason TEXT NOT NULL,
+    made_at TEXT NOT NULL
+);
+CREATE TABLE rules (rule TEXT NOT NULL, lesson TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rule, lesson));
+"""
+# From each version to the next. Version 1 had one attempt a path, notes as lines of `zh · en`, feedback as plain text.
+_MIGRATIONS = {
+    1: f"""
+ALTER TABLE submissions RENAME TO submissions_1;
+ALTER TABLE results RENAME TO results_1;
+{_SCHEMA}
+INSERT INTO submissions SELECT source, 1, student, lesson, sha256, '', status, points, max_points, seconds,
+    notes_of_1(notes), graded_at, version, '' FROM submissions_1;
+INSERT INTO results SELECT source, 1, exercise, outcome, message_id, points, max_points, seed, error,
+    feedback_of_1(feedback) FROM results_1;
+DROP TABLE results_1;
+DROP TABLE submissions_1;
+"""
+}
+_AS_THEY_ARE = ("source", "attempt", "student", "lesson", "sha256", "max_points", "seconds", "course")
+_RESULT = "exercise, outcome, max_points, points, message_id, seed, error, feedback"
+_CURRENT = "attempt = (SELECT max(attempt) FROM submissions WHERE source = s.source)"
+
+_CANNOT_WRITE = Text(
+    zh="无法写入文件夹 `{path}`：{error}。", en="The folder `{path}` cannot be written to: {error}."
+)
+_MISSING = Text(
+    zh="`{path}` 里没有成绩册。先运行 `hookedu grade 提交的文件夹 --out {path}`。",
+    en="There is no gradebook in `{path}`. Run `hookedu grade SUBMISSIONS --out {path}` first.",
+)
+_BROKEN = Text(
+    zh="`{path}` 不是完好的成绩册：{error}。没有改动它；请把它移走，或用 `--out` 另选一个文件夹。",
+    en="`{path}` is not a sound gradebook: {error}. It was left as it is; move it away, or choose another "
+    "folder with `--out`.",
+)
+_NEWER = Text(
+    zh="`{path}` 来自更新的 hookedu（版本 {found}，这里只认到 {known}）。没有改动它；请更新 hookedu。",
+    en="`{path}` comes from a newer hookedu (version {found}; this one knows up to {known}). It was left as it is; "
+    "update hookedu.",
+)
+_FAILED = Text(
+    zh="写入 `{path}` 失败：{error}。此前写入的成绩都还在；处理好以后运行同一条命令，会接着做。",
+    en="Writing to `{path}` failed: {error}. All grades written before are still there; mend it and run the same "
+    "command again: it goes on from there.",
+)
+_UNKNOWN_STUDENT = Text(
+    zh="成绩册里没有学生 `{student}` 的第 {lesson} 课。最接近的是：{near}。",
+    en="The gradebook holds nothing by `{student}` for lesson {lesson}. The nearest: {near}.",
+)
+_NOBODY = Text(
+    zh="成绩册里没有学生 `{student}`。最接近的是：{near}。",
+    en="The gradebook holds no student `{student}`. The nearest: {near}.",
+)
+_SEVERAL = Text(
+    zh="有学生对同一课交了不止一个文件（{who}，共 {n} 处）：按规则 `{rule}` 只算一个；可用 `--attempt last` 或 `best` 选择。",
+    en="Students handed in more than one file for a lesson ({who}; {n} in all): one counts, by the rule `{rule}`; "
+    "choose with `--attempt last` or `best`.",
+)
+_COURSE_CHANGED = Text(
+    zh="第 {lesson} 课在评分之后改过（涉及 {n} 份提交）；成绩保持不变，加上 `--again` 会重新评。",
+    en="Lesson {lesson} has changed since it was graded (submissions: {n}); the grades stand, and `--again` grades "
+    "anew.",
+)
+
+
+class Gradebook:
+    """The grades in one folder. Used by one thread."""
+
+    def __init__(self, folder: Path, create: bool = True):
+        """Open or begin the gradebook; CourseError where that cannot be, with nothing changed."""
+        self.folder, self.db, self.csv = folder, folder / "grades.db", folder / "grades.csv"
+        if not create and not self.db.exists():
+            raise CourseError(_MISSING.format(path=folder))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise CourseError(_CANNOT_WRITE.format(path=folder, error=error.strerror)) from None
+        try:
+            self._open()
+        except (sqlite3.Error, _Foreign) as error:
+            raise CourseError(_BROKEN.format(path=self.db, error=error)) from None
+
+    def _open(self) -> None:
+        self._connection = sqlite3.connect(self.db, timeout=30)
+        try:
+            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            names = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
+            if version > VERSION:
+                raise CourseError(_NEWER.format(path=self.db, found=version, known=VERSION))
+            if names and (version < 1 or not {"submissions", "results"} <= names):
+                raise _Foreign("another program's database")
+            (health,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+            if health != "ok":
+                raise _Foreign(health)
+            if version < VERSION:
+                self._bring_up_to_date(version)
+            self._connection.execute("PRAGMA foreign_keys = ON")
+            with self._connection:  # a read-only file shows here, before anything has run
+                self._connection.execute("DELETE FROM submissions WHERE 0")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _bring_up_to_date(self, version: int) -> None:
+        self._connection.create_function("notes_of_1", 1, _notes_of_1)
+        self._connection.create_function("feedback_of_1", 1, lambda text: _dumps(Feedback(traceback=text)))
+        steps = [_MIGRATIONS[n] for n in range(version, VERSION)] if version else [_SCHEMA]
+        self._connection.executescript(
+            f"BEGIN EXCLUSIVE; {' '.join(steps)} PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def graded(self) -> dict[str, str]:
+        """The hash of every submission with a grade that stands; an error of the grader's own does not."""
+        return dict(
+            self._connection.execute(
+                f"SELECT source, sha256 FROM submissions s WHERE {_CURRENT} AND status != ?",
+                (Status.GRADER_ERROR.value,),
+            )
+        )
+
+    def save(self, row: Row) -> None:
+        """Write one submission: in place of the last from the same path where its content is the same, or could
+        not be read then; else as a further attempt."""
+        with self.told(), self._connection as transaction:
+            last = transaction.execute(
+                f"SELECT attempt, sha256 FROM submissions s WHERE source = ? AND {_CURRENT}", (row.source,)
+            ).fetchone() or (0, None)
+            attempt = last[0] if last[1] in ("", row.sha256) else last[0] + 1
+            transaction.execute(
+                "DELETE FROM submissions WHERE source = ? AND attempt = ?", (row.source, attempt)
+            )
+            transaction.execute(
+                f"INSERT INTO submissions VALUES ({', '.join('?' * 14)})",
+                (
+                    *(row.source, attempt, row.student, row.lesson, row.sha256, _iso(row.submitted)),
+                    *(row.status.value, row.points, row.max_points, round(row.seconds, 3)),
+                    *(_dumps(row.notes), _now(), hookedu.__version__, row.course),
+                ),
+            )
+            transaction.executemany(
+                f"INSERT INTO results VALUES ({', '.join('?' * 10)})",
+                [
+                    (
+                        *(row.source, attempt, r.exercise, r.outcome, r.message_id, r.points, r.max_points),
+                        *(r.seed, r.error, _dumps(r.feedback)),
+                    )
+                    for r in row.results
+                ],
+            )
+
+    def require(self, student: str, lesson: str) -> None:
+        """CourseError, with the nearest names, where a student has handed in nothing for a lesson."""
+        rows = self._connection.execute("SELECT DISTINCT student, lesson FROM submissions").fetchall()
+        if (student, lesson) not in rows:
+            names = sorted({name for name, of in rows if of == lesson} or {name for name, _ in rows})
+            near = _nearest(student, names)
+            raise CourseError(_UNKNOWN_STUDENT.format(student=student, lesson=lesson, near=near))
+
+    def adjust(self, student: str, exercise: str, points: float | None, reason: str) -> None:
+        """Set a student's points for an exercise or a lesson, or take back what was set (None). Every change is kept.
+
+        CourseError where the student has handed in nothing for that lesson."""
+        self.require(student, exercise.split(".")[0])
+        with self.told(), self._connection as transaction:
+            transaction.execute(
+                "INSERT INTO adjustments (student, exercise, points, reason, made_at) VALUES (?, ?, ?, ?, ?)",
+                (student, exercise, points, reason, _now()),
+            )
+
+    def forget(self, student: str) -> None:
+        """Delete all that is known about a student, beyond recovery from the file; CourseError where there is nobody
+        of that name."""
+        if student not in (names := self.students()):
+            raise CourseError(_NOBODY.format(student=student, near=_nearest(student, names)))
+        with self.told():
+            with self._connection as transaction:
+                transaction.execute(
+                    "DELETE FROM submissions WHERE student = ?", (student,)
+                )  # and results with them
+                transaction.execute("DELETE FROM adjustments WHERE student = ?", (student,))
+            # A deleted row stays readable in the file, and so does one that was graded again, until this.
+            self._connection.execute("VACUUM")
+
+    def rules(self) -> Rules:
+        """The rules by which attempts become grades."""
+        rows = self._connection.execute("SELECT rule, lesson, value FROM rules")
+        return Rules({(rule, lesson): value for rule, lesson, value in rows})
+
+    def change_rules(self, by: Rules) -> None:
+        """Add to the rules or replace them; they hold until changed again."""
+        rules = self.rules().changed(by)
+        with self.told(), self._connection as transaction:
+            transaction.execute("DELETE FROM rules")
+            transaction.executemany(
+                "INSERT INTO rules VALUES (?, ?, ?)", [(*k, v) for k, v in rules.texts.items()]
+            )
+
+    def grades(self, student: str | None = None) -> Iterator[Grade]:
+        """Every attempt, or one student's, by student and lesson; one student in memory at a time."""
+        rules = self.rules()
+        query = "SELECT exercise, points, reason, made_at FROM adjustments WHERE student = ? ORDER BY id"
+        for _, rows in itertools.groupby(
+            self._rows(student), lambda row: (row.student, row.lesson or row.source)
+        ):
+            group = list(rows)
+            newest = {row[0]: row[1:] for row in self._connection.execute(query, (group[0].student,))}
+            by_hand = {exercise: Adjustment(*a) for exercise, a in newest.items() if a[0] is not None}
+            yield from weigh(group, by_hand, rules)
+
+    def _rows(self, student: str | None) -> Iterator[Row]:
+        submissions = self._connection.execute(
+            "SELECT * FROM submissions WHERE student = coalesce(?, student)"
+            " ORDER BY student, lesson, source, attempt",
+            (student,),
+        )
+        submissions.row_factory = sqlite3.Row
+        for row in submissions:
+            results = self._connection.execute(
+                f"SELECT {_RESULT} FROM results WHERE source = ? AND attempt = ? ORDER BY exercise",
+                (row["source"], row["attempt"]),
+            )
+            yield Row(
+                **{name: row[name] for name in _AS_THEY_ARE},
+                status=Status(row["status"]),
+                notes=tuple(_loads(row["notes"])),
+                results=tuple(Result(*values, _feedback(said)) for *values, said in results),
+                submitted=datetime.datetime.fromisoformat(row["submitted_at"])
+                if row["submitted_at"]
+                else None,
+            )
+
+    def students(self) -> list[str]:
+        """Everybody who has handed in anything."""
+        return [s for (s,) in self._connection.execute("SELECT DISTINCT student FROM submissions ORDER BY 1")]
+
+    def exercises(self) -> list[str]:
+        """The ids of all exercises with a result."""
+        return [e for (e,) in self._connection.execute("SELECT DISTINCT exercise FROM results ORDER BY 1")]
+
+    def remarks(self, courses: Mapping[str, str]) -> list[Text]:
+        """What an instructor should know about the grades as a whole. courses: each lesson's fingerprint now."""
+        found = []
+        several = self._connection.execute(
+            "SELECT student FROM submissions WHERE lesson != '' GROUP BY student, lesson"
+            " HAVING count(DISTINCT source) > 1 ORDER BY student, lesson"
+        ).fetchall()
+        if several:
+            who = ", ".join(student for (student,) in several[:3]) + (" …" if len(several) > 3 else "")
+            rule = self.rules().of("attempt", "")
+            found.append(_SEVERAL.format(n=len(several), who=who, rule=rule))
+        older = self._connection.execute(
+            f"SELECT lesson, course, count(*) FROM submissions s WHERE course != '' AND {_CURRENT} GROUP BY 1, 2"
+        )
+        counts: dict[str, int] = {}
+        for lesson, fingerprint, n in older:
+            if courses.get(lesson, fingerprint) != fingerprint:
+                counts[lesson] = counts.get(lesson, 0) + n
+        return found + [_COURSE_CHANGED.format(lesson=lesson, n=n) for lesson, n in sorted(counts.items())]
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """A write that fails inside becomes one CourseError with the remedy."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise CourseError(_FAILED.format(path=self.db.parent, error=error)) from None
+
+
+class _Foreign(Exception):
+    """A SQLite file, but not a sound gradebook."""
+
+
+def _nearest(student: str, names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in difflib.get_close_matches(student, names, 3, 0.0)) or "–"
+
+
+def _now() -> str:
+    return _iso(datetime.datetime.now(datetime.timezone.utc))
+
+
+def _iso(when: datetime.datetime | None) -> str:
+    return when.astimezone(datetime.timezone.utc).isoformat(timespec="seconds") if when else ""
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=vars)  # Text and Feedback as objects of their fields
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text, object_hook=lambda node: Text(**node) if node.keys() == {"zh", "en"} else node)
+
+
+def _feedback(text: str) -> Feedback:
+    node = _loads(text)
+    return Feedback(tuple(map(tuple, node["table"])), node["traceback"], tuple(node["says"]))
+
+
+def _notes_of_1(notes: str) -> str:
+    sides = [line.partition(" · ") for line in notes.splitlines()]
+    return _dumps([Text(zh=zh, en=en or zh) for zh, _, en in sides])

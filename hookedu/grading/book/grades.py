@@ -1,0 +1,223 @@
+"""What counts: from attempts, adjustments and rules to the points that a student gets for a lesson.
+
+Nothing of this is stored beside what it comes from, so a changed rule or adjustment never needs a new run.
+
+    adjust    the points of one exercise, set by hand with a reason, in place of the judge's, whichever attempt counts;
+              or those of a whole lesson, which then neither exercises nor lateness change
+    late      a part of the lesson's points for every day (or hour) begun after the due date, never below 0 points:
+              the rule of Canvas, a percentage of the points possible, counted in begun days
+    attempt   `last`, as nbgrader, Canvas and Gradescope do, or `best`. The last attempt is the newest of the files
+              that lie there now; an earlier content of the same path never is.
+"""
+
+import datetime
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from hookedu import catalog, exercises
+from hookedu.catalog import CourseError
+from hookedu.grading.rows import Result, Row
+from hookedu.language import Text
+
+ATTEMPTS = ("last", "best")
+_PERIODS = {"day": datetime.timedelta(days=1), "hour": datetime.timedelta(hours=1)}
+_NONE = "none"
+
+_BAD_ATTEMPT = Text(
+    zh="`--attempt` 只能是 `last`（最后一次）或 `best`（最好一次），不能是 `{value}`。",
+    en="`--attempt` is `last` or `best`, not `{value}`.",
+)
+_BAD_DUE = Text(
+    zh="看不懂截止时间 `{value}`：写成 `2026-12-01T23:59`（本机时区），或只给一课：`02=2026-12-01T23:59`；`none` 取消。",
+    en="`{value}` is no due date: write `2026-12-01T23:59` (in this machine's time zone), or for one lesson "
+    "`02=2026-12-01T23:59`; `none` takes it back.",
+)
+_BAD_LATE = Text(
+    zh="看不懂迟交规则 `{value}`：写成 `10%/day` 或 `2%/hour`，或只给一课：`02=10%/day`；`none` 取消。",
+    en="`{value}` is no rule for late work: write `10%/day` or `2%/hour`, or for one lesson `02=10%/day`; `none` "
+    "takes it back.",
+)
+_LATE_WITHOUT_DUE = Text(
+    zh="迟交规则还缺截止时间：再加上 `--due 2026-12-01T23:59`。",
+    en="A rule for late work needs a due date: add `--due 2026-12-01T23:59`.",
+)
+_BAD_ADDRESS = Text(
+    zh="`{value}` 应当写成 `学生/练习`，例如 `ann/02.1`。",
+    en="`{value}` should read `STUDENT/EXERCISE`, such as `ann/02.1`.",
+)
+
+
+@dataclass(frozen=True)
+class Late:
+    """How much is taken off: `percent` of the points possible for each day or hour begun."""
+
+    percent: float
+    per: str
+
+    def off(self, lateness: datetime.timedelta, possible: float) -> float:
+        """The points to take off."""
+        return self.percent / 100 * possible * math.ceil(lateness / _PERIODS[self.per])
+
+
+def _late(value: str) -> Late:
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%/(day|hour)", value)
+    if not match or float(match[1]) > 100:
+        raise CourseError(_BAD_LATE.format(value=value))
+    return Late(float(match[1]), match[2])
+
+
+def _due(value: str) -> datetime.datetime:
+    try:
+        return datetime.datetime.fromisoformat(value).astimezone(datetime.timezone.utc)  # naive: local
+    except (ValueError, OverflowError):
+        raise CourseError(_BAD_DUE.format(value=value)) from None
+
+
+def _attempt(value: str) -> str:
+    if value not in ATTEMPTS:
+        raise CourseError(_BAD_ATTEMPT.format(value=value))
+    return value
+
+
+_READERS = {"attempt": _attempt, "due": _due, "late": _late}
+
+
+class Rules:
+    """The rules of one gradebook, as text by (rule, lesson); lesson "" stands for every lesson without its own.
+
+    CourseError where a text is no rule.
+    """
+
+    def __init__(self, texts: Mapping[tuple[str, str], str]):
+        self.texts = dict(texts)
+        self._read = {key: _READERS[key[0]](text) for key, text in self.texts.items() if text != _NONE}
+
+    @classmethod
+    def of_options(cls, attempt: str | None, due: Iterable[str], late: Iterable[str]) -> "Rules":
+        """From the command line: `last`; `2026-12-01T23:59`, `02=2026-12-01T23:59`; `10%/day`, `02=none`."""
+        texts = {("attempt", ""): attempt} if attempt else {}
+        for rule, options in (("due", due), ("late", late)):
+            for option in options:
+                lesson, _, value = option.rpartition("=")
+                if rule == "due" and value != _NONE:
+                    value = _due(value).isoformat()  # UTC: it means the same wherever it is read
+                texts[rule, catalog.find(lesson).id if lesson else ""] = value
+        return cls(texts)
+
+    def changed(self, by: "Rules") -> "Rules":
+        """These rules and newer ones; a rule for late work without any due date is a CourseError."""
+        texts = {key: text for key, text in (self.texts | by.texts).items() if text != _NONE}
+        kinds = {rule for rule, _ in texts}
+        if "late" in kinds and "due" not in kinds:
+            raise CourseError(_LATE_WITHOUT_DUE)
+        return Rules(texts)
+
+    def of(self, rule: str, lesson: str):
+        """A lesson's "attempt" (a word), "due" (a UTC datetime or None) or "late" (a Late or None)."""
+        default = ATTEMPTS[0] if rule == "attempt" else None
+        return self._read.get((rule, lesson), self._read.get((rule, ""), default))
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """Points set by hand."""
+
+    points: float
+    reason: str
+    made_at: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One exercise as it counts."""
+
+    result: Result
+    adjustment: Adjustment | None = None
+
+    @property
+    def points(self) -> float:
+        """Those set by hand, else the judge's."""
+        return self.adjustment.points if self.adjustment else self.result.points
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One attempt at a lesson with everything that decides its points.
+
+    attempts: how many there are. counts: whether this is the one that counts. lateness: past `due`; zero where in time.
+    total: the lesson's points where those were set by hand.
+    """
+
+    row: Row
+    marks: tuple[Mark, ...]
+    due: datetime.datetime | None = None
+    lateness: datetime.timedelta = datetime.timedelta()
+    penalty: float = 0
+    attempts: int = 1
+    counts: bool = True
+    total: Adjustment | None = None
+
+    @property
+    def points(self) -> float:
+        """What the student gets."""
+        if self.total:
+            return tidy(self.total.points)
+        return tidy(sum(mark.points for mark in self.marks) - self.penalty)
+
+    @property
+    def adjusted(self) -> tuple[Mark, ...]:
+        """The exercises whose points were set by hand."""
+        return tuple(mark for mark in self.marks if mark.adjustment)
+
+
+def weigh(rows: list[Row], adjustments: Mapping[str, Adjustment], rules: Rules) -> list[Grade]:
+    """The grades of all attempts of one student at one lesson; adjustments are that student's, by exercise,
+    or by lesson where the whole of it was set."""
+    grades = [_grade(row, adjustments, rules) for row in rows]
+    newest: dict[str, Grade] = {}
+    for grade in grades:
+        if grade.row.attempt >= newest.get(grade.row.source, grade).row.attempt:
+            newest[grade.row.source] = grade
+    if rules.of("attempt", rows[0].lesson) == "best":
+        chosen = max(grades, key=lambda grade: (grade.points, _when(grade)))
+    else:
+        chosen = max(newest.values(), key=_when)
+    return [replace(grade, attempts=len(grades), counts=grade is chosen) for grade in grades]
+
+
+def _when(grade: Grade) -> tuple[float, str, int]:
+    row = grade.row
+    return (row.submitted.timestamp() if row.submitted else 0.0, row.source, row.attempt)
+
+
+def _grade(row: Row, adjustments: Mapping[str, Adjustment], rules: Rules) -> Grade:
+    marks = tuple(Mark(result, adjustments.get(result.exercise)) for result in row.results)
+    due, late = rules.of("due", row.lesson), rules.of("late", row.lesson)
+    grade = Grade(row, marks, due, total=adjustments.get(row.lesson))
+    if not due or not row.submitted or row.submitted <= due:
+        return grade
+    lateness = row.submitted - due
+    off = min(late.off(lateness, row.max_points), grade.points) if late and not grade.total else 0
+    return replace(grade, lateness=lateness, penalty=tidy(off))
+
+
+def tidy(points: float) -> float:
+    """Points with at most two decimals, and as an int where there are none."""
+    points = round(points, 2)
+    return int(points) if points == int(points) else points
+
+
+def address(text: str, lesson_too: bool = False) -> tuple[str, str]:
+    """ "ann/02.1" as student and exercise, and with `lesson_too` "ann/02" as student and lesson; CourseError where it
+    is neither, or there is no such thing."""
+    student, _, what = text.rpartition("/")
+    if not student:
+        raise CourseError(_BAD_ADDRESS.format(value=text))
+    if lesson_too and re.fullmatch(r"\d\d", what):
+        return student, catalog.find(what).id
+    try:
+        return student, exercises.find(what).id
+    except exercises.UnknownExercise as unknown:
+        raise CourseError(unknown.says) from None

@@ -1,0 +1,266 @@
+"""Grades as files for other programs.
+
+    grades.csv                                a row an attempt, for a spreadsheet
+    canvas.csv, moodle.csv                    a row a student, a column a lesson
+    gradescope/STUDENT/LESSON/results.json    what an autograder hands to Gradescope
+
+A student's folder name is taken for the login name: Canvas's "SIS Login ID", Moodle's user name. Inside Gradescope,
+`run_autograder` puts the submission into a folder of its own, runs `hookedu grade` and `hookedu report`, and copies
+results.json from there.
+"""
+
+import contextlib
+import csv
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from hookedu import catalog
+from hookedu.exercises import find
+from hookedu.exercises.exercise import Outcome
+from hookedu.exercises.feedback import LOOKS
+from hookedu.grading.book.gradebook import Gradebook
+from hookedu.grading.book.grades import Grade, Mark, tidy
+from hookedu.grading.rows import LOST, Status
+from hookedu.language import Text
+
+LATE = Text(zh="迟交 {hours} 小时，扣 {points} 分", en="{hours} hours late: {points} points taken off")
+BY_HAND = Text(zh="教师改为 {points} 分：{reason}", en="set to {points} points by the instructor: {reason}")
+TOTAL = Text(
+    zh="教师把全课改为 {points} 分：{reason}",
+    en="the whole lesson set to {points} points by the instructor: {reason}",
+)
+NO_RESULT = Text(zh="没有结果", en="no result")
+ENDED_BEFORE = Text(
+    zh="运行在轮到这个练习之前就结束了，或者结果不能算数；原因见这一课开头。",
+    en="The run ended before this exercise, or what it gave cannot count; the reason stands above the exercises.",
+)
+OUR_FAULT = Text(
+    zh="评分程序出了错，与你的作业无关；请告诉教师。",
+    en="The grader itself failed, through no fault of yours; please tell your instructor.",
+)
+
+
+def write_csv(book: Gradebook) -> None:
+    """Write a gradebook's grades.csv anew: a reader sees the old file or the new one, never half of it."""
+    with book.told():
+        write_grades(book.csv, book.grades(), book.exercises())
+
+
+def write_grades(path: Path, grades: Iterable[Grade], exercises: list[str]) -> None:
+    """grades.csv: every attempt; `counts` is 1 for the one that a student's grade is. `points` are final, with what
+    was set by hand and without `late_penalty`."""
+    with _fresh(path, "utf-8-sig") as file:  # without a byte order mark Excel shows Chinese as nonsense
+        write = csv.writer(file).writerow
+        write(
+            [
+                *("student", "lesson", "status", "points", "max_points", *exercises, "attempt", "counts"),
+                *("submitted_at", "late_penalty", "by_hand", "notes", "source"),
+            ]
+        )
+        for grade in grades:
+            row = grade.row
+            points = {mark.result.exercise: tidy(mark.points) for mark in grade.marks}
+            by_hand = [f"{m.result.exercise}: {by_hand_text(m).en}" for m in grade.adjusted]
+            by_hand += [text.en for text in by_rule(grade) if grade.total]
+            notes = [f"{note.zh} · {note.en}" for note in row.notes]
+            write(
+                [
+                    *(_cell(row.student), row.lesson, row.status.value, grade.points, row.max_points),
+                    *(points.get(exercise, "") for exercise in exercises),
+                    *(row.attempt, int(grade.counts), row.submitted.isoformat() if row.submitted else ""),
+                    *(grade.penalty, _cell("; ".join(by_hand)), _cell("; ".join(notes)), _cell(row.source)),
+                ]
+            )
+
+
+def write_canvas(path: Path, grades: Iterable[Grade]) -> None:
+    """The file for Canvas, Grades, Import: `Student, ID, SIS Login ID, Section`, then the assignments, each with its
+    points in the row `Points Possible`. Canvas matches students by login where ID is empty, assignments by title.
+
+    Written from lib/gradebook_importer.rb of canvas-lms.
+    """
+    students, titles, possible = _by_student(grades)
+    with _fresh(path) as file:
+        write = csv.writer(file).writerow
+        write(["Student", "ID", "SIS Login ID", "Section", *titles.values()])
+        write(["Points Possible", "", "", "", *(possible[lesson] for lesson in titles)])
+        for student, found in students.items():
+            # A first cell that contains those words would be read as another row of points.
+            name = "" if "Points Possible" in student else _cell(student)
+            write([name, "", _cell(student), "", *(found[le].points if le in found else "" for le in titles)])
+
+
+def write_moodle(path: Path, grades: Iterable[Grade]) -> None:
+    """The file for Moodle, Grades, Import, CSV file, mapped from `Username` to the user name: for each lesson its
+    grade and its feedback. Both are mapped, or Moodle empties the one that is not; "-" is no grade.
+
+    Written from grade/import/csv/classes/load_data.php of Moodle and its page "Grade import".
+    """
+    students, titles, _ = _by_student(grades)
+    with _fresh(path) as file:
+        write = csv.writer(file).writerow
+        write(["Username", *(cell for title in titles.values() for cell in (title, f"Feedback: {title}"))])
+        for student, found in students.items():
+            cells = [
+                cell
+                for lesson in titles
+                for cell in (
+                    (found[lesson].points, _cell(summary(found[lesson]))) if lesson in found else ("-", "")
+                )
+            ]
+            write([_cell(student), *cells])
+
+
+def write_gradescope(folder: Path, grades: Iterable[Grade]) -> None:
+    """A results.json for each lesson of one student, in the student's folder.
+
+    Written from "Autograder Specifications" of Gradescope: `score` overrides the sum of the tests, so that it can
+    hold a penalty.
+    """
+    for grade in grades:
+        if grade.counts and grade.row.lesson:
+            path = folder / grade.row.lesson / "results.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, json.dumps(gradescope(grade), ensure_ascii=False, indent=1))
+
+
+def gradescope(grade: Grade) -> dict[str, Any]:
+    """One grade in Gradescope's form."""
+    tests = []
+    for mark in grade.marks:
+        result, exercise = mark.result, find(mark.result.exercise)
+        said = [_both(ENDED_BEFORE) if result.outcome == LOST else result.feedback.text()]
+        if mark.adjustment:
+            said.append(_both(by_hand_text(mark)))
+        tests.append(
+            {
+                "number": exercise.id,
+                "name": f"{exercise.title.zh} · {exercise.title.en}",
+                "score": tidy(mark.points),
+                "max_score": result.max_points,
+                "status": "passed" if mark.points >= result.max_points else "failed",
+                "output": "\n".join(said),
+                "output_format": "text",
+            }
+        )
+    return {
+        "score": grade.points,
+        "execution_time": round(grade.row.seconds, 3),
+        "output": "\n".join(map(_both, remarks(grade))),
+        "output_format": "text",
+        "tests": tests,
+        "extra_data": {"status": grade.row.status.value, "late_penalty": grade.penalty},
+    }
+
+
+def remarks(grade: Grade) -> list[Text]:
+    """What a student is told about a grade beside the exercises: how it ended, what was repaired, what is late."""
+    # What a defect of ours says may name files of the instructor's.
+    notes = [OUR_FAULT] if grade.row.status is Status.GRADER_ERROR else list(grade.row.notes)
+    return notes + by_rule(grade)
+
+
+def by_rule(grade: Grade) -> list[Text]:
+    """What decided a grade beside the judge: lateness, a total set by hand."""
+    total = [TOTAL.format(points=tidy(grade.total.points), reason=grade.total.reason)] if grade.total else []
+    return ([late_text(grade)] if grade.penalty else []) + total
+
+
+def late_text(grade: Grade) -> Text:
+    """What lateness cost."""
+    return LATE.format(hours=f"{grade.lateness.total_seconds() / 3600:.1f}", points=grade.penalty)
+
+
+def by_hand_text(mark: Mark) -> Text:
+    """What an adjustment says; "" where there is none."""
+    by_hand = mark.adjustment
+    return (
+        BY_HAND.format(points=tidy(by_hand.points), reason=by_hand.reason) if by_hand else Text(zh="", en="")
+    )
+
+
+def summary(grade: Grade) -> str:
+    """A grade in one paragraph for a feedback column."""
+    lines = []
+    for mark in grade.marks:
+        sign, _, word = outcome(mark.result.outcome)
+        line = f"{sign} {mark.result.exercise} {tidy(mark.points)}/{mark.result.max_points} {_both(word)}"
+        lines.append(f"{line} ({_both(by_hand_text(mark))})" if mark.adjustment else line)
+    return "; ".join([*lines, *map(_both, remarks(grade))])
+
+
+def outcome(value: str) -> tuple[str, str, Text]:
+    """Sign, colour and word of a result's outcome, LOST included."""
+    return ("–", "", NO_RESULT) if value == LOST else LOOKS[Outcome(value)]
+
+
+def file_names(students: Iterable[str]) -> dict[str, str]:
+    """A file name for each student: safe on any system, without a path in it, and no two the same."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for student in students:
+        name = re.sub(r"[^\w.-]+", "_", student).strip("._-")[:50]  # at most 200 bytes of UTF-8
+        reserved = re.fullmatch(
+            r"(?i)(con|prn|aux|nul|com\d|lpt\d|index)(\..*)?", name
+        )  # Windows's, and ours
+        if not name or name != student or reserved or name.casefold() in taken:
+            name += "-" + hashlib.sha256(student.encode()).hexdigest()[:8]
+        taken.add(name.casefold())
+        names[student] = name.lstrip("-")
+    return names
+
+
+def _by_student(
+    grades: Iterable[Grade],
+) -> tuple[dict[str, dict[str, Grade]], dict[str, str], dict[str, int]]:
+    """The grades that count by student and lesson; the lessons' titles, in order; their points."""
+    students: dict[str, dict[str, Grade]] = {}
+    possible: dict[str, int] = {}
+    for grade in grades:
+        if grade.counts and grade.row.lesson:
+            students.setdefault(grade.row.student, {})[grade.row.lesson] = grade
+            possible[grade.row.lesson] = max(possible.get(grade.row.lesson, 0), grade.row.max_points)
+    titles = {lesson: f"{lesson} {catalog.find(lesson).title.en}" for lesson in sorted(possible)}
+    return students, titles, possible
+
+
+def _both(text: Text) -> str:
+    return f"{text.zh} · {text.en}"
+
+
+def _cell(text: str) -> str:
+    """Text that a spreadsheet will not take for a formula."""
+    return "'" + text if text[:1] in ("=", "+", "-", "@") else text
+
+
+def write_text(path: Path, text: str) -> None:
+    """Put a whole file in place of the old one."""
+    with _fresh(path) as file:
+        file.write(text)
+
+
+@contextlib.contextmanager
+def _fresh(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
+    """A new file in place of the old: a reader sees one or the other, never half of it."""
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, delete=False, encoding=encoding, newline=""
+    ) as new:
+        try:
+            yield new
+        except BaseException:
+            os.unlink(new.name)
+            raise
+    os.chmod(new.name, 0o644 & ~_umask())
+    os.replace(new.name, path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

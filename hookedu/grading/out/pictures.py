@@ -1,0 +1,101 @@
+"""The class report's pictures: matplotlib figures as SVG that stands in the page itself.
+
+Their text is exercise numbers, message ids and English words; the caption in both languages is the page's. Ink has the
+page's own colour, so that one picture suits light and dark; the colours of bars have contrast to both.
+"""
+
+import io
+import re
+from collections.abc import Sequence
+
+import matplotlib
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from hookedu.exercises.exercise import Outcome
+from hookedu.grading.rows import LOST
+
+WIDTH = 4.6  # inches: on a telephone the text is still 8 points high
+_INK = "#010203"  # becomes the page's text colour
+# Okabe and Ito's colours, which people with colour blindness tell apart; the numbers inside say the same.
+_COLOURS = {
+    Outcome.CORRECT.value: ("correct", "#009e73"),
+    Outcome.PARTLY.value: ("partly", "#f0c040"),
+    Outcome.INCORRECT.value: ("not yet", "#e07b39"),
+    Outcome.RAISED.value: ("error", "#cc79a7"),
+    Outcome.NOT_ATTEMPTED.value: ("not tried", "#a6acb5"),
+    LOST: ("no result", "#56b4e9"),
+}
+
+
+def outcomes(exercises: Sequence[str], counts: Sequence[dict[str, int]]) -> Markup:
+    """A bar an exercise, divided by outcome; counts: of each exercise, students by outcome."""
+    figure, axes = _figure(0.9 + 0.34 * len(exercises))
+    left = [0] * len(exercises)
+    for outcome, (label, colour) in _COLOURS.items():
+        widths = [count.get(outcome, 0) for count in counts]
+        if any(widths):
+            bars = axes.barh(exercises, widths, left=left, color=colour, label=label, height=0.7)
+            labels = [str(n) if n else "" for n in widths]
+            axes.bar_label(bars, labels, label_type="center", color="#000", fontsize=8)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    axes.invert_yaxis()
+    _whole(axes.xaxis)
+    axes.set_xlabel("students")
+    if axes.patches:
+        figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8, labelcolor=_INK)
+    return _svg(figure, "outcomes", "Outcomes of every exercise")
+
+
+def mistakes(names: Sequence[str], counts: Sequence[int]) -> Markup:
+    """A bar a mistake, the most frequent first; names: "02.2 late_binding"."""
+    figure, axes = _figure(0.7 + 0.3 * len(names))
+    bars = axes.barh(names, counts, color=_COLOURS[Outcome.INCORRECT.value][1], height=0.7)
+    axes.bar_label(bars, padding=3, color=_INK, fontsize=9)
+    axes.invert_yaxis()
+    _whole(axes.xaxis)
+    axes.margins(x=0.1)
+    axes.set_xlabel("students")
+    return _svg(figure, "mistakes", "Mistakes by frequency")
+
+
+def seconds(values: Sequence[float]) -> Markup:
+    """How long submissions ran, in seconds."""
+    figure, axes = _figure(2.2)
+    axes.hist(values, bins=min(20, max(5, len(values) // 3)), color=_COLOURS[LOST][1])
+    _whole(axes.yaxis)
+    axes.set_xlabel("seconds a submission")
+    axes.set_ylabel("submissions")
+    return _svg(figure, "seconds", "Seconds a submission")
+
+
+def _figure(height: float):
+    # An own Figure, not pyplot's: nothing of the caller's matplotlib is touched.
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_facecolor("none")
+    axes.tick_params(colors=_INK, labelsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(_INK)
+    axes.xaxis.label.set_color(_INK)
+    axes.yaxis.label.set_color(_INK)
+    return figure, axes
+
+
+def _whole(axis) -> None:
+    axis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+
+
+def _svg(figure: Figure, name: str, label: str) -> Markup:
+    out = io.StringIO()
+    # Text stays text, and two runs give the same bytes.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(
+            out, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        )
+    svg = out.getvalue()[out.getvalue().index("<svg") :].replace(_INK, "currentColor")
+    for side in ("width", "height"):  # the page's style says how large it is
+        svg = re.sub(rf'(<svg[^>]*?) {side}="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)  # ids differ between pictures of one page
+    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))

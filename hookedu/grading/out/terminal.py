@@ -1,0 +1,157 @@
+"""What an instructor sees in the terminal: a progress bar, and at the end a table.
+
+Names, notes and everything else from outside are `rich` text, never markup: a student called "[red]" stays so.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.table import Table
+from rich.text import Text as Line
+
+from hookedu.grading.rows import LOST, Graded, Row, Status
+from hookedu.language import Text
+
+WHOLE_TABLE = 40  # rows; a larger class gets a summary and the rows that need attention
+ATTENTION = 30  # of those at most
+
+LOOKS = {
+    Status.GRADED: ("green", Text(zh="已评分", en="graded")),
+    Status.NOT_ATTEMPTED: ("blue", Text(zh="未作答", en="not attempted")),
+    Status.TIMEOUT: ("red", Text(zh="超时", en="timeout")),
+    Status.OUT_OF_MEMORY: ("red", Text(zh="内存超限", en="out of memory")),
+    Status.KILLED: ("red", Text(zh="进程中断", en="killed")),
+    Status.UNREADABLE: ("yellow", Text(zh="无法读取", en="unreadable")),
+    Status.TAMPERED: ("bold red", Text(zh="结果被改动", en="tampered")),
+    Status.GRADER_ERROR: ("magenta", Text(zh="评分程序出错", en="grader error")),
+}
+_HEAD = {
+    "student": Text(zh="学生", en="Student"),
+    "lesson": Text(zh="课", en="Lesson"),
+    "points": Text(zh="得分", en="Points"),
+    "status": Text(zh="状态", en="Status"),
+}
+_GRADING = Text(zh="评分", en="Grading")
+_PER_MINUTE = Text(zh="{n:.0f} 份/分", en="{n:.0f} a minute")
+_DONE = Text(
+    zh="评了 {n} 份，用时 {seconds:.0f} 秒；{skipped} 份没有变化，保留原有成绩。",
+    en="Graded {n} in {seconds:.0f} seconds; {skipped} had not changed and keep their grades.",
+)
+_OUTSIDE = Text(
+    zh="有 {n} 个笔记本不在任何学生的文件夹里，没有评分：{names}",
+    en="{n} notebooks lie outside any student's folder and were not graded: {names}",
+)
+_MORE = Text(zh="还有 {n} 份需要看一下，见 `{path}`", en="{n} more need a look, see `{path}`")
+_WHERE = Text(
+    zh="成绩在 `{path}`；`hookedu report {folder}` 写出每人的反馈页和全班报告",
+    en="Grades are in `{path}`; `hookedu report {folder}` writes a page for each student and one on the class",
+)
+
+
+def _both(text: Text) -> str:
+    return f"{text.zh} · {text.en}"
+
+
+class _Rate(ProgressColumn):
+    """Submissions a minute."""
+
+    def render(self, task: Task) -> Line:
+        """As rich asks for it."""
+        return Line(_both(_PER_MINUTE.format(n=60 * (task.speed or 0))))
+
+
+def progress(console: Console) -> Progress:
+    """The bar over a batch: done, rate, time left."""
+    return Progress(
+        *(TextColumn(_both(_GRADING), markup=False), BarColumn(), MofNCompleteColumn(), _Rate(), TimeLeft()),
+        console=console,
+        transient=True,
+    )
+
+
+def closing(console: Console, graded: Graded, outside: list[str], csv: Path, remarks: list[Text]) -> None:
+    """The table of a batch, what there is to say about the gradebook as a whole, and where the grades are."""
+    if graded.rows:
+        rows = list(graded.rows)
+        if len(rows) <= WHOLE_TABLE:
+            console.print(_table(rows))
+            _notes(console, rows)
+        else:
+            console.print(_summary(rows))
+            attention = [row for row in rows if not row.status.fine]
+            if attention:
+                console.print(_table(attention[:ATTENTION]))
+                _notes(console, attention[:ATTENTION])
+            if len(attention) > ATTENTION:
+                _say(console, _MORE.format(n=len(attention) - ATTENTION, path=csv))
+    _say(console, _DONE.format(n=len(graded.rows), seconds=graded.seconds, skipped=graded.skipped))
+    if outside:
+        _say(console, _OUTSIDE.format(n=len(outside), names=", ".join(outside[:5])))
+    for remark in remarks:
+        _say(console, remark)
+    _say(console, _WHERE.format(path=csv, folder=csv.parent))
+
+
+def _say(console: Console, text: Text) -> None:
+    console.print(Line(str(text)), soft_wrap=True)
+
+
+def _table(rows: list[Row]) -> Table:
+    exercises = sorted({result.exercise for row in rows for result in row.results})
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in ("student", "lesson", *exercises, "points", "status"):
+        number = name in exercises or name == "points"
+        table.add_column(
+            Line(str(_HEAD.get(name, name))),
+            justify="right" if number else "left",
+            overflow="fold",
+            no_wrap=name != "student",
+        )
+    for row in rows:
+        results = {result.exercise: result for result in row.results}
+        table.add_row(
+            *(Line(row.student), Line(row.lesson)),
+            *(_points(results.get(exercise)) for exercise in exercises),
+            *(Line(f"{row.points}/{row.max_points}"), _status(row.status)),
+        )
+    return table
+
+
+def _notes(console: Console, rows: list[Row]) -> None:
+    """What there is to say about single submissions, below the table, where there is room for it."""
+    for row in rows:
+        for note in row.notes:
+            console.print(Line(f"{row.source}: {_both(note)}"), soft_wrap=True)
+
+
+def _points(result) -> Line:
+    if result is None or result.outcome == LOST:
+        return Line("–", style="dim")
+    full = result.points == result.max_points
+    return Line(f"{result.points}/{result.max_points}", style="green" if full else "")
+
+
+def _status(status: Status) -> Line:
+    colour, text = LOOKS[status]
+    return Line(_both(text), style=colour)
+
+
+def _summary(rows: list[Row]) -> Table:
+    """How many ended how, and the mean of their points."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for text, justify in (
+        (_HEAD["status"], "left"),
+        (Text(zh="份数", en="Count"), "right"),
+        (Text(zh="平均得分", en="Mean points"), "right"),
+    ):
+        table.add_column(Line(_both(text)), justify=justify)
+    counts = Counter(row.status for row in rows)
+    for status in Status:
+        if counts[status]:
+            mean = sum(row.points for row in rows if row.status is status) / counts[status]
+            table.add_row(_status(status), Line(str(counts[status])), Line(f"{mean:.1f}"))
+    return table

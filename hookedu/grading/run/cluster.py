@@ -1,0 +1,118 @@
+"""Submissions on a Dask cluster: the same work items, run by the cluster's workers, each with a warm sandbox.
+
+Reading, matching and judging stay with the grader; what a worker gets is what a fork gets (cells, seeds, limits), and
+what comes back is what the fork sent, read by the same rules where it ran. The cluster belongs to the instructor: its
+scheduler and workers are trusted as the grader is, and like any Dask cluster they must not be reachable by others.
+A worker that is lost loses nothing: Dask gives its submissions to another.
+"""
+
+import concurrent.futures
+import threading
+
+from hookedu.catalog import CourseError
+from hookedu.grading.matching import Plan
+from hookedu.grading.rows import Limits
+from hookedu.grading.run.runner import Run, Stopped, run
+from hookedu.grading.run.sandbox import Sandbox
+from hookedu.language import Text
+
+try:
+    from distributed import Client, Future, TimeoutError, get_worker
+    from distributed.diagnostics.plugin import WorkerPlugin
+except ImportError:
+    raise CourseError(
+        Text(
+            zh="`--dask` 需要 `distributed`：运行 `pip install 'hookedu[cluster]'`。",
+            en="`--dask` needs `distributed`: run `pip install 'hookedu[cluster]'`.",
+        )
+    ) from None
+
+_PATIENCE = 10.0  # seconds for the scheduler to answer and a worker to be there
+_TICK = 0.1  # seconds: how soon a stop is noticed
+_AHEAD = 2  # submissions under way for each of the cluster's threads, so that none waits for us
+
+_UNREACHABLE = Text(
+    zh="连不上 Dask 调度器 `{address}`：{error}。检查地址，确认 `dask scheduler` 在运行；已评的成绩都还在。",
+    en="The Dask scheduler `{address}` cannot be reached: {error}. Check the address, and that `dask scheduler` runs; "
+    "all grades written before are still there.",
+)
+_NO_WORKERS = Text(
+    zh="Dask 集群 `{address}` 没有工作进程：运行 `dask worker {address}`。",
+    en="The Dask cluster `{address}` has no workers: run `dask worker {address}`.",
+)
+_UNFIT = Text(
+    zh="Dask 集群 `{address}` 的工作进程不能评分：{error}。它们需要和这里相同版本的 hookedu。",
+    en="The workers of the Dask cluster `{address}` cannot grade: {error}. They need the same version of hookedu as "
+    "here.",
+)
+
+
+class Cluster:
+    """A Dask cluster as the place where submissions run."""
+
+    def __init__(self, address: str, isolated: bool, limits: Limits):
+        """Connect; CourseError says what is missing."""
+        self._limits = limits
+        try:
+            self._client = Client(address, timeout=_PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise CourseError(_UNREACHABLE.format(address=address, error=_first_line(error))) from None
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            self._client.register_plugin(_Warm(isolated, limits.startup), name=_Warm.name)
+            self.jobs = _AHEAD * sum(self._client.nthreads().values())
+        except TimeoutError:
+            self._client.close()
+            raise CourseError(_NO_WORKERS.format(address=address)) from None
+        except Exception as error:
+            self._client.close()
+            raise CourseError(_UNFIT.format(address=address, error=_first_line(error))) from None
+
+    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
+        """Run a plan on some worker. Raises Stopped where `stop` is set meanwhile."""
+        future: Future = self._client.submit(_run_there, plan, setup, seeds, self._limits, pure=False)
+        done = threading.Event()
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(_TICK):
+            if stop.is_set():
+                future.cancel()
+                raise Stopped
+        try:
+            return future.result(timeout=_PATIENCE)
+        except concurrent.futures.CancelledError:
+            raise Stopped from None
+        finally:
+            future.release()
+
+    def close(self) -> None:
+        """End the sandboxes and leave; the cluster stays."""
+        try:
+            self._client.unregister_worker_plugin(_Warm.name)
+        finally:
+            self._client.close()
+
+
+class _Warm(WorkerPlugin):
+    """A sandbox for as long as a batch takes, in each worker, those that come later included."""
+
+    name = "hookedu-sandbox"
+
+    def __init__(self, isolated: bool, startup: float):
+        self._isolated, self._startup = isolated, startup
+
+    def setup(self, worker) -> None:
+        """As Dask calls it, in the worker."""
+        worker.hookedu_sandbox = Sandbox(self._isolated, self._startup)
+
+    def teardown(self, worker) -> None:
+        """As Dask calls it, in the worker."""
+        worker.hookedu_sandbox.close()
+
+
+def _run_there(plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], limits: Limits) -> Run:
+    """In a thread of a worker."""
+    return run(plan, setup, seeds, limits, get_worker().hookedu_sandbox, threading.Event())
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

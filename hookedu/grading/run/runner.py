@@ -1,0 +1,196 @@
+"""One submission in a fork of its own: asked for, listened to with limits, ended with all it started.
+
+Nothing that comes back is trusted. The parent knows which lines must come and in which order; the first line
+that is something else makes the whole submission `tampered`. Records that came before a crash or the time
+limit are kept.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import selectors
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from hookedu.exercises.observation import MAX_BYTES, ObservationError, loads
+from hookedu.grading.matching import Plan
+from hookedu.grading.rows import Limits, Status, clean
+from hookedu.grading.run.sandbox import Launched, Sandbox
+from hookedu.grading.run.worker import MEMORY_GONE
+from hookedu.language import Text
+
+_TICK = 0.05  # seconds: how soon an exit without a word, or a stop, is noticed
+
+_GRACE = 4.0  # seconds between the end of the results and the end of the process
+
+_TIMEOUT = Text(zh="{limit:g} 秒后被终止", en="ended after {limit:g} seconds")
+_CPU = Text(zh="用尽了处理器时间", en="it used up its processor time")
+_MEMORY = Text(zh="超出内存上限（{mib} MiB）", en="over the memory limit ({mib} MiB)")
+_EXIT = Text(
+    zh="进程自己提前结束了（退出码 {code}）", en="the process ended itself too early (exit code {code})"
+)
+_SIGNAL = Text(zh="进程被信号 {name} 终止", en="the process was ended by signal {name}")
+_CLOSED = Text(zh="进程关闭了传结果的通道", en="the process closed the channel for its results")
+_FORGED = Text(zh="结果不是评分程序写的：{error}", en="its results were not written by the grader: {error}")
+_START = Text(
+    zh="评分进程没能启动，与这份作业无关：{error}",
+    en="the grading process did not start, through no fault of the submission: {error}",
+)
+
+
+@dataclass
+class Run:
+    """What came back: records by exercise, and how it ended."""
+
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    status: Status = Status.GRADED
+    notes: list[Text] = field(default_factory=list)
+
+    def ended(self, status: Status, note: Text) -> "Run":
+        """This run, ended otherwise than it should."""
+        self.status = status
+        self.notes.append(note)
+        return self
+
+
+class Stopped(Exception):
+    """The whole batch is being stopped; this submission counts as not run."""
+
+
+def run(
+    plan: Plan,
+    setup: tuple[str, ...],
+    seeds: dict[str, int],
+    limits: Limits,
+    sandbox: Sandbox,
+    stop: threading.Event,
+) -> Run:
+    """Run a plan in a fork of its own, after the lesson's own setup cells. Raises Stopped where `stop` is set."""
+    job = {
+        "setup": setup,
+        "steps": [{"source": step.source, "probes": step.probes} for step in plan.steps],
+        "seeds": seeds,
+        "limits": {
+            "seconds": int(limits.seconds) + 1,
+            "memory": limits.memory * 2**20,
+            "file": limits.file * 2**20,
+            "disk": limits.disk,
+            "processes": limits.processes,
+        },
+    }
+    with contextlib.closing(sandbox.launch(job)) as launched:
+        try:
+            return _listen(launched, _Transcript(plan.probes), limits, stop)
+        except ObservationError as error:
+            return Run().ended(Status.TAMPERED, _FORGED.format(error=clean(str(error))[:200]))
+
+
+class _Transcript:
+    """The lines that must come, in their order; feed() raises ObservationError at the first that is another."""
+
+    def __init__(self, probes: tuple[str, ...]):
+        self._expected = list(probes)
+        self._buffer = b""
+        self.run = Run()
+        self.ready = self.done = self.out_of_memory = False
+        self.failed = ""
+
+    def feed(self, data: bytes) -> None:
+        """Take what was read; half a line waits for its rest."""
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        if len(self._buffer) > MAX_BYTES:
+            raise ObservationError(f"a line of more than {MAX_BYTES} bytes")
+        for line in lines:
+            self._take(loads(line))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if self.done or self.failed:
+            raise ObservationError("a line after the last")
+        match message:
+            case {"failed": str(why), **rest} if not self.ready and not rest:
+                self.failed = why
+            case {"ready": True, **rest} if not self.ready and not rest:
+                self.ready = True
+            case {"exercise": str(exercise), "record": dict(record), **rest} if self.ready and not rest:
+                if self._expected[:1] != [exercise]:
+                    raise ObservationError(f"an observation of {exercise[:20]!r} where none was due")
+                self.run.records[self._expected.pop(0)] = record
+            case {"done": True, "out_of_memory": bool(memory), **rest} if self.ready and not rest:
+                if self._expected:
+                    raise ObservationError("it ended without all observations")
+                self.done, self.out_of_memory = True, memory
+            case _:
+                raise ObservationError("a line of no known form")
+
+
+def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threading.Event) -> Run:
+    channel, line = launched.channel, launched.line
+    deadline, timed, closed = time.monotonic() + limits.startup, False, float("inf")
+    with selectors.DefaultSelector() as selector:
+        selector.register(channel, selectors.EVENT_READ)
+        selector.register(line, selectors.EVENT_READ)
+        while True:
+            if stop.is_set():
+                raise Stopped
+            ready = [key.fileobj for key, _ in selector.select(_TICK)]
+            if channel in ready:  # first: what it wrote before its end still counts
+                data = os.read(channel, 65536)
+                script.feed(data)
+                if not data:  # it ended, or closed the channel and goes on
+                    selector.unregister(channel)
+                    closed = time.monotonic() + _GRACE
+            elif line in ready:
+                return _how_it_ended(line, script, limits)
+            if script.ready and not timed:
+                deadline, timed = time.monotonic() + limits.seconds, True
+            if script.done and time.monotonic() > min(
+                closed, deadline
+            ):  # all was said; its end is slow to be told
+                return _finished(script, limits)
+            if time.monotonic() > closed:
+                return script.run.ended(Status.KILLED, _CLOSED)
+            if time.monotonic() > deadline:
+                if timed:
+                    return script.run.ended(Status.TIMEOUT, _TIMEOUT.format(limit=limits.seconds))
+                return script.run.ended(Status.GRADER_ERROR, _START.format(error="timeout"))
+
+
+def _how_it_ended(line: socket.socket, script: _Transcript, limits: Limits) -> Run:
+    told = line.recv(4096)
+    end = json.loads(told) if told else {"code": -signal.SIGKILL}  # its keeper was killed, from outside
+    if script.done:
+        return _finished(script, limits)
+    if not script.ready:
+        why = script.failed.strip().rsplit("\n", 1)[-1] or end.get("failed") or f"exit code {end['code']}"
+        return script.run.ended(Status.GRADER_ERROR, _START.format(error=clean(why)[:300]))
+    code = end.get("code", -signal.SIGKILL)
+    if code == MEMORY_GONE:
+        return script.run.ended(Status.OUT_OF_MEMORY, _MEMORY.format(mib=limits.memory))
+    if code == -signal.SIGXCPU:
+        return script.run.ended(Status.TIMEOUT, _CPU)
+    if code < 0:
+        names = {number.value: number.name for number in signal.Signals}
+        return script.run.ended(Status.KILLED, _SIGNAL.format(name=names.get(-code, -code)))
+    return script.run.ended(Status.KILLED, _EXIT.format(code=code))
+
+
+def _finished(script: _Transcript, limits: Limits) -> Run:
+    if script.out_of_memory:
+        return script.run.ended(Status.OUT_OF_MEMORY, _MEMORY.format(mib=limits.memory))
+    return script.run
+
+
+def seeds_for(plan: Plan, source: str, seed: str) -> dict[str, int]:
+    """A seed for each exercise of one submission: the parent keeps them, so that it can judge, and a run with the
+    same `seed` repeats exactly."""
+    return {
+        exercise: int.from_bytes(
+            hashlib.sha256(f"{seed}:{source}:{exercise}".encode("utf-8", "replace")).digest()[:4], "big"
+        )
+        for exercise in plan.probes
+    }

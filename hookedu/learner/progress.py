@@ -1,0 +1,205 @@
+"""How far a learner is: one picture of all exercises, and which of them comes next."""
+
+import html
+import json
+from pathlib import Path
+
+from hookedu import catalog, exercises, storage
+from hookedu.catalog import Lesson
+from hookedu.exercises.exercise import Exercise, Outcome
+from hookedu.exercises.feedback import LOOKS, panel
+from hookedu.language import Text
+
+# For a screen reader only: on the page the sign says it.
+_HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap"
+_PLAIN = "background:none;border:none;font-weight:400;padding:.15em .3em"
+
+
+class Progress:
+    """The best outcome of each exercise, how often it was tried, and what is next, over all sessions.
+
+    best: outcome by exercise id, for those that were ever checked. tries: checks of more than the untouched stub,
+    by exercise id. Records that another version of the course wrote are passed over.
+    """
+
+    _RANK = (Outcome.CORRECT, Outcome.PARTLY, Outcome.INCORRECT, Outcome.RAISED, Outcome.NOT_ATTEMPTED)
+
+    def __init__(self) -> None:
+        self.best: dict[str, Outcome] = {}
+        self.tries: dict[str, int] = {}
+        self._last: str | None = None
+        for record in storage.read_records("checks"):
+            try:
+                outcome, exercise_id = Outcome(record["outcome"]), exercises.find(record["exercise"]).id
+            except (KeyError, ValueError):
+                continue
+            known = self.best.get(exercise_id, Outcome.NOT_ATTEMPTED)
+            self.best[exercise_id] = min(known, outcome, key=self._RANK.index)
+            if outcome is not Outcome.NOT_ATTEMPTED:  # "Run All" checks every stub: that is no try
+                self.tries[exercise_id] = self.tries.get(exercise_id, 0) + 1
+                self._last = exercise_id
+
+    @property
+    def solved(self) -> int:
+        """How many exercises are solved."""
+        return sum(outcome is Outcome.CORRECT for outcome in self.best.values())
+
+    @property
+    def next(self) -> Exercise | None:
+        """The exercise to do now: going on from the one tried last, the first that is not solved; None after all.
+
+        What was left out before comes when the end of the course is reached.
+        """
+        in_order = [exercise for _, of_lesson in _lessons() for exercise in of_lesson]
+        ids = [exercise.id for exercise in in_order]
+        here = ids.index(self._last) if self._last else 0
+        from_here = in_order[here:] + in_order[:here]
+        return next((e for e in from_here if self.outcome(e) is not Outcome.CORRECT), None)
+
+    def outcome(self, exercise: Exercise) -> Outcome:
+        """The best outcome of an exercise so far."""
+        return self.best.get(exercise.id, Outcome.NOT_ATTEMPTED)
+
+    @property
+    def summary(self) -> Text:
+        """How many are solved, and whether that is remembered."""
+        of = sum(len(of_lesson) for _, of_lesson in _lessons())
+        said = Text(zh="已完成 {n}/{of} 个练习", en="{n} of {of} exercises solved").format(
+            n=self.solved, of=of
+        )
+        if storage.writable():
+            return said
+        return Text(
+            zh=said.zh + "（这台机器上无法保存进度）",
+            en=said.en + " (progress cannot be saved on this machine)",
+        )
+
+    @property
+    def next_step(self) -> Text:
+        """What to do now, in words."""
+        following = self.next
+        if following is None:
+            return Text(
+                zh="全部完成：整门课的练习都做对了。", en="All done: every exercise of the course is solved."
+            )
+        lesson = catalog.find(following.lesson)
+        return Text(
+            zh="接下来：{id} {title}（第 {lesson} 课「{of}」）",
+            en="Next: {id} {title} (lesson {lesson}, {of})",
+        ).format(id=following.id, title=following.title, lesson=lesson.id, of=lesson.title)
+
+    def __repr__(self) -> str:
+        lines = [str(self.summary), str(self.next_step), ""]
+        rows = _lessons()
+        most = max(len(of_lesson) for _, of_lesson in rows)
+        for lesson, of_lesson in rows:
+            signs = [LOOKS[self.outcome(exercise)][0] for exercise in of_lesson]
+            signs += [" "] * (most - len(signs))
+            lines.append(f"{lesson.id}  {' '.join(signs)}  {lesson.title.zh} · {lesson.title.en}")
+        legend = (f"{sign} {word.zh} · {word.en}" for sign, _, word in LOOKS.values())
+        return "\n".join([*lines, "", *legend])
+
+    def _repr_html_(self) -> str:
+        return _Picture(self).html()
+
+
+class _Picture:
+    """The same in a notebook: a row a lesson, a cell an exercise, each a link to what lies beside this notebook."""
+
+    def __init__(self, progress: Progress):
+        self.progress, self.next = progress, progress.next
+        names = (lesson.notebook.name for lesson, _ in _lessons())
+        self.cells = {name: _cell_ids(Path(name)) for name in names}
+
+    def html(self) -> str:
+        step = self.progress.next_step.inline_html()
+        if self.next:
+            step = self.link(catalog.find(self.next.lesson), step, self.next)
+        numbers = range(1, 1 + max(len(of_lesson) for _, of_lesson in _lessons()))
+        columns = [
+            (Text(zh="课", en="Lesson").inline_html(), "left"),
+            ("min", "right"),
+            *((str(n), "center") for n in numbers),
+        ]
+        head = "".join(
+            f'<th scope="col" style="{_PLAIN};text-align:{side}">{name}</th>' for name, side in columns
+        )
+        rows = "".join(self.row(lesson, of_lesson) for lesson, of_lesson in _lessons())
+        legend = "".join(
+            f'<span style="display:inline-block;margin-right:1.2em">{sign} {word.inline_html()}</span>'
+            for sign, _, word in LOOKS.values()
+        )
+        return panel(
+            "--jp-info-color1, #0277bd",
+            f'<div style="font-weight:600">{self.progress.summary.inline_html()}</div><div>{step}</div>'
+            f'<table style="margin:.5em 0;border-collapse:separate;border-spacing:0;font-size:inherit">'
+            f'<thead style="border:none"><tr style="background:none">{head}</tr></thead><tbody>{rows}</tbody></table>'
+            f'<div style="font-size:.9em">{legend}</div>',
+        )
+
+    def row(self, lesson: Lesson, of_lesson: tuple[Exercise, ...]) -> str:
+        title = self.link(lesson, f"{lesson.id} {lesson.title.inline_html()}")
+        cells = "".join(f'<td style="{_PLAIN}">{self.cell(lesson, e)}</td>' for e in of_lesson)
+        return (
+            f'<tr style="background:none"><th scope="row" style="{_PLAIN};text-align:left">{title}</th>'
+            f'<td style="{_PLAIN};text-align:right">{lesson.minutes}</td>{cells}</tr>'
+        )
+
+    def cell(self, lesson: Lesson, exercise: Exercise) -> str:
+        outcome = self.progress.outcome(exercise)
+        sign, colour, word = LOOKS[outcome]
+        says = Text(
+            zh="{id} {title}：{outcome}，试过 {n} 次", en="{id} {title}: {outcome}, tries: {n}"
+        ).format(
+            id=exercise.id, title=exercise.title, outcome=word, n=self.progress.tries.get(exercise.id, 0)
+        )
+        style = (
+            "display:block;position:relative;width:2em;line-height:1.5;text-align:center;border-radius:3px;"
+        )
+        if outcome is Outcome.NOT_ATTEMPTED:
+            style += "border:1px solid var(--jp-border-color1, #bdbdbd);"
+        else:  # a tint so light that the theme's own text colour stays readable on it
+            style += f"border:1px solid var({colour});"
+            style += f"background-color:color-mix(in srgb, var({colour}) 25%, transparent);"
+        current = ""
+        if exercise is self.next:
+            style += "outline:2px solid currentColor;outline-offset:1px;"
+            current = ' aria-current="step"'
+        box = (
+            f'<span data-exercise="{exercise.id}" data-outcome="{outcome.value}" title="{html.escape(str(says))}" '
+            f'style="{style}"{current}><span aria-hidden="true">{sign}</span>'
+            f'<span style="{_HIDDEN}">{says.inline_html()}</span></span>'
+        )
+        return self.link(lesson, box, exercise, "color:inherit;text-decoration:none")
+
+    def link(self, lesson: Lesson, inner: str, exercise: Exercise | None = None, style: str = "") -> str:
+        """`inner` as a link to the lesson, or to the task of its exercise; as it is where there is no notebook."""
+        name = lesson.notebook.name
+        cells = self.cells[name]
+        if cells is None:
+            return inner
+        # JupyterLab opens a relative link beside the notebook; in one that is open already it scrolls to the cell of
+        # that id. (It would scroll to a heading as well, but not to one with Chinese in it.)
+        task = ""
+        if exercise and exercise.slug in cells[1:]:
+            task = "#cell-id=" + cells[cells.index(exercise.slug) - 1]
+        return f'<a href="{html.escape(name + task)}" style="{style}">{inner}</a>'
+
+
+def _lessons() -> list[tuple[Lesson, tuple[Exercise, ...]]]:
+    """Each lesson that has exercises, with them."""
+    pairs = ((lesson, exercises.of_lesson(lesson.id)) for lesson in catalog.lessons())
+    return [(lesson, of_lesson) for lesson, of_lesson in pairs if of_lesson]
+
+
+def _cell_ids(path: Path) -> list[str] | None:
+    """The ids of a notebook's cells, in order; None where it is missing or spoilt."""
+    try:
+        return [str(cell.get("id", "")) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def progress() -> Progress:
+    """What has been solved so far, over all notebooks and sessions of this user."""
+    return Progress()

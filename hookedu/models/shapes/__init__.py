@@ -1,0 +1,12 @@
+"""A small real task, offline: rendered shapes with known places, and a small network trained on them.
+
+from hookedu.models.shapes import Shapes, load_model
+sample = Shapes(500, seed=11)[0]          # image, label, box, mask, distractors
+logits = load_model()(sample.image[None])
+"""
+
+from hookedu.models.shapes.data import Sample, Shapes
+from hookedu.models.shapes.drawing import CLASSES
+from hookedu.models.shapes.small_cnn import SmallCNN, load_model
+
+__all__ = ["CLASSES", "Sample", "Shapes", "SmallCNN", "load_model"]

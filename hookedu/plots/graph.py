@@ -1,0 +1,171 @@
+"""Small pictures of autograd: the graph and its gradients, and which gradients lie in the same memory."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_KEPT, _CAUGHT, _GONE = "#1b7837", "#b35806", "#777777"
+
+
+def plot_graph(
+    output: torch.Tensor,
+    tensors: Mapping[str, torch.Tensor],
+    gradients: Mapping[str, torch.Tensor] | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw the graph behind `output`, one box a named tensor, forward from left to right.
+
+    output: the tensor that backward started from. tensors: every tensor to show, by name; steps between them
+    are joined into one arrow. gradients: what hooks caught, by name. Under each box stands the gradient: kept in
+    `.grad` (leaves, drawn with a double frame, and tensors after retain_grad), caught by a hook, or gone.
+    Returns the axes. Raises ValueError where `output` is not part of a graph or not among `tensors`.
+    """
+    import matplotlib.pyplot as plt
+
+    gradients = gradients or {}
+    if output.grad_fn is None:
+        raise ValueError("output has no grad_fn: it was not computed from a tensor that requires a gradient")
+    edges, shown = _edges(output, tensors)
+    positions = _layout(edges, shown)
+    if ax is None:
+        width = 2.2 * (1 + max(x for x, _ in positions.values()))
+        height = 0.5 + 1.15 * (1 + max(y for _, y in positions.values()))
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    # An arrow ends at a box's edge, not behind it: in points, more for a box with a longer text.
+    gaps = {name: max(34, 6 + 2.6 * len(_label(name, tensors[name]))) for name in shown}
+    for source, target in edges:
+        ax.annotate(
+            *("", positions[target], positions[source]),
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": "#555555",
+                "shrinkA": gaps[source],
+                "shrinkB": gaps[target],
+            },
+        )
+    for name in shown:
+        _draw_tensor(ax, positions[name], name, tensors[name], gradients.get(name))
+    xs, ys = zip(*positions.values(), strict=True)
+    ax.set(xlim=(min(xs) - 0.5, max(xs) + 0.5), ylim=(max(ys) + 0.65, min(ys) - 0.45))
+    ax.set_axis_off()
+    return ax
+
+
+def _edges(
+    output: torch.Tensor, tensors: Mapping[str, torch.Tensor]
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Arrows (from, to) between named tensors, found by walking grad_fn.next_functions back from `output`."""
+    names = {tensor.grad_fn: name for name, tensor in tensors.items() if tensor.grad_fn is not None}
+    leaves = {id(tensor): name for name, tensor in tensors.items() if tensor.is_leaf}
+    if output.grad_fn not in names:
+        raise ValueError("output must be one of the named tensors")
+    edges, shown = [], [names[output.grad_fn]]
+    todo = [(output.grad_fn, names[output.grad_fn])]  # (node, the named tensor that its results flow into)
+    seen = set()
+    while todo:
+        node, target = todo.pop()
+        for parent, _ in node.next_functions:
+            if parent is None or (parent, target) in seen:
+                continue
+            seen.add((parent, target))
+            leaf = getattr(parent, "variable", None)  # only AccumulateGrad nodes, behind leaves, have one
+            name = names.get(parent) if leaf is None else leaves.get(id(leaf))
+            if name and name not in shown:
+                shown.append(name)
+            if name:
+                edges.append((name, target))
+            todo.append((parent, name or target))
+    order = list(tensors)
+    return sorted(set(edges), key=lambda e: (order.index(e[0]), order.index(e[1]))), sorted(
+        shown, key=order.index
+    )
+
+
+def _layout(edges: list[tuple[str, str]], shown: list[str]) -> dict[str, tuple[float, float]]:
+    """x: the longest way from a leaf; y: spread evenly within a column, each column centred."""
+    depth = dict.fromkeys(shown, 0)
+    for _ in shown:  # as many rounds as the longest chain can have
+        for source, target in edges:
+            depth[target] = max(depth[target], depth[source] + 1)
+    columns = [[n for n in shown if depth[n] == d] for d in range(max(depth.values()) + 1)]
+    tallest = max(map(len, columns))
+    return {
+        name: (float(x), y + (tallest - len(column)) / 2)
+        for x, column in enumerate(columns)
+        for y, name in enumerate(column)
+    }
+
+
+def _draw_tensor(ax, position, name, tensor, caught) -> None:
+    x, y = position
+    operation = (
+        "leaf" if tensor.is_leaf else tensor.grad_fn.name().removesuffix("0").removesuffix("Backward").lower()
+    )
+    frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
+    label = _label(name, tensor)
+    if tensor.is_leaf:  # the outer frame first, so that the inner one lies on top
+        ax.text(x, y, label, ha="center", va="center", bbox={**frame, "boxstyle": "round,pad=0.65"})
+    ax.text(x, y, label, ha="center", va="center", bbox=frame)
+    ax.text(x, y - 0.31, operation, ha="center", va="center", fontsize=8, color=_GONE)
+    if (tensor.is_leaf or tensor.retains_grad) and tensor.grad is not None:
+        said, colour = f".grad = {_short(tensor.grad)}", _KEPT
+    elif caught is not None:
+        said, colour = f"hook saw {_short(caught)}", _CAUGHT
+    else:
+        said, colour = "gradient gone", _GONE
+    ax.text(x, y + 0.34, said, ha="center", va="center", fontsize=9, color=colour, weight="bold")
+
+
+def _label(name: str, tensor: torch.Tensor) -> str:
+    return f"{name} = {_short(tensor)}"
+
+
+def _short(tensor: torch.Tensor) -> str:
+    """A value that fits a box: a number, a short list, or a shape."""
+    if tensor.numel() == 1:
+        return f"{tensor.item():g}"
+    if tensor.dim() == 1 and tensor.numel() <= 4:
+        return "[" + ", ".join(f"{v:g}" for v in tensor.tolist()) + "]"
+    return "×".join(map(str, tensor.shape))
+
+
+def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None) -> "Axes":
+    """Draw who holds which memory: names at the left, one box a piece of memory at the right.
+
+    gradients: what hooks caught, by name. Names whose tensors lie in the same memory, be they one object or views
+    of each other, point to one box. Under each box stands how often it was written to in place (`_version`).
+    Returns the axes. Raises ValueError where there is nothing to draw.
+    """
+    import matplotlib.pyplot as plt
+
+    if not gradients:
+        raise ValueError("no gradients to draw")
+    holders: dict[int, list[str]] = {}
+    for name, tensor in gradients.items():
+        storage = tensor.untyped_storage()  # an empty one has no address of its own
+        holders.setdefault(storage.data_ptr() or id(tensor), []).append(name)
+    if ax is None:
+        _, ax = plt.subplots(figsize=(5.6, 0.4 + 0.8 * len(gradients)), layout="constrained")
+    y = 0.0
+    for names in holders.values():
+        middle, tensor = y + (len(names) - 1) / 2, gradients[names[0]]
+        colour = _CAUGHT if len(names) > 1 else _KEPT
+        for name in names:
+            frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
+            ax.annotate(
+                *("", (1, middle), (0, y)),
+                arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 16, "shrinkB": 38},
+            )
+            ax.text(0, y, name, ha="center", va="center", bbox=frame)
+            y += 1
+        frame = {"boxstyle": "square,pad=0.5", "facecolor": "white", "edgecolor": colour, "linewidth": 2}
+        ax.text(1, middle, _short(tensor), ha="center", va="center", bbox=frame)
+        said = f"{'shared' if len(names) > 1 else 'its own'} · _version {tensor._version}"
+        ax.text(1.28, middle, said, ha="left", va="center", fontsize=9, color=colour, weight="bold")
+    ax.set(xlim=(-0.25, 2.0), ylim=(y - 0.4, -0.6))
+    ax.set_axis_off()
+    return ax

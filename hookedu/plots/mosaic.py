@@ -1,0 +1,171 @@
+"""Many small maps as one image: one axes for a whole layer is far faster than one axes a channel."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from hookedu.hooks.tensors import real
+
+NAN, POSITIVE_INF, NEGATIVE_INF, GAP = (255, 0, 255), (255, 140, 0), (0, 220, 255), (255, 255, 255)
+_SMALLEST, _LARGEST = 24, 224  # pixels: a tile is enlarged to the one, thinned out to the other
+
+
+@dataclass(frozen=True)
+class Mosaic:
+    """An image of tiles: pixels (height, width, RGB as uint8), and what must be said about it.
+
+    corners: (x, y, text) of each tile's label. low, high, cmap: the common scale, None where each map has its own.
+    caption: which tiles these are. remarks: what was done to the data, and what is odd about it.
+    """
+
+    pixels: np.ndarray
+    corners: list[tuple[float, float, str]]
+    low: float | None
+    high: float | None
+    cmap: str
+    caption: str
+    remarks: str
+
+
+def mosaic(
+    tensor: torch.Tensor,
+    *,
+    sample: int = 0,
+    tiles: int = 64,
+    page: int = 0,
+    per_map: bool = False,
+    signed: bool | None = None,
+) -> Mosaic | str:
+    """Lay out the maps of a tensor of 0 to 5 dimensions as tiles; a message where there is nothing to lay out.
+
+    (N, C, H, W) gives the C maps of one sample, (C, H, W) its C maps, (H, W) and (L,) one map, and of
+    (N, C, D, H, W) the middle slice of D is taken. signed: the colour scale, see `plot_feature_maps`. Raises
+    IndexError for a sample or page that is not there, ValueError for tiles below 1.
+    """
+    if tiles < 1:
+        raise ValueError(f"tiles must be at least 1, got {tiles}")
+    shape = "×".join(map(str, tensor.shape))
+    if tensor.numel() == 0:
+        return f"empty: {shape}"
+    remarks = []
+    if tensor.is_complex():
+        remarks.append("|z| of complex values")
+    data = real(tensor.detach()).cpu()
+    if data.dim() == 0:
+        return f"a single number: {data.item():g}"
+    if data.dim() > 5:
+        return f"{data.dim()} dimensions: {shape}"
+    maps = _as_maps(data, sample, remarks)
+    pages = -(-len(maps) // tiles)
+    if not 0 <= page < pages:
+        raise IndexError(f"page {page} of {pages}: pages are counted from 0")
+    first = page * tiles
+    shown = maps[first : first + tiles]
+    finite = _finite(maps)
+    if signed is None:
+        signed = finite.numel() > 0 and finite.min().item() < 0
+    cmap = "RdBu_r" if signed else "viridis"
+    scale = None if per_map else _scale(finite, signed)
+    if per_map:
+        images = np.stack([_coloured(one.numpy(), _scale(_finite(one), signed), cmap) for one in shown])
+    else:
+        images = _coloured(shown.numpy(), scale, cmap)
+    labels = [f"ch {first + i}" for i in range(len(shown))] if len(maps) > 1 else []
+    pixels, corners = _tiled(images, labels)
+    return Mosaic(
+        *(pixels, corners, *(scale or (None, None)), cmap),
+        caption=_caption(len(shown), len(maps), first),
+        remarks=", ".join(remarks + _oddities(maps, finite, per_map)),
+    )
+
+
+def _as_maps(data: torch.Tensor, sample: int, remarks: list[str]) -> torch.Tensor:
+    """(C, H, W) out of 1 to 5 dimensions."""
+    if data.dim() >= 4:
+        if not -len(data) <= sample < len(data):
+            raise IndexError(f"sample {sample} of a batch of {len(data)}")
+        if len(data) > 1:
+            remarks.append(f"sample {sample} of {len(data)}")
+        data = data[sample]
+    if data.dim() == 4:
+        depth = data.shape[1]
+        remarks.append(f"depth {depth // 2} of {depth}")
+        data = data[:, depth // 2]
+    while data.dim() < 3:
+        data = data[None]
+    return data
+
+
+def _finite(data: torch.Tensor) -> torch.Tensor:
+    """The finite values; where all are, the tensor itself, for copying them takes longer than looking."""
+    return data if data.sum().isfinite() else data[data.isfinite()]
+
+
+def _scale(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
+    """The range of finite values; symmetric about 0 for signed data, never of width 0."""
+    if finite.numel() == 0:
+        return (-1.0, 1.0) if signed else (0.0, 1.0)
+    low, high = (end.item() for end in finite.aminmax())
+    if signed:
+        low, high = -max(-low, high), max(-low, high)
+    if low == high:
+        width = abs(low) / 2 or 0.5
+        low, high = low - width, high + width
+    return low, high
+
+
+def _coloured(data: np.ndarray, scale: tuple[float, float], cmap: str) -> np.ndarray:
+    """(..., H, W) of numbers to (..., H, W, 3) of uint8; NaN and infinities get colours that no colour map has."""
+    from matplotlib import colormaps
+
+    low, high = scale
+    finite = np.isfinite(data)
+    half = data / 2 - low / 2  # halves: high - low may be too large for a float
+    unit = np.where(finite, half, 0) / (high / 2 - low / 2)
+    pixels = colormaps[cmap](unit, bytes=True)[..., :3]
+    if not finite.all():
+        pixels[np.isnan(data)] = NAN
+        pixels[data == np.inf] = POSITIVE_INF
+        pixels[data == -np.inf] = NEGATIVE_INF
+    return pixels
+
+
+def _tiled(images: np.ndarray, labels: list[str]) -> tuple[np.ndarray, list[tuple[float, float, str]]]:
+    """(n, h, w, 3) side by side with gaps between them, in rows of about the same length as there are rows."""
+    step = -(-max(images.shape[1:3]) // _LARGEST)
+    images = images[:, ::step, ::step]
+    grow = -(-_SMALLEST // min(images.shape[1:3])) if len(images) > 1 else 1
+    images = images.repeat(grow, 1).repeat(grow, 2)
+    n, height, width, _ = images.shape
+    columns = n if n <= 4 else min(n, max(1, round((n * height / width) ** 0.5)))
+    rows = -(-n // columns)
+    gap = max(2, width // 20)
+    above = -(-max(rows * height, columns * width) // 45) if labels else 0  # a line of small print
+    pixels = np.full((rows * (height + gap + above), columns * (width + gap), 3), GAP, np.uint8)
+    corners = []
+    for i, image in enumerate(images):
+        y, x = i // columns * (height + gap + above) + above, i % columns * (width + gap)
+        pixels[y : y + height, x : x + width] = image
+        corners.append((x, y, labels[i] if labels else ""))
+    return pixels[: pixels.shape[0] - gap, : pixels.shape[1] - gap], corners
+
+
+def _caption(shown: int, total: int, first: int) -> str:
+    if total == 1:
+        return ""
+    if first:
+        return f"{first} to {first + shown - 1} of {total}, by index"
+    return f"{shown} of {total}" + (", first by index" if shown < total else "")
+
+
+def _oddities(maps: torch.Tensor, finite: torch.Tensor, per_map: bool) -> list[str]:
+    """What must be known to read the picture."""
+    found = ["each map on a scale of its own"] if per_map else []
+    if finite.numel() < maps.numel():
+        nan, inf = maps.isnan().sum().item(), maps.isinf().sum().item()
+        found += [f"{nan} NaN (magenta)"] if nan else []
+        found += [f"{inf} Inf (+ orange, − cyan)"] if inf else []
+    if finite.numel() and finite.min() == finite.max():
+        found.append(f"constant {finite.min().item():g}")
+    return found

@@ -1,0 +1,162 @@
+"""Every rule for a lesson's source: silent on the lessons as they are, and heard when it is broken once."""
+
+import dataclasses
+
+import pytest
+
+from hookedu import catalog
+from hookedu.authoring import lint, source
+
+SOURCE = "course/02_tensor_hooks.py"
+
+
+@pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
+def test_the_lessons_keep_every_rule(lesson):
+    assert [str(p.text) for p in lint.problems(lesson, source.read(lesson))] == []
+
+
+BROKEN = {
+    "blocks_in_order": (
+        '<div lang="zh">\n#\n# 下面分两步',
+        '<div lang="en">\n#\n# 下面分两步',
+        "no text in a",
+    ),
+    "heading": ("## 2.1 一个消失的数 · A number that vanished", "## 2.1 A number that vanished", "must read"),
+    "heading_sides": (
+        "一个消失的数 · A number that vanished",
+        "A number that vanished · 一个消失的数",
+        "must read",
+    ),
+    "code": ("what is in `x.grad`,", "what is in x.grad,", "`x.grad` stands only on the `zh` side"),
+    "number": ("the `12` of **this** pass", "the `12` of all 2 passes", "`2` stands only on the `en` side"),
+    "math": (r"$\frac{1}{4}$, and the", r"$\frac{1}{2}$, and the", r"stands only on the `en` side"),
+    "link": (
+        "Below is your",
+        "[Below](https://pytorch.org) is your",
+        "`https://pytorch.org` stands only on the `en`",
+    ),
+    "forbidden_term": ("**钩子**是你写的函数", "**勾子**（钩子）是你写的函数", "Write `钩子`, not `勾子`"),
+    "words": ("Guess first**:", "Guess first**:" + " very" * 80, "English words, 80 at most"),
+    "characters": ("先猜一猜**：", "先猜一猜**：" + "很" * 130, "Chinese characters, 130 at most"),
+    "code_lines": (
+        "seen = []\n\n\ndef keep",
+        "seen = []\n" + "x = x\n" * 24 + "\ndef keep",
+        "lines of code, 24 at most",
+    ),
+    "cells": ('# %% tags=["F5"]', "# %%\n1\n\n" * 9 + '# %% tags=["F5"]', "cells, 40 at most"),
+    "no_solution": ("    ### BEGIN SOLUTION\n    handles", "    handles", "Unpaired solution marker"),
+    "solution_elsewhere": (
+        'registering")',
+        'registering")\n### BEGIN SOLUTION\n### END SOLUTION',
+        "Only an exercise cell",
+    ),
+    "other_lesson": ('# %% exercise="02.1"', '# %% exercise="03.1"', "does not belong to lesson 02"),
+    "no_check": ('# %% check="02.1"', "# %%", "After exercise 02.1 there must be"),
+    "wrong_check": ('check("02.1", watch)', 'check("02.1", watch_many)', "After exercise 02.1 there must be"),
+    "wrong_name": ("def watch(y, seen):", "def look(y, seen):", "must define `watch`"),
+    "no_difficulty": ("# ●● · 6 min\n#\n", "", "a line with difficulty and minutes"),
+    "missing_exercise": ('# %% exercise="02.4"', "# %%", "02.4 has a checker but does not stand"),
+    "setup": ('# %% tags=["setup"]', "# %%", "The first cell must be the setup"),
+    "section_number": ("## 2.3 ", "## 2.4 ", "should be numbered 2.3"),
+    "recap": ("# 5. Keep the handle; take", "# Keep the handle; take", "`小结 · Recap` with 5 items"),
+    "recall": ("回想一下 · Recall", "回想 · Think back", "`回想一下 · Recall`"),
+    "wild": ("真实世界里 · In the wild", "别处 · Elsewhere", "`真实世界里 · In the wild`"),
+    "fact_without_box": ("Common mistake** (F6)", "Common mistake**", "F6 is shown here, but no box"),
+    "box_without_fact": ('tags=["E22", "F6"]', 'tags=["E22"]', "F6 has a box, but no code cell"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_rule_is_heard(clone, name):
+    old, new, says = BROKEN[name]
+    clone.replace(SOURCE, old, new)
+    lesson = clone.lesson("02")
+    found = [str(p.text) for p in lint.problems(lesson, source.read(lesson))]
+    assert any(says in problem for problem in found), found
+    assert all(problem.startswith(f"{SOURCE}:") for problem in found)
+
+
+def test_an_english_term_needs_its_chinese_one(clone):
+    path = clone.root / SOURCE
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("延迟绑定", "晚绑定"), encoding="utf-8")
+    lesson = clone.lesson("02")
+    found = [p.says.en.lower() for p in lint.problems(lesson, source.read(lesson))]
+    says = (
+        "the english says `late binding`, but its term `延迟绑定` is not in the chinese (see glossary.yml)."
+    )
+    assert found == [says, says]
+
+
+def test_three_goals(clone):
+    lesson = clone.lesson("02")
+    lesson = dataclasses.replace(lesson, goals=lesson.goals[:2])
+    assert [p.says.en for p in lint.problems(lesson, source.read(lesson))] == [
+        "course.yml must give this lesson three goals."
+    ]
+
+
+def test_a_problem_points_at_its_line(clone):
+    text = (clone.root / SOURCE).read_text(encoding="utf-8")
+    line = text[: text.index('# %% exercise="02.3"')].count("\n") + 1
+    clone.replace(SOURCE, 'check("02.3", observe_once)', 'check("02.3", watch)')
+    lesson = clone.lesson("02")
+    (problem,) = lint.problems(lesson, source.read(lesson))
+    assert problem.line == line
+
+
+GUIDE = """# 指南 · Guide
+
+<div lang="zh">
+
+运行 `hookedu grade`，限时 60 秒，见 [说明](a.md)。钩子。
+
+</div>
+<div lang="en">
+
+Run `hookedu grade`, with 60 seconds, see [notes](a.md). A hook.
+
+</div>
+
+<!-- a comment -->
+```bash
+hookedu grade class --time-limit 70  # a comment
+```
+
+## 下一节 · The next
+
+### Canvas
+
+<div lang="zh">
+
+再来一次。
+
+</div>
+<div lang="en">
+
+Once more.
+
+</div>
+"""
+SPOILT = {
+    "code": ("Run `hookedu grade`", "Run it", 3, "`hookedu grade` stands only on the `zh` side"),
+    "number": ("with 60 seconds", "with 70 seconds", 3, "`60` stands only on the `zh` side"),
+    "link": ("[notes](a.md)", "[notes](b.md)", 3, "`a.md` stands only on the `zh` side"),
+    "term": ("钩子。", "", 3, "its term `钩子` is not in the Chinese"),
+    "heading": ("## 下一节 · The next", "## The next", 3, "The heading `The next` must read"),
+    "no_english": ('<div lang="en">\n\nOnce', "<div>\n\nOnce", 23, "write both languages"),
+    "no_chinese": ('<div lang="zh">\n\n再来', "<div>\n\n再来", 3, "Language blocks come in pairs"),
+    "outside": ("<!-- a comment -->", "Also:", 3, "`Also:` stands outside the language blocks"),
+}
+
+
+@pytest.mark.parametrize("name", [None, *SPOILT])
+def test_a_guide_keeps_the_rules_of_prose(tmp_path, name):
+    """Each page of course/guides is held to them in tests/course/test_guides.py."""
+    old, new, line, says = SPOILT.get(name, ("", "", 0, ""))
+    (tmp_path / "guide.md").write_text(GUIDE.replace(old, new, 1), encoding="utf-8")
+    found = [str(problem.text) for problem in lint.guide_problems(tmp_path / "guide.md")]
+    if name is None:
+        assert found == []
+    else:
+        assert any(problem.startswith(f"guide.md:{line}: ") and says in problem for problem in found), found

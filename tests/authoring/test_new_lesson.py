@@ -1,0 +1,75 @@
+"""`hookedu new-lesson`: what it refuses, and that the list of lessons stays as its authors wrote it.
+
+That a new lesson builds, passes its tests and grades is seen in tests/course/test_guides.py, which follows the guide for authors.
+"""
+
+import re
+import shutil
+
+import pytest
+import yaml
+
+from hookedu import catalog
+from hookedu.authoring.new_lesson import new_lesson
+from hookedu.catalog import CourseError
+
+LIST = "course/course.yml"
+
+
+@pytest.fixture
+def root(tmp_path):
+    """As much of a clone as the command looks at: the list of lessons, and the folders."""
+    for folder in ("course", "hookedu/exercises/lesson_40", "tests/answers", "tests/figures"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(catalog.ROOT / LIST, tmp_path / LIST)
+    return tmp_path
+
+
+def files(root):
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "says"),
+    [
+        (2, "other", "Number 02 is taken: `course/course.yml`"),
+        (40, "other", "Number 40 is taken: `hookedu/exercises/lesson_40`"),
+        (100, "other", "between 0 and 99"),
+        (-1, "other", "between 0 and 99"),
+        *(
+            (50, name, "lower-case English letters")
+            for name in ("", "My", "2x", "a-b", "a.b", "主题", "../x", "x\n")
+        ),
+    ],
+)
+def test_what_cannot_be_is_said_and_nothing_is_written(root, number, name, says):
+    before = files(root)
+    with pytest.raises(CourseError, match=re.escape(says)) as caught:
+        new_lesson(root, number, name)
+    assert re.search("请|之间", str(caught.value)), "in Chinese as well"
+    assert files(root) == before
+
+
+@pytest.mark.parametrize("missing", ["course", "hookedu/exercises", "tests/answers", "tests/figures"])
+def test_a_place_that_is_no_clone(root, missing):
+    shutil.rmtree(root / missing)
+    before = files(root)
+    with pytest.raises(CourseError, match=f"`{missing}` is missing.: `git clone`"):
+        new_lesson(root, 50, "topic")
+    assert files(root) == before
+
+
+@pytest.mark.parametrize("number", [13, 50])
+def test_the_list_keeps_its_text_and_its_order(root, number):
+    """With lesson 60 there already, 13 and 50 go before it."""
+    new_lesson(root, 60, "later")
+    before = (root / LIST).read_text(encoding="utf-8")
+    made = new_lesson(root, number, "no")
+    after = (root / LIST).read_text(encoding="utf-8")
+    numbers = [node["file"][:2] for node in yaml.safe_load(after)["lessons"]]
+    assert numbers == sorted(numbers) and str(number) in numbers
+    node = yaml.safe_load(after)["lessons"][-2]
+    assert (node["file"], node["title"]["en"]) == (f"{number}_no", "No"), "not YAML's `no`"
+    start = after.index(f"  - file: {number}_no")
+    assert after[:start] + after[after.index("  - file: 60_later") :] == before
+    assert all(path.is_file() for path in made) and len(made) == 6

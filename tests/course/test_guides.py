@@ -1,0 +1,127 @@
+"""The guides: both languages say the same, every command in them runs, and what they lead to is there.
+
+A page's ```bash blocks run in order, in one folder: a copy of the repository with a small class of submissions. A
+block is left out only by `<!-- not run: reason -->` on the line above it.
+"""
+
+import csv
+import functools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hookedu import catalog
+from hookedu.authoring import lint
+from hookedu.grading.rows import Status
+from tests.conftest import Clone
+from tests.grading import notebooks as nb
+from tests.grading.classroom import make_class
+
+_FOUND = [*sorted((catalog.ROOT / "course" / "guides").glob("*.md")), catalog.ROOT / "CONTRIBUTING.md"]
+PAGES = {path.name: path for path in _FOUND}
+# How many blocks of a page no test runs.
+LEFT_OUT = {"CONTRIBUTING.md": 1, "authors.md": 3, "hubs.md": 3, "instructors.md": 2}
+_BLOCK = re.compile(r"^(?:<!-- not run: *(.*?) *-->\n)?```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)\)")
+
+of_every_page = pytest.mark.parametrize(
+    "page", [pytest.param(name, marks=pytest.mark.xdist_group(f"guide-{name}")) for name in PAGES]
+)
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """A page's commands, each with the reason why it is not run, or ""."""
+    return _BLOCK.findall(PAGES[page].read_text(encoding="utf-8"))
+
+
+def hand_out_class(folder: Path) -> None:
+    """A class of six from tests/grading/classroom.py, in which the guides' ann and bob can be found."""
+    expected = make_class(folder, 6)
+    graded = [student for student, row in expected.items() if row.status is Status.GRADED]
+    for student, name in zip(graded, ("ann", "bob"), strict=False):
+        (folder / student).rename(folder / name)
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory):
+    """walk(page) runs a page's commands, once for all tests: the copy of the repository, and what each block said."""
+
+    @functools.cache
+    def walk(page: str) -> tuple[Clone, list[subprocess.CompletedProcess]]:
+        clone = Clone(tmp_path_factory.mktemp("guide") / "clone", whole=True)
+        hand_out_class(clone.root / "submissions")
+        env = {name: value for name, value in clone.env.items() if not name.startswith("PYTEST_")}
+        env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
+        env["XDG_DATA_HOME"] = str(clone.root.parent / "home")
+        options = {"cwd": clone.root, "env": env, "encoding": "utf-8", "timeout": 300}
+        ran = [
+            subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", code],
+                **options,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            for reason, code in blocks(page)
+            if not reason
+        ]
+        return clone, ran
+
+    return walk
+
+
+@of_every_page
+def test_both_languages_say_the_same(page):
+    assert [str(problem.text) for problem in lint.guide_problems(PAGES[page])] == []
+
+
+@of_every_page
+def test_links_lead_somewhere(page):
+    for target in _LINK.findall(PAGES[page].read_text(encoding="utf-8")):
+        assert (PAGES[page].parent / target).exists(), target
+
+
+@of_every_page
+def test_only_what_cannot_be_run_is_left_out(page):
+    reasons = [reason for reason, _ in blocks(page) if reason]
+    assert len(reasons) == LEFT_OUT[page] and all(len(reason) > 20 for reason in reasons), reasons
+    assert len(reasons) < len(blocks(page)) == PAGES[page].read_text(encoding="utf-8").count("```bash")
+
+
+@of_every_page
+def test_every_command_runs(page, walk):
+    for done in walk(page)[1]:
+        assert done.returncode == 0, f"{done.args[-1]}\n{done.stdout}"
+        assert "Traceback" not in done.stdout and "reformatted" not in done.stdout
+
+
+@pytest.mark.xdist_group("guide-instructors.md")
+def test_the_instructors_end_with_grades_and_without_bob(walk):
+    clone, _ = walk("instructors.md")
+    grades = clone.root / "grades"
+    assert (grades / "feedback" / "ann.html").exists() and (grades / "report.html").exists()
+    assert len({row["student"] for row in _rows(grades)}) == 5 and "bob" not in str(_rows(grades))
+
+
+@pytest.mark.xdist_group("guide-authors.md")
+def test_the_lesson_that_authors_begin_with_is_graded(walk):
+    """Nothing of it was edited: the guide's own commands built and tested it."""
+    clone, ran = walk("authors.md")
+    assert any(re.search(r"^\d\d passed", done.stdout, re.MULTILINE) for done in ran), "tests of lesson 13"
+    for student, kind in (("ann", "solutions"), ("bob", "lessons")):
+        content = (clone.root / kind / "13_my_topic.ipynb").read_bytes()
+        nb.hand_in(clone.root / "class" / student / "13_my_topic.ipynb", content)
+    done = clone.hookedu("grade", "class", "--out", "of-13")
+    assert done.returncode == 0, done.stderr
+    rows = [
+        (row["student"], row["13.1"], row["max_points"], row["status"]) for row in _rows(clone.root / "of-13")
+    ]
+    assert rows == [("ann", "3", "3", "graded"), ("bob", "0", "3", "not_attempted")]
+
+
+def _rows(grades: Path) -> list[dict[str, str]]:
+    with open(grades / "grades.csv", encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))

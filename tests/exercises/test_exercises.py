@@ -1,0 +1,255 @@
+"""Every exercise against right answers, wrong answers and the stub: the worst defect is to judge one wrongly."""
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from hookedu import catalog
+from hookedu.exercises import Outcome, UnknownExercise, find, lessons, of_lesson
+from hookedu.exercises.feedback import ShownVerdict
+from hookedu.exercises.judging import judge
+from hookedu.exercises.observation import MAX_BYTES, ObservationError, decode, dumps, encode, loads
+from hookedu.exercises.probing import STUB, probe
+from tests.answers import Answer, answers
+
+SEEDS = (0, 1, 2, 2**31, 987654321)
+EXERCISES = [exercise for lesson in lessons() for exercise in of_lesson(lesson)]
+ANSWERS = answers()
+
+
+def verdict_on(exercise, answer, seed=0):
+    """The way of an answer, process border included: probe, one line of JSON, judge."""
+    return ShownVerdict.of(judge(exercise, loads(dumps(probe(exercise, answer, seed))), seed))
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: a.name)
+def test_every_answer_gets_its_verdict(answer: Answer):
+    exercise = find(answer.exercise)
+    for seed in SEEDS:
+        verdict = verdict_on(exercise, answer.fresh(), seed)
+        if answer.mistake is None:
+            assert (verdict.outcome, verdict.points) == (Outcome.CORRECT, exercise.points), (seed, verdict)
+            continue
+        assert verdict.message_id == answer.mistake, (seed, verdict)
+        assert verdict.mistake is not None, "a named mistake must be recognised, not only refused"
+        assert verdict.points == answer.points < exercise.points, seed
+        assert verdict.outcome is not Outcome.CORRECT
+        if verdict.outcome is not Outcome.RAISED:
+            assert verdict.failed.id == verdict.mistake.fails or verdict.failed.mistake == verdict.mistake.id
+            assert verdict.outcome is (Outcome.PARTLY if answer.points else Outcome.INCORRECT)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
+class TestEveryExercise:
+    def test_has_answers_of_every_kind(self, exercise):
+        given = [a for a in ANSWERS if a.exercise == exercise.id]
+        assert any(a.mistake is None for a in given), "no alternative to the reference answer"
+        tried = {a.mistake for a in given if a.mistake}
+        assert tried == {m.id for m in exercise.mistakes}, "every message needs an answer that earns it"
+        assert len(tried) >= 5
+        assert len(exercise.hints) >= 2
+
+    def test_says_each_thing_once(self, exercise):
+        ids = [m.id for m in exercise.mistakes]
+        assert len(ids) == len(set(ids))
+        texts = [m.says.en for m in exercise.mistakes]
+        assert len(texts) == len(set(texts))
+
+    def test_the_stub_is_not_attempted(self, exercise):
+        def stub(*args, **kwargs):
+            raise NotImplementedError(STUB)
+
+        verdict = verdict_on(exercise, stub)
+        assert (verdict.outcome, verdict.points) == (Outcome.NOT_ATTEMPTED, 0)
+
+    def test_another_not_implemented_error_is_an_error(self, exercise):
+        def answer(*args, **kwargs):
+            raise NotImplementedError("\"mse_cpu\" not implemented for 'Long'")
+
+        assert verdict_on(exercise, answer).outcome is Outcome.RAISED
+
+    @pytest.mark.parametrize(
+        "answer", [3, None, "watch", torch.ones(1)], ids=["int", "None", "str", "Tensor"]
+    )
+    def test_what_cannot_be_called_is_named(self, exercise, answer):
+        verdict = verdict_on(exercise, answer)
+        assert (verdict.outcome, verdict.message_id) == (Outcome.INCORRECT, "not_callable")
+        assert f"not callable, got `{type(answer).__name__}`" in repr(verdict)
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            lambda *a: None,
+            lambda *a: a,
+            lambda *a: [],
+            lambda *a: {},
+            lambda *a: torch.ones(3),
+            lambda *a: object(),
+        ],
+    )
+    def test_nonsense_never_scores_and_never_breaks_the_judge(self, exercise, answer):
+        verdict = verdict_on(exercise, answer)
+        assert verdict.points == 0
+        assert verdict.outcome is not Outcome.CORRECT
+
+    def test_points_are_the_sum_of_the_criteria(self, exercise):
+        right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
+        assert sum(c.points for c in verdict_on(exercise, right.fresh()).criteria) == exercise.points
+
+    def test_input_is_fresh_for_each_seed(self, exercise):
+        right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
+        records = {dumps(probe(exercise, right.fresh(), seed)) for seed in SEEDS}
+        assert len(records) == len(SEEDS), "an answer could be written down instead of computed"
+
+
+def test_no_lesson_needs_another():
+    """What several share stands beside them: a grader of lesson 11 has no business loading lesson 05."""
+    packages = Path(catalog.ROOT, "hookedu", "exercises").glob("lesson_*")
+    wrong = [
+        (path.parent.name, name)
+        for package in packages
+        for path in package.glob("*.py")
+        for name in set(re.findall(r"\blesson_\d\d\b", path.read_text(encoding="utf-8")))
+        if name != package.name
+    ]
+    assert wrong == []
+
+
+def test_a_message_has_all_its_parts():
+    def watch(y, seen):
+        return y.register_hook(lambda grad: seen.append(y.grad))
+
+    said = repr(verdict_on(find("02.1"), watch))
+    order = [
+        "02.1",
+        "还不对 · Not yet",
+        "Input",
+        "Expected",
+        "Got",
+        "seen == [None, None]",
+        "`.grad` stays `None`",
+        'hint("02.1")',
+    ]
+    places = [said.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_a_traceback_shows_the_learners_frames_only():
+    def watch(y, seen):
+        def keep(grad):
+            seen.nope(grad)
+
+        return y.register_hook(keep)
+
+    verdict = verdict_on(find("02.1"), watch)
+    assert verdict.outcome is Outcome.RAISED
+    assert [frame["name"] for frame in verdict.error["frames"]] == ["keep"]
+    assert verdict.error["frames"][0]["code"] == "seen.nope(grad)"
+    assert "autograd" not in repr(verdict)
+
+
+def test_html_escapes_what_a_learner_wrote():
+    def watch(y, seen):
+        raise ValueError("<script>alert(1)</script>")
+
+    page = verdict_on(find("02.1"), watch)._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page
+
+
+def test_the_probe_leaves_the_world_as_it_was():
+    def watch(y, seen):
+        random.seed(0), torch.manual_seed(0)
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+        torch.nn.modules.module.register_module_forward_hook(lambda *a: None)
+        return y.register_hook(seen.append)
+
+    torch.manual_seed(123)
+    before = (torch.get_rng_state(), random.getstate(), torch.get_default_dtype(), torch.is_grad_enabled())
+    probe(find("02.1"), watch, 0)
+    after = (torch.get_rng_state(), random.getstate(), torch.get_default_dtype(), torch.is_grad_enabled())
+    assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
+    assert not torch.nn.modules.module._global_forward_hooks
+
+
+def test_a_notebook_without_gradients_does_not_spoil_the_check():
+    with torch.no_grad():
+        assert (
+            verdict_on(find("02.1"), lambda y, seen: y.register_hook(seen.append)).outcome is Outcome.CORRECT
+        )
+
+
+def test_exit_in_an_answer_is_an_error_like_others():
+    assert verdict_on(find("02.1"), lambda y, seen: exit()).outcome is Outcome.RAISED
+
+
+def test_unknown_ids_name_the_nearest():
+    for wrong in ("02.9", "2.1", "02", "", 3, None):
+        with pytest.raises(UnknownExercise) as caught:
+            find(wrong)
+        assert re.search(r"`\d\d\.\d`", str(caught.value)) and "nearest" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, 3, -2.5, "text", [1, [2, None]], {"a": [1], 2: "b"}),
+        *(
+            torch.tensor([1.5, float("nan"), float("inf")]),
+            torch.zeros(2, 0),
+            torch.tensor(3),
+            torch.tensor([True]),
+        ),
+        torch.ones(2, 3, dtype=torch.float64),
+    ],
+)
+def test_observations_survive_the_border(value):
+    back = decode(json.loads(dumps({"v": encode(value)}))["v"])
+    if isinstance(value, torch.Tensor):
+        assert back.dtype == value.dtype and torch.equal(back.nan_to_num(7), value.nan_to_num(7))
+    else:
+        assert back == value
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"dtype": "float32", "shape": [3], "values": [1.0]},
+        {"dtype": "object", "shape": [1], "values": [1]},
+        {"dtype": "float32", "shape": [10**9, 10**9], "values": []},
+        {"dtype": "float32", "shape": [1], "values": ["not a number"]},
+        {"dtype": "int8", "shape": [1], "values": [10**30]},
+        {"dict": [[1]]},
+        {"anything": "else"},
+        "x" * 5000,
+    ],
+)
+def test_forged_observations_are_refused(forged):
+    with pytest.raises(ObservationError):
+        decode(forged)
+
+
+def test_too_deep_too_long_and_wrong_records_are_refused():
+    deep = []
+    for _ in range(50):
+        deep = [deep]
+    with pytest.raises(ObservationError):
+        decode(deep)
+    for line in (b"x" * (MAX_BYTES + 1), b"[" * 100_000, b"[]", b"{", b"\xff"):
+        with pytest.raises(ObservationError):
+            loads(line)
+    for record in (
+        {},
+        {"status": "correct"},
+        {"status": "observed", "observations": [1]},
+        {"status": "raised", "error": 1},
+    ):
+        with pytest.raises(ObservationError):
+            judge(find("02.1"), record, 0)
+    empty = {"status": "observed", "observations": {"dict": []}}
+    with pytest.raises(ObservationError):
+        judge(find("02.1"), empty, 0)

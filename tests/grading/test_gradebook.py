@@ -1,0 +1,376 @@
+"""What the gradebook keeps, and what counts in the end: attempts, late work, points set by hand, older files.
+
+Rows are made here by hand; how submissions become rows is tests/grading/test_batch.py's.
+"""
+
+import contextlib
+import csv
+import datetime
+import sqlite3
+
+import pytest
+
+from hookedu.catalog import CourseError
+from hookedu.exercises.feedback import Feedback
+from hookedu.grading.book import grades
+from hookedu.grading.book.gradebook import VERSION, Gradebook
+from hookedu.grading.book.grades import Rules, address
+from hookedu.grading.out import exports
+from hookedu.grading.out.exports import file_names, write_csv
+from hookedu.grading.rows import Result, Row, Status
+from hookedu.language import Text
+
+UTC = datetime.timezone.utc
+DAY = datetime.datetime(2026, 12, 1, tzinfo=UTC)
+SAYS = Feedback(((Text(zh="输入", en="Input"), "x"),), "line 1\nE: no", (Text(zh="错", en="wrong"),))
+
+
+def row(student="ann", points=3, sha="a", hours=0.0, source=None, lesson="02", status=Status.GRADED, **more):
+    """A submission, handed in some hours after DAY."""
+    results = (
+        Result("02.1", "correct", 3, points=points, seed=7, feedback=SAYS),
+        Result("02.2", "lost", 3),
+    )
+    submitted = DAY + datetime.timedelta(hours=hours)
+    values = {
+        "max_points": 6,
+        "results": results,
+        "submitted": submitted,
+        "notes": (Text(zh="注", en="note"),),
+    }
+    source = source or f"{student}/02.ipynb"
+    return Row(source, student, lesson, sha, status, seconds=1.5, **values | more)
+
+
+@pytest.fixture
+def book(tmp_path):
+    with contextlib.closing(Gradebook(tmp_path)) as book:
+        yield book
+
+
+def counting(book, student="ann"):
+    (found,) = (grade for grade in book.grades(student) if grade.counts)
+    return found
+
+
+# --- attempts -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_saved_comes_back_whole(book):
+    book.save(row())
+    (grade,) = book.grades()
+    assert grade.row == row(attempt=1)
+    assert (grade.points, grade.attempts, grade.counts, grade.penalty) == (3, 1, True, 0)
+
+
+def test_every_attempt_is_kept_and_a_new_look_at_the_same_bytes_is_none(book):
+    for sha, points in (("a", 2), ("b", 3), ("b", 1)):  # the last as with --again
+        book.save(row(sha=sha, points=points))
+    assert [(g.row.attempt, g.row.sha256, g.points, g.counts) for g in book.grades()] == [
+        (1, "a", 2, False),
+        (2, "b", 1, True),
+    ]
+    assert book.graded() == {"ann/02.ipynb": "b"}
+
+
+def test_a_file_that_could_not_be_read_is_no_attempt_once_it_can(book):
+    book.save(row(sha="a"))
+    book.save(row(sha="", status=Status.UNREADABLE, results=()))
+    assert book.graded() == {"ann/02.ipynb": ""}, "so that it is tried again"
+    book.save(row(sha="a"))
+    assert [g.row.sha256 for g in book.grades()] == ["a", "a"] and counting(book).points == 3
+
+
+def test_an_error_of_the_graders_own_does_not_stand(book):
+    book.save(row(status=Status.GRADER_ERROR))
+    assert book.graded() == {}
+
+
+@pytest.mark.parametrize(("rule", "points"), [("last", 1), ("best", 3)])
+def test_last_or_best(book, rule, points):
+    book.save(row(points=3, hours=1, source="ann/02 first.ipynb"))
+    book.save(row(points=1, hours=2, source="ann/02.ipynb"))
+    book.change_rules(Rules.of_options(rule, (), ()))
+    assert counting(book).points == points and counting(book).attempts == 2
+    (remark,) = book.remarks({})
+    assert "ann" in remark.en and rule in remark.en and "--attempt" in remark.en
+
+
+def test_last_is_what_lies_there_now_even_where_its_time_is_older(book):
+    book.save(row(sha="a", points=3, hours=2))
+    book.save(row(sha="b", points=1, hours=1))
+    assert counting(book).points == 1 and book.remarks({}) == [], "one file: nothing to choose"
+
+
+def test_a_lesson_that_changed_is_said_once_with_the_remedy(book):
+    for student in ("ann", "bob"):
+        book.save(row(student, course="old"))
+    book.save(row("eve", course="new"))
+    (remark,) = book.remarks({"02": "new"})
+    assert "submissions: 2" in remark.en and "--again" in remark.en and "2 份" in remark.zh
+    assert "submissions: 1" in book.remarks({"02": "old"})[0].en and book.remarks({}) == []
+
+
+# --- late work ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hours", "late", "penalty", "points"),
+    [
+        (0, "10%/day", 0, 3),  # on the dot
+        (0.1, "10%/day", 0.6, 2.4),  # a day begun counts whole, of the 6 points possible
+        (24, "10%/day", 0.6, 2.4),
+        (24.1, "10%/day", 1.2, 1.8),
+        (1.5, "2.5%/hour", 0.3, 2.7),
+        (48, "100%/day", 3, 0),  # never below 0
+        (48, None, 0, 3),
+    ],
+)
+def test_what_being_late_costs(book, hours, late, penalty, points):
+    book.save(row(hours=hours))
+    book.change_rules(Rules.of_options(None, [DAY.isoformat()], [late] if late else []))
+    grade = counting(book)
+    assert (grade.penalty, grade.points) == (penalty, points)
+    assert grade.lateness == datetime.timedelta(hours=hours)
+
+
+def test_a_lesson_may_have_rules_of_its_own_and_they_stay_until_changed(book, tmp_path):
+    book.save(row(hours=1))
+    book.change_rules(
+        Rules.of_options(None, ["2026-12-01T00:00+00:00", "02=2026-12-02T00:00+00:00"], ["10%/day"])
+    )
+    assert counting(book).penalty == 0
+    with contextlib.closing(Gradebook(tmp_path)) as again:
+        again.change_rules(Rules.of_options("best", ["02=none"], []))
+        assert counting(again).penalty == 0.6 and again.rules().of("attempt", "02") == "best"
+
+
+def test_a_due_date_without_a_zone_is_local(book):
+    book.change_rules(Rules.of_options(None, ["2026-12-01T23:59:59"], []))
+    due = book.rules().of("due", "02")
+    assert due == datetime.datetime(2026, 12, 1, 23, 59, 59).astimezone()
+
+
+@pytest.mark.parametrize(
+    ("attempt", "due", "late", "says"),
+    [
+        ("first", [], [], "`last` or `best`"),
+        (None, ["tomorrow"], [], "no due date"),
+        (None, ["99=2026-12-01"], [], "no lesson `99`"),
+        (None, [], ["10"], "10%/day"),
+        (None, ["2026-12-01"], ["101%/day"], "10%/day"),
+        (None, [], ["10%/day"], "needs a due date"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_said_and_changes_nothing(book, attempt, due, late, says):
+    with pytest.raises(CourseError, match=says):
+        book.change_rules(Rules.of_options(attempt, due, late))
+    assert book.rules().texts == {}
+
+
+# --- points set by hand ---------------------------------------------------------------------------------------
+
+
+def test_points_set_by_hand_outlive_grading_again(book):
+    book.save(row(points=1))
+    book.adjust("ann", "02.1", 2.5, "told me why")
+    for sha in ("a", "b"):
+        book.save(row(points=0, sha=sha))
+        grade = counting(book)
+        assert (grade.points, grade.row.points) == (2.5, 0)
+        assert [m.adjustment.reason for m in grade.adjusted] == ["told me why"]
+    book.adjust("ann", "02.1", None, "")
+    assert counting(book).points == 0 and counting(book).adjusted == ()
+
+
+def test_a_result_that_was_lost_can_be_set_by_hand_too(book):
+    book.save(row("ann"))
+    book.save(row("bob"))
+    book.adjust("ann", "02.2", 3, "on paper")
+    assert (counting(book).points, counting(book, "bob").points) == (6, 3)
+
+
+def test_a_whole_lesson_can_be_set_by_hand_lateness_and_all(book):
+    book.save(row(hours=30))
+    book.change_rules(Rules.of_options(None, [DAY.isoformat()], ["10%/day"]))
+    assert counting(book).points == 1.8
+    book.adjust("ann", "02", 5.5, "was ill")
+    assert (counting(book).points, counting(book).penalty) == (5.5, 0)
+    said = [text.en for text in exports.remarks(counting(book))]
+    assert said == ["note", "the whole lesson set to 5.5 points by the instructor: was ill"]
+    book.adjust("ann", "02", None, "")
+    assert counting(book).points == 1.8
+
+
+def test_setting_points_for_nobody_names_the_nearest(book):
+    book.save(row("anna"))
+    with pytest.raises(CourseError, match="`anna`"):
+        book.adjust("ann", "02.1", 1, "x")
+    with pytest.raises(CourseError, match="lesson 03"):
+        book.adjust("anna", "03.1", 1, "x")
+    assert counting(book, "anna").adjusted == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("ann", "ann/02.1"), ("/02.1", "ann/02.1"), ("ann/02.77", "nearest ids")]
+)
+def test_an_address_that_is_none(text, says):
+    with pytest.raises(CourseError, match=says):
+        address(text)
+    assert address("a/b/02.1") == ("a/b", "02.1") and address("ann/02", lesson_too=True) == ("ann", "02")
+
+
+# --- the file -------------------------------------------------------------------------------------------------
+
+VERSION_1 = """
+CREATE TABLE submissions (
+    source TEXT PRIMARY KEY, student TEXT NOT NULL, lesson TEXT NOT NULL, sha256 TEXT NOT NULL,
+    status TEXT NOT NULL, points INTEGER NOT NULL, max_points INTEGER NOT NULL, seconds REAL NOT NULL,
+    notes TEXT NOT NULL, graded_at TEXT NOT NULL, version TEXT NOT NULL
+);
+CREATE TABLE results (
+    source TEXT NOT NULL REFERENCES submissions ON DELETE CASCADE, exercise TEXT NOT NULL,
+    outcome TEXT NOT NULL, message_id TEXT NOT NULL, points INTEGER NOT NULL, max_points INTEGER NOT NULL,
+    seed INTEGER, error TEXT NOT NULL, feedback TEXT NOT NULL, PRIMARY KEY (source, exercise)
+);
+INSERT INTO submissions VALUES ('ann/02.ipynb', 'ann', '02', 'a', 'timeout', 3, 6, 1.5, '甲 · one' || char(10) || '乙 · two',
+    '2026-01-01T00:00:00+00:00', '0.1.0');
+INSERT INTO results VALUES ('ann/02.ipynb', '02.1', 'correct', 'correct', 3, 3, 7, '', '✓ 02.1');
+INSERT INTO results VALUES ('ann/02.ipynb', '02.2', 'lost', '', 0, 3, NULL, '', '');
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_gradebook_of_version_1_is_brought_up_to_date(tmp_path):
+    old = sqlite3.connect(tmp_path / "grades.db")
+    old.executescript(VERSION_1)
+    old.close()
+    with contextlib.closing(Gradebook(tmp_path)) as book:
+        (grade,) = book.grades()
+        assert [note.en for note in grade.row.notes] == ["one", "two"] and grade.row.submitted is None
+        assert [(r.exercise, r.points, r.seed) for r in grade.row.results] == [
+            ("02.1", 3, 7),
+            ("02.2", 0, None),
+        ]
+        assert grade.row.results[0].feedback.text() == "✓ 02.1"
+        assert book.graded() == {"ann/02.ipynb": "a"}, "nothing is graded twice without need"
+        book.save(row(sha="b"))
+        assert counting(book).attempts == 2
+    fresh = Gradebook(tmp_path / "fresh")
+    shapes = [_shape(folder) for folder in (tmp_path, tmp_path / "fresh")]
+    fresh.close()
+    assert shapes[0] == shapes[1], "an old file and a new one hold the same tables"
+
+
+def _shape(folder):
+    with contextlib.closing(sqlite3.connect(folder / "grades.db")) as connection:
+        tables = {n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        columns = {t: connection.execute(f"PRAGMA table_info({t})").fetchall() for t in tables}
+        keys = {t: connection.execute(f"PRAGMA foreign_key_list({t})").fetchall() for t in tables}
+        return connection.execute("PRAGMA user_version").fetchone(), columns, keys
+
+
+def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(tmp_path):
+    old = sqlite3.connect(tmp_path / "grades.db")
+    old.executescript(VERSION_1 + "CREATE TABLE rules (mine TEXT);")  # in the way of a later step
+    old.close()
+    before = (tmp_path / "grades.db").read_bytes()
+    with pytest.raises(CourseError, match="is not a sound gradebook"):
+        Gradebook(tmp_path)
+    assert (tmp_path / "grades.db").read_bytes() == before and VERSION == 2
+
+
+def test_a_newer_gradebook_is_refused_in_one_sentence(tmp_path):
+    Gradebook(tmp_path).close()
+    newer = sqlite3.connect(tmp_path / "grades.db")
+    newer.executescript("PRAGMA user_version = 3")
+    newer.close()
+    before = (tmp_path / "grades.db").read_bytes()
+    with pytest.raises(CourseError) as caught:
+        Gradebook(tmp_path)
+    (said,) = caught.value.says
+    assert "version 3" in said.en and "update hookedu" in said.en and "版本 3" in said.zh
+    assert (tmp_path / "grades.db").read_bytes() == before
+
+
+def test_a_full_disk_costs_nothing_that_was_graded(book):
+    book.save(row("ann"))
+    pages = book._connection.execute("PRAGMA page_count").fetchone()[0]
+    book._connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own way to a full disk
+    with pytest.raises(
+        CourseError, match=r"full.*written before are still there.*run the same command again"
+    ):
+        for n in range(1000):
+            book.save(row(f"student-{n}"))
+    assert counting(book).points == 3
+
+
+def test_there_is_no_gradebook_to_report_on(tmp_path):
+    with pytest.raises(CourseError, match="hookedu grade"):
+        Gradebook(tmp_path / "nowhere", create=False)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_grades_csv_has_a_row_an_attempt_and_says_which_counts(book):
+    for sha in "ab":
+        book.save(row("=ann", sha=sha, hours=1))
+    book.adjust("=ann", "02.2", 2, "on paper")
+    book.change_rules(Rules.of_options(None, [DAY.isoformat()], ["10%/day"]))
+    write_csv(book)
+    with open(book.csv, encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["attempt"], r["counts"]) for r in rows] == [("1", "0"), ("2", "1")]
+    last = rows[1]
+    assert (last["points"], last["02.2"], last["late_penalty"]) == ("4.4", "2", "0.6")
+    assert "on paper" in last["by_hand"] and last["student"] == "'=ann", "no formula"
+    assert last["submitted_at"] == "2026-12-01T01:00:00+00:00"
+
+
+def test_a_lesson_not_handed_in_is_no_grade_in_other_systems(book, tmp_path):
+    book.save(row("ann"))
+    book.save(
+        row("ann", source="ann/01.ipynb", lesson="01", results=(Result("01.1", "correct", 4, points=4),))
+    )
+    book.save(row("bob"))
+    book.save(row("bob", source="bob/what.ipynb", lesson="", status=Status.UNREADABLE, results=()))
+    exports.write_canvas(tmp_path / "canvas.csv", book.grades())
+    exports.write_moodle(tmp_path / "moodle.csv", book.grades())
+    canvas, moodle = (
+        list(csv.reader((tmp_path / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for name in ("canvas", "moodle")
+    )
+    assert canvas[0][4:] == ["01 Graph and leaves", "02 Tensor hooks"]
+    assert [line[4:] for line in canvas[2:]] == [["4", "3"], ["", "3"]]
+    assert [line[1::2] for line in moodle[1:]] == [["4", "3"], ["-", "3"]]
+
+
+# --- names and points -----------------------------------------------------------------------------------------
+
+
+def test_file_names_are_safe_and_no_two_the_same():
+    hostile = [
+        "../../etc/passwd",
+        "..",
+        "",
+        "a/b",
+        "a\\b",
+        "a:b",
+        "CON",
+        "x" * 300,
+        "李" * 300,
+        ".hidden",
+        "-rf",
+        "<b>",
+    ]
+    names = file_names([*hostile, "ann", "Ann", "ann ", "李雷"])
+    assert (names["ann"], names["李雷"]) == ("ann", "李雷"), "an ordinary name stays as it is"
+    assert len({name.casefold() for name in names.values()}) == len(names)
+    for name in names.values():
+        assert (
+            name and not set(name) & set('/\\:<>"|?*') and name[0] not in ".-" and len(name.encode()) <= 220
+        )
+        assert name.upper() != "CON"
+
+
+def test_points_are_shown_without_needless_decimals():
+    assert [grades.tidy(p) for p in (3.0, 2.5, 1 / 3, 0.1 + 0.2)] == [3, 2.5, 0.33, 0.3]

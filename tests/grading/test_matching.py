@@ -1,0 +1,208 @@
+"""Damaged notebooks: which cells run, and after which of them each exercise is probed. No process is started."""
+
+import copy
+import json
+
+import nbformat
+import pytest
+
+from hookedu import catalog
+from hookedu.grading.matching import key_of, lesson_by_cells, lesson_by_name, plan, read_cells
+from hookedu.grading.rows import Unreadable
+from tests.grading import notebooks as nb
+
+IDS = ("02.1", "02.2", "02.3", "02.4")
+
+
+@pytest.fixture(scope="module")
+def key():
+    return key_of(catalog.find("02"))
+
+
+def planned(notebook, key):
+    """The plan of a notebook after its way through JSON, and its notes in English."""
+    made = plan(read_cells(json.dumps(notebook).encode()), key)
+    return made, [note.en for note in made.notes]
+
+
+def test_the_untouched_lesson_needs_no_run(key):
+    assert planned(nb.handed_out(), key) == (plan([], key), [])
+
+
+def test_blank_lines_and_trailing_blanks_are_no_change(key):
+    notebook = nb.handed_out()
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["source"] = "\n\n" + "".join(cell["source"]).replace("\n", "  \n\n") + "\n"
+    assert planned(notebook, key)[0].steps == ()
+
+
+def test_only_what_the_learner_wrote_runs_in_order(key):
+    notebook = nb.before(nb.answered(nb.reference()), "02.2", [nb.code("mine = 1"), nb.code(" \n")])
+    made, notes = planned(notebook, key)
+    assert made.probes == IDS and notes == []
+    assert [step.probes for step in made.steps] == [("02.1",), (), ("02.2",), ("02.3",), ("02.4",)]
+    assert made.steps[1].source == "mine = 1"
+
+
+def test_a_check_cell_never_runs_whatever_is_in_it(key):
+    notebook = nb.answered(nb.reference())
+    for cell in notebook["cells"]:
+        if cell["id"].endswith("-check"):
+            cell["source"] = "forged = 1"
+    assert all("forged" not in step.source for step in planned(notebook, key)[0].steps)
+
+
+def test_lost_metadata_is_repaired_by_cell_id_then_by_name(key):
+    notebook = nb.answered(nb.reference())
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+    made, notes = planned(notebook, key)
+    assert made.probes == IDS
+    assert notes == [f"{i}: metadata lost, found by its cell id" for i in IDS]
+    for cell in notebook["cells"]:
+        del cell["id"], cell["metadata"]
+    made, notes = planned(notebook, key)
+    assert made.probes == IDS
+    assert notes[0] == "02.1: metadata lost, found by the name `watch`"
+
+
+def test_an_answer_in_a_cell_of_its_own_is_found(key):
+    notebook = nb.before(nb.handed_out(), "02.2", [nb.code(nb.reference()["02.1"])])
+    made, notes = planned(notebook, key)
+    assert made.probes == ("02.1",)
+    assert notes == ["02.1: answered in another cell, found by the name `watch`"]
+
+
+def test_all_answers_in_one_cell(key):
+    answers = "\n\n\n".join(nb.reference().values())
+    made, notes = planned({"cells": [nb.code(answers)]}, key)
+    assert [step.probes for step in made.steps] == [IDS] and len(notes) == 4
+
+
+def test_of_copied_cells_the_last_counts(key):
+    notebook = nb.answered(nb.reference())
+    copied = copy.deepcopy(nb.cell_of(notebook, "02.1")) | {
+        "id": "a-copy",
+        "source": "def watch(y, seen): pass",
+    }
+    made, notes = planned(nb.before(notebook, "02.2", [copied]), key)
+    assert notes == ["02.1: 2 cells answer it; the last one counts"]
+    assert [step.probes for step in made.steps[:2]] == [(), ("02.1",)]
+    assert made.steps[1].source == copied["source"]
+
+
+def test_an_untouched_copy_of_the_stub_counts_for_nothing(key):
+    notebook = nb.answered(nb.reference())
+    stub = nb.cell_of(nb.handed_out(), "02.1") | {"id": "a-copy"}
+    made, notes = planned(nb.before(notebook, "02.2", [stub]), key)
+    assert made.probes == IDS and notes == []
+
+
+def test_a_later_scratch_definition_does_not_replace_the_answer(key):
+    notebook = nb.before(nb.answered(nb.reference()), "02.3", [nb.code("def watch(y, seen): pass")])
+    made, _ = planned(notebook, key)
+    assert made.steps[0].probes == ("02.1",) and made.steps[2].probes == ()
+
+
+@pytest.mark.parametrize("kind", ["raw", "markdown", "{weird}[b]"])
+def test_a_retyped_cell_runs_as_code(key, kind):
+    notebook = nb.answered(nb.reference())
+    nb.cell_of(notebook, "02.1")["cell_type"] = kind
+    made, notes = planned(notebook, key)
+    assert made.probes == IDS
+    assert notes == [f"02.1: the cell was turned into {kind}; run as code"]
+    for name in ("metadata", "id"):
+        for cell in notebook["cells"]:
+            del cell[name]
+    assert planned(notebook, key)[0].probes == IDS
+
+
+def test_a_moved_cell_is_probed_where_it_stands_now(key):
+    notebook = nb.answered(nb.reference())
+    cell = nb.cell_of(notebook, "02.1")
+    notebook["cells"].remove(cell)
+    notebook["cells"].append(cell)
+    assert planned(notebook, key)[0].probes == ("02.2", "02.3", "02.4", "02.1")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def watch(y, seen:\n",
+        "%%time\ndef watch(y, seen): pass",
+        "!ls\nclass watch: pass",
+        "watch = print",
+        "watch: object = print",
+    ],
+)
+def test_definitions_are_found_in_whatever_stands_there(key, source):
+    assert planned({"cells": [nb.code(source)]}, key)[0].probes == ("02.1",)
+
+
+@pytest.mark.parametrize(
+    "source", ["watch(1, 2)", "watch == 3", "  def watch(): pass", "def watching_it(): pass"]
+)
+def test_a_mention_is_no_definition(key, source):
+    assert planned({"cells": [nb.code(source)]}, key)[0].probes == ()
+
+
+def test_an_edited_cell_without_a_visible_definition_is_still_the_answer(key):
+    notebook = nb.answered({"02.1": "exec('def watch(y, seen): return y.register_hook(seen.append)')"})
+    assert planned(notebook, key)[0].probes == ("02.1",)
+
+
+def test_notebooks_of_version_3_and_other_encodings(key):
+    new = nbformat.from_dict(nb.answered(nb.reference()) | {"nbformat": 4, "nbformat_minor": 5})
+    old = json.dumps(nbformat.convert(new, 3), ensure_ascii=False)
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        assert plan(read_cells(old.encode(encoding)), key).probes == IDS
+
+
+@pytest.mark.parametrize(
+    "data, reason",
+    [
+        *((b"", "empty"), (b" \n", "empty"), (b'{"cells": [', "not complete JSON")),
+        *((b"\xff\xfe\x00", "not complete JSON"), (b"[" * 200_000, "not complete JSON")),
+        *((b"[]", "no cells"), (b"{}", "no cells"), (b'{"cells": 3}', "no cells"), (b"null", "no cells")),
+    ],
+)
+def test_what_is_no_notebook_says_why(data, reason):
+    with pytest.raises(Unreadable) as caught:
+        read_cells(data)
+    assert reason in caught.value.says.en and caught.value.says.zh
+
+
+def test_cells_of_any_shape_do_no_harm(key):
+    cells = [3, None, [], {}, {"source": {}}, {"source": [1, "watch = 1\n"]}, {"source": "\ud800", "id": 5}]
+    cells += [{"source": "x", "metadata": {"nbgrader": {"grade_id": [1]}, "tags": 3}, "cell_type": {}}]
+    made, _ = planned({"cells": cells}, key)
+    assert made.probes == ("02.1",)
+    json.dumps([step.source for step in made.steps]).encode()
+
+
+@pytest.mark.parametrize(
+    "stem",
+    [
+        "02_tensor_hooks",
+        "02_tensor_hooks (1)",
+        "02-Tensor-Hooks",
+        "02",
+        "02 final",
+        "ann_02_tensor_hooks",
+        "02_x",
+    ],
+)
+def test_lessons_are_known_by_many_names(stem):
+    assert lesson_by_name(stem).id == "02"
+
+
+@pytest.mark.parametrize("stem", ["", "2", "020", "homework", "Untitled", "2026_02"])
+def test_other_names_say_nothing(stem):
+    assert lesson_by_name(stem) is None
+
+
+def test_lessons_are_known_by_their_cells():
+    assert lesson_by_cells(read_cells(json.dumps(nb.handed_out()).encode())).id == "02"
+    with pytest.raises(Unreadable, match="of no lesson"):
+        lesson_by_cells(read_cells(b'{"cells": [{"source": "1"}]}'))

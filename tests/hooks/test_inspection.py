@@ -1,0 +1,151 @@
+"""list_hooks and remove_hooks: every kind of hook, wherever it lives."""
+
+import copy
+import functools
+import os
+import sysconfig
+
+import pytest
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_full_backward_hook
+
+from hookedu import list_hooks, record, remove_hooks
+from hookedu.hooks.state import GLOBAL_HOOKS
+from tests.hooks.capture_models import conv_relu, hook_tables, images
+
+
+def silent(*_):
+    """A hook that does nothing; at the top of a module, so that it can be pickled."""
+
+
+@pytest.fixture(autouse=True)
+def no_global_hooks():
+    """A test that fails must not leave its global hooks to the next."""
+    yield
+    for table in GLOBAL_HOOKS.values():
+        table.clear()
+
+
+class TestListHooks:
+    def test_a_model_without_hooks(self):
+        assert list_hooks(conv_relu()) == [] and repr(list_hooks()) == "no hooks"
+
+    def test_every_kind_is_listed_where_it_lives(self):
+        model = conv_relu()
+        model[0].register_forward_pre_hook(silent)
+        model[0].register_forward_hook(silent, with_kwargs=True, always_call=True)
+        model[0].register_full_backward_pre_hook(silent)
+        model[0].register_full_backward_hook(silent)
+        model[1].register_backward_hook(silent)
+        model.register_state_dict_pre_hook(silent)
+        model.register_state_dict_post_hook(silent)
+        model.register_load_state_dict_pre_hook(silent)
+        model.register_load_state_dict_post_hook(silent)
+        model[3].weight.register_hook(silent)
+        model[3].bias.register_post_accumulate_grad_hook(silent)
+        register_module_forward_hook(silent, with_kwargs=True)
+        register_module_full_backward_hook(silent)
+        assert [(hook.kind, hook.path) for hook in list_hooks(model)] == [
+            ("global backward", None),
+            ("global forward", None),
+            ("state_dict_pre", ""),
+            ("state_dict", ""),
+            ("load_state_dict_pre", ""),
+            ("load_state_dict_post", ""),
+            ("forward_pre", "0"),
+            ("forward", "0"),
+            ("backward_pre", "0"),
+            ("backward", "0"),
+            ("legacy_backward", "1"),
+            ("param_grad", "3.weight"),
+            ("post_accumulate", "3.bias"),
+        ]
+        assert {(h.owner, h.function, h.line) for h in list_hooks(model)} == {
+            ("user", "silent", silent.__code__.co_firstlineno)
+        }
+        assert all(hook.file == __file__ for hook in list_hooks(model))
+
+    def test_order_function_and_source_of_each(self):
+        model = nn.Linear(1, 1)
+        model.register_forward_hook(functools.partial(silent, 1))
+        model.register_forward_hook([].append, prepend=True)
+        rows = [(hook.index, hook.function) for hook in list_hooks(model)]
+        assert rows == [(0, "list.append"), (1, "silent")]
+        assert (
+            "test_inspection.py" in repr(list_hooks(model)) and "<table>" in list_hooks(model)._repr_html_()
+        )
+
+    def test_owners(self):
+        from torch.nn.utils import spectral_norm
+
+        model = nn.Sequential(spectral_norm(nn.Linear(2, 2)), nn.LazyLinear(2), nn.Linear(2, 2))
+        model[2].register_forward_hook(silent)
+        with record(model, "2"):
+            owners = {(hook.path, hook.owner) for hook in list_hooks(model)}
+        assert ("0", "torch") in owners and ("1", "torch") in owners
+        assert {owner for path, owner in owners if path == "2"} == {"user", "hookedu"}
+
+    def test_what_runs_as_main_is_the_users_wherever_its_file_lies(self):
+        code = compile("def look(*_): pass", os.path.join(sysconfig.get_path("purelib"), "look.py"), "exec")
+        for name, owner in (("__main__", "user"), ("somelib.look", "somelib")):
+            space = {"__name__": name}
+            exec(code, space)
+            model = nn.Linear(1, 1)
+            model.register_forward_hook(space["look"])
+            assert list_hooks(model)[0].owner == owner
+
+    def test_a_module_under_two_names_is_listed_once(self):
+        model = conv_relu()
+        model.again = model[0]
+        model[0].register_forward_hook(silent)
+        assert len(list_hooks(model)) == 1
+
+    def test_the_copy_of_a_model_has_its_own_list(self):
+        model = conv_relu()
+        model[0].register_forward_hook(silent)
+        twin = copy.deepcopy(model)
+        list_hooks(twin)[0].remove()
+        assert len(list_hooks(model)) == 1 and not list_hooks(twin)
+
+
+class TestRemoveHooks:
+    def test_only_those_of_the_owner_go(self):
+        model = conv_relu()
+        handle = model[0].register_forward_hook(silent)
+        rec = record(model, nn.Module, inputs=True)
+        removed = remove_hooks(model, owner="hookedu")
+        assert len(removed) == 2 * len(rec) and {hook.owner for hook in removed} == {"hookedu"}
+        assert list(model[0]._forward_hooks) == [handle.id]
+        model(images())
+        assert set(rec.missed) == set(rec)
+        rec.close()
+
+    def test_by_kind_and_path(self):
+        model = conv_relu()
+        for module in model:
+            module.register_forward_hook(silent)
+            module.register_forward_pre_hook(silent)
+        assert [h.path for h in remove_hooks(model, owner="user", kind="forward", path="0")] == ["0"]
+        assert len(remove_hooks(model, owner="user", kind="forward")) == 3
+        assert len(remove_hooks(model, owner="user")) == 4 and not list_hooks(model)
+
+    def test_what_else_torch_notes_about_a_hook_goes_too(self):
+        """In torch 2.15 the handle of a global hook with_kwargs forgets one of its tables."""
+        model = conv_relu()
+        tables = hook_tables(model)
+        register_module_forward_hook(silent, with_kwargs=True, always_call=True)
+        model[0].register_forward_hook(silent, with_kwargs=True, always_call=True)
+        assert len(remove_hooks(model, owner="user")) == 2
+        assert hook_tables(model) == tables
+
+    def test_a_handle_and_a_hook_may_both_remove(self):
+        model = conv_relu()
+        handle = model[0].register_forward_hook(silent)
+        (hook,) = list_hooks(model)
+        handle.remove()
+        hook.remove()
+        assert not list_hooks(model)
+
+    def test_torch_s_own_are_refused(self):
+        with pytest.raises(ValueError, match="part of how the model works"):
+            remove_hooks(nn.LazyLinear(2), owner="torch")

@@ -1,0 +1,86 @@
+"""Tensors in nested values, and numbers about them."""
+
+from collections import OrderedDict, defaultdict
+
+import pytest
+import torch
+
+from hookedu.hooks.tensors import Stats, map_tensors, shape_of, shape_text, storage_bytes, tensors_in
+from tests.hooks.capture_models import Answer, Pair
+
+
+def test_map_tensors_keeps_types_orders_and_everything_that_is_no_tensor():
+    marker = object()
+    value = {
+        "b": torch.ones(1),
+        "a": [torch.ones(2), None, "text", marker],
+        "pair": Pair(torch.ones(3), 4),
+        "answer": Answer(torch.ones(4)),
+        "ordered": OrderedDict(z=torch.ones(5)),
+        "default": defaultdict(list, k=torch.ones(6)),
+    }
+    result = map_tensors(lambda t: t + 1, value)
+    assert list(result) == list(value)
+    assert [type(item) for item in result.values()] == [type(item) for item in value.values()]
+    assert result["a"][1:] == [None, "text", marker]
+    assert result["pair"].right == 4 and result["answer"].note == "kept"
+    assert result["default"]["new"] == []
+    assert [t.numel() for t in tensors_in(result)] == [1, 2, 3, 4, 5, 6]
+    assert all((t == 2).all() for t in tensors_in(result)) and all((t == 1).all() for t in tensors_in(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (torch.ones(1, 8, 4, 4), "1×8×4×4"),
+        (torch.tensor(1.0), "scalar"),
+        ((torch.ones(5, 2), (torch.ones(1), torch.ones(1))), "(5×2, (1, 1))"),
+        ([torch.ones(2), None], "[2, None]"),
+        ({"out": torch.ones(1, 2)}, "{'out': 1×2}"),
+        (Answer(torch.ones(2)), "Answer(logits=2, note=str)"),
+    ],
+)
+def test_shapes_read_as_people_write_them(value, text):
+    assert shape_text(shape_of(value)) == text
+
+
+def test_shared_storage_counts_once():
+    base = torch.zeros(10)
+    assert storage_bytes(iter([base, base[:5], base.view(2, 5)])) == 40
+    assert storage_bytes(iter([base, torch.zeros(1)])) == 44
+    assert storage_bytes(iter([torch.eye(3).to_sparse()])) == 2 * 3 * 8 + 3 * 4
+    assert (
+        storage_bytes(iter([torch.sparse_csr_tensor([0, 1, 2, 3], [0, 1, 2], [1.0] * 3)]))
+        == (4 + 3) * 8 + 3 * 4
+    )
+
+
+class TestStats:
+    def test_numbers_are_torch_s_own(self):
+        tensor = torch.randn(7, 5)
+        stats = Stats(tensor)
+        assert (stats.min, stats.max) == (tensor.min().item(), tensor.max().item())
+        assert stats.mean == pytest.approx(tensor.mean().item(), abs=1e-7)
+        assert stats.std == pytest.approx(tensor.std().item(), rel=1e-6)
+        assert (stats.count, stats.nan, stats.inf, stats.zeros) == (35, 0, 0, 0)
+
+    def test_nan_and_inf_are_counted_and_left_out(self):
+        stats = Stats(torch.tensor([1.0, 3.0, float("nan"), float("inf"), -float("inf"), 0.0]))
+        assert (stats.count, stats.nan, stats.inf) == (6, 1, 2)
+        assert (stats.min, stats.max) == (0.0, 3.0) and stats.mean == pytest.approx(4 / 3)
+        assert stats.zeros == pytest.approx(1 / 6)
+
+    @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16])
+    def test_every_dtype_has_numbers(self, dtype):
+        stats = Stats(torch.tensor([0, 1, 1, 0]).to(dtype))
+        assert (stats.min, stats.max, stats.mean, stats.zeros) == (0, 1, 0.5, 0.5)
+        assert stats.dtype == dtype
+
+    def test_complex_numbers_give_those_of_their_size(self):
+        assert Stats(torch.tensor([3 + 4j])).max == 5
+
+    @pytest.mark.parametrize("tensor", [torch.empty(0, 3), torch.tensor([float("nan")])])
+    def test_without_a_finite_value_there_is_no_mean_and_no_error(self, tensor):
+        stats = Stats(tensor)
+        assert stats.mean != stats.mean
+        assert "nan" in repr(stats)

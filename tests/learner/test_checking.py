@@ -1,0 +1,108 @@
+"""What a learner calls: check, hint, solution."""
+
+import ast
+import re
+import sys
+
+import pytest
+
+from hookedu import check, exercises, hint, solution, storage
+from hookedu.catalog import CourseError
+from hookedu.exercises import Outcome
+from hookedu.learner import checking
+
+
+def right(y, seen):
+    return y.register_hook(seen.append)
+
+
+def wrong(y, seen):
+    y.register_hook(seen.append)
+
+
+def untouched(y, seen):
+    raise NotImplementedError("在这里写你的代码 · your code here")
+
+
+@pytest.fixture(autouse=True)
+def from_the_first_hint(monkeypatch):
+    monkeypatch.setattr(checking, "_hints_given", {})
+
+
+def test_check_says_what_came_of_it_and_remembers():
+    assert check("02.1", right).outcome is Outcome.CORRECT
+    verdict = check("02.1", wrong)
+    assert (verdict.outcome, verdict.message_id) == (Outcome.PARTLY, "no_handle")
+    assert [(r["exercise"], r["message"]) for r in storage.read_records("checks")] == [
+        ("02.1", "correct"),
+        ("02.1", "no_handle"),
+    ]
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_feedback_carries_both_languages(lang):
+    page = check("02.1", wrong)._repr_html_()
+    assert f'<div lang="{lang}">' in page and f'<span lang="{lang}">' in page
+
+
+def test_check_never_raises_for_a_mistake():
+    for said in (check("02.9", right), check("nonsense", right), check(None, right)):
+        assert "nearest" in repr(said) and re.search(r"`\d\d\.\d`", repr(said))
+    assert 'check("02.1", watch)' in repr(check("02.1"))
+    assert "not callable, got `int`" in repr(check("02.1", 3))
+    for said in (hint("02.9"), solution("02.9")):
+        assert "nearest" in repr(said)
+
+
+def test_inside_nbgrader_the_value_is_the_points(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    assert (check("02.1", right), check("02.1", wrong), check("02.1", untouched)) == (3, 2, 0)
+    assert storage.read_records("checks") == [], "an instructor's run is nobody's progress"
+
+
+def test_inside_nbgrader_noise_costs_nothing_and_no_verdict_means_no_points(monkeypatch, capsys):
+    """nbgrader gives 0 points to a cell that wrote to stderr, and all of them to a value that is no number."""
+
+    def noisy(y, seen):
+        print("oops", file=sys.stderr)
+        return y.register_hook(seen.append)
+
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    assert (check("02.1", noisy), check("02.1", wrong)) == (3, 2)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(CourseError, match="nearest"):
+        check("02.9", right)
+
+
+def test_nbgrader_validate_is_told_what_is_missing(monkeypatch, capsys):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    assert check("02.1", right) == 3
+    assert capsys.readouterr().err == ""
+    assert check("02.1", wrong) == 2
+    assert "The handle got lost" in capsys.readouterr().err
+
+
+def test_hints_come_one_after_the_other_and_stay_at_the_last():
+    exercise = exercises.find("02.1")
+    said = [hint("02.1").says for _ in range(len(exercise.hints) + 1)]
+    assert said == [*exercise.hints, exercise.hints[-1]]
+    assert hint("02.1", 1).says == exercise.hints[0]
+    assert hint("02.1", 99).says == exercise.hints[-1]
+
+
+def test_a_solution_is_shown_after_a_try():
+    assert "register_hook" not in repr(solution("02.1"))
+    check("02.1", untouched)
+    assert "register_hook" not in repr(solution("02.1")), "the stub is no try"
+    check("02.1", wrong)
+    shown = solution("02.1")
+    assert "register_hook" in shown.code and "SOLUTION" not in shown.code
+    assert shown.code in shown._repr_markdown_() and shown.code in repr(shown)
+
+
+@pytest.mark.parametrize(
+    "exercise", [e for le in exercises.lessons() for e in exercises.of_lesson(le)], ids=lambda e: e.id
+)
+def test_every_exercise_has_a_solution_that_is_code(exercise):
+    shown = solution(exercise.id, anyway=True)
+    assert exercise.answer in [getattr(n, "name", None) for n in ast.parse(shown.code).body]

@@ -1,0 +1,145 @@
+"""`progress()`: outcomes of real checks in their cells, what is next, and links to what lies beside the notebook."""
+
+import shutil
+from html.parser import HTMLParser
+
+import nbformat
+import pytest
+
+from hookedu import catalog, check, exercises, progress, storage
+from hookedu.exercises import Outcome
+from tests.learner.test_checking import right, untouched, wrong
+
+ALL = [e.id for lesson in catalog.lessons() for e in exercises.of_lesson(lesson.id)]
+
+
+class Picture(HTMLParser):
+    """What the HTML shows: for each exercise its attributes, signs and link, and every link's text."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.exercises: dict[str, dict[str, str]] = {}
+        self.links: dict[str, str] = {}
+        self._href = self._here = None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if tag == "a":
+            self._href = attributes["href"]
+        if "data-exercise" in attributes:
+            self._here = self.exercises[attributes["data-exercise"]] = attributes | {
+                "href": self._href,
+                "text": "",
+            }
+
+    def handle_endtag(self, tag):
+        if tag == "a":
+            self._href = None
+        if tag == "td":
+            self._here = None
+
+    def handle_data(self, data):
+        if self._here is not None:
+            self._here["text"] += data
+        if self._href is not None:
+            self.links[self._href] = self.links.get(self._href, "") + data
+
+
+def solve(*ids: str) -> None:
+    """What a check appends when it was right."""
+    for exercise_id in ids:
+        storage.append_record("checks", {"exercise": exercise_id, "outcome": "correct"})
+
+
+def test_it_keeps_the_best_outcome():
+    assert (progress().solved, "0 of" in repr(progress())) == (0, True)
+    for answer in (untouched, wrong, right, wrong):
+        check("02.1", answer)
+    seen = progress()
+    assert (seen.solved, seen.best["02.1"], seen.tries["02.1"]) == (1, Outcome.CORRECT, 3)
+    assert "1 of" in repr(seen)
+
+
+def test_it_reads_over_records_of_another_version():
+    for record in (
+        {},
+        {"exercise": "77.1", "outcome": "correct"},
+        {"exercise": "02.1", "outcome": "splendid"},
+    ):
+        storage.append_record("checks", record)
+    assert progress().solved == 0
+
+
+def test_it_says_when_it_cannot_be_saved(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file" / "data"))
+    assert check("02.1", right).outcome is Outcome.CORRECT
+    assert "cannot be saved" in repr(progress())
+
+
+def test_each_outcome_stands_in_its_cell_and_no_other():
+    check("02.1", right)
+    check("02.2", untouched)
+    check("02.3", lambda y, seen: 1 / 0)
+    check("02.4", 3)
+    check("01.3", untouched)
+    shown = Picture(progress()._repr_html_()).exercises
+    assert list(shown) == ALL
+    outcomes = {name: cell["data-outcome"] for name, cell in shown.items()}
+    tried = {"02.1": "correct", "02.3": "raised", "02.4": "incorrect"}
+    assert outcomes == dict.fromkeys(ALL, "not_attempted") | tried
+    text = shown["02.1"]["text"]
+    for said in ("✓", "02.1 看住一个梯度：正确，试过 1 次", "02.1 Watch one gradient: Correct, tries: 1"):
+        assert said in text
+    assert "Watch one gradient" in shown["02.1"]["title"] and "看住一个梯度" in shown["02.1"]["title"]
+    assert "02  ✓ ○ ⚠ ✗ " in repr(progress())
+
+
+@pytest.mark.parametrize(
+    ("solved", "then", "expected"),
+    [
+        ([], None, "00.1"),
+        (["00.1", "01.1"], None, "01.2"),
+        (["00.1", "01.4"], None, "02.1"),  # goes on from where one is: 01.1 waits
+        (["00.1"], "02.1", "02.1"),  # tried, not yet right
+        (ALL[:3] + ALL[4:], None, ALL[3]),  # at the end, what was left out
+    ],
+)
+def test_what_is_next(solved, then, expected):
+    solve(*solved)
+    if then:
+        check(then, wrong)
+    check("05.1", untouched)  # as "Run All" does: nobody tried it
+    assert progress().next.id == expected
+    marked = [
+        name for name, cell in Picture(progress()._repr_html_()).exercises.items() if "aria-current" in cell
+    ]
+    assert marked == [expected]
+    assert f"Next: {expected} " in repr(progress()) and f"接下来：{expected} " in repr(progress())
+
+
+def test_when_all_is_solved_nothing_is_next():
+    solve(*ALL)
+    assert (progress().next, progress().solved) == (None, len(ALL))
+    assert "All done" in repr(progress()) and "aria-current" not in progress()._repr_html_()
+
+
+def test_links_lead_to_the_notebooks_that_lie_beside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Picture(progress()._repr_html_()).links == {}
+    for number in ("00", "02"):
+        shutil.copy(catalog.find(number).notebook, tmp_path)
+    (tmp_path / "03_changing_gradients.ipynb").write_text("not a notebook")
+    (tmp_path / "04_which_gradient.ipynb").write_text("[]")
+    picture = Picture(progress()._repr_html_())
+    assert {href.partition("#")[0] for href in picture.links} == {
+        "00_start_here.ipynb",
+        "02_tensor_hooks.ipynb",
+    }
+    assert "Tensor hooks" in picture.links["02_tensor_hooks.ipynb"]
+    place, _, cell = picture.exercises["02.3"]["href"].partition("#cell-id=")
+    notebook = nbformat.read(tmp_path / place, as_version=4)
+    (task,) = (c.source for c in notebook.cells if c.id == cell)
+    assert "Exercise 02.3" in task
+    assert "Next: 00.1" in picture.links[picture.exercises["00.1"]["href"]]
