@@ -1,7 +1,7 @@
 # `make lab` opens the course, `make test` proves it. Both set up .venv first, and again when the lock changed.
 #
 #   TORCH_BACKEND=cpu make lab     the small CPU build of PyTorch (about 1 GB instead of 5; needs uv)
-#   PYTHON=python3.12 make lab     another interpreter (3.10 or newer)
+#   PYTHON=python3.12 make lab     another interpreter (3.11 or newer)
 
 .DEFAULT_GOAL := help
 .PHONY: help lab test book zoo scale wheel build pictures bench lock clean
@@ -74,7 +74,7 @@ bench: .venv/ready-bench
 
 # Pins for every package and platform, without a URL: the lock names no index.
 lock:
-	uv pip compile -q pyproject.toml --all-extras --universal --python-version 3.10 --no-header --no-annotate \
+	uv pip compile -q pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate \
 	    --no-emit-index-url --no-emit-find-links --upgrade -o requirements.lock
 
 clean:

@@ -112,7 +112,8 @@ for run in options:
 
 # %% tags=["E10"]
 torch.manual_seed(0)
-resnet, means, kept = torchvision.models.resnet50().double(), {}, {}  # float64: the same digits on every machine
+resnet = torchvision.models.resnet50().double()  # float64: the same digits on every machine
+means, kept = {}, {}
 
 
 def note(name, module, args, output):

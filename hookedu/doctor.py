@@ -69,12 +69,12 @@ _REINSTALL = (
 
 def _python() -> CheckResult:
     """Python"""
-    ok = sys.version_info >= (3, 10)
+    ok = sys.version_info >= (3, 11)
     return CheckResult(
         State.OK if ok else State.FAIL,
         Text(zh="Python 版本", en="Python version"),
         f"{sys.version.split()[0]}  {sys.executable}",
-        None if ok else Text(zh="需要 3.10 或更新的 Python。", en="Python 3.10 or newer is needed."),
+        None if ok else Text(zh="需要 3.11 或更新的 Python。", en="Python 3.11 or newer is needed."),
     )
 
 
@@ -98,14 +98,14 @@ def _torch() -> CheckResult:
 
 
 def _packages() -> CheckResult:
-    """packages"""
+    """Packages"""
     names = ("jupyterlab", "ipykernel", "ipywidgets", "matplotlib")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
     return CheckResult(State.OK, Text(zh="所需的包", en="Packages"), versions)
 
 
 def _kernel() -> CheckResult:
-    """kernel"""
+    """Kernel"""
     from jupyter_client.kernelspec import KernelSpecManager
 
     argv = KernelSpecManager().get_kernel_spec("python3").argv
@@ -115,7 +115,7 @@ def _kernel() -> CheckResult:
 
 
 def _widgets() -> CheckResult:
-    """widgets"""
+    """Widgets"""
     from jupyter_core.paths import jupyter_path
 
     for folder in jupyter_path("labextensions"):
@@ -140,7 +140,7 @@ def _widgets() -> CheckResult:
 
 
 def _lessons() -> CheckResult:
-    """lessons"""
+    """Lessons"""
     built = [lesson.file for lesson in catalog.lessons() if lesson.notebook.exists()]
     every = len(catalog.lessons())
     build = Text(zh="运行 `hookedu build`。", en="Run `hookedu build`.") if catalog.IN_CLONE else _REINSTALL
@@ -153,7 +153,7 @@ def _lessons() -> CheckResult:
 
 
 def _disk() -> CheckResult:
-    """disk"""
+    """Disk"""
     free = shutil.disk_usage(catalog.ROOT).free / 1e9
     enough = free >= _FREE_GB
     return CheckResult(
@@ -165,7 +165,7 @@ def _disk() -> CheckResult:
 
 
 def _memory() -> CheckResult:
-    """progress"""
+    """Progress"""
     ok = storage.writable()
     return CheckResult(
         State.OK if ok else State.NOTE,
@@ -181,7 +181,7 @@ def _memory() -> CheckResult:
 
 
 def _sandbox() -> CheckResult:
-    """sandbox"""
+    """Sandbox"""
     what = Text(zh="沙箱（只有批改需要）", en="Sandbox (for grading only)")
     from hookedu.grading.run.sandbox import Sandbox  # not on Windows
 

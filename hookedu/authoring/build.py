@@ -136,7 +136,7 @@ def _prose(text: str) -> str:
 
 
 def _nbgrader(name: str, points: int | None) -> dict:
-    """nbgrader's cell metadata: an answer cell, or with points the read-only cell that grades it."""
+    """Nbgrader's cell metadata: an answer cell, or with points the read-only cell that grades it."""
     metadata = {
         "grade": points is not None,
         "grade_id": name,

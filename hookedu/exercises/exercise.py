@@ -3,13 +3,13 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from hookedu.language import Text
 
 
-class Outcome(str, Enum):
+class Outcome(StrEnum):
     """The five ways an answer can end. The value is what stands in a gradebook."""
 
     CORRECT = "correct"

@@ -11,7 +11,7 @@ from torch import nn
 
 
 def whole(rng: random.Random, n: int) -> torch.Tensor:
-    """n different whole numbers (float32), none of them 0, 1 or -1, so that no operation hides by luck."""
+    """N different whole numbers (float32), none of them 0, 1 or -1, so that no operation hides by luck."""
     return torch.tensor([float(v) for v in rng.sample([-9, -7, -5, -4, -3, -2, 2, 3, 4, 5, 7, 9], n)])
 
 

@@ -19,7 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -145,7 +145,7 @@ def _timestamp(text: bytes) -> datetime | None:
     day, clock, zone = (*text.decode("ascii", "replace").split(), "", "", "")[:3]
     try:
         local = datetime.fromisoformat(f"{day} {clock}").replace(tzinfo=ZoneInfo(zone or "UTC"))
-        return local.astimezone(timezone.utc)
+        return local.astimezone(UTC)
     except (ValueError, OverflowError, OSError, ZoneInfoNotFoundError):
         return None
 
@@ -200,7 +200,7 @@ def _file_time(path: str, nbgrader: bool) -> datetime | None:
 
 def _modified(path: str) -> datetime | None:
     try:
-        return datetime.fromtimestamp(int(os.lstat(path).st_mtime), timezone.utc)
+        return datetime.fromtimestamp(int(os.lstat(path).st_mtime), UTC)
     except (OSError, ValueError, OverflowError):
         return None
 
@@ -277,6 +277,6 @@ def _member_time(
             if found := _timestamp(_read_member(archive, stamp)[:100]):
                 return found
     try:
-        return datetime(*member.date_time).astimezone(timezone.utc)  # naive, hence taken as local
+        return datetime(*member.date_time).astimezone(UTC)  # naive, hence taken as local
     except (ValueError, OverflowError, OSError):
         return None

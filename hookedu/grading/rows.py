@@ -2,13 +2,13 @@
 
 import datetime
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import StrEnum
 
 from hookedu.exercises.feedback import Feedback
 from hookedu.language import Text
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """How a submission ended. The value is what stands in the gradebook."""
 
     GRADED = "graded"

@@ -53,7 +53,7 @@ def check(exercise_id: str, answer: Any = _MISSING) -> "ShownVerdict | Notice | 
                 "outcome": said.outcome.value,
                 "message": said.message_id,
                 "points": said.points,
-                "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+                "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             },
         )
     return said

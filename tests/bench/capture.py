@@ -31,7 +31,7 @@ SHAPES = [(1, 8, 4, 4), (1, 64, 56, 56), (8, 64, 56, 56)]
 
 
 def keep_memory() -> None:
-    """glibc hands freed memory back to the system whenever much of it lies at the heap's end, and by whose tensors that
+    """Glibc hands freed memory back to the system whenever much of it lies at the heap's end, and by whose tensors that
     happens is luck: some contender then pays for new pages in every round, up to four times the hook itself."""
     with suppress(OSError, AttributeError):  # another C library
         trim_threshold, mmap_threshold = -1, -3

@@ -31,7 +31,7 @@ def folder(tmp_path_factory) -> Path:
     with contextlib.closing(Gradebook(folder)) as book:
         for student in (MARKUP, "李雷"):
             notes = (Text(zh=f"注意 {MARKUP}", en=f"Note {MARKUP}"),)
-            when = datetime.datetime(2026, 12, 1, tzinfo=datetime.timezone.utc)
+            when = datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)
             book.save(
                 Row(f"{student}/02.ipynb", student, "02", "a", Status.TIMEOUT, 6, 1.0, notes, results, when)
             )

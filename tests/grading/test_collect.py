@@ -167,7 +167,7 @@ def test_hostile_names_are_made_harmless(tmp_path):
 
 # --- when it was handed in -------------------------------------------------------------------------------------
 
-DAY = datetime.datetime(2026, 12, 1, tzinfo=datetime.timezone.utc)
+DAY = datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)
 
 
 def stamped(folder, layout, stamp):

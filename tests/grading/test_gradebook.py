@@ -20,7 +20,7 @@ from hookedu.grading.out.exports import file_names, write_csv
 from hookedu.grading.rows import Result, Row, Status
 from hookedu.language import Text
 
-UTC = datetime.timezone.utc
+UTC = datetime.UTC
 DAY = datetime.datetime(2026, 12, 1, tzinfo=UTC)
 SAYS = Feedback(((Text(zh="输入", en="Input"), "x"),), "line 1\nE: no", (Text(zh="错", en="wrong"),))
 

@@ -61,7 +61,7 @@ def test_inside_nbgrader_the_value_is_the_points(monkeypatch):
 
 
 def test_inside_nbgrader_noise_costs_nothing_and_no_verdict_means_no_points(monkeypatch, capsys):
-    """nbgrader gives 0 points to a cell that wrote to stderr, and all of them to a value that is no number."""
+    """Nbgrader gives 0 points to a cell that wrote to stderr, and all of them to a value that is no number."""
 
     def noisy(y, seen):
         print("oops", file=sys.stderr)

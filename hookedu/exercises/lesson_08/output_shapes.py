@@ -33,7 +33,7 @@ class _SmallResNet(nn.Module):
         self.runs = 0
 
     def shapes(self, x: torch.Tensor) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
-        """name -> (shape of the input, shape of the output), without calling the model."""
+        """Name -> (shape of the input, shape of the output), without calling the model."""
         found = {}
         for name, stage in self.named_children():
             x = x.flatten(1) if isinstance(stage, nn.Linear) else x

@@ -145,7 +145,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 
 def _first_difference(found: Any, expected: dict[str, list], right_keys: bool) -> dict[str, str]:
-    """expected and got of the first group that differs: all of them would fill a page."""
+    """Expected and got of the first group that differs: all of them would fill a page."""
     key = next((k for k in expected if right_keys and not same(found[k], expected[k])), _SMALL)
     return {
         "expected": f"[{key}] == {show(expected[key])}",

@@ -56,7 +56,7 @@ def _case(rng: random.Random) -> tuple[list[str], torch.Tensor, torch.Tensor]:
 
 
 def _model(inner: list[str], by: torch.Tensor, *, ill: bool, broken: bool = False) -> Chain:
-    """scale makes inf of clean numbers; the middle one of the body makes nan of that; `again` makes nan anew."""
+    """Scale makes inf of clean numbers; the middle one of the body makes nan of that; `again` makes nan anew."""
     before, maker, after = inner
     zero = torch.where(torch.arange(3) == 0, 0.0, by) if ill else by
     body = Chain(

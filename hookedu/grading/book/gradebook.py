@@ -337,11 +337,11 @@ def _nearest(student: str, names: list[str]) -> str:
 
 
 def _now() -> str:
-    return _iso(datetime.datetime.now(datetime.timezone.utc))
+    return _iso(datetime.datetime.now(datetime.UTC))
 
 
 def _iso(when: datetime.datetime | None) -> str:
-    return when.astimezone(datetime.timezone.utc).isoformat(timespec="seconds") if when else ""
+    return when.astimezone(datetime.UTC).isoformat(timespec="seconds") if when else ""
 
 
 def _dumps(value: Any) -> str:

@@ -70,7 +70,7 @@ def _late(value: str) -> Late:
 
 def _due(value: str) -> datetime.datetime:
     try:
-        return datetime.datetime.fromisoformat(value).astimezone(datetime.timezone.utc)  # naive: local
+        return datetime.datetime.fromisoformat(value).astimezone(datetime.UTC)  # naive: local
     except (ValueError, OverflowError):
         raise CourseError(_BAD_DUE.format(value=value)) from None
 
