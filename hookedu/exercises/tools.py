@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.hooks.tensors import map_tensors
+
 
 def whole(rng: random.Random, n: int) -> torch.Tensor:
     """N different whole numbers (float32), none of them 0, 1 or -1, so that no operation hides by luck."""
@@ -17,15 +19,15 @@ def whole(rng: random.Random, n: int) -> torch.Tensor:
 
 def copies(values: Any) -> Any:
     """The same structure with every tensor cloned: what a hook kept, as it is at this moment."""
-    if isinstance(values, dict):
-        return {key: copies(value) for key, value in values.items()}
-    if isinstance(values, list):
-        return [copies(value) for value in values]
-    return values.detach().clone() if isinstance(values, torch.Tensor) else values
+    return map_tensors(lambda tensor: tensor.detach().clone(), values)
 
 
 def same(got: Any, expected: Any) -> bool:
-    """Equal in structure, dtype, shape and every value."""
+    """Check whether two values are equal in structure, type, dtype, shape and every value.
+
+    Numbers of different types are not the same (3 and 3.0, 1 and True); a list and a tuple are, for both are lists
+    once they have been observed.
+    """
     if isinstance(expected, torch.Tensor):
         return isinstance(got, torch.Tensor) and got.dtype == expected.dtype and torch.equal(got, expected)
     if isinstance(expected, dict):
@@ -34,7 +36,9 @@ def same(got: Any, expected: Any) -> bool:
             and got.keys() == expected.keys()
             and all(same(got[k], expected[k]) for k in expected)
         )
-    return isinstance(got, list) and len(got) == len(expected) and all(map(same, got, expected))
+    if isinstance(expected, list | tuple):
+        return isinstance(got, list | tuple) and len(got) == len(expected) and all(map(same, got, expected))
+    return type(got) is type(expected) and got == expected
 
 
 def close(got: Any, expected: torch.Tensor, tolerance: float = 1e-4) -> bool:

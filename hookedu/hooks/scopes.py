@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.hooks.tensors import parts
+
 _MAX_DEPTH = 4
 
 
@@ -104,12 +106,8 @@ class Scope:
 
 
 def _inside(value: Any, depth: int) -> Iterator[Any]:
-    """The value, and what is inside it if it is a container."""
+    """Yield the value, and what is inside it if it is a container."""
     yield value
-    if depth == 0 or isinstance(value, torch.Tensor | nn.Module | str | bytes):
-        return
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple | set | frozenset | deque):
-        for item in list(value):
+    if depth and not isinstance(value, torch.Tensor | nn.Module | str | bytes):
+        for _, item in parts(value):
             yield from _inside(item, depth - 1)

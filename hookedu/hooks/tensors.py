@@ -2,10 +2,13 @@
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
+
+_PLAIN = {type(None), bool, int, float, str, bytes}  # most of what is no tensor; told apart quickly
 
 
 def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
@@ -41,10 +44,37 @@ def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors of a structure, in the order in which `map_tensors` meets them."""
-    found: list[torch.Tensor] = []
-    map_tensors(found.append, value)
-    return iter(found)
+    """Yield the tensors of a structure, in the order in which `map_tensors` meets them."""
+    for _, tensor in named_tensors(value):
+        yield tensor
+
+
+def named_tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors of a structure with the code that reaches each: `("[1]['out']", tensor)`."""
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif type(value) not in _PLAIN:
+        for accessor, item in parts(value):
+            yield from named_tensors(item, path + accessor)
+
+
+def parts(value: Any) -> list[tuple[str, Any]]:
+    """Return what a container holds, each item with the code that reaches it; [] for what is no container.
+
+    Containers are those that `map_tensors` goes into, further mappings, sets and deques.
+    """
+    if isinstance(value, Mapping):
+        return [(f"[{key!r}]", item) for key, item in list(value.items())]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return [(f".{name}", item) for name, item in zip(value._fields, value, strict=True)]
+    if isinstance(value, tuple | list | deque):
+        return [(f"[{i}]", item) for i, item in enumerate(list(value))]
+    if isinstance(value, set | frozenset):
+        return [("", item) for item in list(value)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+        return [(f".{name}", getattr(value, name)) for name in names]
+    return []
 
 
 def fresh(value: Any) -> Any:

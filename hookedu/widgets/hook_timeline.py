@@ -11,12 +11,12 @@ from torch import nn
 
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.recording import Event
-from hookedu.hooks.tensors import real, shape_text
+from hookedu.hooks.tensors import named_tensors, real, shape_text
 from hookedu.hooks.timeline import FORWARD, Timeline, timeline
 from hookedu.language import Text
 from hookedu.widgets.model_drawing import Box
 from hookedu.widgets.panel import Panel
-from hookedu.widgets.runs import arguments, leaves
+from hookedu.widgets.runs import arguments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -273,7 +273,7 @@ def _alike(event: Event, right: Event) -> bool:
 def _values_text(value: Any) -> str:
     """The first few numbers of each tensor."""
     said = []
-    for path, tensor in list(leaves(value))[:3]:
+    for path, tensor in list(named_tensors(value))[:3]:
         numbers = real(tensor).flatten()
         first = ", ".join(f"{number:.3g}" for number in numbers[:6].tolist())
         said.append(f"{path} [{first}{', …' if len(numbers) > 6 else ''}]".strip())

@@ -12,12 +12,12 @@ from torch import nn
 
 from hookedu.hooks.modules import choose, modules_by_name, unwrap
 from hookedu.hooks.recording import Recording
-from hookedu.hooks.tensors import Stats
+from hookedu.hooks.tensors import Stats, named_tensors
 from hookedu.language import Text
 from hookedu.widgets import pictures, programs
 from hookedu.widgets.panel import Panel, aligned, limit
 from hookedu.widgets.pictures import TILES, Form, Picture, Selection
-from hookedu.widgets.runs import Row, Runs, call_text, leaves, score_text
+from hookedu.widgets.runs import Row, Runs, call_text, score_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -209,14 +209,14 @@ class LayerPicker(Panel):
         calls = self._recording[choice.layer].calls
         limit(self._call, len(calls))
         call = calls[self._call.value]
-        parts = list(leaves(call.activation))
+        parts = list(named_tensors(call.activation))
         if not parts:
             return self._blank(NO_TENSOR)
         self._set_parts([path for path, _ in parts])
         path, tensor = parts[self._part.value or 0]
         if choice.view != "gradients":
             return tensor
-        found = dict(leaves(call.gradient)).get(path)
+        found = dict(named_tensors(call.gradient)).get(path)
         return found if found is not None else self._blank(NO_GRADIENT)
 
     def _blank(self, why: Text | None) -> None:

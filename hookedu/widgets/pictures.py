@@ -10,9 +10,8 @@ import ipywidgets
 import torch
 import traitlets
 
-from hookedu.hooks.tensors import Stats, real, shape_text
+from hookedu.hooks.tensors import Stats, named_tensors, real, shape_text
 from hookedu.plots.figures import plot_feature_maps, plot_gradients
-from hookedu.widgets.runs import leaves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,7 +192,7 @@ def draw_input(ax: "Axes", image: torch.Tensor | None) -> None:
 
 def picture_in(x: Any, sample: int) -> torch.Tensor | None:
     """The picture among a model's inputs: of a batch, that sample."""
-    for _, tensor in leaves(x):
+    for _, tensor in named_tensors(x):
         if tensor.dim() == 4 and sample < len(tensor):
             return tensor[sample]
         if tensor.dim() == 3:

@@ -2,9 +2,8 @@
 
 import inspect
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from hookedu.hooks.capture import record
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.recording import Recording
 from hookedu.hooks.state import restored
-from hookedu.hooks.tensors import fresh, shape_text
+from hookedu.hooks.tensors import fresh, named_tensors, shape_text
 from hookedu.language import Text
 
 _KEPT, _KEPT_BYTES = (
@@ -40,7 +39,7 @@ class Runs:
         self.model, self.inputs, self.target = unwrap(model), inputs, target
         self._rows: dict[str, list[Row]] = {}
         self._recordings: OrderedDict[tuple[str, str, bool], Recording] = OrderedDict()
-        self.output_form: list[tuple[str, torch.Size]] = []  # of the last run: see `leaves`
+        self.output_form: list[tuple[str, torch.Size]] = []  # of the last run: see `named_tensors`
 
     def forget(self) -> None:
         """Run again next time: the model or its input has changed."""
@@ -83,7 +82,7 @@ class Runs:
                 stack.callback(everything.close)
                 stack.enter_context(everything)
             output = self.model(*args, **kwargs)
-            self.output_form = [(path, t.shape) for path, t in leaves(output) if t.is_floating_point()]
+            self.output_form = [(path, t.shape) for path, t in named_tensors(output) if t.is_floating_point()]
             if everything is not None:
                 self._rows[name] = _rows(everything, self.model)
             if (
@@ -130,29 +129,11 @@ def call_text(model: nn.Module, x: Any) -> str:
     return "model(x)"
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors of a nested value with the code that reaches each: `("[1]['out']", tensor)`."""
-    if isinstance(value, torch.Tensor):
-        yield path, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from leaves(item, f"{path}[{key!r}]")
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        for name, item in zip(value._fields, value, strict=True):
-            yield from leaves(item, f"{path}.{name}")
-    elif isinstance(value, tuple | list):
-        for i, item in enumerate(value):
-            yield from leaves(item, f"{path}[{i}]")
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from leaves(getattr(value, field.name, None), f"{path}.{field.name}")
-
-
 def score(output: Any, target: Any) -> torch.Tensor:
     """The scalar that backward starts from; `score_text` is the same as code."""
     if callable(target):
         return target(output)
-    tensors = [tensor for _, tensor in leaves(output) if tensor.is_floating_point()]
+    tensors = [tensor for _, tensor in named_tensors(output) if tensor.is_floating_point()]
     if not tensors:
         raise TypeError(str(NO_SCORE))
     head = tensors[0]

@@ -5,7 +5,15 @@ from collections import OrderedDict, defaultdict
 import pytest
 import torch
 
-from hookedu.hooks.tensors import Stats, map_tensors, shape_of, shape_text, storage_bytes, tensors_in
+from hookedu.hooks.tensors import (
+    Stats,
+    map_tensors,
+    named_tensors,
+    shape_of,
+    shape_text,
+    storage_bytes,
+    tensors_in,
+)
 from tests.hooks.capture_models import Answer, Pair
 
 
@@ -84,3 +92,25 @@ class TestStats:
         stats = Stats(tensor)
         assert stats.mean != stats.mean
         assert "nan" in repr(stats)
+
+
+NESTED = {
+    "tensor": torch.ones(1),
+    "pair": Pair(torch.ones(2), [torch.ones(3), {"a": (torch.ones(4), None)}]),
+    "answer": Answer(torch.ones(5), torch.ones(6)),
+    "ordered": OrderedDict(b=torch.ones(7), a="text"),
+    7: (),
+}
+
+
+def test_the_name_of_a_tensor_is_the_code_that_reaches_it():
+    found = dict(named_tensors(NESTED))
+    assert [len(tensor) for tensor in found.values()] == [1, 2, 3, 4, 5, 6, 7]
+    for path, tensor in found.items():
+        assert eval(f"NESTED{path}") is tensor
+
+
+def test_every_walk_meets_the_same_tensors_in_the_same_order():
+    met = []
+    map_tensors(met.append, NESTED)
+    assert list(map(id, met)) == list(map(id, tensors_in(NESTED)))

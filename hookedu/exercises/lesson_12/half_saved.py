@@ -11,6 +11,7 @@ from hookedu.exercises.exercise import Criterion, Exercise
 from hookedu.exercises.lesson_12.shared import says
 from hookedu.exercises.observation import show
 from hookedu.exercises.tools import copies, same
+from hookedu.hooks.tensors import parts
 from hookedu.language import Text
 
 _COLUMNS = 2  # of the matrix that rows are taken from
@@ -53,11 +54,8 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     """All tensors inside of what `pack` returned."""
     if isinstance(value, torch.Tensor):
         return [value]
-    if isinstance(value, (tuple, list)):
-        return [tensor for part in value for tensor in _tensors(part)]
-    if isinstance(value, dict):
-        return _tensors(list(value.values()))
-    return _tensors(list(vars(value).values())) if hasattr(value, "__dict__") else []
+    held = [item for _, item in parts(value)] or list(getattr(value, "__dict__", {}).values())
+    return [tensor for item in held for tensor in _tensors(item)]
 
 
 def _hooks_on() -> Any:
