@@ -1,4 +1,4 @@
-# `make lab` opens the course, `make test` proves it. Both set up .venv first, and again when the lock changed.
+# `make lab` opens the course, `make test` runs all checks. Both create .venv, and update it when the lock changes.
 #
 #   TORCH_BACKEND=cpu make lab     the small CPU build of PyTorch (about 1 GB instead of 5; needs uv)
 #   PYTHON=python3.12 make lab     another interpreter (3.11 or newer)
@@ -9,18 +9,18 @@
 PYTHON        ?= python3
 TORCH_BACKEND ?=
 BIN           := .venv/bin
-# One more than two cores: the browser's tests mostly wait.
+# Three workers on two cores: the browser tests spend most of their time waiting.
 JOBS          ?= 3
-# Images of containers often set this; then every kernel and every test compiles torch's Python anew, 8 s each time.
+# Container images often set this; every kernel and test process would then recompile torch's Python files, in 8 s each.
 unexport PYTHONDONTWRITEBYTECODE
-# Test processes share the cores already; threads of each would only be in one another's way.
+# Test processes already share the cores; several threads per process would only compete for them.
 test zoo scale wheel: export OMP_NUM_THREADS := 1
 
 help:
 	@sed -n '1,4p' Makefile
 
-# uv where it can be had (it also keeps a cache between clones), else plain pip: the same pins either way.
-# `.venv/ready-lab` is what a learner needs, `.venv/ready-test` adds the extra that tests need.
+# Install with uv where it is available (its cache is shared between clones), else with pip; the pins are the same.
+# `.venv/ready-lab` holds what a learner needs, `.venv/ready-NAME` adds the extra NAME (`test`, `book`, `bench`).
 .venv/ready-%: pyproject.toml requirements.lock
 	@[ -x $(BIN)/python ] || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) .venv; } || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || $(BIN)/python -m pip install -q uv \
@@ -40,28 +40,28 @@ test: .venv/ready-test
 	$(BIN)/hookedu build --check
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --nbval --nbval-cell-timeout 120 tests solutions
 
-# The reading site, in .book/html: open index.html, or let any web server serve the folder. Sphinx reads a copy in which
-# the solutions stand for the lessons, so that links between lessons, guides and code are those of the repository.
+# Build the reading site in .book/html: open index.html, or serve the folder with any web server. Sphinx reads a copy in
+# which the solutions replace the lessons, so that links between lessons, guides and code work as in the repository.
 BOOK ?= .book
 book: .venv/ready-book
 	rm -rf $(BOOK) && mkdir -p $(BOOK)/source
-	cp -R course hookedu README.md CONTRIBUTING.md LICENSE course/book/index.md $(BOOK)/source
+	cp -R course hookedu README.md CONTRIBUTING.md LICENSE course/book/index.md course/book/api.md $(BOOK)/source
 	cp -R solutions $(BOOK)/source/lessons
 	$(BIN)/sphinx-build -q -W --keep-going -c course/book -d $(BOOK)/doctrees $(BOOK)/source $(BOOK)/html
 
-# The pictures of the README and the guides, from the browser tests that look at the lessons.
+# Regenerate the pictures of the README and the guides: the browser tests save screenshots.
 pictures: .venv/ready-test
 	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
 
-# Every model of torchvision, the huge ones too (about 10 GB of memory).
+# Test capture on every torchvision model, including the very large ones (about 10 GB of memory).
 zoo: .venv/ready-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/hooks/test_capture_zoo.py
 
-# A class of a thousand submissions, graded, killed and resumed; nbgrader on a class of twenty and on all lessons (about ten minutes).
+# Grade 1,000 submissions, killed and resumed; run nbgrader on a class of 20 and on all lessons (about ten minutes).
 scale: .venv/ready-test
 	$(BIN)/python -m pytest -m scale tests/grading/test_scale.py tests/authoring/test_nbgrader.py
 
-# The wheel, installed where nothing of the repository is: JupyterLab, Notebook 7, upgrades, grading (about two minutes).
+# Test the wheel, installed outside the repository: JupyterLab, Notebook 7, upgrades, grading (about two minutes).
 wheel: .venv/ready-test
 	$(BIN)/python -m pytest -m wheel tests/browser/test_wheel.py
 
@@ -72,7 +72,7 @@ bench: .venv/ready-bench
 	@for script in tests/bench/[a-z]*.py; do echo "== $$script"; \
 	    $(BIN)/python -m tests.bench.$$(basename $$script .py) || exit 1; done
 
-# Pins for every package and platform, without a URL: the lock names no index.
+# Update the pins for every package and platform. The lock contains no URL, so that it works with any package index.
 lock:
 	uv pip compile -q pyproject.toml --all-extras --universal --python-version 3.11 --no-header --no-annotate \
 	    --no-emit-index-url --no-emit-find-links --upgrade -o requirements.lock

@@ -20,12 +20,12 @@ _HOME = {
     "diagnose": "hooks.diagnosis",
     "hint": "learner.checking",
     "list_hooks": "hooks.inspection",
-    "plot_feature_maps": "plots.figures",
-    "plot_gradients": "plots.figures",
+    "plot_feature_maps": "plots.maps",
+    "plot_gradients": "plots.maps",
     "plot_graph": "plots.graph",
     "plot_sharing": "plots.graph",
-    "plot_stats": "plots.figures",
-    "plot_timeline": "plots.figures",
+    "plot_stats": "plots.summaries",
+    "plot_timeline": "plots.summaries",
     "pretrained": "models.pretrained",
     "progress": "learner.progress",
     "record": "hooks.capture",
@@ -33,7 +33,7 @@ _HOME = {
     "solution": "learner.checking",
     "timeline": "hooks.timeline",
 }
-__all__ = sorted(_HOME)
+__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll] - __init__.pyi lists them
 
 
 def __getattr__(name: str):

@@ -12,12 +12,12 @@ from hookedu.learner.checking import solution as solution
 from hookedu.learner.course_map import course_map as course_map
 from hookedu.learner.progress import progress as progress
 from hookedu.models.pretrained import pretrained as pretrained
-from hookedu.plots.figures import plot_feature_maps as plot_feature_maps
-from hookedu.plots.figures import plot_gradients as plot_gradients
-from hookedu.plots.figures import plot_stats as plot_stats
-from hookedu.plots.figures import plot_timeline as plot_timeline
 from hookedu.plots.graph import plot_graph as plot_graph
 from hookedu.plots.graph import plot_sharing as plot_sharing
+from hookedu.plots.maps import plot_feature_maps as plot_feature_maps
+from hookedu.plots.maps import plot_gradients as plot_gradients
+from hookedu.plots.summaries import plot_stats as plot_stats
+from hookedu.plots.summaries import plot_timeline as plot_timeline
 from hookedu.widgets.hook_inspector import HookInspector as HookInspector
 from hookedu.widgets.hook_timeline import HookTimeline as HookTimeline
 from hookedu.widgets.language_toggle import LanguageToggle as LanguageToggle

@@ -1,4 +1,4 @@
-"""`python -m hookedu`: the same as the command `hookedu`."""
+"""Entry point of `python -m hookedu`, the same as the command `hookedu`."""
 
 from hookedu.cli import main
 

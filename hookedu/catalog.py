@@ -1,4 +1,4 @@
-"""Where the course lies on disk and what course.yml says about it."""
+"""The files of the course and its lessons as course.yml describes them."""
 
 import difflib
 from dataclasses import dataclass
@@ -10,12 +10,13 @@ from hookedu.language import Text
 
 _CLONE = Path(__file__).resolve().parent.parent
 IN_CLONE = (_CLONE / "course" / "course.yml").exists()
-# course.yml, lessons and solutions: those of the clone that hookedu lies in, else the copies that its wheel carries.
+# The folder with the course, lessons and solutions: the clone that contains hookedu, else the wheel's own
+# copy.
 ROOT = _CLONE if IN_CLONE else Path(__file__).resolve().with_name("_course")
 
 
 class CourseError(Exception):
-    """Something that the user of a command can mend: each text says what is wrong and what to do."""
+    """An error that the user of a command can fix; each text says what is wrong and what to do."""
 
     def __init__(self, *says: Text):
         self.says = says
@@ -31,29 +32,29 @@ class Lesson:
     minutes: int
     difficulty: int  # 1 to 5
     goals: tuple[Text, ...]
-    needs: Text
-    about: Text  # one line for the map of the course
-    after: tuple[str, ...]  # the numbers of the lessons that lead to it directly
-    root: Path = ROOT  # the copy of the course that it belongs to
+    needs: Text  # prerequisites
+    about: Text  # one line for the course map
+    after: tuple[str, ...]  # ids of the lessons that directly lead to it
+    root: Path = ROOT  # the copy of the course to which it belongs
 
     @property
     def id(self) -> str:
-        """Its number: "02"."""
+        """Number of the lesson: "02"."""
         return self.file[:2]
 
     @property
     def source(self) -> Path:
-        """What is written by hand."""
+        """The hand-written source."""
         return self.root / "course" / f"{self.file}.py"
 
     @property
     def notebook(self) -> Path:
-        """The learner's notebook: answers stripped, no outputs."""
+        """The learner's notebook, without answers and outputs."""
         return self.root / "lessons" / f"{self.file}.ipynb"
 
     @property
     def solution(self) -> Path:
-        """The same notebook answered and run."""
+        """The same notebook with answers and outputs."""
         return self.root / "solutions" / f"{self.file}.ipynb"
 
 
@@ -63,7 +64,7 @@ def _text(node: dict[str, Any]) -> Text:
 
 @cache
 def lessons() -> tuple[Lesson, ...]:
-    """Every lesson of the course, in the order of course.yml."""
+    """Return every lesson of the course, in the order of course.yml; raise CourseError without that file."""
     import yaml
 
     path = ROOT / "course" / "course.yml"
@@ -92,7 +93,10 @@ def lessons() -> tuple[Lesson, ...]:
 
 
 def require_clone() -> None:
-    """For the commands of authors: CourseError where hookedu came as a wheel, which has no sources of lessons."""
+    """Raise CourseError if hookedu runs from a wheel.
+
+    A wheel has no sources of lessons, which the commands for authors need.
+    """
     if not IN_CLONE:
         raise CourseError(
             Text(
@@ -105,7 +109,10 @@ def require_clone() -> None:
 
 
 def find(name: str) -> Lesson:
-    """The lesson called "02", "02_tensor_hooks" or "02_tensor_hooks.ipynb"; CourseError names the nearest."""
+    """Return the lesson called "02", "02_tensor_hooks" or "02_tensor_hooks.ipynb".
+
+    Raises CourseError with the closest names if there is none.
+    """
     stem = Path(name).stem
     for lesson in lessons():
         if stem in (lesson.id, lesson.file):

@@ -1,4 +1,4 @@
-"""The command `hookedu`. What a user can mend is said in one clear text and ends with exit code 2."""
+"""Command line of `hookedu`; an error that the user can fix prints one text and exits with code 2."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Entry point: runs a command; a CourseError becomes its text and exit code 2."""
+    """Run the command line; a CourseError prints its text and exits with code 2."""
     try:
         app()
     except CourseError as error:
@@ -59,7 +59,7 @@ def build(
     catalog.require_clone()
     chosen = [catalog.find(name) for name in lessons] if lessons else list(catalog.lessons())
 
-    # Brings torch and Jupyter along: a misspelt name need not wait for them.
+    # Imports torch and Jupyter: a misspelt lesson is reported before that.
     from hookedu.authoring import build as build_
 
     if check:
@@ -122,7 +122,7 @@ def export_nbgrader_command(
     """把课写成 nbgrader 的作业 · Write the lessons as assignments of an nbgrader course."""
     chosen = [catalog.find(name) for name in lessons] if lessons else list(catalog.lessons())
 
-    # Brings torch and nbformat along: a misspelt name need not wait for them.
+    # Imports torch and nbformat: a misspelt lesson is reported before that.
     from hookedu.authoring.nbgrader_export import export
 
     for said in export(folder, chosen):
@@ -137,15 +137,15 @@ def export_nbgrader_command(
 
 @app.command()
 def doctor() -> None:
-    """这台机器能不能上这门课 · Can this machine run the course?"""
+    """这台机器能不能上这门课 · Can this machine run the course?"""  # noqa: D400 - a help text
     from hookedu.doctor import OPEN, State, examine
 
     findings = examine()
-    for finding in findings:
-        print(f"{finding.state.value} {finding.what.zh} · {finding.what.en}: {finding.detail}")
+    for title, finding in findings:
+        print(f"{finding.state.value} {title.zh} · {title.en}: {finding.detail}")
         if finding.remedy:
             print(f"    {finding.remedy.zh}\n    {finding.remedy.en}")
-    if any(finding.state is State.FAIL for finding in findings):
+    if any(finding.state is State.FAIL for _, finding in findings):
         print(
             Text(zh="还不能上课：请先处理标 ✗ 的各项。", en="Not ready yet: see to the lines marked ✗ first.")
         )

@@ -1,4 +1,4 @@
-"""`hookedu doctor`: can this machine run the course? One line a check, in both languages."""
+"""`hookedu doctor`: check whether this machine can run the course; one line per check, in both languages."""
 
 import contextlib
 import importlib.metadata
@@ -19,42 +19,39 @@ _FREE_GB = 1.0
 
 
 class State(Enum):
-    """How a check ended; only FAIL keeps the course from running."""
+    """State that a check reports; only FAIL keeps the course from running."""
 
     OK = "✓"
-    NOTE = "–"  # something that most people do not need is missing
+    NOTE = "–"  # something is missing that most people do not need
     FAIL = "✗"
 
 
 @dataclass(frozen=True)
-class CheckResult:
-    """What one check found, and for anything but OK what to do."""
+class Finding:
+    """Result of one check, with a remedy for every state but OK."""
 
     state: State
-    what: Text
     detail: str
     remedy: Text | None = None
 
 
-def examine() -> list[CheckResult]:
-    """Run every check; a check that breaks is itself a finding."""
+def examine() -> list[tuple[Text, Finding]]:
+    """Run every check and return the findings, each with the title of its check.
+
+    An exception in a check is itself a finding: the other checks still run.
+    """
     findings = []
-    for check in _CHECKS:
+    for title, check in _CHECKS:
         try:
-            findings.append(check())
+            finding = check()
         except Exception as error:
-            findings.append(
-                CheckResult(
-                    State.FAIL,
-                    Text(zh=check.__doc__, en=check.__doc__),
-                    f"{type(error).__name__}: {error}"[:300],
-                    _REINSTALL,
-                )
-            )
+            finding = Finding(State.FAIL, f"{type(error).__name__}: {error}"[:300], _REINSTALL)
+        findings.append((title, finding))
     return findings
 
 
-# Who installed by `make`, which leaves a stamp, goes on with it; a wheel and conda bring the command themselves.
+# An installation by `make` leaves a stamp file, and its users continue with `make`; a wheel and conda install
+# the command.
 _BY_MAKE = any(Path(sys.prefix).glob("ready-*"))
 OPEN = "make lab" if _BY_MAKE else "hookedu lab"
 _REINSTALL = (
@@ -67,19 +64,16 @@ _REINSTALL = (
 )
 
 
-def _python() -> CheckResult:
-    """Python"""
+def _python() -> Finding:
     ok = sys.version_info >= (3, 11)
-    return CheckResult(
+    return Finding(
         State.OK if ok else State.FAIL,
-        Text(zh="Python 版本", en="Python version"),
         f"{sys.version.split()[0]}  {sys.executable}",
         None if ok else Text(zh="需要 3.11 或更新的 Python。", en="Python 3.11 or newer is needed."),
     )
 
 
-def _torch() -> CheckResult:
-    """PyTorch"""
+def _torch() -> Finding:
     import torch
     import torchvision
 
@@ -89,33 +83,27 @@ def _torch() -> CheckResult:
     (2 * x).sum().backward()
     works = len(seen) == 1 and seen[0].tolist() == [2.0, 2.0]
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    return CheckResult(
+    return Finding(
         State.OK if works else State.FAIL,
-        Text(zh="PyTorch 与一个真钩子", en="PyTorch and one real hook"),
         f"torch {torch.__version__}, torchvision {torchvision.__version__}, {device}",
         None if works else _REINSTALL,
     )
 
 
-def _packages() -> CheckResult:
-    """Packages"""
+def _packages() -> Finding:
     names = ("jupyterlab", "ipykernel", "ipywidgets", "matplotlib")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
-    return CheckResult(State.OK, Text(zh="所需的包", en="Packages"), versions)
+    return Finding(State.OK, versions)
 
 
-def _kernel() -> CheckResult:
-    """Kernel"""
+def _kernel() -> Finding:
     from jupyter_client.kernelspec import KernelSpecManager
 
     argv = KernelSpecManager().get_kernel_spec("python3").argv
-    return CheckResult(
-        State.OK, Text(zh="笔记本用的内核", en="Kernel for the notebooks"), f"python3: {argv[0]}"
-    )
+    return Finding(State.OK, f"python3: {argv[0]}")
 
 
-def _widgets() -> CheckResult:
-    """Widgets"""
+def _widgets() -> Finding:
     from jupyter_core.paths import jupyter_path
 
     for folder in jupyter_path("labextensions"):
@@ -123,14 +111,9 @@ def _widgets() -> CheckResult:
         if os.path.exists(manifest):
             with open(manifest, encoding="utf-8") as file:
                 version = json.load(file)["version"]
-            return CheckResult(
-                State.OK,
-                Text(zh="控件的前端", en="Front end of the widgets"),
-                f"jupyterlab-manager {version}",
-            )
-    return CheckResult(
+            return Finding(State.OK, f"jupyterlab-manager {version}")
+    return Finding(
         State.FAIL,
-        Text(zh="控件的前端", en="Front end of the widgets"),
         "@jupyter-widgets/jupyterlab-manager: not found",
         Text(
             zh="在运行 JupyterLab 的环境里安装 `jupyterlab_widgets`。",
@@ -139,37 +122,31 @@ def _widgets() -> CheckResult:
     )
 
 
-def _lessons() -> CheckResult:
-    """Lessons"""
+def _lessons() -> Finding:
     built = [lesson.file for lesson in catalog.lessons() if lesson.notebook.exists()]
     every = len(catalog.lessons())
     build = Text(zh="运行 `hookedu build`。", en="Run `hookedu build`.") if catalog.IN_CLONE else _REINSTALL
-    return CheckResult(
+    return Finding(
         State.OK if len(built) == every else State.FAIL,
-        Text(zh="课程笔记本", en="Lesson notebooks"),
         f"{len(built)}/{every}",
         None if len(built) == every else build,
     )
 
 
-def _disk() -> CheckResult:
-    """Disk"""
+def _disk() -> Finding:
     free = shutil.disk_usage(catalog.ROOT).free / 1e9
     enough = free >= _FREE_GB
-    return CheckResult(
+    return Finding(
         State.OK if enough else State.FAIL,
-        Text(zh="磁盘剩余空间", en="Free disk space"),
         f"{free:.1f} GB",
         None if enough else Text(zh="请腾出至少 1 GB。", en="Make room for at least 1 GB."),
     )
 
 
-def _memory() -> CheckResult:
-    """Progress"""
+def _memory() -> Finding:
     ok = storage.writable()
-    return CheckResult(
+    return Finding(
         State.OK if ok else State.NOTE,
-        Text(zh="保存进度的文件夹", en="Folder for your progress"),
         str(storage.folder()),
         None
         if ok
@@ -180,22 +157,28 @@ def _memory() -> CheckResult:
     )
 
 
-def _sandbox() -> CheckResult:
-    """Sandbox"""
-    what = Text(zh="沙箱（只有批改需要）", en="Sandbox (for grading only)")
-    from hookedu.grading.run.sandbox import Sandbox  # not on Windows
+def _sandbox() -> Finding:
+    from hookedu.grading.run.sandbox import Sandbox  # cannot be imported on Windows
 
     try:
         with contextlib.closing(Sandbox(isolated=True, startup=20)) as sandbox:
             program = sandbox.rehearse()
     except CourseError as error:
-        return CheckResult(State.NOTE, what, "–", _ONLY_INSTRUCTORS.format(why=error.says[0]))
+        return Finding(State.NOTE, "–", _ONLY_INSTRUCTORS.format(why=error.says[0]))
     rehearsed = Text(zh="bubblewrap（{origin}），试运行通过", en="bubblewrap ({origin}), rehearsal passed")
-    return CheckResult(State.OK, what, f"{rehearsed.format(origin=program.origin).en}: {program.path}")
+    return Finding(State.OK, f"{rehearsed.format(origin=program.origin).en}: {program.path}")
 
 
 _ONLY_INSTRUCTORS = Text(zh="只有教师需要。{why}", en="Only instructors need it. {why}")
-_CHECKS: tuple[Callable[[], CheckResult], ...] = (
-    *(_python, _torch, _packages, _kernel, _widgets),
-    *(_lessons, _disk, _memory, _sandbox),
+# Titles are data, not docstrings: those are in English only, and -OO removes them.
+_CHECKS: tuple[tuple[Text, Callable[[], Finding]], ...] = (
+    (Text(zh="Python 版本", en="Python version"), _python),
+    (Text(zh="PyTorch 与一个真钩子", en="PyTorch and one real hook"), _torch),
+    (Text(zh="所需的包", en="Packages"), _packages),
+    (Text(zh="笔记本用的内核", en="Kernel for the notebooks"), _kernel),
+    (Text(zh="控件的前端", en="Front end of the widgets"), _widgets),
+    (Text(zh="课程笔记本", en="Lesson notebooks"), _lessons),
+    (Text(zh="磁盘剩余空间", en="Free disk space"), _disk),
+    (Text(zh="保存进度的文件夹", en="Folder for your progress"), _memory),
+    (Text(zh="沙箱（只有批改需要）", en="Sandbox (for grading only)"), _sandbox),
 )

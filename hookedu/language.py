@@ -1,7 +1,7 @@
-"""Two languages, one mechanism: every sentence that hookedu says to a person is a `Text`.
+"""Bilingual text: every sentence that hookedu shows to people is a `Text`.
 
-HTML carries both languages in elements with a `lang` attribute, and `LanguageToggle` hides one of them with
-a style sheet. Where no style sheet can be set (a terminal, GitHub, VS Code), both simply show, Chinese first.
+HTML contains both languages in elements with a `lang` attribute, and `LanguageToggle` hides one of them with
+a style sheet. Where no style sheet applies (a terminal, GitHub, VS Code), both are shown, Chinese first.
 """
 
 import re
@@ -17,18 +17,57 @@ _CHINESE_BREAK = re.compile(
 
 @dataclass(frozen=True)
 class Text:
-    """One thing said in Chinese and in English; each side may hold inline Markdown (`code`, **bold**).
+    """A text in Chinese and in English.
 
-    >>> print(Text(zh="共 {n} 个张量", en="{n} tensors in all").format(n=3))
+    It prints as two lines, Chinese first; in a notebook, ``LanguageToggle`` chooses which one is visible.
+
+    Parameters
+    ----------
+    zh : str
+        The Chinese text. It may contain inline Markdown: code in backticks, emphasis with asterisks.
+    en : str
+        The English text, likewise.
+
+    Examples
+    --------
+    >>> from hookedu import Text
+    >>> text = Text(zh="共 {n} 个张量", en="{n} tensors in all")
+    >>> print(text.format(n=3))
     共 3 个张量
     3 tensors in all
+    >>> text.format(n=3).en
+    '3 tensors in all'
     """
 
     zh: str
     en: str
 
     def format(self, **values: Any) -> "Text":
-        """Both sides with `{name}` filled in, as `str.format` does; a value may itself be a `Text`."""
+        """Return the text with its replacement fields filled in.
+
+        Parameters
+        ----------
+        **values : object
+            The values of the fields ``{name}``, as for ``str.format``. Of a value that is a ``Text`` itself,
+            each language gets its own side.
+
+        Returns
+        -------
+        Text
+            The text with both languages filled in.
+
+        Raises
+        ------
+        KeyError
+            If a field has no value.
+
+        Examples
+        --------
+        >>> from hookedu import Text
+        >>> shape = Text(zh="形状", en="shape")
+        >>> Text(zh="{what}不对", en="wrong {what}").format(what=shape).en
+        'wrong shape'
+        """
         return Text(
             zh=self.zh.format(**{k: v.zh if isinstance(v, Text) else v for k, v in values.items()}),
             en=self.en.format(**{k: v.en if isinstance(v, Text) else v for k, v in values.items()}),
@@ -38,11 +77,44 @@ class Text:
         return f"{self.zh}\n{self.en}"
 
     def html(self, languages: tuple[str, ...] = LANGUAGES) -> str:
-        """A block: one `<div lang>` a language."""
+        """Return the text as HTML, one ``<div lang=...>`` per language.
+
+        Inline Markdown is rendered and raw HTML is escaped.
+
+        Parameters
+        ----------
+        languages : tuple of str, default ("zh", "en")
+            The languages to include, in this order.
+
+        Returns
+        -------
+        str
+            The HTML.
+
+        Examples
+        --------
+        >>> from hookedu import Text
+        >>> print(Text(zh="看 `x`", en="see `x`").html(languages=("en",)))
+        <div lang="en">see <code>x</code></div>
+        """
         return "".join(f'<div lang="{lang}">{_inline(getattr(self, lang))}</div>' for lang in languages)
 
     def inline_html(self) -> str:
-        """A run of text inside a line: `中文 · English`; the dot goes away with either language."""
+        """Return the text as inline HTML, with a dot between the languages: ``中文 · English``.
+
+        The style sheet of ``LanguageToggle`` hides the dot together with one of the languages.
+
+        Returns
+        -------
+        str
+            The HTML, three ``<span>`` elements.
+
+        Examples
+        --------
+        >>> from hookedu import Text
+        >>> print(Text(zh="层", en="layer").inline_html())
+        <span lang="zh">层</span><span class="hookedu-dot"> · </span><span lang="en">layer</span>
+        """
         zh, en = (f'<span lang="{lang}">{_inline(getattr(self, lang))}</span>' for lang in LANGUAGES)
         return f'{zh}<span class="hookedu-dot"> · </span>{en}'
 
@@ -50,23 +122,25 @@ class Text:
         return self.html()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows where there is no HTML."""
+        """Print the text where IPython cannot show HTML."""
         printer.text(str(self))
 
 
 def join_chinese_lines(markdown: str) -> str:
-    """Markdown without the line breaks that would be drawn as a space: between Chinese characters, or after
-    full-width punctuation."""
+    """Remove the line breaks that would be rendered as a space within Chinese text.
+
+    These are breaks between Chinese characters and after full-width punctuation.
+    """
     return _CHINESE_BREAK.sub("", markdown)
 
 
 def _inline(markdown: str) -> str:
-    """Inline Markdown to HTML. Raw HTML is escaped, so a learner's values can be part of a message."""
+    """Render inline Markdown as HTML; raw HTML is escaped, since messages contain values of learners."""
     return _markdown().renderInline(markdown)
 
 
 @cache
 def _markdown():
-    from markdown_it import MarkdownIt  # on first use: `import hookedu` stays light
+    from markdown_it import MarkdownIt  # imported on first use to keep `import hookedu` fast
 
     return MarkdownIt("zero", {"html": False}).enable(["backticks", "emphasis", "escape", "newline"])

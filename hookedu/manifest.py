@@ -1,4 +1,7 @@
-"""What was put into somebody else's folder, so that a later version replaces only what they left as it was."""
+"""A record of the files that hookedu put into a user's folder.
+
+With it, a later version replaces only the files that the user has not changed.
+"""
 
 import hashlib
 import json
@@ -8,7 +11,7 @@ _RECORD = ".hookedu.json"
 
 
 def given(folder: Path) -> dict[str, str]:
-    """The digest of each file that was put there, by name; {} where that is not known."""
+    """Return the digest of each file that was put into the folder, by name; {} if there is no record."""
     try:
         known = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -17,10 +20,10 @@ def given(folder: Path) -> dict[str, str]:
 
 
 def remember(folder: Path, files: dict[str, str]) -> None:
-    """Keep what `given` is to return the next time. Raises OSError."""
+    """Save the digests for `given` to return; raise OSError if the folder cannot be written to."""
     (folder / _RECORD).write_text(json.dumps(files, indent=1), encoding="utf-8")
 
 
 def digest(content: bytes) -> str:
-    """By which a version of a file is known."""
+    """Return the SHA-256 digest of a file's content, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()

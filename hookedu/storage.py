@@ -1,8 +1,9 @@
-"""What hookedu remembers about its user: one small folder, chosen by platformdirs.
+"""The user's settings and records, in one small folder that platformdirs chooses.
 
-Settings are one JSON file, replaced as a whole. Records that grow (checks) are JSON lines, appended: two
-notebooks may write at the same moment and neither loses a line. A home that cannot be written to never
-stops a lesson: the course then forgets, and `writable()` says so to whoever wants to tell the learner.
+Settings are one JSON file, which is replaced as a whole. Growing records (of checks) are JSON lines, which
+are appended, so that two notebooks can write at the same moment without losing a line. A home folder that
+cannot be written to never stops a lesson: nothing is saved then, and `writable()` tells callers who want to
+inform the learner.
 """
 
 import json
@@ -13,14 +14,14 @@ from typing import Any
 
 
 def folder() -> Path:
-    """The user's data folder for hookedu (on Linux `$XDG_DATA_HOME/hookedu`); it may not exist yet."""
+    """Return the data folder of hookedu (on Linux `$XDG_DATA_HOME/hookedu`), which may not exist yet."""
     from platformdirs import user_data_path
 
     return user_data_path("hookedu", appauthor=False)
 
 
 def writable() -> bool:
-    """Whether the folder can be made and written to."""
+    """Check whether the folder can be created and written to; create it if possible."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
         return os.access(folder(), os.W_OK)
@@ -29,7 +30,7 @@ def writable() -> bool:
 
 
 def load_settings() -> dict[str, Any]:
-    """The saved settings; {} if there are none or they cannot be read."""
+    """Return the saved settings; {} if there are none or they cannot be read."""
     try:
         settings = json.loads((folder() / "settings.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -38,11 +39,11 @@ def load_settings() -> dict[str, Any]:
 
 
 def save_setting(name: str, value: Any) -> None:
-    """Keep one JSON value under `name`; an unwritable home is ignored."""
+    """Save one JSON value under `name`; an unwritable home folder is ignored."""
     settings = load_settings() | {name: value}
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        # A reader must never see half a file, hence: write beside, then rename.
+        # A reader must never see half a file, so write a temporary file and rename it.
         with tempfile.NamedTemporaryFile("w", dir=folder(), delete=False, encoding="utf-8") as new:
             json.dump(settings, new, ensure_ascii=False)
         os.replace(new.name, folder() / "settings.json")
@@ -51,7 +52,7 @@ def save_setting(name: str, value: Any) -> None:
 
 
 def append_record(log: str, record: dict[str, Any]) -> None:
-    """Add one record to the log of that name; an unwritable home is ignored."""
+    """Append one record to the log of that name; an unwritable home folder is ignored."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
         with open(folder() / f"{log}.jsonl", "a", encoding="utf-8") as lines:
@@ -61,7 +62,7 @@ def append_record(log: str, record: dict[str, Any]) -> None:
 
 
 def read_records(log: str) -> list[dict[str, Any]]:
-    """All records of a log, oldest first; lines that are not JSON objects are passed over."""
+    """Return all records of a log, oldest first; lines that are not JSON objects are skipped."""
     try:
         text = (folder() / f"{log}.jsonl").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Rows of plain values as a table: text for a terminal, HTML for a notebook."""
+"""Tables of plain values: text for a terminal, HTML for a notebook."""
 
 from collections.abc import Sequence
 from html import escape
@@ -6,7 +6,9 @@ from typing import Any
 
 
 class Table:
-    """Headers and rows; prints as aligned text and shows as an HTML table in a notebook.
+    """A table that prints as aligned text and shows as an HTML table in a notebook.
+
+    Columns of numbers are aligned to the right. The caption stands below the text, and above the HTML table.
 
     >>> print(Table(["layer", "calls"], [["conv1", 1], ["relu", 16]]))
     layer  calls
@@ -50,7 +52,7 @@ def _text(cell: Any) -> str:
 
 
 def size_text(count: int) -> str:
-    """A number of bytes for people: `784 B`, `12.3 kB`, `345.0 MB`."""
+    """Return a number of bytes as text with a decimal unit: `784 B`, `12.3 kB`, `345.0 MB`."""
     size = float(count)
     for unit in ("B", "kB", "MB"):
         if size < 1000:

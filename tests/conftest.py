@@ -1,4 +1,4 @@
-"""What the tests share: a home of their own, and a copy of the course that may be broken at will."""
+"""Shared fixtures: an empty data folder per test, and a copy of the course that a test may modify."""
 
 import dataclasses
 import os
@@ -10,26 +10,37 @@ from pathlib import Path
 import pytest
 
 from hookedu import catalog
+from tests import isolation
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items) -> None:
-    """A notebook's cells, which nbval collects, go to one worker: they share a kernel."""
+    """Run all cells of a notebook in one worker, and skip isolated tests where there is no sandbox.
+
+    nbval collects each cell as a test; the cells of one notebook share a kernel.
+    """
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    isolated = [item for item in items if item.get_closest_marker("isolated")]
+    if isolated and (why := isolation.why_not()):
+        for item in isolated:
+            item.add_marker(pytest.mark.skip(reason=why))
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory, monkeypatch) -> Path:
-    """An empty data folder for each test: none reads or writes what the person at this machine has saved."""
+    """Set up an empty data folder for each test, so that no test reads or writes the user's saved data."""
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     return folder
 
 
 class Clone:
-    """A copy of the course in a folder of its own, with its commands; `whole` with tests and the root's files too."""
+    """A copy of the course and its commands in a separate folder.
+
+    With `whole`, the tests and the files in the repository root are copied as well.
+    """
 
     def __init__(self, root: Path, whole: bool = False):
         self.root = root
@@ -40,30 +51,30 @@ class Clone:
                 shutil.copy(path, root)
 
     def lesson(self, number: str) -> catalog.Lesson:
-        """A lesson of this copy, for functions called in this process."""
+        """Return a lesson of this copy, for functions called in this process."""
         return dataclasses.replace(catalog.find(number), root=self.root)
 
     @property
     def env(self) -> dict[str, str]:
-        """An environment in which `import hookedu` finds this copy."""
+        """Environment variables with which `import hookedu` finds this copy."""
         return os.environ | {"PYTHONPATH": str(self.root), "PYTHONIOENCODING": "utf-8"}
 
     def hookedu(self, *arguments: object) -> subprocess.CompletedProcess:
-        """Run the command `hookedu` of this copy."""
+        """Run the `hookedu` command of this copy."""
         command = [sys.executable, "-m", "hookedu", *map(str, arguments)]
         return subprocess.run(
             command, cwd=self.root, env=self.env, capture_output=True, encoding="utf-8", timeout=300
         )
 
     def replace(self, file: str, old: str, new: str, count: int = 1) -> None:
-        """Change a file of this copy; the text must be there."""
+        """Replace text in a file of this copy. The old text must be present."""
         path = self.root / file
         text = path.read_text(encoding="utf-8")
         assert old in text, f"{old!r} is not in {file}"
         path.write_text(text.replace(old, new, count), encoding="utf-8")
 
     def built(self) -> dict[str, bytes]:
-        """Every built notebook's bytes."""
+        """Return the bytes of every built notebook, by relative path."""
         return {
             str(p.relative_to(self.root)): p.read_bytes()
             for folder in ("lessons", "solutions")
@@ -73,5 +84,5 @@ class Clone:
 
 @pytest.fixture
 def clone(tmp_path) -> Clone:
-    """A copy of the course that a test may break."""
+    """Create a copy of the course that a test may modify."""
     return Clone(tmp_path / "clone")

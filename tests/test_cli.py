@@ -1,6 +1,7 @@
-"""The command line as people type it: one clear text in both languages, exit code 2, never a traceback of ours."""
+"""Tests of the command line: an error is one text in both languages and exit code 2, never a traceback."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,7 @@ def test_doctor_checks_this_machine_in_both_languages():
 
 
 def test_doctor_says_what_to_do_about_a_missing_front_end(tmp_path):
-    """A front end that JupyterLab cannot find: its search path leads to an empty folder."""
+    """The search path of JupyterLab leads to an empty folder, so that it cannot find the front end."""
     program = (
         "import jupyter_core.paths as p; p.jupyter_path = lambda *a: ['" + str(tmp_path) + "']\n"
         "from hookedu.cli import main; main()"
@@ -48,6 +49,19 @@ def test_doctor_says_what_to_do_about_a_missing_front_end(tmp_path):
     )
     assert run.returncode == 1
     assert "Install `jupyterlab_widgets`" in run.stdout and "Not ready yet" in run.stdout
+
+
+def test_doctor_names_a_check_that_breaks_in_both_languages(clone):
+    """Neither the title nor the remedy comes from a docstring: -OO removes those."""
+    (clone.root / "course" / "course.yml").write_text("lessons: [")
+    command = [sys.executable, "-OO", "-m", "hookedu", "doctor"]
+    run = subprocess.run(
+        command, cwd=clone.root, env=clone.env, capture_output=True, encoding="utf-8", timeout=120
+    )
+    assert run.returncode == 1 and "Traceback" not in run.stderr
+    reported = r"^✗ 课程笔记本 · Lesson notebooks: ParserError: (?s:.*?)^    .*重新安装.*\n    Install "
+    assert re.search(reported, run.stdout, re.MULTILINE), run.stdout
+    assert "✓ 磁盘剩余空间 · Free disk space" in run.stdout, "the checks after it run as well"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One text in two languages, and what is remembered between sessions."""
+"""Tests of bilingual texts and of the data saved between sessions."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

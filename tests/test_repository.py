@@ -1,4 +1,4 @@
-"""What the root files promise: the same packages everywhere, pins without hosts, answers that stand alone."""
+"""Tests of the repository: consistent dependencies, a lock without hosts, lessons that are self-contained."""
 
 import re
 import subprocess
@@ -65,7 +65,7 @@ def test_tracked_files_name_no_registry():
 
 
 def test_course_yml_is_the_only_list_of_lessons():
-    """What is kept by lesson elsewhere belongs to a lesson that is listed."""
+    """Modules per lesson exist only for listed lessons."""
     numbers = {lesson.id for lesson in catalog.lessons()}
     assert set(exercises.lessons()) <= numbers
     for folder in ("answers", "figures"):
@@ -80,7 +80,7 @@ def test_the_readme_gives_both_commands_on_its_first_screen():
 
 @pytest.mark.xdist_group("repository")
 def test_tests_of_one_group_share_a_process(request):
-    """Shared batches and browsers are set up once: where the mark goes unheard, they are set up in every process."""
+    """Shared batches and browsers are set up once; without the mark, every process would set them up."""
     if not getattr(request.config.option, "loadgroup", False):
         pytest.skip("for `make test`, which asks for groups")
     assert request.node.nodeid.endswith("@repository")
@@ -88,7 +88,7 @@ def test_tests_of_one_group_share_a_process(request):
 
 @pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
 def test_no_answer_needs_a_demonstration_cell(lesson):
-    """The reference answers, run after the setup cells alone, in one namespace: as a grader runs a submission."""
+    """Run each reference answer after the setup cells only, as a grader runs a submission."""
     cells = source.read(lesson)
     for exercise in exercises.of_lesson(lesson.id):
         namespace: dict = {}
@@ -101,9 +101,9 @@ def test_no_answer_needs_a_demonstration_cell(lesson):
 
 @pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
 def test_a_lesson_leaves_no_hook_behind(lesson):
-    """Every cell run in order; then no module that the lesson made carries a hook, and the process none either.
+    """Run every cell in order; then neither a module of the lesson nor the process has a hook.
 
-    Cells that start processes of their own are left to nbval: what hooks there are end with them.
+    Cells that start processes are left to nbval, because their hooks end with the processes.
     """
     namespace: dict = {"__name__": f"lesson_{lesson.id}"}
     with matplotlib.rc_context({"backend": "Agg"}), warnings.catch_warnings():
@@ -113,6 +113,6 @@ def test_a_lesson_leaves_no_hook_behind(lesson):
                 exec(compile(cell.text, f"course/{lesson.file}.py:{cell.line}", "exec"), namespace)
     plt.close("all")
     models = {name: value for name, value in namespace.items() if isinstance(value, nn.Module)}
-    models["the process"] = nn.Identity()  # has no hook of its own: what is found here is global
+    models["the process"] = nn.Identity()  # a new module: any hook found on it is global
     left = {name: [str(hook) for hook in list_hooks(model)] for name, model in models.items()}
     assert {name: hooks for name, hooks in left.items() if hooks} == {}

@@ -1,7 +1,7 @@
-"""The reading site: Sphinx reads the solutions as they are, MyST-NB turns them into pages, nothing is executed.
+"""Sphinx configuration of the reading site: MyST-NB turns the executed solutions into pages; nothing is executed.
 
-`make book` copies solutions/ (as lessons/), course/ and hookedu/ into one folder and hands it to Sphinx, so that every
-relative link in a lesson or a guide leads where it leads in the repository: to a page, or to a file to download.
+`make book` copies solutions/ (as lessons/), course/ and hookedu/ into one folder and runs Sphinx on it, so that every
+relative link in a lesson or a guide has the same target as in the repository: a page, or a file to download.
 """
 
 import base64
@@ -18,8 +18,17 @@ from hookedu.language import Text, join_chinese_lines
 COURSE = Path(__file__).parents[1]
 
 project = "PyTorch 钩子 · PyTorch hooks"
-extensions = ["myst_nb", "sphinx.ext.githubpages"]  # the latter: GitHub would leave out _static/
-include_patterns = ["index.md", "lessons/*.ipynb", "course/guides/*.md", "CONTRIBUTING.md"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",  # generates api.md from the docstrings
+    "sphinx.ext.napoleon",
+    "sphinx.ext.githubpages",  # GitHub Pages would otherwise omit _static/
+]
+include_patterns = [
+    *("index.md", "api.md", "CONTRIBUTING.md"),
+    *("lessons/*.ipynb", "course/guides/*.md", "hookedu/hooks/CASES.md"),
+]
+autodoc_typehints = "none"  # the docstrings state the types; signatures have no room
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
@@ -28,7 +37,7 @@ nb_render_image_options = {"alt": "上面代码的输出 · Output of the code a
 
 html_theme = "sphinx_book_theme"
 html_title = project
-html_copy_source = False  # the course's own files are the source
+html_copy_source = False  # the repository holds the source files
 html_static_path = ["static", "../../hookedu/grading/out/templates/page.js"]
 html_favicon = "static/hook.svg"
 html_css_files = ["book.css"]
@@ -41,14 +50,14 @@ html_theme_options = {
     "article_header_end": ["language-switch", "article-header-buttons"],
     "footer_content_items": [],
     "home_page_in_toc": True,
-    "navbar_persistent": [],  # no bar across the top: the search is in the sidebar and beside the language switch
+    "navbar_persistent": [],  # no top bar: search is in the sidebar and next to the language switch
     "search_bar_text": "搜索 · Search",
     "toc_title": "本页 · On this page",
     "use_download_button": False,
     "use_fullscreen_button": False,
 }
 
-# What the theme says by itself in English; the search page's own words stand in static/words.js.
+# Translations of the theme's English labels; static/words.js translates the search page.
 WORDS = {
     "Back to top": "回到顶部 · Back to top",
     "Color mode": "明暗 · Colour mode",
@@ -66,10 +75,9 @@ WIDGET = Text(
     zh="这是这种控件的一张图；在 JupyterLab 里可以操作，看到的是这里的模型。",
     en="A picture of this kind of widget. In JupyterLab it can be used, and shows the model of this cell.",
 )
-TO_NO_PAGE = re.compile(
-    r"\]\(((?:\.\./){2}[^)#]+\.md)\)"
-)  # from a guide to the README, say: a file to download
-# Under a lesson's title. On this site the exercises can be read but not done.
+# Links to Markdown files that are not pages, for example from a guide to the README: they become downloads.
+TO_NO_PAGE = re.compile(r"\]\(((?:\.\./){2}[^)#]+\.md)\)")
+# Shown under a lesson's title: on this site the exercises can be read but not run.
 OPEN_IN_LAB = """
 
 <div class="open-in-lab">
@@ -88,9 +96,13 @@ To work on this lesson, run `make lab` in the course's folder (or `hookedu lab`,
 
 
 def prepare(app, docname: str, content: list[str]) -> None:
-    """Of a lesson: say how to open it, fold the answers, show a picture where a live widget would be."""
+    """Prepare a page's source before Sphinx parses it.
+
+    In a lesson: say how to open it, fold the reference answers, replace live widgets with pictures. Elsewhere: join
+    Chinese lines, and turn links to Markdown files that are not pages into downloads.
+    """
     if docname == "index" and not any((COURSE / "guides").glob("*.md")):
-        content[0] = content[0].partition("<!-- guides -->")[0]  # Sphinx warns of an empty list
+        content[0] = content[0].partition("<!-- guides -->")[0]  # Sphinx warns about an empty toctree
     if not docname.startswith("lessons/"):
         content[0] = TO_NO_PAGE.sub(r"](path:\g<1>)", join_chinese_lines(content[0]))
         return
@@ -103,14 +115,14 @@ def prepare(app, docname: str, content: list[str]) -> None:
         for output in cell.get("outputs", []):
             shown = "".join(output.get("data", {}).get("text/plain", ""))
             if shown.startswith("LanguageToggle("):
-                tags.append("remove-output")  # each page has a switch of its own
+                tags.append("remove-output")  # each page has its own language switch
             elif widget := re.fullmatch(r"(\w+)\(\)", shown):
                 cell["outputs"] = picture_of(widget[1])
     content[0] = json.dumps(notebook)
 
 
 def picture_of(widget: str) -> list[dict]:
-    """Outputs in place of a live widget, "LayerPicker" say: the README's picture, and a sentence about it."""
+    """Return the outputs that replace a live widget such as "LayerPicker": the README's picture and a note."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", widget).lower()
     picture = base64.b64encode((COURSE / "images" / f"{name}.png").read_bytes()).decode()
     shown = {"image/png": picture}, {"text/html": f'<div class="hookedu-note">{WIDGET.html()}</div>'}
@@ -118,15 +130,15 @@ def picture_of(widget: str) -> list[dict]:
 
 
 def speak_both(app, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """The theme's labels in both languages."""
+    """Translate the theme's labels into both languages."""
     context["_"] = lambda label: WORDS.get(label, label)
 
 
 class SearchBothLanguages(SearchEnglish):
-    """English words by their stems, Chinese as single characters and overlapping pairs.
+    """Search index with stemmed English words, and Chinese as single characters and overlapping bigrams.
 
-    Pairs (as Lucene's CJKAnalyzer has them) find any run of characters within a sentence, whatever a dictionary
-    takes for a word, and the browser can cut a query the same way without having that dictionary.
+    Bigrams (as in Lucene's CJKAnalyzer) match any run of characters within a sentence, independently of a dictionary's
+    word boundaries, and the browser can split a query in the same way without that dictionary.
     """
 
     lang = "zh"
@@ -136,7 +148,7 @@ var splitQuery = (query) => query.match(/[\u4e00-\u9fff]+|((?![\u4e00-\u9fff])[\
 """
 
     def split(self, text: str) -> list[str]:
-        """The words of a text: what `splitQuery` makes of it, and every Chinese character by itself."""
+        """Return the index terms of a text: those of `splitQuery`, and every single Chinese character."""
         words = []
         for run in re.findall(r"[\u4e00-\u9fff]+|[^\W\u4e00-\u9fff]+", text):
             words.append(run)
@@ -146,19 +158,19 @@ var splitQuery = (query) => query.match(/[\u4e00-\u9fff]+|((?![\u4e00-\u9fff])[\
 
 
 def inline_math(translator, node: nodes.math) -> None:
-    """MathML, which every browser draws by itself: no script from elsewhere, and it works from a disk."""
+    """Write inline math as MathML, which browsers render natively: no external script, and it works from disk."""
     translator.body.append(tex2mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def block_math(translator, node: nodes.math_block) -> None:
-    """The same on a line of its own."""
+    """Write display math as MathML."""
     translator.body.append(tex2mathml(node.astext(), as_block=True))
     raise nodes.SkipNode
 
 
 def setup(app) -> dict[str, bool]:
-    """What Sphinx has no setting for."""
+    """Register what Sphinx has no setting for."""
     app.connect("source-read", prepare)
     app.connect("html-page-context", speak_both)
     app.add_search_language(SearchBothLanguages)

@@ -1,9 +1,9 @@
-"""From course/ to lessons/ and solutions/.
+"""Tools for authors: build lessons/ and solutions/ from course/.
 
-source           a lesson's py:percent file as cells
-lesson_tables    the tables of lessons that prose asks for
-lint             what a lesson must keep to: shape, languages, terms
-build            the learner's notebook, and the answered one with its outputs
-new_lesson       the files of a lesson that is to be written
-nbgrader_export  the lessons as assignments of an nbgrader course
+source           read a lesson's py:percent file as cells
+lesson_tables    tables of lessons that prose includes
+lint             rules for lessons and guides: structure, languages, terms
+build            build the learner's notebook, and the solution notebook with its outputs
+new_lesson       create the files of a new lesson
+nbgrader_export  export the lessons as assignments of an nbgrader course
 """

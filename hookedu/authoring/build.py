@@ -1,9 +1,11 @@
-"""course/NN_name.py -> lessons/NN_name.ipynb (answers stripped, no outputs) and solutions/NN_name.ipynb (answered, run).
+"""Builder of notebooks: course/NN_name.py gives lessons/NN_name.ipynb and solutions/NN_name.ipynb.
 
-Building the same source twice gives the same bytes: cell ids come from the lesson and the cell's place, nothing
-in a notebook tells when or where it was run. Each code cell of a solution keeps a checksum of its outputs, so that
-`check()` finds a changed character anywhere in a built notebook without running anything; that the outputs are
-still what the code prints is nbval's to prove.
+The lesson has no answers and no outputs; the solution has both.
+
+Builds are reproducible byte for byte: cell ids are derived from the lesson and the position of the cell, and
+a notebook does not record when or where it was run. Each code cell of a solution stores a checksum of its
+outputs, so that `check()` finds a changed character anywhere in a built notebook without running it. Whether
+the stored outputs are still what the code prints is tested by nbval.
 """
 
 import copy
@@ -13,8 +15,9 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
@@ -27,10 +30,10 @@ from hookedu.exercises.probing import STUB
 from hookedu.language import Text, join_chinese_lines
 
 CELL_TIMEOUT = 120  # seconds
-CODE_STUB = {"python": f'raise NotImplementedError("{STUB}")'}  # what nbgrader puts where a solution stood
+CODE_STUB = {"python": f'raise NotImplementedError("{STUB}")'}  # what nbgrader puts in place of a solution
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-    # Without the interpreter's version: it would change with the machine that built the notebook.
+    # The interpreter's version is left out, because it depends on the machine that builds the notebook.
     "language_info": {
         "file_extension": ".py",
         "mimetype": "text/x-python",
@@ -41,16 +44,16 @@ _METADATA = {
 
 
 class BuildError(CourseError):
-    """A lesson cannot be built, and nothing was written."""
+    """Error in a lesson that cannot be built; nothing has been written."""
 
 
 @dataclass(frozen=True)
 class Stale:
-    """A built notebook that differs from what its source makes: where, and how."""
+    """A difference between a built notebook and what its source gives."""
 
     file: str  # "lessons/02_tensor_hooks.ipynb"
-    cell: str  # its id, "" for the notebook as a whole
-    diff: str
+    cell: str  # cell id, or "" for the notebook as a whole
+    diff: str  # unified diff, shortened; or what is wrong with the file
 
     def __str__(self) -> str:
         says = (
@@ -63,10 +66,11 @@ class Stale:
         return f"{says.format(file=self.file, cell=self.cell)}\n{self.diff}"
 
 
-def build(lessons: list[Lesson], on_cell: Callable[[Lesson, int, int], None] | None = None) -> None:
-    """Build and write both notebooks of each lesson; BuildError before anything is written if one cannot be built.
+def build(lessons: Iterable[Lesson], on_cell: Callable[[Lesson, int, int], None] | None = None) -> None:
+    """Build and write both notebooks of each lesson.
 
-    on_cell(lesson, place, of) is called before each cell that is executed.
+    `on_cell(lesson, index, number of cells)` is called before each cell that is executed. Raises BuildError,
+    before anything is written, if one of the lessons cannot be built.
     """
     sources = {lesson: _cells(lesson) for lesson in lessons}
     made: dict[str, str] = {}
@@ -81,8 +85,11 @@ def build(lessons: list[Lesson], on_cell: Callable[[Lesson, int, int], None] | N
             file.write(text)
 
 
-def check(lessons: list[Lesson]) -> list[Stale]:
-    """What in the built notebooks is not what `build` would write; [] if all is well. Runs no cell."""
+def check(lessons: Iterable[Lesson]) -> list[Stale]:
+    """Return the differences between the built notebooks and their sources; [] if they are up to date.
+
+    Runs no cell. Raises BuildError if a source is missing or breaks a rule of `lint`.
+    """
     stale = []
     for lesson in lessons:
         answered = _answered(lesson, _cells(lesson))
@@ -109,7 +116,7 @@ def _cells(lesson: Lesson) -> list[source.Cell]:
 
 
 def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
-    """The solution notebook, not yet run."""
+    """Return the solution notebook before it is run."""
     made = [_title(lesson)]
     for place, cell in enumerate(cells, 1):
         name = f"{lesson.id}-cell-{place:02d}"
@@ -125,18 +132,18 @@ def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
     return new_notebook(cells=made, metadata=_METADATA, nbformat_minor=5)
 
 
-# Its own colours rather than JupyterLab's alert classes, whose orange on orange is hard to read; the text keeps
-# the theme's colour, light or dark.
+# Own colours instead of JupyterLab's alert classes, which set orange on orange and are hard to read. The text
+# keeps the colour of the theme, light or dark.
 _MISTAKE = '<div style="border-left: 4px solid orange; padding: 0.6em 1em 0.1em; background-color: rgba(255, 165, 0, 0.12)">'
 
 
 def _prose(text: str) -> str:
-    """A prose cell's text as the front ends draw it best."""
+    """Return the Markdown of a prose cell, adapted to how front ends render it."""
     return join_chinese_lines(text).replace('<div class="mistake">', _MISTAKE)
 
 
 def _nbgrader(name: str, points: int | None) -> dict:
-    """Nbgrader's cell metadata: an answer cell, or with points the read-only cell that grades it."""
+    """Return nbgrader's metadata of an answer cell or, given points, of the read-only cell that grades it."""
     metadata = {
         "grade": points is not None,
         "grade_id": name,
@@ -148,7 +155,7 @@ def _nbgrader(name: str, points: int | None) -> dict:
 
 
 def _title(lesson: Lesson) -> NotebookNode:
-    """The first cell, from course.yml."""
+    """Return the first cell, made from course.yml."""
     goals = {lang: "\n".join(f"- {getattr(g, lang)}" for g in lesson.goals) for lang in ("zh", "en")}
     text = f"""# {lesson.id} {lesson.title.zh} · {lesson.title.en}
 
@@ -176,26 +183,26 @@ You need: {lesson.needs.en}.
 
 
 def _for_learners(answered: NotebookNode) -> NotebookNode:
-    """The same notebook without answers: nbgrader puts the stub where each solution stood."""
+    """Return a copy of the notebook in which nbgrader has replaced each solution by the stub."""
+    from nbconvert.exporters.exporter import ResourcesDict
     from nbgrader.preprocessors import ClearSolutions
 
     notebook = copy.deepcopy(answered)
-    return ClearSolutions(code_stub=CODE_STUB).preprocess(notebook, {})[0]
+    return ClearSolutions(code_stub=CODE_STUB).preprocess(notebook, ResourcesDict())[0]
 
 
 # --- running -------------------------------------------------------------------------------------------------------
 
 
 def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int, int], None] | None) -> None:
-    """Execute in place, as someone who opens the course for the first time: in an empty folder, with no progress."""
+    """Execute a notebook in place, as for a new learner: in an empty folder, without progress."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
-    running = None
+    started: list[NotebookNode] = []
 
-    def starts(cell, cell_index, **_) -> None:
-        nonlocal running
-        running = cell
+    def starts(cell: NotebookNode, cell_index: int, **_) -> None:
+        started.append(cell)
         if on_cell:
             on_cell(lesson, cell_index, len(notebook.cells))
 
@@ -205,12 +212,12 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
             timeout=CELL_TIMEOUT,
             kernel_name="python3",
             record_timing=False,
-            coalesce_streams=True,  # a print may arrive in one piece or in two
-            store_widget_state=False,  # random ids, and nothing that a reader could use
+            coalesce_streams=True,  # a printed line may arrive as one message or two
+            store_widget_state=False,  # has random ids and no use for a reader
             resources={"metadata": {"path": folder}},
             on_cell_execute=starts,
         )
-        # The kernel runs elsewhere: it must find this copy of hookedu, and no other that may be installed.
+        # The kernel runs in another folder: it must import this copy of hookedu, not an installed one.
         paths = os.pathsep.join(filter(None, [str(lesson.root), os.environ.get("PYTHONPATH", "")]))
         try:
             client.execute(env=os.environ | {"XDG_DATA_HOME": folder, "PYTHONPATH": paths})
@@ -218,15 +225,15 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
             raise BuildError(
                 Text(
                     zh="{file}：单元 {cell} 运行出错。\n{error}", en="{file}: cell {cell} failed when run."
-                ).format(file=lesson.file, cell=running.id, error=error)
+                ).format(file=lesson.file, cell=started[-1].id, error=error)
             ) from error
-    notebook.metadata = nbformat.from_dict(_METADATA)  # the client wrote the interpreter's version into it
+    notebook.metadata = nbformat.from_dict(_METADATA)  # the client has added the interpreter's version
     for cell in notebook.cells:
         if cell.cell_type == "code":
             if "nbval-ignore-output" in cell.metadata.get("tags", ()):
-                cell.outputs = []  # progress() and the like: it changes with every lesson that is added
+                cell.outputs = []  # such as of progress(), which changes with each new lesson
             for output in cell.outputs:
-                # A live widget's id is random, and without its kernel it shows nothing: its text stays.
+                # A widget has a random id and shows nothing without its kernel; its plain text is kept.
                 output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             _refuse_addresses(lesson, cell)
             _refuse_wrong_answers(lesson, cell)
@@ -234,7 +241,7 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
 
 
 def _refuse_addresses(lesson: Lesson, cell: NotebookNode) -> None:
-    """An output that shows where an object lay in memory differs on every run."""
+    """Raise BuildError if an output contains a memory address, which differs on every run."""
     if address := re.search(r"\b(?:at )?0x[0-9a-f]{6,}", json.dumps([o for o in cell.outputs])):
         raise BuildError(
             Text(
@@ -246,7 +253,7 @@ def _refuse_addresses(lesson: Lesson, cell: NotebookNode) -> None:
 
 
 def _refuse_wrong_answers(lesson: Lesson, cell: NotebookNode) -> None:
-    """The reference answers must pass their own checks."""
+    """Raise BuildError if a reference answer does not pass its own check."""
     if cell.id.endswith("-check") and 'data-outcome="correct"' not in json.dumps(cell.outputs).replace(
         '\\"', '"'
     ):
@@ -260,7 +267,7 @@ def _refuse_wrong_answers(lesson: Lesson, cell: NotebookNode) -> None:
 
 
 def _checksum(cell: NotebookNode) -> str:
-    """Of a code cell's outputs and execution count."""
+    """Return a checksum of a code cell's outputs and execution count."""
     text = json.dumps([cell.execution_count, cell.outputs], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -272,17 +279,19 @@ def _as_text(notebook: NotebookNode) -> str:
     return nbformat.writes(notebook) + "\n"
 
 
-def _compare(path, expected: NotebookNode) -> list[Stale]:
-    """How the file differs from `expected`, whose cells, if never run, take the file's outputs where they are intact."""
+def _compare(path: Path, expected: NotebookNode) -> list[Stale]:
+    """Return the differences between a file and the notebook that it should hold.
+
+    The code of a solution is not run: `expected` takes its outputs from the file, and the checksum shows
+    whether they are intact.
+    """
     file = f"{path.parent.name}/{path.name}"
     try:
         text = path.read_text(encoding="utf-8")
         found = nbformat.reads(text, as_version=4)
     except FileNotFoundError:
         return [Stale(file, "", "missing")]
-    except (
-        Exception
-    ) as error:  # a spoilt file can fail anywhere in nbformat: not JSON, not a notebook, not UTF-8
+    except Exception as error:  # nbformat fails in many ways on a damaged file
         return [Stale(file, "", str(error)[:200])]
     solution = path.parent.name == "solutions"
     cells = {cell.get("id"): cell for cell in found.cells}
@@ -307,7 +316,7 @@ def _compare(path, expected: NotebookNode) -> list[Stale]:
 
 def _diff(found: NotebookNode | None, expected: NotebookNode | None) -> str:
     def lines(cell: NotebookNode | None) -> str:
-        """As in the file, where each line of the source stands by itself."""
+        """Return the cell as JSON with one source line per line, as in the file."""
         parts = cell and dict(cell) | {"source": cell.get("source", "").splitlines()}
         return json.dumps(parts, indent=1, ensure_ascii=False, sort_keys=True) if parts else ""
 

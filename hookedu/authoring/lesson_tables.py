@@ -1,4 +1,4 @@
-"""Tables of lessons for the prose of a lesson, made from course.yml when the lesson is built."""
+"""Tables of lessons in prose, made from course.yml when a lesson is built."""
 
 import re
 
@@ -10,9 +10,9 @@ _HEADS = {"zh": "| 课 | 讲什么 |", "en": "| Lesson | What it is about |"}
 
 
 def fill_in(prose: str) -> str:
-    """Prose with each `<!-- lessons 05-08 -->` in a language block replaced by a table of these lessons, with links.
+    """Replace each `<!-- lessons 05-08 -->` in a language block by a table of these lessons, with links.
 
-    `<!-- lessons 09- -->` goes on to the last lesson, so that a new one stands there by itself.
+    `<!-- lessons 09- -->` extends to the last lesson, so that the table includes new lessons.
     """
     return _BLOCK.sub(
         lambda block: _TABLE.sub(lambda found: _table(block[1], *found.groups()), block[0]), prose

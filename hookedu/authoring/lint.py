@@ -1,7 +1,8 @@
-"""What must hold of a lesson's source before it is built, and of a guide. Each rule is one function that yields problems.
+"""Rules that a lesson's source must pass before it is built, and rules for guides.
 
-The rules are the promises of a lesson: both languages say the same, an exercise can be answered, stripped and
-graded, and no lesson grows beyond what a learner reads in its time.
+Each rule is one function that yields problems. The rules guarantee that both languages have the same content,
+that an exercise can be answered, stripped of its answer and graded, and that a lesson can be read in the time
+it announces.
 """
 
 import re
@@ -15,9 +16,9 @@ from hookedu.authoring.source import BEGIN_SOLUTION, END_SOLUTION, Cell, Problem
 from hookedu.catalog import Lesson
 from hookedu.language import Text
 
-MAX_CELLS = 40  # with the title, which is made from course.yml
-MAX_WORDS = 80  # English, in one prose cell
-MAX_CHARACTERS = 130  # Chinese, in one prose cell
+MAX_CELLS = 40  # including the title, which is made from course.yml
+MAX_WORDS = 80  # English words per prose cell
+MAX_CHARACTERS = 130  # Chinese characters per prose cell
 MAX_CODE_LINES = 24
 
 _CJK = re.compile(r"[\u3400-\u9fff]")
@@ -29,7 +30,7 @@ _LIST_MARK = re.compile(r"^(?:<details><summary>)?\d+\. ", re.MULTILINE)
 _HEADING = re.compile(r"^(#+) (.*)$", re.MULTILINE)
 _SECTION = re.compile(r"^## (\d+)\.(\d+) ", re.MULTILINE)
 _DIFFICULTY = re.compile(r"^●{1,5} · \d+ min$", re.MULTILINE)
-# What may stand outside the language blocks: headings and comments.
+# What is allowed outside the language blocks: headings and comments.
 _BESIDE = re.compile(r"^#+ .*$|<!--(?s:.*?)-->", re.MULTILINE)
 _FACT = re.compile(r"F\d+")
 _BOX = "**常见错误 · Common mistake**"
@@ -38,14 +39,16 @@ Found = Iterator[tuple[int, Text]]
 
 
 def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
-    """Everything that is wrong with a lesson's source, in the order of its lines."""
+    """Return all problems in a lesson's source, in the order of its lines."""
     found = [*_of_prose(cells), *(problem for rule in _RULES for problem in rule(lesson, cells))]
     return _in_order(f"course/{lesson.file}.py", found)
 
 
 def guide_problems(path: Path) -> list[Problem]:
-    """Everything that is wrong with a guide of the course, in the order of its lines: it says the same in both
-    languages, and nothing in one alone."""
+    """Return all problems in a guide, in the order of its lines.
+
+    A guide must have the same content in both languages, and no prose outside the language blocks.
+    """
     cells = source.read_guide(path)
     return _in_order(path.name, [*_of_prose(cells), *_outside(cells)])
 
@@ -55,7 +58,7 @@ def _in_order(file: str, found: list[tuple[int, Text]]) -> list[Problem]:
 
 
 def _of_prose(cells: list[Cell]) -> Found:
-    """What holds of all prose, in lessons and guides."""
+    """Apply the rules for all prose, in lessons and guides."""
     for rule in (_both_languages, _same_in_both, _glossary_terms):
         yield from rule(_prose(cells))
 
@@ -86,7 +89,7 @@ def _both_languages(cells: list[Cell]) -> Found:
             )
         for _, heading in _HEADING.findall(cell.frame):
             if heading.isalpha() and heading.isascii():
-                continue  # a name, `## JupyterHub`: the same in both languages
+                continue  # a name, such as `## JupyterHub`, is the same in both languages
             zh, dot, en = heading.partition(" · ")
             if not dot or not _CJK.search(zh) or _CJK.search(en):
                 yield (
@@ -99,7 +102,7 @@ def _both_languages(cells: list[Cell]) -> Found:
 
 
 def _parts(prose: str) -> dict[str, set[str]]:
-    """What must be the same in both languages: inline code, math, links, numbers."""
+    """Extract what must be the same in both languages: inline code, math, links, numbers."""
     code = {a or b for a, b in _CODE.findall(prose)}
     rest = _CODE.sub(" ", prose)
     math = set(_MATH.findall(rest))
@@ -195,7 +198,7 @@ def _length(lesson: Lesson, cells: list[Cell]) -> Found:
 
 
 def _words(prose: str) -> int:
-    """English words; inline code and a formula count as one each, tags as none."""
+    """Count English words; inline code and formulas count as one word each, tags as none."""
     text = re.sub(r"<[^>]+>", " ", _MATH.sub(" x ", _CODE.sub(" x ", prose)))
     return sum(1 for word in text.split() if re.search(r"\w", word))
 
@@ -270,7 +273,7 @@ def _exercises(lesson: Lesson, cells: list[Cell]) -> Found:
                         en="The cell of exercise {id} must define `{name}`.",
                     ).format(id=exercise.id, name=exercise.answer),
                 )
-            # The title by which `progress()` and the reports call it.
+            # The heading must show the title that `progress()` and the reports use.
             heading = (
                 f"### 练习 {exercise.id}：{exercise.title.zh} · Exercise {exercise.id}: {exercise.title.en}"
             )

@@ -1,8 +1,9 @@
-"""`hookedu export-nbgrader`: the lessons as assignments of an nbgrader course.
+"""`hookedu export-nbgrader`: export the lessons as assignments of an nbgrader course.
 
-The solutions carry nbgrader's cell metadata and solution markers already; here they lose what belongs to a solution
-alone. nbgrader makes the students' version itself (`nbgrader generate_assignment`). What was written is remembered in
-`.hookedu.json`, so that a later export replaces what nobody touched and keeps what the school changed.
+The solution notebooks already contain nbgrader's cell metadata and solution markers; the export removes
+outputs, execution counts and checksums. nbgrader makes the students' version itself (`nbgrader
+generate_assignment`). The file `.hookedu.json` records what was written, so that a later export replaces
+unchanged files and keeps those that the school has changed.
 """
 
 from pathlib import Path
@@ -16,7 +17,7 @@ from hookedu.language import Text
 
 _CONFIG = "nbgrader_config.py"
 
-# What the lessons need of nbgrader. Everything else is the school's own.
+# The settings that the lessons need; everything else is up to the school.
 _SETTINGS = f"""\
 c = get_config()  # noqa: F821
 
@@ -84,10 +85,10 @@ _CONFIG_KEPT = Text(
 
 
 def export(folder: Path, lessons: list[Lesson]) -> list[Text]:
-    """Write the lessons into `folder` as an nbgrader course; returns what the instructor should know.
+    """Write the lessons into `folder` as an nbgrader course and return one message per file that was kept.
 
-    A file that the school changed, or that stood there before, is kept and named in what is returned. CourseError,
-    before anything is written, where a lesson is not built; and where the folder cannot be written to.
+    A file is kept if the school has changed it or if it existed before. Raises CourseError if a lesson is not
+    built, before anything is written, and if the folder cannot be written to.
     """
     files = {f"source/{le.file}/{le.file}.ipynb": _assignment(le) for le in lessons}
     files[_CONFIG] = _SETTINGS
@@ -113,7 +114,7 @@ def export(folder: Path, lessons: list[Lesson]) -> list[Text]:
 
 
 def _assignment(lesson: Lesson) -> str:
-    """The instructor's version of a lesson as nbgrader wants it: answered, and never run."""
+    """Return the instructor's version of a lesson for nbgrader: with answers, without outputs."""
     try:
         notebook = nbformat.read(lesson.solution, as_version=4)
     except OSError as error:
@@ -124,5 +125,5 @@ def _assignment(lesson: Lesson) -> str:
             cell.outputs, cell.execution_count = [], None
             cell.metadata.pop("hookedu", None)  # the checksum of the outputs
             if "setup" in cell.metadata.get("tags", ()):
-                cell.metadata["deletable"] = False  # without its imports no check can run
+                cell.metadata["deletable"] = False  # no check runs without its imports
     return nbformat.writes(notebook) + "\n"

@@ -1,6 +1,7 @@
-"""`hookedu new-lesson 13 my_topic`: a lesson that builds, passes every test and grades, to be filled with content.
+"""`hookedu new-lesson 13 my_topic`: create a lesson that builds, passes all tests and can be graded.
 
-What it writes comes from templates/lesson/. Everything that lists lessons finds the new one through course.yml.
+The files are rendered from templates/lesson/. All code that lists lessons finds the new one through
+course.yml.
 """
 
 import re
@@ -11,7 +12,7 @@ import jinja2
 from hookedu.catalog import CourseError
 from hookedu.language import Text
 
-# Each file of a lesson, and the template that it starts from.
+# Path of each file of a lesson -> its template.
 _FILES = {
     "course/{file}.py": "lesson.py.jinja",
     "hookedu/exercises/lesson_{id}/__init__.py": "exercises.py.jinja",
@@ -42,10 +43,29 @@ _TAKEN = Text(
 
 
 def new_lesson(root: Path, number: int, name: str) -> list[Path]:
-    """Write the files of lesson `number` into the clone at `root`, its entry in course.yml last; returns their paths.
+    """Write the files of a new lesson into a clone of the course.
 
-    name: as in the file's name, "my_topic". CourseError, with nothing written, where the number is taken or out of
-    range, the name is none, or `root` is no clone.
+    The entry in course.yml is written last.
+
+    Parameters
+    ----------
+    root : Path
+        The root of the clone.
+    number : int
+        The number of the lesson, from 0 to 99.
+    name : str
+        The name of the lesson in its file name, such as "my_topic".
+
+    Returns
+    -------
+    list of Path
+        The files written or changed.
+
+    Raises
+    ------
+    CourseError
+        If the number is taken or out of range, if the name is not a valid name, or if `root` is not a clone
+        of the course. Nothing is written then.
     """
     for folder in ("course", "hookedu/exercises", "tests/answers", "tests/figures"):
         if not (root / folder).is_dir():
@@ -67,7 +87,7 @@ def new_lesson(root: Path, number: int, name: str) -> list[Path]:
     for path, template in made.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(templates.get_template(template).render(values), encoding="utf-8")
-    # As text, so that comments and order stay: before the first lesson with a higher number.
+    # Inserted as text before the first lesson with a higher number, which keeps comments and order.
     later = next((m.start() for m in _ENTRY.finditer(listed) if m[1] > id_), len(listed))
     entry = templates.get_template("course.yml.jinja").render(values)
     (root / _LIST).write_text(listed[:later] + entry + listed[later:], encoding="utf-8")

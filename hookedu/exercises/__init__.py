@@ -1,6 +1,6 @@
-"""The exercises of the course: package `lesson_NN` holds those of lesson NN, in its tuple `EXERCISES`.
+"""Exercises of the course: package `lesson_NN` holds those of lesson NN in its tuple `EXERCISES`.
 
-A lesson's module loads when one of its exercises is asked for.
+The package of a lesson is imported only when one of its exercises is requested.
 """
 
 import difflib
@@ -16,7 +16,7 @@ __all__ = ["Criterion", "Exercise", "Mistake", "Outcome", "UnknownExercise", "fi
 
 
 class UnknownExercise(KeyError):
-    """No exercise has that id; `says` names the nearest ids."""
+    """Raised for an id that no exercise has; the message `says` names the nearest ids."""
 
     def __init__(self, exercise_id: object):
         ids = [e.id for lesson in lessons() for e in of_lesson(lesson)]
@@ -33,19 +33,19 @@ class UnknownExercise(KeyError):
 
 @cache
 def lessons() -> tuple[str, ...]:
-    """The numbers of the lessons that have exercises, in order: ("02", ...)."""
+    """Return the sorted numbers of the lessons that have exercises: ("00", "01", ...)."""
     return tuple(sorted(p.stem.removeprefix("lesson_") for p in Path(__file__).parent.glob("lesson_*")))
 
 
 def of_lesson(lesson: str) -> tuple[Exercise, ...]:
-    """The exercises of lesson "02", in order; () where it has none."""
+    """Return the exercises of a lesson such as "02", in order; () if it has none."""
     if lesson not in lessons():
         return ()
     return import_module(f"hookedu.exercises.lesson_{lesson}").EXERCISES
 
 
 def find(exercise_id: str) -> Exercise:
-    """The exercise of that id; raises UnknownExercise, which names the nearest ids."""
+    """Return the exercise with this id, such as "02.1"; raise UnknownExercise if there is none."""
     if isinstance(exercise_id, str) and re.fullmatch(r"\d\d\.\d+", exercise_id):
         for exercise in of_lesson(exercise_id.split(".")[0]):
             if exercise.id == exercise_id:

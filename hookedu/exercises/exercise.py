@@ -1,4 +1,4 @@
-"""What an exercise is, and what can be said about an answer to it."""
+"""Data classes for exercises, their criteria and mistakes, and the verdict on an answer."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from hookedu.language import Text
 
 
 class Outcome(StrEnum):
-    """The five ways an answer can end. The value is what stands in a gradebook."""
+    """Outcome of an answer; the value is what a gradebook stores."""
 
     CORRECT = "correct"
     PARTLY = "partly_correct"
@@ -21,11 +21,26 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Criterion:
-    """One thing an answer must do, and whether it did.
+    """One requirement on an answer, and whether the answer meets it.
 
-    given, expected, got: what went in, what should have come out, and what did; code-like strings, or a `Text`
-    where words are needed. mistake: the id of the `Mistake` that the judge recognises behind a failure.
-    essential: without it the whole answer is worth nothing, whatever else it does right.
+    A judge returns its criteria in order of importance: the first that failed decides which message the
+    learner gets. The points of all criteria of an exercise add up to `Exercise.points`.
+
+    Attributes
+    ----------
+    id : str
+        Name of the requirement, unique within its exercise. Identifies the message if no mistake is recognised.
+    passed : bool
+        Whether the answer meets the requirement.
+    points : int
+        Points that the answer earns by meeting it.
+    essential : bool
+        If an essential criterion fails, the whole answer scores 0, whatever else it does right.
+    given, expected, got : str or Text
+        Input used, result expected and result observed, as shown to the learner: code-like strings, or a `Text`
+        where words are needed. An empty string leaves the row out.
+    mistake : str or None
+        Id of the `Mistake` that the judge recognises behind a failure. Ignored if the criterion passed.
     """
 
     id: str
@@ -40,10 +55,21 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer that people really give, and what it teaches.
+    """A wrong answer that people really give, and the explanation they receive.
 
-    An answer that returns is recognised by the judge, which names the mistake in the failed criterion `fails`.
-    One that raises is recognised by `raises`, a regular expression searched in "TypeError: the message".
+    If the answer returns, the judge recognises the mistake and names it in the failed criterion. If the answer
+    raises, the mistake is recognised by its pattern `raises`.
+
+    Attributes
+    ----------
+    id : str
+        Name of the mistake, unique within its exercise.
+    says : Text
+        Explanation shown to the learner: what is wrong and what to do about it.
+    fails : str
+        Id of the criterion that fails because of this mistake. For readers only: no code acts on it.
+    raises : str
+        Regular expression searched in "TypeError: the message"; "" if the mistake raises nothing.
     """
 
     id: str
@@ -54,57 +80,99 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: the probe runs beside the learner's code, the judge where that code never ran.
+    """One exercise: its texts, the probe that runs an answer and the judge that grades it.
 
-    Both get a `random.Random` of the same seed, so that both can make the same input and only observations,
-    plain values, cross from one side to the other.
+    When an answer is graded, the probe runs in the same process as the learner's code and the judge in a process
+    where that code never ran. Both receive a `random.Random` with the same seed, so both can make the same input
+    and only observations, which are plain values, cross from one process to the other.
+
+    Attributes
+    ----------
+    id : str
+        Lesson and position within the lesson, such as "02.1".
+    title : Text
+        Title of the exercise.
+    answer : str
+        Name that the learner defines.
+    points : int
+        Highest number of points.
+    probe : callable
+        ``probe(answer, rng)`` calls the answer and returns observations: a dict that `observation.encode` can
+        encode. It makes no judgement, and need not catch what the answer raises: `probing.probe` records it.
+    judge : callable
+        ``judge(observations, rng)`` returns the criteria, in order of importance.
+    hints : tuple of Text
+        Graduated hints; the last one nearly gives the solution away.
+    mistakes : tuple of Mistake
+        Known wrong answers.
+    insight : Text
+        One sentence for those who solved the exercise: why the solution works.
     """
 
-    id: str  # "02.1": lesson, then place in the lesson
+    id: str
     title: Text
-    answer: str  # the name that the learner defines
+    answer: str
     points: int
     probe: Callable[[Any, random.Random], dict[str, Any]]
     judge: Callable[[dict[str, Any], random.Random], list[Criterion]]
-    hints: tuple[Text, ...]  # graduated: the last one nearly gives it away
+    hints: tuple[Text, ...]
     mistakes: tuple[Mistake, ...]
-    insight: Text  # one sentence for who solved it: why it works
+    insight: Text
 
     @property
     def lesson(self) -> str:
-        """The lesson's number, "02"."""
+        """Number of the lesson, such as "02"."""
         return self.id.split(".")[0]
 
     @property
     def slug(self) -> str:
-        """The id as nbgrader and cell ids can hold it: "exercise-02-1"."""
+        """Id in a form that nbgrader and notebook cell ids accept: "exercise-02-1"."""
         return "exercise-" + self.id.replace(".", "-")
 
     def mistake(self, mistake_id: str | None) -> Mistake | None:
-        """The mistake of that id, or None."""
+        """Return the mistake with this id, or None."""
         return next((m for m in self.mistakes if m.id == mistake_id), None)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one answer: how `check` and the gradebook speak of it."""
+    """The result of judging one answer, as `check` and the gradebook report it.
+
+    Attributes
+    ----------
+    exercise : Exercise
+        Exercise that was answered.
+    outcome : Outcome
+        Overall result.
+    points : int
+        Points earned, from 0 to ``exercise.points``.
+    criteria : tuple of Criterion
+        Judged criteria; empty unless the probe ran to its end.
+    mistake : Mistake or None
+        Recognised mistake.
+    error : dict or None
+        For `Outcome.RAISED`: the type, the message and the learner's own frames, as `probing.describe_error`
+        returns them.
+    wrong_type : str or None
+        Name of the answer's type if the answer is not callable.
+    """
 
     exercise: Exercise
     outcome: Outcome
     points: int
     criteria: tuple[Criterion, ...] = ()
     mistake: Mistake | None = None
-    error: dict[str, Any] | None = None  # for RAISED: type, message, the learner's frames
-    wrong_type: str | None = field(default=None)  # where the answer was not callable: what it was
+    error: dict[str, Any] | None = None
+    wrong_type: str | None = field(default=None)
 
     @property
     def failed(self) -> Criterion | None:
-        """The first criterion that failed: the one to speak about."""
+        """First criterion that failed, which decides the message; None if all passed."""
         return next((c for c in self.criteria if not c.passed), None)
 
     @property
     def message_id(self) -> str:
-        """Which message the learner gets: the mistake's id, else the failed criterion's, else the outcome."""
+        """Id of the message shown: that of the mistake, else of the failed criterion, else the outcome."""
         if self.mistake:
             return self.mistake.id
         if self.wrong_type:

@@ -1,6 +1,7 @@
-"""A verdict as a person reads it: HTML in a notebook, plain text elsewhere, both languages in each.
+"""Render a verdict for people: HTML in a notebook, plain text elsewhere, both languages in each.
 
-The order is fixed: the outcome; the input used; expected against got; the recognised mistake; one next step.
+The order is fixed: the outcome; the input used; expected and actual result; the traceback, if any; the recognised
+mistake; one next step.
 """
 
 from collections.abc import Callable
@@ -11,9 +12,9 @@ from typing import Any
 from hookedu.exercises.exercise import Outcome, Verdict
 from hookedu.language import Text
 
-# A sign and a word besides the colour of the bar: colour is never the only signal, and on text it would lack
-# contrast. The colours are JupyterLab's own variables, so that they suit light and dark themes; the second value
-# serves other front ends.
+# Each outcome has a symbol and a word in addition to the colour of the bar: colour is never the only signal, and
+# coloured text would lack contrast. The colours are CSS variables of JupyterLab, which suit light and dark themes; the
+# second value is the fallback for other front ends.
 LOOKS = {
     Outcome.CORRECT: ("✓", "--jp-success-color1, #2e7d32", Text(zh="正确", en="Correct")),
     Outcome.PARTLY: ("◐", "--jp-warn-color1, #b26a00", Text(zh="部分正确", en="Partly correct")),
@@ -46,10 +47,16 @@ _NOT_CALLABLE = Text(
 
 @dataclass(frozen=True)
 class Feedback:
-    """What is said about one answer besides its outcome and points; every way of showing it starts here.
+    """Explanation of one verdict, without its outcome and points; the basis of every rendering.
 
-    table: label and value of the input used, what was expected, what came out. traceback: the learner's own
-    frames and the error, as plain text. says: sentences in reading order, the next step last.
+    Attributes
+    ----------
+    table : tuple of (Text, str or Text)
+        Label and value of the input used, the expected result and the actual result.
+    traceback : str
+        The learner's own frames and the error, as plain text.
+    says : tuple of Text
+        Sentences in reading order; the next step comes last.
     """
 
     table: tuple[tuple[Text, str | Text], ...] = ()
@@ -58,7 +65,7 @@ class Feedback:
 
     @classmethod
     def of(cls, verdict: Verdict) -> "Feedback":
-        """What a learner is told about a verdict, by `check` and by a grade alike."""
+        """Return the explanation of a verdict, the same for `check` and for a grade."""
         exercise, failed, error = verdict.exercise, verdict.failed, verdict.error
         table = [(label, getattr(failed, key, "")) for key, label in _LABELS.items()]
         said = []
@@ -77,7 +84,7 @@ class Feedback:
         return cls(tuple(row for row in table if row[1]), _traceback(error) if error else "", tuple(said))
 
     def map(self, change: Callable[[str], str]) -> "Feedback":
-        """The same with every string changed, line by line."""
+        """Return a copy with `change` applied to every line of every string except the table's labels."""
 
         def lines(value: str | Text) -> Any:
             if isinstance(value, Text):
@@ -88,12 +95,12 @@ class Feedback:
         return Feedback(table, lines(self.traceback), tuple(map(lines, self.says)))
 
     def text(self) -> str:
-        """Plain text, Chinese line first."""
+        """Return plain text, with the Chinese before the English."""
         rows = [f"  {label.zh} · {label.en}: {_value_text(value)}" for label, value in self.table]
         return "\n".join([*rows, *filter(None, [self.traceback]), *map(str, self.says)])
 
     def html(self) -> str:
-        """Blocks for a panel; every value is escaped."""
+        """Return HTML blocks for a panel, with every value escaped."""
         rows = "".join(
             f'<tr><th style="text-align:left;font-weight:600;padding:0 1em 0 0;white-space:nowrap">{label.inline_html()}</th>'
             f'<td style="text-align:left">{_value_html(value)}</td></tr>'
@@ -118,7 +125,11 @@ def _traceback(error: dict[str, Any]) -> str:
 
 
 def panel(colour: str, body: str, **data: str) -> str:
-    """A box with a coloured bar at its left; `data` becomes data-* attributes, for tests and style sheets."""
+    """Return an HTML box with a coloured bar on its left side.
+
+    `colour` is the content of a CSS ``var()``: a variable and a fallback. `data` becomes data-* attributes, for tests
+    and style sheets. `body` is HTML and is not escaped.
+    """
     attributes = "".join(f' data-{key}="{escape(value)}"' for key, value in data.items())
     return (
         f'<div class="hookedu-panel"{attributes} style="border-left:4px solid var({colour});'
@@ -135,7 +146,7 @@ def _value_text(value: str | Text) -> str:
 
 
 class ShownVerdict(Verdict):
-    """A verdict that a notebook or a terminal can show: what `check` returns."""
+    """A verdict with a notebook and a terminal display, as `check` returns it."""
 
     @classmethod
     def of(cls, verdict: Verdict) -> "ShownVerdict":
@@ -143,7 +154,7 @@ class ShownVerdict(Verdict):
         return cls(**vars(verdict))
 
     def _repr_html_(self) -> str:
-        """Return one panel in the colours of the notebook's theme."""
+        """Return one HTML panel in the colours of the notebook's theme."""
         sign, colour, outcome = LOOKS[self.outcome]
         points = POINTS.format(points=self.points, of=self.exercise.points)
         head = (
@@ -154,7 +165,7 @@ class ShownVerdict(Verdict):
         return panel(colour, body, outcome=self.outcome.value, message=self.message_id)
 
     def __repr__(self) -> str:
-        """Return the same in plain text, the Chinese line first."""
+        """Return the panel's content as plain text, the Chinese line first."""
         sign, _, outcome = LOOKS[self.outcome]
         points = POINTS.format(points=self.points, of=self.exercise.points)
         head = f"{sign} {self.exercise.id} {outcome.zh} · {outcome.en} — {points.zh} · {points.en}"

@@ -1,4 +1,4 @@
-"""What exercises about forward hooks share, in whichever lesson: somebody else's hooks, criteria, mistakes."""
+"""Helpers, criteria and mistakes shared by exercises about forward hooks in all lessons."""
 
 from typing import Any
 
@@ -12,11 +12,14 @@ from hookedu.language import Text
 
 
 class Onlooker:
-    """Someone else's forward hooks, one on each module of a model: no answer may take them off."""
+    """Forward hooks of a third party, one per module of a model, which no answer may remove.
+
+    `root_calls` counts the calls of the model itself.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         self._model, self.root_calls = model, 0
-        self._look = self._count  # one object, to be found again among the hooks
+        self._look = self._count  # a single bound method, recognised later by identity
         for module in model.modules():
             module.register_forward_hook(self._look)
 
@@ -27,24 +30,26 @@ class Onlooker:
         return sum(hook is self._look for m in self._model.modules() for hook in m._forward_hooks.values())
 
     def lost(self) -> int:
-        """How many of them are gone."""
+        """Return how many of these hooks are gone."""
         return len(list(self._model.modules())) - self._still_on()
 
     def others(self) -> int:
-        """How many hooks are on besides these: the answer's own."""
+        """Return how many other hooks are registered: those of the answer."""
         return module_hooks(self._model) - self._still_on()
 
 
 def is_cut(out: torch.Tensor) -> bool:
-    """Whether a hook cut this output of a model off from its graph: gradients are on, and it has none."""
+    """Check whether a hook detached this output of a model: grad mode is on, but it requires no gradient."""
     return torch.is_grad_enabled() and not out.requires_grad
 
 
 def none_lost(given: str, lost: int) -> Criterion:
-    """The hooks that others had put on must all be there still."""
+    """Require that all hooks of others are still registered; `lost` is how many are not."""
     says = Text(zh="别人的钩子少了 {n} 个", en="{n} hooks of others are gone")
     return Criterion(
-        *("others", lost == 0, 1),
+        "others",
+        lost == 0,
+        points=1,
         given=given,
         expected=says.format(n=0),
         got=says.format(n=lost),
@@ -53,9 +58,10 @@ def none_lost(given: str, lost: int) -> Criterion:
 
 
 def graph_kept(given: str, kept: bool) -> Criterion:
-    """A hook that only looks must leave the graph whole behind what it looked at."""
+    """Require that a hook that only observes leaves the graph of the observed output intact."""
     return Criterion(
-        *("graph", kept),
+        "graph",
+        kept,
         essential=True,
         given=given,
         expected="out.requires_grad == True",

@@ -1,7 +1,7 @@
-"""The side of an exercise that decides: from a record of plain values to a verdict.
+"""Judge the record of a probe: the trusted half of checking an answer.
 
-For a grade this runs in a process where no learner's code has run; for a learner's own `check` it runs in
-the notebook, because there nothing counts but the message.
+For a grade this runs in a process in which no learner's code has run. For a learner's own `check` it runs in the
+notebook, where only the message matters.
 """
 
 import random
@@ -13,10 +13,28 @@ from hookedu.exercises.observation import ObservationError, decode
 
 
 def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
-    """The verdict on a record that `probing.probe` made with the same seed.
+    """Return the verdict on a record that `probing.probe` made with the same seed.
 
-    Raises ObservationError where the record is not one that a probe can have made: a learner cannot get there
-    by a wrong answer, only by tampering (or we by a defect).
+    Parameters
+    ----------
+    exercise : Exercise
+        Exercise that was answered.
+    record : dict
+        Record as `probing.probe` returns it, possibly from an untrusted process. Everything read from it is
+        validated.
+    seed : int
+        Seed that the probe received; the judge makes the same input from it.
+
+    Returns
+    -------
+    Verdict
+        Outcome, points, criteria and the recognised mistake.
+
+    Raises
+    ------
+    ObservationError
+        If no probe can have made the record. A wrong answer cannot cause this: either the record was tampered
+        with, or the probe or the judge has a defect.
     """
     status = record.get("status")
     if status == "not_attempted":
@@ -53,7 +71,11 @@ def _raised_mistake(exercise: Exercise, error: dict[str, Any]) -> Mistake | None
 
 
 def check_error(error: Any) -> dict[str, Any]:
-    """An error as `probing.describe_error` writes it, or ObservationError."""
+    """Validate an error description of `probing.describe_error` and return a truncated copy of it.
+
+    Frames of another form are dropped. Raises ObservationError if `error` is not such a description or has more
+    than 20 frames.
+    """
     match error:
         case {"type": str(kind), "message": str(message), "frames": list(frames)} if len(frames) <= 20:
             kept = [

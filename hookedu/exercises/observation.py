@@ -1,8 +1,8 @@
-"""How observations travel from beside the learner's code to the judge: JSON of plain values, never pickle.
+"""Serialise observations for the way from the learner's process to the judge: JSON of plain values, never pickle.
 
-`encode` runs beside untrusted code, `decode` where it is not trusted: everything is checked against the
-schema and the limits below before a judge reads it. Anything that has no plain form travels as the name of
-its type, which is all that a message needs ("expected a handle, got function").
+`encode` runs in the same process as untrusted code. `decode` runs in the trusted process and validates everything
+against the schema and the limits below before a judge reads it. A value that has no plain form is transmitted as
+the name of its type, which is all that a message needs ("expected a handle, got function").
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-MAX_BYTES = 256 * 1024  # of one exercise's observations, as JSON
-MAX_DEPTH = 12
-MAX_ELEMENTS = 4096  # of one tensor
+MAX_BYTES = 256 * 1024  # JSON of the observations of one exercise
+MAX_DEPTH = 12  # levels of nesting
+MAX_ELEMENTS = 4096  # elements of one tensor
 MAX_TEXT = 2000  # characters of one string
 
 _DTYPES = {
@@ -27,24 +27,43 @@ _DTYPES = {
 
 
 class ObservationError(ValueError):
-    """What claims to be observations does not keep to the schema or the limits."""
+    """Raised for data that violates the schema or the limits of observations."""
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """Stands for a value without a plain form: only its type's name crossed over."""
+    """Placeholder for a value without a plain form, of which only the type's name was transmitted."""
 
     type: str
 
     def __str__(self) -> str:
-        # A handle is called what the lessons call it
+        # The lessons call a RemovableHandle a handle.
         return "<handle>" if self.type == "RemovableHandle" else f"<{self.type}>"
 
 
 def encode(value: Any) -> Any:
-    """A value as JSON can hold it. Exact types only: a subclass may lie about what it contains."""
+    """Return a value in a form that JSON can represent.
+
+    Built-in types are matched exactly, because a subclass may lie about what it contains.
+
+    Parameters
+    ----------
+    value : object
+        None, bool, int, float, str, list, tuple, dict or tensor, nested in any way. Anything else is allowed too.
+
+    Returns
+    -------
+    object
+        - None, bool, float, and int of at most 64 bits: unchanged;
+        - str: its first `MAX_TEXT` characters;
+        - list and tuple: a list of the encoded items;
+        - dict: ``{"dict": [[key, value], ...]}``, so that keys need not be strings;
+        - tensor of at most `MAX_ELEMENTS` elements: ``{"dtype": ..., "shape": ..., "values": ...}``, detached
+          and copied to the CPU, with non-finite values as strings;
+        - anything else, larger tensors included: ``{"type": description}``.
+    """
     if value is None or type(value) in (bool, int, float):
-        return value if not (type(value) is int and value.bit_length() > 64) else {"type": "int"}
+        return _encode_plain(value)
     if type(value) is str:
         return value[:MAX_TEXT]
     if type(value) in (list, tuple):
@@ -56,25 +75,33 @@ def encode(value: Any) -> Any:
     return {"type": type(value).__name__[:MAX_TEXT]}
 
 
+def _encode_plain(value: float | None) -> Any:
+    if type(value) is int and value.bit_length() > 64:
+        return {"type": "int"}
+    if type(value) is float and not math.isfinite(value):
+        return {"float": str(value)}  # JSON has no NaN and no infinity
+    return value
+
+
 def _encode_tensor(tensor: torch.Tensor) -> dict[str, Any]:
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in _DTYPES or tensor.numel() > MAX_ELEMENTS:
         return {"type": f"Tensor of {name}, {tuple(tensor.shape)}"}
     values = tensor.detach().to("cpu").reshape(-1).tolist()
-    # JSON has no NaN or infinity; as strings they cross over and float() reads them back.
+    # JSON has no NaN or infinity: they are written as strings, which float() reads back.
     values = [str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in values]
     return {"dtype": name, "shape": list(tensor.shape), "values": values}
 
 
 def dumps(record: dict[str, Any]) -> str:
-    """A record of encoded values as one line of JSON."""
+    """Serialise a record of encoded values as one line of JSON; ValueError for a non-finite float."""
     return json.dumps(
         record, ensure_ascii=False, allow_nan=False, default=lambda v: {"type": type(v).__name__}
     )
 
 
 def loads(text: str | bytes) -> dict[str, Any]:
-    """One line of JSON as a record; ObservationError if it is too long, no JSON or no object."""
+    """Parse one line of JSON; ObservationError if it is too long, malformed or not an object."""
     if len(text) > MAX_BYTES:
         raise ObservationError(f"{len(text)} bytes of observations, at most {MAX_BYTES} are read")
     try:
@@ -87,7 +114,27 @@ def loads(text: str | bytes) -> dict[str, Any]:
 
 
 def decode(value: Any, depth: int = 0) -> Any:
-    """The inverse of `encode`: lists, dicts, plain values, CPU tensors and `Opaque`."""
+    """Validate an encoded value and return what it stands for: the inverse of `encode`.
+
+    Parameters
+    ----------
+    value : object
+        Parsed JSON, possibly from an untrusted process.
+    depth : int, default 0
+        Current level of nesting; set by the recursion.
+
+    Returns
+    -------
+    object
+        None, bool, int, float, str, list, dict, CPU tensor, or `Opaque` for a value of which only the type's name
+        was transmitted. Tuples come back as lists; dict keys that are neither plain values nor `Opaque` come back
+        as strings.
+
+    Raises
+    ------
+    ObservationError
+        If the value does not follow the schema or exceeds a limit of this module.
+    """
     if depth > MAX_DEPTH:
         raise ObservationError(f"nested deeper than {MAX_DEPTH}")
     if value is None or type(value) in (bool, int, float):
@@ -99,6 +146,8 @@ def decode(value: Any, depth: int = 0) -> Any:
     if type(value) is dict:
         if value.keys() == {"type"} and type(value["type"]) is str:
             return Opaque(value["type"][:MAX_TEXT])
+        if value.keys() == {"float"} and value["float"] in ("nan", "inf", "-inf"):
+            return float(value["float"])
         if value.keys() == {"dict"} and type(value["dict"]) is list:
             return _decode_dict(value["dict"], depth)
         if value.keys() == {"dtype", "shape", "values"}:
@@ -140,7 +189,7 @@ def _decode_tensor(value: dict[str, Any]) -> torch.Tensor:
 
 
 def show(value: Any) -> str:
-    """A decoded value the way a message shows it, on one line: tensors as nested lists."""
+    """Format a decoded value for a message: on one line, truncated, tensors as nested lists."""
     if isinstance(value, torch.Tensor):
         return _show_numbers(value.tolist())
     if isinstance(value, list):

@@ -1,6 +1,7 @@
-"""The side of an exercise that runs beside the learner's code: call the answer, write down what it does.
+"""Probe an answer: the half of checking that runs in the same process as the learner's code.
 
-No expectation stands here and no verdict is reached here. Whatever the answer does ends in one record:
+The probe calls the answer and records what it does. It holds no expectations and reaches no verdict. Whatever the
+answer does ends in one record:
 
     {"status": "observed",      "observations": {...}}
     {"status": "raised",        "error": {"type", "message", "frames"}}
@@ -24,7 +25,8 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import encode
 from hookedu.hooks.state import restored
 
-# What stands where the answer goes; the text tells an untouched stub from an error of the learner's or torch's.
+# Message of the NotImplementedError that an exercise cell raises until it is answered. It distinguishes an untouched
+# stub from a NotImplementedError of the learner or of torch.
 STUB = "在这里写你的代码 · your code here"
 
 _HOOKEDU = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -32,9 +34,30 @@ _MAX_FRAMES = 6
 
 
 def probe(exercise: Exercise, answer: Any, seed: int) -> dict[str, Any]:
-    """Run the exercise's probe on an answer and return its record.
+    """Run the probe of an exercise on an answer and return the record.
 
-    Raises nothing that the answer raised, except KeyboardInterrupt: that is the learner pressing stop.
+    RNG states, grad mode, default dtype and global hooks are restored afterwards.
+
+    Parameters
+    ----------
+    exercise : Exercise
+        Exercise whose probe is run.
+    answer : object
+        What the learner defined under ``exercise.answer``. Need not be callable: that is recorded too.
+    seed : int
+        Seed of the `random.Random` that the probe receives. Pass the same seed to `judging.judge`.
+
+    Returns
+    -------
+    dict
+        One of the four records in the docstring of this module. Observations are encoded by
+        `observation.encode`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the learner interrupts the kernel. Every other exception of the answer, SystemExit included, is
+        recorded instead of raised.
     """
     if not callable(answer):
         return {"status": "wrong_type", "got": type(answer).__name__}
@@ -52,9 +75,9 @@ def probe(exercise: Exercise, answer: Any, seed: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Leave as found what a probe or an answer may disturb: RNG, grad mode, default dtype, global hooks.
+    """Restore on exit what a probe or an answer may change: RNGs, grad mode, default dtype, global hooks.
 
-    Inside, gradients are on and the default dtype is float32, whatever the notebook did before.
+    Inside, grad mode is enabled and the default dtype is float32, whatever the notebook did before.
     """
     with restored():
         torch.set_default_dtype(torch.float32)
@@ -63,7 +86,11 @@ def undisturbed() -> Iterator[None]:
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:
-    """An exception as plain values, with the learner's own frames only: ours and torch's teach nothing."""
+    """Return an exception as plain values: type, message and the learner's own frames.
+
+    Frames of hookedu, of installed packages and of the standard library are left out, since they tell a learner
+    nothing. Of the remaining frames, the innermost six are kept. For a SyntaxError the only frame is the faulty line.
+    """
     frames = [
         {"line": frame.lineno or 0, "name": frame.name, "code": (frame.line or "")[:200]}
         for frame in traceback.extract_tb(error.__traceback__)
@@ -78,12 +105,12 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # an exception class of the learner's whose __str__ fails
+    except Exception:  # the learner may define an exception class whose __str__ raises
         return ""
 
 
 def _is_library(filename: str) -> bool:
-    """Whether a file is hookedu's, an installed package's or Python's own: not something the learner wrote."""
+    """Check whether a file belongs to hookedu, an installed package or Python rather than to the learner."""
     if filename.startswith(("<frozen", "<__array_function__")):
         return True
     path = os.path.abspath(filename)
@@ -98,12 +125,12 @@ def _is_library(filename: str) -> bool:
 
 
 def hooks_on(tensor: torch.Tensor) -> int:
-    """How many tensor hooks a tensor carries now."""
+    """Return the number of tensor hooks registered on a tensor."""
     return len(tensor._backward_hooks or ())
 
 
 def remove_handle(handle: Any) -> bool:
-    """Call a handle's remove(); False where there is none to call."""
+    """Remove a hook by its handle and return True; return False if the value is not a handle."""
     if not isinstance(handle, torch.utils.hooks.RemovableHandle):
         return False
     handle.remove()

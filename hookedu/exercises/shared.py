@@ -1,4 +1,4 @@
-"""What the exercises of several lessons share: criteria, and mistakes that people make with any tensor hook."""
+"""Criteria shared by exercises of several lessons, and mistakes that people make with any tensor hook."""
 
 from typing import Any
 
@@ -10,9 +10,14 @@ HANDLE = Opaque("RemovableHandle")
 
 
 def hands_over(call: str, handle: Any, silent: bool, points: int = 1) -> Criterion:
-    """`call` must return a handle, and its remove() must leave the hook silent."""
+    """Require that `call` returns a handle and that its remove() silences the hook.
+
+    `handle` is the decoded return value; `silent` says whether the hook stayed silent after remove().
+    """
     return Criterion(
-        *("handle", handle == HANDLE and silent, points),
+        "handle",
+        handle == HANDLE and silent,
+        points=points,
         given=f"handle = {call}",
         expected=Text(zh="注册钩子时得到的句柄", en="the handle that registering the hook gave you"),
         got=show(handle).strip("<>")
@@ -26,9 +31,11 @@ _HOOKS = Text(zh="留下 {n} 个钩子", en="{n} hooks left on")
 
 
 def none_left(id: str, given: str, left: int, mistake: str) -> Criterion:
-    """The answer must have taken off every hook that it put on."""
+    """Require that the answer removed every hook that it registered; `left` is how many remain."""
     return Criterion(
-        *(id, left == 0, 1),
+        id,
+        left == 0,
+        points=1,
         given=given,
         expected=_HOOKS.format(n=0),
         got=_HOOKS.format(n=left),
@@ -37,10 +44,12 @@ def none_left(id: str, given: str, left: int, mistake: str) -> Criterion:
 
 
 def all_detached(given: str, attached: int) -> Criterion:
-    """What was kept must not hold a graph."""
+    """Require that what was kept holds no graph; `attached` counts the tensors that do."""
     says = Text(zh="{n} 个张量还连着计算图", en="{n} tensors still hold their graph")
     return Criterion(
-        *("detached", attached == 0, 1),
+        "detached",
+        attached == 0,
+        points=1,
         given=given,
         expected=says.format(n=0),
         got=says.format(n=attached),
@@ -49,7 +58,7 @@ def all_detached(given: str, attached: int) -> Criterion:
 
 
 def no_handle(call: str) -> Mistake:
-    """The handle that `call` returned did not reach the caller."""
+    """Return the mistake of not passing the handle that `call` returned on to the caller."""
     return Mistake(
         "no_handle",
         Text(
@@ -98,7 +107,7 @@ PASSES_TENSOR = Mistake(
     ),
     raises=r"'Tensor' object is not callable",
 )
-# What goes wrong between a function and `register_hook`, where the function returns a new gradient.
+# Mistakes in registering a hook that returns a new gradient.
 MISREGISTERED = (CALLS_NOW, PASSES_TENSOR, NO_ARGUMENT, TWO_ARGUMENTS)
 NO_HANDLE = no_handle("y.register_hook(...)")
 LATE_BINDING = Mistake(

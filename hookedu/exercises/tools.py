@@ -1,9 +1,10 @@
-"""Small things that probes and judges of many exercises share.
+"""Helpers shared by the probes and judges of many exercises.
 
-Inputs are made of small whole numbers: sums are exact, and a learner can redo them by hand.
+Inputs are made of small whole numbers: sums are exact, and a learner can verify them by hand.
 """
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,20 +14,23 @@ from hookedu.hooks.tensors import map_tensors
 
 
 def whole(rng: random.Random, n: int) -> torch.Tensor:
-    """N different whole numbers (float32), none of them 0, 1 or -1, so that no operation hides by luck."""
+    """Return n different whole numbers (float32), at most 12.
+
+    None of them is 0, 1 or -1, with which different operations could give the same result by luck.
+    """
     return torch.tensor([float(v) for v in rng.sample([-9, -7, -5, -4, -3, -2, 2, 3, 4, 5, 7, 9], n)])
 
 
 def copies(values: Any) -> Any:
-    """The same structure with every tensor cloned: what a hook kept, as it is at this moment."""
+    """Return the same structure with every tensor detached and cloned: a snapshot of what a hook kept."""
     return map_tensors(lambda tensor: tensor.detach().clone(), values)
 
 
 def same(got: Any, expected: Any) -> bool:
     """Check whether two values are equal in structure, type, dtype, shape and every value.
 
-    Numbers of different types are not the same (3 and 3.0, 1 and True); a list and a tuple are, for both are lists
-    once they have been observed.
+    Numbers of different types differ (3 and 3.0, 1 and True). A list and a tuple with the same items are equal,
+    because both are lists after encoding.
     """
     if isinstance(expected, torch.Tensor):
         return isinstance(got, torch.Tensor) and got.dtype == expected.dtype and torch.equal(got, expected)
@@ -42,7 +46,10 @@ def same(got: Any, expected: Any) -> bool:
 
 
 def close(got: Any, expected: torch.Tensor, tolerance: float = 1e-4) -> bool:
-    """A tensor of the same dtype and shape whose values differ by no more than rounding; NaN is never close."""
+    """Check whether `got` is a tensor of the same dtype and shape with equal values up to rounding.
+
+    `tolerance` is relative; the absolute tolerance is a hundredth of it. NaN is never close to anything.
+    """
     return (
         isinstance(got, torch.Tensor)
         and (got.dtype, got.shape) == (expected.dtype, expected.shape)
@@ -50,8 +57,8 @@ def close(got: Any, expected: torch.Tensor, tolerance: float = 1e-4) -> bool:
     )
 
 
-def all_close(got: Any, expected: dict[str, torch.Tensor | None]) -> bool:
-    """The same names, and for each the same tensor but for rounding, or None in both."""
+def all_close(got: Any, expected: Mapping[str, torch.Tensor | None]) -> bool:
+    """Check whether `got` has the same names, and for each a close tensor or None in both."""
     return (
         isinstance(got, dict)
         and got.keys() == expected.keys()
@@ -60,22 +67,22 @@ def all_close(got: Any, expected: dict[str, torch.Tensor | None]) -> bool:
 
 
 def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor | None]:
-    """A copy of every parameter's .grad, by name."""
+    """Return a copy of the .grad of every parameter, by name."""
     return {name: copies(parameter.grad) for name, parameter in model.named_parameters()}
 
 
 def module_hooks(model: nn.Module) -> int:
-    """How many forward hooks and forward pre-hooks a model carries now, all its modules together."""
+    """Return the number of forward hooks and forward pre-hooks registered on all modules of a model."""
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
 
 
 def is_manager(value: Any) -> bool:
-    """Whether a value can stand in a `with`."""
+    """Check whether a value is a context manager."""
     return hasattr(type(value), "__enter__") and hasattr(type(value), "__exit__")
 
 
 def linear(weight: torch.Tensor, bias: torch.Tensor | None = None) -> nn.Linear:
-    """nn.Linear with these weights, and a bias of 0 where none is given."""
+    """Return an nn.Linear with this weight, and with a bias of 0 if none is given."""
     layer = nn.Linear(weight.shape[1], weight.shape[0])
     with torch.no_grad():
         layer.weight.copy_(weight)

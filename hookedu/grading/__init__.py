@@ -1,23 +1,34 @@
-"""From a folder of handed-in notebooks to a gradebook: `hookedu.grading.batch.grade`.
+"""Grade a folder of submitted notebooks into a gradebook; the entry point is `hookedu.grading.batch.grade`.
 
-Who trusts whom. The parent (collect, matching, runner, sandbox, gradebook, batch, report) owns the gradebook,
-the seeds and the judges; it never runs, imports, compiles or unpickles anything of a learner's. Each submission
-runs in a fork of a warm process, inside bubblewrap and in namespaces of its own, and is untrusted from the moment
-its first cell has run: what it sends is JSON, read with limits, in an order the parent knows beforehand; anything
-else is tampering. THREATS.md says what is promised, what is not, and which test proves it.
+Trust model: the grader process (everything below except warm, namespaces, keeper and worker) owns the gradebook, the
+seeds and the judges. It never runs, imports, compiles or unpickles anything that a learner wrote. Each submission runs
+in a fork of a warm process, inside bubblewrap and in its own namespaces, and is untrusted from the moment its first
+cell has run: it may only send JSON, read with limits, in an order that the grader knows beforehand; anything else
+counts as tampering. THREATS.md lists what is promised, what is not, and which test proves it.
 
-    collect    folder or zip        -> Submission: who handed in what, and how to read it
-    matching   bytes of a notebook  -> Plan: which cells run, which exercise is probed after which
-    runner     Plan                 -> Run: records, and how the process ended
-      sandbox    starts the warm process and asks it for forks
-      warm       the warm process; namespaces and ends of its forks (keeper: without isolation)
-      worker     the fork that runs the cells and the probes, within limits
-      cluster    the same on a Dask cluster: each of its workers has a sandbox
-    batch      records -> verdicts  -> Row
-    gradebook  Row                  -> grades.db
-    grades     Rows, adjustments, rules -> Grade: which attempt counts, what it is worth
-      exports    Grades             -> grades.csv, canvas.csv, moodle.csv, Gradescope's results.json
-      pages      Grades             -> a page for each student, one on the class (overview, pictures, templates)
-    report     Rows                 -> the closing table
-    explain    one verdict again, for the instructor
+    rows.py             data that the modules pass to each other: Status, Limits, Result, Row
+    collect.py          folder or zip -> Submission: who submitted what, and how to read it
+    matching.py         bytes of a notebook -> Plan: which cells run, which exercise is probed after which cell
+    run/                run submissions in isolation and read what they report; nothing in it judges
+      runner.py         Plan -> Run: the records, and how the process ended
+      sandbox.py        starts the warm process in bubblewrap and requests forks from it
+      bubblewrap.py     selects the bwrap program
+      seccomp.py        the system calls that submissions are refused
+      warm.py           the warm process: forks and supervises the workers
+      namespaces.py     the Linux namespaces of a worker
+      keeper.py         replaces the namespaces when running without isolation
+      worker.py         the fork: runs the cells and the probes within limits
+      cluster.py        the same on a Dask cluster, with one sandbox per Dask worker
+    batch.py            records -> verdicts -> Row
+    book/               the gradebook and the rules
+      gradebook.py      Row -> grades.db
+      grades.py         Rows, adjustments, rules -> Grade: which attempt counts, how many points it is worth
+    out/                everything made from a gradebook
+      exports.py        Grades -> grades.csv, canvas.csv, moodle.csv, Gradescope's results.json
+      pages.py          Grades -> one HTML page per student, one class report (templates/)
+      overview.py       Grades -> statistics of the class report
+      pictures.py       figures of the class report
+      terminal.py       Rows -> progress bar and closing table
+    explain.py          repeats one verdict for the instructor
+    command.py          the commands `hookedu grade`, `report`, `adjust` and `forget`
 """

@@ -1,4 +1,4 @@
-"""Grading a class: every submission ends in one row, and no submission ends the batch."""
+"""Grade a class: every submission results in one row, and no submission aborts the batch."""
 
 import contextlib
 import hashlib
@@ -66,14 +66,44 @@ def grade(
 ) -> Graded:
     """Grade every notebook in a folder or zip into `out`/grades.db and `out`/grades.csv.
 
-    isolated: run submissions in a sandbox of their own; CourseError where the machine has none. Without it,
-    every row says so. seed: two runs with the same seed give the same rows; by default it is fresh.
-    rules: changes to the rules that the gradebook keeps, see `grades`.
+    Ctrl-C ends all worker processes and keeps the rows that are finished.
 
-    dask: the address of a Dask scheduler, whose workers then run the submissions; the verdicts stay here.
-    jobs: submissions at once, by default one a processor (with Dask, as many as keep its workers busy). time_limit (seconds) and memory_limit (MiB) are those
-    of one submission. A submission whose bytes have not changed is left as it is, unless `again`.
-    CourseError says what the caller can mend; Ctrl-C ends all workers and keeps what is finished.
+    Parameters
+    ----------
+    folder : Path
+        Folder or zip of submissions, see `collect`.
+    out : Path
+        Folder of the gradebook; created if missing.
+    jobs : int, optional
+        Number of submissions that run at the same time. By default one per processor; with Dask, as many as keep its
+        workers busy.
+    time_limit : float
+        Seconds per submission.
+    memory_limit : int
+        MiB per submission.
+    again : bool
+        Also grade submissions whose bytes have not changed; by default their rows are left unchanged.
+    isolated : bool
+        Run each submission in its own sandbox. Without isolation, every row says so.
+    seed : int, optional
+        Two runs with the same seed give the same rows; by default the seed is fresh.
+    rules : Rules, optional
+        Changes to the rules that the gradebook keeps, see `grades`.
+    dask : str, optional
+        Address of a Dask scheduler whose workers run the submissions; the verdicts are still computed here.
+    console : Console, optional
+        Where progress and the closing table are printed; the standard output by default.
+
+    Returns
+    -------
+    Graded
+        The rows written, without their feedback.
+
+    Raises
+    ------
+    CourseError
+        For anything that the caller can fix: no notebooks, no sandbox on this machine, an unusable gradebook, an
+        unreachable scheduler, Windows.
     """
     if os.name != "posix":
         raise CourseError(_POSIX_ONLY)
@@ -104,7 +134,7 @@ def grade(
 
 
 def _backend(dask: str | None, isolated: bool, limits: Limits) -> "Backend":
-    """Where the submissions run: here, or on a cluster."""
+    """Return the backend that runs the submissions: this machine, or a cluster."""
     if dask is None:
         return _Local(isolated, limits)
     from hookedu.grading.run.cluster import Cluster
@@ -113,19 +143,20 @@ def _backend(dask: str | None, isolated: bool, limits: Limits) -> "Backend":
 
 
 class Backend(Protocol):
-    """Where submissions run, any number of them at once."""
+    """Interface of what runs submissions; `run` may be called from any number of threads."""
 
-    jobs: int  # that keep it busy
+    jobs: int  # number of concurrent submissions that keeps the backend busy
 
     def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
-        """As `runner.run`."""
+        """Run one submission, as `runner.run` does."""
+        ...
 
     def close(self) -> None:
-        """Let go of what it holds, and end what runs there."""
+        """Release all resources, and end the submissions that still run."""
 
 
 class _Local:
-    """This machine, with one warm process."""
+    """Backend on this machine, with one warm process."""
 
     def __init__(self, isolated: bool, limits: Limits):
         self.jobs = os.cpu_count() or 1
@@ -139,8 +170,10 @@ class _Local:
 def _all(
     grader: "_Grader", submissions: list[Submission], gradebook: Gradebook, jobs: int, console: Console
 ) -> list[Row]:
-    """Grade and take out of the list what is graded: a class of any size, once as files and once as rows, would be
-    in memory twice."""
+    """Grade all submissions, and empty the list on the way.
+
+    Otherwise the whole class would be in memory twice, as submissions and as rows.
+    """
     rows = []
     submissions.reverse()
     waiting = (submissions.pop() for _ in range(len(submissions)))
@@ -150,7 +183,7 @@ def _all(
         try:
             while working:
                 finished, working = wait(working, return_when=FIRST_COMPLETED)
-                # Not all at once: what waits and what is done would stay in memory.
+                # Submitting everything up front would keep all pending and finished futures in memory.
                 working |= {pool.submit(grader, s) for s in itertools.islice(waiting, len(finished))}
                 for row in (future.result() for future in finished):
                     if row:
@@ -175,7 +208,7 @@ def _keys() -> dict[str, Key]:
 
 
 class _Grader:
-    """From a submission to its row; called from many threads, each with its own worker process."""
+    """Turn a submission into its row; called from many threads, each with its own worker process."""
 
     def __init__(
         self, keys: dict[str, Key], graded: dict[str, str], backend: Backend, isolated: bool, seed: str
@@ -185,7 +218,7 @@ class _Grader:
         self.stop = threading.Event()
 
     def __call__(self, submission: Submission) -> Row | None:
-        """The row of a submission; None where an earlier one stands."""
+        """Return the row of a submission, or None if an earlier row stands."""
         begun = time.monotonic()
         found: dict[str, Any] = {"lesson": "", "sha256": "", "submitted": submission.submitted()}
 
@@ -199,12 +232,12 @@ class _Grader:
             return self._grade(submission, found, row)
         except Stopped:
             return None
-        except CourseError:  # the machine cannot grade at all
+        except CourseError:  # this machine cannot grade at all: end the batch
             raise
         except Unreadable as reason:
             lost = _nothing(self._keys.get(found["lesson"]))
             return row(Status.UNREADABLE, notes=(reason.says,), results=lost)
-        except Exception as error:  # a defect of ours must cost one row, not the batch
+        except Exception as error:  # a defect of the grader must cost one row, not the batch
             note = _BREAKS.format(error=clean(f"{type(error).__name__}: {error}")[:300])
             lost = _nothing(self._keys.get(found["lesson"]))
             return row(Status.GRADER_ERROR, notes=(note,), results=lost)
@@ -248,12 +281,12 @@ def _facts(lesson: catalog.Lesson, keys: dict[str, Key]) -> dict[str, Any]:
 
 
 def _nothing(key: Key | None) -> tuple[Result, ...]:
-    """Every exercise of a lesson without a verdict."""
+    """Return a result without a verdict for every exercise of a lesson."""
     return tuple(Result(e.id, LOST, e.points) for e in key.exercises) if key else ()
 
 
 def _untried(exercise: Exercise) -> Result:
-    """An exercise that nothing was written for."""
+    """Return the result of an exercise that was not attempted."""
     said = Feedback.of(Verdict(exercise, Outcome.NOT_ATTEMPTED, 0))
     return Result(exercise.id, Outcome.NOT_ATTEMPTED.value, exercise.points, feedback=said)
 
@@ -261,7 +294,7 @@ def _untried(exercise: Exercise) -> Result:
 def _judged(
     key: Key, probed: tuple[str, ...], seeds: dict[str, int], ran: Run
 ) -> tuple[Status, tuple[Result, ...]]:
-    """The verdicts on what a run observed, and its status now that the records have been read."""
+    """Judge the records of a run; return its final status (a record may turn out to be forged) and the results."""
     if ran.status is Status.TAMPERED:
         return ran.status, _nothing(key)
     results = []

@@ -1,15 +1,15 @@
-"""Who handed in what: a folder, or a zip of it, as a list of submissions.
+"""List the submissions in a folder, or in a zip of such a folder.
 
     STUDENT/LESSON.ipynb                           the plain layout
-    submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb    nbgrader's; the course folder around it is passed over
+    submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb    nbgrader's layout; the course folder around it is skipped
 
-The first folder of a path names the student. A zip is read in memory, member by member; nothing is extracted,
-so that a path in it can do no harm. Links are never followed. Everything that looks like a notebook gets a
-`Submission`, even where reading it will fail: a row with a reason is better than a silence.
+The first folder of a path names the student. A zip is read in memory, member by member; nothing is extracted, so a
+path in it can do no harm. Symbolic links are never followed. Everything that looks like a notebook becomes a
+`Submission`, even if reading it is going to fail: a row with a reason is better than a missing row.
 
-When something was handed in is said by nbgrader's `timestamp.txt` beside the notebook, in nbgrader's layout alone:
-there `nbgrader collect` and `zip_collect` wrote it, elsewhere it may be the student's own. Otherwise it is the time
-of the file's last change; a zip keeps it without a zone, and it is taken as local.
+The time of submission comes from nbgrader's `timestamp.txt` beside the notebook, but only in nbgrader's layout: there
+`nbgrader collect` and `zip_collect` wrote it, elsewhere it may be the student's own. Otherwise it is the file's
+modification time; a zip stores that without a time zone, and it is taken as local time.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ from hookedu.catalog import CourseError
 from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
 
-MAX_BYTES = 20 * 2**20  # of one notebook
-MAX_MEMBERS = 200_000  # of one zip
-MAX_DEPTH = 5  # folders and the file: what lies deeper is no hand-in but, say, somebody's virtual environment
+MAX_BYTES = 20 * 2**20  # per notebook
+MAX_MEMBERS = 200_000  # per zip
+MAX_DEPTH = 5  # folders plus the file; anything deeper belongs to, say, a virtual environment
 
 _TOO_LARGE = Text(
     zh="文件超过 {mib} MiB，没有读取", en="the file is larger than {mib} MiB and was not read"
@@ -52,7 +52,7 @@ When = Callable[[], datetime | None]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What lies behind a path."""
+    """Accessors for the file at one path."""
 
     read: Read
     submitted: When = lambda: None
@@ -60,8 +60,19 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One notebook of one student; `read()` gives its bytes or raises Unreadable, `submitted()` when it was handed
-    in, with a time zone, or None."""
+    """One notebook of one student, not yet read.
+
+    Attributes
+    ----------
+    source : str
+        Path inside the folder or zip.
+    student : str
+        Name of the student's folder.
+    read : callable
+        Returns the notebook's bytes; raises Unreadable if that is not possible.
+    submitted : callable
+        Returns the time of submission, with a time zone, or None if unknown.
+    """
 
     source: str
     student: str
@@ -70,19 +81,23 @@ class Submission:
 
     @property
     def stem(self) -> str:
-        """The file's name without its ending."""
+        """File name without its suffix."""
         return self.source.rsplit("/", 1)[-1].removesuffix(".ipynb")
 
 
 def collect(folder: Path) -> tuple[list[Submission], list[str]]:
-    """The submissions in a folder or zip, by path, and the notebooks that lie outside any student's folder.
+    """Return the submissions in a folder or zip, sorted by path, and the notebooks outside any student's folder.
 
-    CourseError where there is nothing to grade.
+    Raises
+    ------
+    CourseError
+        If the path does not exist, is neither a folder nor a readable zip, holds more members than MAX_MEMBERS, or
+        contains no notebook to grade.
     """
     if folder.is_dir():
         entries = dict(_in_folder(folder))
     elif folder.is_file():
-        entries = dict(_in_zip(folder))  # of two members with one name the later counts, as when extracting
+        entries = dict(_in_zip(folder))  # of equally named members the last one counts, as when extracting
     else:
         raise CourseError(Text(zh="找不到 `{path}`。", en="There is no `{path}`.").format(path=folder))
     entries = _unwrap(entries, folder.stem)
@@ -104,16 +119,16 @@ def collect(folder: Path) -> tuple[list[Submission], list[str]]:
 
 
 def _wanted(parts: tuple[str, ...]) -> bool:
-    """Whether a path is somebody's notebook: not hidden (so no checkpoints), not macOS's shadow of a file."""
+    """Check whether a path is a student's notebook: not hidden (so no checkpoint), not a resource fork of macOS."""
     hidden = any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX" for part in parts)
     return parts[-1].endswith(".ipynb") and not hidden and len(parts) <= MAX_DEPTH + 2
 
 
 def _unwrap(entries: dict[tuple[str, ...], _Entry], stem: str) -> dict[tuple[str, ...], _Entry]:
-    """Paths from the students' folders on: without the zip's own folder and without nbgrader's.
+    """Strip the zip's own top folder and nbgrader's folders, so that every path starts with the student's folder.
 
-    A first part "" marks a path that is not to be taken apart, a last part "" a link to a folder: of those only
-    the students' own matter.
+    An empty first part marks a path that must not be taken apart. An empty last part marks a folder that cannot be
+    entered (a link, or one without permission); of those only the students' own folders matter.
     """
     kept = {parts: entry for parts, entry in entries.items() if not parts[0] and len(parts) > 1}
     entries = {parts: entry for parts, entry in entries.items() if parts[0]}
@@ -141,7 +156,7 @@ def _nbgrader(stem: str, parts: tuple[str, ...]) -> bool:
 
 
 def _timestamp(text: bytes) -> datetime | None:
-    """What nbgrader writes: "2015-02-02 14:58:23.948203 America/Los_Angeles", or UTC, or no zone at all."""
+    """Parse nbgrader's format: "2015-02-02 14:58:23.948203 America/Los_Angeles", or with UTC, or without a zone."""
     day, clock, zone = (*text.decode("ascii", "replace").split(), "", "", "")[:3]
     try:
         local = datetime.fromisoformat(f"{day} {clock}").replace(tzinfo=ZoneInfo(zone or "UTC"))
@@ -160,13 +175,13 @@ def _in_folder(folder: Path) -> Iterator[tuple[tuple[str, ...], _Entry]]:
         for name in files:
             parts = (*here, name)
             if _wanted(parts):
-                path = os.path.join(place, name)  # as text: a Path takes several times the memory
+                path = os.path.join(place, name)  # a str, because a Path takes several times the memory
                 nbgrader = _nbgrader(folder.stem, parts)
                 yield parts, _Entry(partial(_read_file, path), partial(_file_time, path, nbgrader))
         for name in names:
-            if Path(place, name).is_symlink():  # not entered, but a student behind it is not forgotten either
+            if Path(place, name).is_symlink():  # not followed, but the student still gets a row
                 yield (*here, name, ""), _unreadable(_LINK)
-    for error in closed:  # a folder that may not be entered: again the student is not forgotten
+    for error in closed:  # a folder without permission to enter: here too the student still gets a row
         yield (*Path(error.filename).relative_to(folder).parts, ""), _unreadable(_failed(error))
 
 
@@ -179,7 +194,7 @@ def _read_file(path: str) -> bytes:
         mode = os.lstat(path).st_mode
         if not stat.S_ISREG(mode):
             raise Unreadable(_LINK if stat.S_ISLNK(mode) else _NOT_A_FILE)
-        # Between lstat and open the file may be swapped: no link is followed, no pipe waited for.
+        # The file may be replaced between lstat and open, hence flags that follow no link and wait for no pipe.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with os.fdopen(os.open(path, flags), "rb") as file:
             return _limited(file.read(MAX_BYTES + 1))
@@ -194,7 +209,7 @@ def _file_time(path: str, nbgrader: bool) -> datetime | None:
             with open(stamp, "rb") as file:
                 return _timestamp(file.read(100)) or _modified(path)
     except OSError:
-        pass  # none there
+        pass  # no timestamp.txt
     return _modified(path)
 
 
@@ -240,7 +255,7 @@ def _in_zip(path: Path) -> Iterator[tuple[tuple[str, ...], _Entry]]:
         elif stat.S_ISLNK(member.external_attr >> 16):
             yield parts, _unreadable(_LINK)
         elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            yield parts, _unreadable(_COMPRESSION)  # LZMA would take as much memory as the member asks for
+            yield parts, _unreadable(_COMPRESSION)  # LZMA allocates as much memory as the member asks for
         else:
             stamp = None
             if _nbgrader(path.stem, parts):
@@ -250,7 +265,7 @@ def _in_zip(path: Path) -> Iterator[tuple[tuple[str, ...], _Entry]]:
 
 
 def _member_name(member: zipfile.ZipInfo) -> str:
-    """A member's name. Without the UTF-8 flag zipfile reads cp437, but Chinese Windows writes GBK there."""
+    """Decode a member's name: without the UTF-8 flag zipfile assumes cp437, but Chinese Windows writes GBK."""
     if not member.flag_bits & 0x800:
         for encoding in ("utf-8", "gb18030"):
             try:
@@ -262,7 +277,7 @@ def _member_name(member: zipfile.ZipInfo) -> str:
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     try:
-        with archive.open(member) as file:  # what the header says about the size is not believed
+        with archive.open(member) as file:  # the size in the header is not trusted
             return _limited(file.read(MAX_BYTES + 1))
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
         # RuntimeError: encrypted
@@ -277,6 +292,6 @@ def _member_time(
             if found := _timestamp(_read_member(archive, stamp)[:100]):
                 return found
     try:
-        return datetime(*member.date_time).astimezone(UTC)  # naive, hence taken as local
+        return datetime(*member.date_time).astimezone(UTC)  # naive, so taken as local time
     except (ValueError, OverflowError, OSError):
         return None

@@ -1,5 +1,4 @@
-"""The commands `hookedu grade`, `report`, `adjust` and `forget`, for
-`app.command(...)`."""
+"""The commands `hookedu grade`, `report`, `adjust` and `forget`, for `app.command(...)`."""
 
 import contextlib
 import signal
@@ -98,7 +97,7 @@ def grade_command(
     from hookedu.grading.book.grades import Rules
     from hookedu.grading.explain import explain as explain_
 
-    # Asked to end by whatever means, end like on Ctrl-C: with all workers gone and what is finished saved.
+    # SIGTERM ends the command as Ctrl-C does: all workers are ended, and finished rows are saved.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if explain:
         explain_(explain, folder, out, Limits(seconds=time_limit, memory=memory_limit), isolated=isolation)

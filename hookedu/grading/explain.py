@@ -1,6 +1,6 @@
-"""One verdict again, for the instructor: the same cells with the same seed, and what stood behind the points.
+"""Repeat one verdict for the instructor: run the same cells with the same seed, and show the basis of the points.
 
-Unlike feedback it shows every criterion and every observation. Nothing is written.
+Unlike the feedback to students, this shows every criterion and every observation. Nothing is written.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from rich.text import Text as Line
 
 from hookedu import catalog, exercises
 from hookedu.catalog import CourseError
-from hookedu.exercises.exercise import Verdict
+from hookedu.exercises.exercise import Outcome, Verdict
 from hookedu.exercises.feedback import LOOKS
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import ObservationError, decode, show
@@ -22,7 +22,7 @@ from hookedu.grading.book.grades import Grade, address
 from hookedu.grading.collect import collect
 from hookedu.grading.matching import key_of, plan, read_cells
 from hookedu.grading.out.terminal import LOOKS as STATUSES
-from hookedu.grading.rows import Limits, Result, Unreadable, clean
+from hookedu.grading.rows import LOST, Limits, Result, Unreadable, clean
 from hookedu.grading.run.runner import run
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
@@ -73,8 +73,33 @@ def explain(
 ) -> Verdict:
     """Repeat the verdict on "STUDENT/EXERCISE" and print it with all criteria and observations.
 
-    folder: what was graded; out: where the grades are. The attempt that counts is repeated, with the seeds in the
-    gradebook. CourseError says why that cannot be.
+    The attempt that counts is repeated, with the seeds in the gradebook.
+
+    Parameters
+    ----------
+    who : str
+        "STUDENT/EXERCISE", such as "ann/02.1".
+    folder : Path
+        The folder or zip that was graded.
+    out : Path
+        The folder of the gradebook.
+    limits : Limits
+        Resource limits of the run.
+    isolated : bool
+        Run the submission in a sandbox.
+    console : Console, optional
+        Where the verdict is printed; the standard output by default.
+
+    Returns
+    -------
+    Verdict
+        The repeated verdict.
+
+    Raises
+    ------
+    CourseError
+        If the verdict cannot be repeated: the address or the gradebook is wrong, the exercise was not run, the
+        notebook is missing or has changed, or this run ended before the exercise or sent forged records.
     """
     student, exercise_id = address(who)
     lesson = exercise_id.split(".")[0]
@@ -87,7 +112,8 @@ def explain(
         raise CourseError(_NO_RUN.format(who=who, status=STATUSES[grade.row.status][1]))
     key = key_of(catalog.find(lesson))
     todo = plan(read_cells(_bytes(folder, grade)), key)
-    seeds = {name: results[name].seed if name in results else 0 for name in todo.probes}
+    recorded = {name: each.seed for name, each in results.items() if each.seed is not None}
+    seeds = {name: recorded.get(name, 0) for name in todo.probes}
     with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
         ran = run(todo, key.setup, seeds, limits, sandbox, threading.Event())
     if exercise_id not in ran.records:
@@ -121,7 +147,7 @@ def _print(console: Console, grade: Grade, result: Result, verdict: Verdict, obs
     def say(label: str, value: str | Text, indent: str = "") -> None:
         value = _both(value) if isinstance(value, Text) else value
         lines = (clean(line) for line in value.split("\n"))
-        # Never markup: a learner's value may look like it.
+        # Never rich markup: a learner's value may look like it.
         console.print(Line(f"{indent}{label}: " + "\n".join(lines)), soft_wrap=True)
 
     sign, _, outcome = LOOKS[verdict.outcome]
@@ -129,12 +155,12 @@ def _print(console: Console, grade: Grade, result: Result, verdict: Verdict, obs
     say(_both(_LABELS["seed"]), str(result.seed))
     say(_both(_LABELS["verdict"]), f"{sign} {_both(outcome)}, {verdict.points}/{verdict.exercise.points}")
     same = (result.outcome, result.points) == (verdict.outcome.value, verdict.points)
-    recorded = LOOKS.get(result.outcome)
-    differs = _DIFFERENT.format(outcome=recorded[2] if recorded else result.outcome, points=result.points)
+    recorded = LOST if result.outcome == LOST else LOOKS[Outcome(result.outcome)][2]
+    differs = _DIFFERENT.format(outcome=recorded, points=result.points)
     console.print(Line(_both(_SAME if same else differs)), soft_wrap=True)
     for criterion in verdict.criteria:
         say(f"{'✓' if criterion.passed else '✗'} {criterion.id}", f"{criterion.points}")
-        # What a criterion that passed would have said of `got` need not be true of this answer.
+        # `got` of a passed criterion is its text for a failure and need not be true of this answer.
         for name in ("given", "expected") if criterion.passed else ("given", "expected", "got"):
             if value := getattr(criterion, name):
                 say(_both(_LABELS[name]), value, indent="    ")

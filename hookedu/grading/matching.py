@@ -1,11 +1,12 @@
-"""A handed-in notebook against the lesson it comes from: which cells run, which exercise is probed after which.
+"""Match a submitted notebook to its lesson: which cells run, and after which cell each exercise is probed.
 
-Notebooks come back damaged: cells copied, moved, turned into Markdown, stripped of their metadata. So nothing
-here insists on a valid notebook; a cell needs a source, nothing else. An exercise's cell is known by its
-grade_id, else by its cell id, else by the name that it defines, which a regular expression finds: compiling
-hostile source, even into a syntax tree, can crash an interpreter, and this one must not crash.
+Notebooks come back damaged: with cells copied, moved, turned into Markdown or stripped of their metadata. Nothing here
+therefore requires a valid notebook; a cell needs a source and nothing else. The cell of an exercise is identified by
+its grade_id, else by its cell id, else by the name that it defines. A regular expression finds that name: compiling
+hostile source, even only into a syntax tree, can crash an interpreter, and the grader's interpreter must not crash.
 """
 
+import functools
 import hashlib
 import json
 import re
@@ -43,9 +44,12 @@ _COPIED = Text(
 )
 
 
+_IMPORT = re.compile(r"^ *from (hookedu[\w.]*) import (\([^)]*\)|[^\n#]*)", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Cell:
-    """What matters of one cell, whatever the notebook's version."""
+    """The relevant parts of one cell, independent of the notebook format's version."""
 
     kind: str
     source: str
@@ -55,15 +59,26 @@ class Cell:
 
     @cached_property
     def plain(self) -> str:
-        """Its source without blank lines and trailing blanks: two cells that differ only there are the same."""
+        """Source without blank lines and trailing whitespace; cells that differ only there count as equal."""
         return "\n".join(line.rstrip() for line in self.source.splitlines() if line.strip())
 
 
 @dataclass(frozen=True)
 class Key:
-    """A lesson as it was handed out, from the repository: what to run first, and what the learner did not write.
+    """A lesson as handed out, read from the repository.
 
-    fingerprint: changes when the notebook, a probe, a judge or a message of the lesson changes.
+    Attributes
+    ----------
+    lesson : catalog.Lesson
+        The lesson itself.
+    exercises : tuple of Exercise
+        Its exercises, in order.
+    setup : tuple of str
+        Sources of the setup cells, which run before anything of the learner's.
+    known : frozenset of str
+        `Cell.plain` of every code cell: what the learner did not write.
+    fingerprint : str
+        Hash that changes when the notebook, a probe, a judge or a message of the lesson changes.
     """
 
     lesson: catalog.Lesson
@@ -75,7 +90,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Step:
-    """One cell to run, and the ids of the exercises to probe right after it."""
+    """One cell to run, with the ids of the exercises to probe right after it."""
 
     source: str
     probes: tuple[str, ...] = ()
@@ -83,26 +98,26 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run of one submission, and what had to be repaired to know it."""
+    """The cells of one submission that run, and notes on what had to be repaired to find them."""
 
     steps: tuple[Step, ...]
     notes: tuple[Text, ...]
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """The ids of all exercises it probes, in the order in which that happens."""
+        """Ids of all exercises that are probed, in the order of probing."""
         return tuple(exercise for step in self.steps for exercise in step.probes)
 
 
 def read_cells(data: bytes) -> list[Cell]:
-    """The cells of a notebook of any version; Unreadable says why there are none."""
+    """Return the cells of a notebook of any version; raise Unreadable with the reason if there are none."""
     if not data.strip():
         raise Unreadable(_EMPTY)
     try:
-        notebook = json.loads(data)  # finds UTF-8, UTF-16 and a byte order mark by itself
+        notebook = json.loads(data)  # detects UTF-8, UTF-16 and a byte order mark
     except (ValueError, RecursionError) as error:
         raise Unreadable(_NOT_JSON.format(error=str(error)[:100])) from None
-    sheets = _get(notebook, "worksheets", list) or [notebook]  # versions 2 and 3 had worksheets
+    sheets = _get(notebook, "worksheets", list) or [notebook]  # format versions 2 and 3 have worksheets
     cells = [cell for sheet in sheets for cell in _get(sheet, "cells", list)]
     if not cells:
         raise Unreadable(_NOT_A_NOTEBOOK)
@@ -116,13 +131,13 @@ def _get(node: Any, name: str, kind: type) -> Any:
 
 def _cell(node: Any) -> Cell:
     source = ""
-    for name in ("source", "input"):  # code cells of version 3 say "input"
+    for name in ("source", "input"):  # code cells of format version 3 have "input"
         lines = _get(node, name, list)
         source = source or _get(node, name, str) or "".join(line for line in lines if isinstance(line, str))
     metadata = _get(node, "metadata", dict)
     return Cell(
         kind=clean(_get(node, "cell_type", str)[:20]) or "code",
-        source=source.encode("utf-8", "replace").decode("utf-8"),  # JSON can hold half a surrogate pair
+        source=source.encode("utf-8", "replace").decode("utf-8"),  # JSON can hold lone surrogates
         grade_id=_get(_get(metadata, "nbgrader", dict), "grade_id", str),
         id=_get(node, "id", str),
         tags=tuple(tag for tag in _get(metadata, "tags", list) if isinstance(tag, str)),
@@ -130,7 +145,7 @@ def _cell(node: Any) -> Cell:
 
 
 def key_of(lesson: catalog.Lesson) -> Key:
-    """The key of a lesson from its built notebook; OSError where that is missing."""
+    """Return the key of a lesson, read from its built notebook; raise OSError if that is missing."""
     notebook = lesson.notebook.read_bytes()
     cells = [cell for cell in read_cells(notebook) if cell.kind == "code"]
     return Key(
@@ -143,13 +158,45 @@ def key_of(lesson: catalog.Lesson) -> Key:
 
 
 def _fingerprint(notebook: bytes, lesson: str) -> str:
-    sources = sorted((Path(exercises.__file__).parent / f"lesson_{lesson}").glob("*.py"))
-    parts = [notebook, *(source.read_bytes() for source in sources)]
+    parts = [notebook, *(source.read_bytes() for source in _sources(lesson))]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
 
 
+def _sources(lesson: str) -> list[Path]:
+    """Return every file of hookedu that a verdict on this lesson and its words depend on.
+
+    These are its exercises, the engine (probing, judging, feedback), and whatever they import.
+    """
+    package = Path(exercises.__file__).parent
+    engine = [package / f"{name}.py" for name in ("probing", "judging", "feedback")]
+    waiting = [*(package / f"lesson_{lesson}").glob("*.py"), *engine]
+    found: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += _imported(path)
+    return sorted(found)
+
+
+@functools.cache
+def _imported(path: Path) -> list[Path]:
+    """Return the modules of hookedu that a file imports. They are read, not loaded: a lesson's exercises load torch."""
+    root = Path(exercises.__file__).parents[2]
+    modules = []
+    for package, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        within = root.joinpath(*package.split("."))
+        candidates = [
+            within.with_suffix(".py"),
+            within / "__init__.py",
+            *(within / f"{name}.py" for name in re.findall(r"\w+", names)),
+        ]
+        modules += [module for module in candidates if module.is_file()]
+    return modules
+
+
 def lesson_by_name(stem: str) -> catalog.Lesson | None:
-    """The lesson that a file's name speaks of: "02_tensor_hooks (1)", "02-final", "ann_02_tensor_hooks"."""
+    """Return the lesson that a file name refers to: "02_tensor_hooks (1)", "02-final", "ann_02_tensor_hooks"."""
     stem = re.sub(r"[\s-]+", "_", stem.lower())
     for lesson in catalog.lessons():
         if lesson.file.lower() in stem or re.match(rf"{lesson.id}(?![0-9])", stem):
@@ -158,7 +205,7 @@ def lesson_by_name(stem: str) -> catalog.Lesson | None:
 
 
 def lesson_by_cells(cells: list[Cell]) -> catalog.Lesson:
-    """The lesson whose exercises' ids the cells carry; Unreadable where there is none."""
+    """Return the lesson whose exercise ids the cells carry; raise Unreadable if there is none."""
     carried = {name for cell in cells for name in (cell.grade_id, cell.id)}
     for lesson in catalog.lessons():
         if any(exercise.slug in carried for exercise in exercises.of_lesson(lesson.id)):
@@ -167,7 +214,7 @@ def lesson_by_cells(cells: list[Cell]) -> catalog.Lesson:
 
 
 def plan(cells: list[Cell], key: Key) -> Plan:
-    """Which cells the learner wrote or changed, in order, and after which of them each exercise is probed."""
+    """Return the cells that the learner wrote or changed, in order, each with the exercises probed after it."""
     slugs = {exercise.slug for exercise in key.exercises}
     checks = {slug + "-check" for slug in slugs}
 
@@ -190,7 +237,7 @@ def plan(cells: list[Cell], key: Key) -> Plan:
 
 
 def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[list[int], list[Text]]:
-    """The places of the cells that answer an exercise, in order, and what was repaired to find them."""
+    """Return the indices of the cells that answer an exercise, in order, and notes on what was repaired."""
 
     def defining(places: list[int]) -> list[int]:
         return [i for i in places if _defines(cells[i].source, exercise.answer)]
@@ -203,7 +250,7 @@ def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[l
 
     found, notes = defining(edited), []
     if found or (edited and not defining(own)):
-        found = found or edited  # the name may come into being in ways that no expression finds
+        found = found or edited  # the name may be defined in a way that the regular expression misses
         if all(cells[i].grade_id != exercise.slug for i in found):
             say(_BY_ID)
     else:
@@ -219,7 +266,7 @@ def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[l
 
 
 def _defines(source: str, name: str) -> bool:
-    """Whether a line outside any function defines that name."""
+    """Check whether an unindented line defines the name."""
     return bool(
         re.search(rf"(?m)^(?:(?:async[ ]+)?def|class)[ ]+{name}\b|^{name}[ ]*(?::[^=\n]+)?=(?!=)", source)
     )

@@ -1,4 +1,4 @@
-"""What the parts of the grader hand to each other."""
+"""Data that the modules of the grader pass to each other."""
 
 import datetime
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from hookedu.language import Text
 
 
 class Status(StrEnum):
-    """How a submission ended. The value is what stands in the gradebook."""
+    """How a submission ended; the value is stored in the gradebook."""
 
     GRADED = "graded"
     NOT_ATTEMPTED = "not_attempted"
@@ -22,15 +22,16 @@ class Status(StrEnum):
 
     @property
     def fine(self) -> bool:
-        """Whether nobody needs to look at it."""
+        """Whether the instructor does not need to look at the submission."""
         return self in (Status.GRADED, Status.NOT_ATTEMPTED)
 
 
-LOST = "lost"  # the outcome of an exercise without a verdict: the process ended before it, or was not trusted
+# Outcome of an exercise without a verdict: the process ended before it, or its records are not trusted.
+LOST = "lost"
 
 
 class Unreadable(Exception):
-    """A submission that cannot be graded for what it is; `says` tells the instructor why."""
+    """A submission that cannot be read or graded; `says` tells the instructor why."""
 
     def __init__(self, says: Text):
         self.says = says
@@ -39,22 +40,22 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use. Time counts from its first cell on, without loading torch."""
+    """Resource limits of one submission; time counts from its first cell, so loading torch is not included."""
 
-    seconds: float = 60.0
-    memory: int = 2048  # MiB on top of what torch takes
-    file: int = 64  # MiB of one file written
-    disk: int = 128  # MiB in all, with isolation
-    processes: int = 64  # processes and threads at once, with isolation
-    startup: float = 180.0  # seconds for what is ours to do
+    seconds: float = 60.0  # wall-clock time; the CPU time limit is slightly higher
+    memory: int = 2048  # MiB, in addition to what torch takes
+    file: int = 64  # MiB per file written
+    disk: int = 128  # MiB in each of the folders that it can write to; enforced with isolation only
+    processes: int = 64  # processes and threads at the same time; enforced with isolation, and not for root
+    startup: float = 180.0  # seconds for the grader's own work before the first cell
 
 
-NO_FEEDBACK = Feedback()  # one for all: a batch keeps a brief row of every submission
+NO_FEEDBACK = Feedback()  # one shared instance: a batch keeps a brief row for every submission
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One exercise of one submission. `feedback` is what the learner would have read in the notebook."""
+    """Result of one exercise in one submission; `feedback` is what the learner would have read in the notebook."""
 
     exercise: str
     outcome: str
@@ -68,11 +69,25 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One submission in the gradebook. `source` is its path inside the folder or zip.
+    """One submission in the gradebook.
 
-    submitted: when it was handed in, with a time zone; None where nothing says so. course: the `Key.fingerprint` of
-    the lesson that it was graded against. attempt: counts the different files that came under one path, from 1;
-    0 until it is in the gradebook.
+    Attributes
+    ----------
+    source : str
+        Path of the notebook inside the folder or zip.
+    student : str
+        Name of the student's folder.
+    lesson : str
+        Lesson id such as "02"; "" if unknown.
+    sha256 : str
+        Digest of the notebook's bytes; "" if they could not be read.
+    submitted : datetime or None
+        Time of submission, with a time zone; None if unknown.
+    course : str
+        `Key.fingerprint` of the lesson that the submission was graded against.
+    attempt : int
+        One-based number of this content among all contents submitted under the same path; 0 until the row is in the
+        gradebook.
     """
 
     source: str
@@ -90,19 +105,21 @@ class Row:
 
     @property
     def points(self) -> int:
-        """The sum over its exercises."""
+        """Sum of the points of all exercises."""
         return sum(result.points for result in self.results)
 
     @property
     def brief(self) -> "Row":
-        """This row without its feedback."""
+        """The same row without feedback."""
         return replace(self, results=tuple(replace(result, feedback=NO_FEEDBACK) for result in self.results))
 
 
 @dataclass(frozen=True)
 class Graded:
-    """What one call of `grade` did: the rows it wrote (their feedback is in the gradebook alone: a class of any size
-    fits into memory), and how many submissions it left as they were."""
+    """Result of one call of `grade`: the rows that it wrote, and how many submissions it left unchanged.
+
+    The rows carry no feedback, which is kept in the gradebook only, so that a class of any size fits into memory.
+    """
 
     rows: tuple[Row, ...]
     skipped: int
@@ -110,8 +127,8 @@ class Graded:
 
 
 def clean(text: str) -> str:
-    """Text from outside as it may be stored and shown: no control characters, no half surrogates."""
-    if text.isprintable():  # as nearly all is
+    """Return external text with control characters replaced and lone surrogates escaped, safe to store and show."""
+    if text.isprintable():  # the common case
         return text
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

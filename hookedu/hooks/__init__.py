@@ -1,13 +1,15 @@
-"""Hooks on real models: record them, list them, find what is wrong with them. PyTorch only: no pictures, no exercises.
+"""Record, list and diagnose hooks on real models. Depends on PyTorch only: no figures, no exercises.
 
 capture      record(): the hooks that make a Recording
 recording    what a Recording holds and how it is read
-events       the log that capture and timeline write
+events       the event log that capture and timeline write
 timeline     every hook event of one forward and backward pass
 inspection   list and remove registered hooks
-diagnosis    find hooks that leak, stack up or change values
-modules      names and choices of a model's modules
+diagnosis    find hooks that leak, are registered twice or change values
+modules      names and selection of a model's modules
 tensors      tensors inside nested values, and summary statistics
-state        run a model and put back what it changed
+state        run a model and restore what the run changed
 scopes       the variables that a function can reach
+
+CASES.md lists what record() does in each of 31 cases.
 """

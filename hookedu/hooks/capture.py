@@ -1,22 +1,24 @@
-"""record(): what the layers of a model take in, give out and get back as gradients, captured rightly.
+"""record(): capture of the inputs, outputs and output gradients of a model's layers.
 
-A hook that keeps activations is three lines long, and those three lines are wrong in many ways. Each comment
-below that starts with a case number tells of one; the table of cases stands in the design, a test for each in
-tests/test_capture*.py. Read from top to bottom: what is promised, putting hooks on and off, what a hook does.
+A hook that keeps activations takes three lines, and those three lines go wrong in many ways. Each comment
+that starts with a case number explains how the code avoids one of them: "Case 5" is case 5 of CASES.md, the
+table beside this file that also names the test of each case. From top to bottom: the public function,
+registering and removing the hooks, and what the hooks do.
 """
 
 import sys
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from hookedu.hooks.events import Dropped, Event
-from hookedu.hooks.modules import choose, is_compiled, modules_by_name, survey, unwrap
+from hookedu.hooks.events import Event
+from hookedu.hooks.keeping import clone, keeper
+from hookedu.hooks.modules import Choice, choose, is_compiled, modules_by_name, survey, unwrap
 from hookedu.hooks.recording import Recording
 from hookedu.hooks.tensors import map_tensors, shape_of, tensors_in
 from hookedu.language import Text
@@ -24,7 +26,7 @@ from hookedu.language import Text
 
 def record(
     model: nn.Module,
-    layers: Any = (),
+    layers: Choice | Iterable[Choice] = (),
     *,
     outputs: bool = True,
     inputs: bool = False,
@@ -35,21 +37,110 @@ def record(
 ) -> "Recorder":
     """Record chosen layers of a model while it runs.
 
-    >>> with record(model, layers=["layer1.0.conv1", nn.Linear], gradients=True) as rec:  # doctest: +SKIP
-    ...     model(x).sum().backward()
-    >>> rec["layer1.0.conv1"].activation, rec["layer1.0.conv1"].gradient  # doctest: +SKIP
+    The returned recorder is a context manager. Its hooks come off at the end of the ``with`` block, also when
+    the block raises. Without a block they stay until ``close()`` is called or the same line of code runs
+    again, so that a notebook cell that is run twice does not stack up hooks. Gradients are recorded whenever
+    ``backward`` runs, also after the block; ``close()`` ends that and releases every tensor.
 
-    layers: one choice or a list: dotted names ("" is the model itself), module types, modules of this model, or
-    functions (name, module) -> bool. outputs, inputs, gradients: what to keep: the outputs, the arguments as they
-    were before forward, the gradients of the loss for the outputs. copy: False keeps aliases, which later in-place
-    ops change. device: where the copies go, "cpu" for instance; None leaves them where they are. max_bytes: past
-    so many bytes of tensors only statistics are kept, with one warning.
+    The hooks never change what the model computes, and the recording keeps no autograd graph alive.
 
-    Hooks come off at the end of the with-block, or with `close()`, or when the same line runs again. Gradients
-    arrive whenever backward runs, also after the block; `close()` ends that and releases every tensor.
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model to record. Inside ``torch.compile``, ``DataParallel`` (one device) and
+        ``DistributedDataParallel`` the wrapped model is recorded, under its own names.
+    layers : str, type, torch.nn.Module or callable, or an iterable of these
+        What to record: dotted names as in ``model.named_modules()`` (``""`` is the model itself), module
+        types, modules of this model, or predicates ``(name, module) -> bool``. A layer is recorded once,
+        however many of the choices it matches.
+    outputs : bool, default True
+        Keep what each call returns. Nested outputs keep their structure; each tensor in them is copied.
+    inputs : bool, default False
+        Keep the positional and keyword arguments of each call, as they are before ``forward`` runs.
+    gradients : bool, default False
+        Keep the gradient of the loss with respect to each call's output, which has the output's structure and
+        shapes.
+    copy : bool, default True
+        Keep copies. ``False`` keeps aliases without copying any memory; later in-place operations then show
+        through, and ``summary()`` names the layers where that has happened.
+    device : torch.device or str, optional
+        Where the copies go, for example ``"cpu"``. By default each copy stays on the device of its tensor.
+        Copies from a GPU to the CPU are asynchronous; reading a value waits for them.
+    max_bytes : int, optional
+        Limit in bytes on the kept tensors. A tensor that would exceed it is dropped after its statistics have
+        been computed, and one warning is issued. By default there is no limit.
 
-    Raises before any hook is put on: KeyError for an unknown layer's name, with the closest ones; ValueError where
-    nothing is chosen or an option makes no sense; TypeError for TorchScript and for what is no nn.Module.
+    Returns
+    -------
+    Recorder
+        The recording, with its hooks in place. ``rec[name]`` is a layer with ``activation``, ``gradient``,
+        ``input``, ``kwargs`` and ``stats()``; ``rec[name].calls`` holds one entry per call of the module,
+        with the same attributes. ``rec.summary()`` is a table of all layers, ``rec.missed`` maps each layer
+        that never ran to the reason, ``rec.nbytes`` is the memory of all kept tensors in bytes,
+        ``rec.failed_at`` names the module in which the forward pass raised, and ``rec.events`` is the log
+        behind all of these.
+
+    Raises
+    ------
+    KeyError
+        If no layer has the given name. The message lists the closest names.
+    ValueError
+        If nothing is chosen or a choice matches no layer of this model; if ``outputs``, ``inputs`` and
+        ``gradients`` are all false; if ``max_bytes`` is not positive; if ``device`` is combined with
+        ``copy=False``; or if the model is a ``DataParallel`` on several devices.
+    TypeError
+        If the model is not a ``torch.nn.Module``, if it or a chosen layer is TorchScript, or if a choice is
+        none of the types listed above.
+    RuntimeError
+        If PyTorch does not know the device. A device that it knows but cannot use raises when the model runs.
+
+    Warns
+    -----
+    UserWarning
+        If the model is compiled: it runs uncompiled while hooks are in place, because compiled code does not
+        call them. Also when ``max_bytes`` is exceeded.
+
+    Notes
+    -----
+    ``record`` raises before it registers any hook. Later, reading a value that was not recorded raises
+    ``RuntimeError`` with the reason: the layer never ran, ``backward`` was not called, the value was dropped.
+    Reading a value of a layer with several calls raises ``ValueError``, which points to ``calls``.
+
+    What happens in 31 cases, such as in-place operations, shared modules and exceptions, is listed in
+    ``hookedu/hooks/CASES.md``.
+
+    Examples
+    --------
+    Record the output of a convolution and its gradient. The ReLU after it works in place, and the record
+    still holds what the convolution returned:
+
+    >>> import torch
+    >>> from torch import nn
+    >>> from hookedu import record
+    >>> _ = torch.manual_seed(0)
+    >>> model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(32, 10))
+    >>> with record(model, layers=["0", nn.Linear], gradients=True) as rec:
+    ...     model(torch.randn(2, 3, 4, 4)).sum().backward()
+    >>> rec["0"].activation.shape
+    torch.Size([2, 8, 2, 2])
+    >>> bool((rec["0"].activation < 0).any())
+    True
+    >>> rec["3"].gradient.shape
+    torch.Size([2, 10])
+    >>> rec.summary()
+    layer  type    calls  output   dtype    memory  note
+    -----  ------  -----  -------  -------  ------  ----
+    0      Conv2d      1  2×8×2×2  float32  512 B
+    3      Linear      1  2×10     float32  160 B
+    total 672 B
+
+    A module that is called several times has several calls:
+
+    >>> double = nn.Sequential(*[nn.Identity()] * 2)
+    >>> with record(double, layers="0", inputs=True) as rec:
+    ...     _ = double(torch.tensor([1.0, 2.0]))
+    >>> [call.input[0].tolist() for call in rec["0"].calls]
+    [[1.0, 2.0], [1.0, 2.0]]
     """
     if not (outputs or inputs or gradients):
         raise ValueError(str(NOTHING_WANTED))
@@ -65,12 +156,18 @@ def record(
 
 
 class Recorder(Recording):
-    """A Recording that is being made: the hooks, and the way back to a model without them."""
+    """A `Recording` together with the hooks that fill it.
+
+    Recorders come from `record`, which checks the options and registers the hooks. A recorder is a context
+    manager for one `with` block. At the end of the block it removes its module hooks and remains readable as
+    a `Recording`. The tensor hooks that record gradients stay until `close` is called or the autograd graph
+    is freed. `close` also releases every tensor.
+    """
 
     def __init__(
         self,
         model: nn.Module,
-        layers: Any,
+        layers: Choice | Iterable[Choice],
         wants: dict[str, bool],
         copy: bool,
         device: torch.device | None,
@@ -80,34 +177,34 @@ class Recorder(Recording):
         named, self._compiled = survey(inner)
         self._compiled |= inner is not model and is_compiled(model)
         super().__init__(inner, choose(named, layers), wants)
-        self._keep = _keeper(copy, device, max_bytes, self._versions, self._pending)
+        self._keep = keeper(copy, device, max_bytes, self._versions, self._pending)
         self._outputs, self._gradients = wants["outputs"], wants["gradients"]
-        self._plain = wants == {"outputs": True, "inputs": False, "gradients": False} and self._keep is _clone
+        self._plain = wants == {"outputs": True, "inputs": False, "gradients": False} and self._keep is clone
         self._handles: list[torch.utils.hooks.RemovableHandle] = []
         self._gradient_handles: list[torch.utils.hooks.RemovableHandle] = []
         self._stance: Any = None
         self._call_site: tuple[Any, ...] | None = None
         self._entered = False
 
-    # -- on and off --------------------------------------------------------------------------------------------
+    # -- registering and removing ------------------------------------------------------------------------------
 
     def _put_hooks_on(self) -> None:
         if self._compiled:
-            # Case 19. Compiled code has the hooks of its first call baked in and never looks for new ones.
+            # Case 19: compiled code contains the hooks of its first call and never looks for new ones.
             warnings.warn(str(RUNS_EAGERLY), stacklevel=3)
             self._stance = torch.compiler.set_stance("force_eager")
-        # Case 6. One hook for a module, however many names it has.
+        # Case 6: one hook per module, however many names it has.
         inputs, handles = self._wants["inputs"], self._handles
         for name, (module, _) in self._chosen.items():
             tap = _Tap(name, self)
             if inputs:
-                # Case 8. Without with_kwargs a hook never sees keyword arguments. And not in a forward hook: a
-                # module that works in place has overwritten its own input by then.
+                # Case 8: without with_kwargs a hook never sees keyword arguments. A forward hook would be too
+                # late: a module that works in place has overwritten its own input by then.
                 handles.append(module.register_forward_pre_hook(tap.before, with_kwargs=True))
             handles.append(module.register_forward_hook(tap.after))
 
     def _take_hooks_off(self) -> None:
-        """Module hooks only: gradients may still be on their way (case 15)."""
+        """Remove the module hooks but not the tensor hooks: backward may still run (case 15)."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
@@ -120,27 +217,27 @@ class Recorder(Recording):
         if self._entered or self.closed:
             raise RuntimeError(str(ENTERED_TWICE))
         self._entered = True
-        self._forget_call_site()  # the with-block will end it, and nothing else may
+        self._forget_call_site()  # only the end of the with block may end this recorder
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._take_hooks_off()  # case 9: in every case, and the exception goes on its way
+        self._take_hooks_off()  # case 9: also after an exception, which propagates unchanged
         if error is not None:
             self.failed_at = self._innermost_module(trace)
 
     def close(self) -> None:
-        """Take off every hook and release every tensor. Reading the recording afterwards raises RuntimeError."""
+        """Remove every hook and release every tensor; reading a value afterwards raises RuntimeError."""
         self._take_hooks_off()
         while self._gradient_handles:
             self._gradient_handles.pop().remove()
-        for event in self.events:  # somebody may hold an Event or a Call: let go of the tensor all the same
+        for event in self.events:  # releases the tensors even if a caller holds an Event or a Call
             event.value = None
         self.events.clear()
         self._by_call.clear()
         self.closed = True
 
     def _innermost_module(self, trace: TracebackType | None) -> str | None:
-        """The module whose code the exception came from, read off the traceback: no hook is needed for that."""
+        """Return the name of the innermost module in the traceback; no hook is needed for that."""
         names = {id(module): name for name, module in reversed(modules_by_name(self._model).items())}
         found = None
         while trace is not None:
@@ -154,7 +251,10 @@ class Recorder(Recording):
             self._call_site = None
 
     def _replace_earlier(self, call_site: tuple[Any, ...]) -> None:
-        """Case 23. A cell that is run again must not put a second set of hooks beside the first."""
+        """Remove the hooks of an earlier recorder of the same place.
+
+        Case 23: a notebook cell that is run again must not add a second set of hooks.
+        """
         key = id(self._model), tuple(self._chosen), call_site
         earlier = _recorders.get(key, lambda: None)()
         if earlier is not None:
@@ -163,13 +263,16 @@ class Recorder(Recording):
         self._call_site = key
 
 
-# Recorders that no with-block will end, by model, layers and call site in the user's code. A recorder holds its model: as
-# long as it stands here no other model has that id.
+# Recorders that no with block will end, by id of the model, layers and call site in the user's code. A
+# recorder holds its model, so no other model can have that id while the entry exists.
 _recorders: "dict[tuple[Any, ...], weakref.ref[Recorder]]" = {}
 
 
 def _call_site() -> tuple[Any, ...]:
-    """Where in the user's code `record` is being called: files, functions and instructions, out to the cell or script."""
+    """Return the stack of the call to `record`, up to the notebook cell or script.
+
+    One (file name, first line of the function, instruction) per frame.
+    """
     site, frame = [], sys._getframe(2)
     while frame is not None:
         code = frame.f_code
@@ -182,50 +285,52 @@ def _call_site() -> tuple[Any, ...]:
 
 
 class _Tap:
-    """The hooks of one layer. They write events and return None, always (case 17): a value would replace the
-    module's output.
+    """The hooks of one layer. They append events and always return None (case 17).
 
-    Case 22. A copied or unpickled model brings copies of its hooks along; a copied tap has no recorder and is deaf.
+    A returned value would replace the module's input or output.
+
+    Case 22: deepcopy and pickle of a model copy its hooks, too. A copied tap has no recorder and records
+    nothing.
     """
 
-    __slots__ = ("calls", "log", "name", "plain", "recorder", "running")
+    __slots__ = ("calls", "name", "plain_log", "recorder", "running")
 
     def __init__(self, name: str, recorder: Recorder | None = None) -> None:
         self.name, self.recorder = name, recorder
-        if recorder is None:
-            self.log, self.plain = None, False
-        else:
-            self.log, self.plain = recorder.events, recorder._plain
-        # Case 3. A module called n times makes n events, not one that is overwritten n - 1 times.
+        # The recorder's log if only outputs are recorded, as plain clones; else None. See `after`.
+        self.plain_log = recorder.events if recorder is not None and recorder._plain else None
+        # Case 3: a module called n times makes n events, not one that is overwritten n - 1 times.
         self.calls = 0
-        self.running: tuple[int, ...] = ()  # numbers of calls that have begun; a module may call itself
+        self.running: tuple[int, ...] = ()  # indices of the calls in progress; a module may call itself
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Tap, (self.name,)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        log = self.log
-        if log is None:
+        recorder = self.recorder
+        if recorder is None:
             return
+        log = recorder.events
         self.running += (self.calls,)
-        value = map_tensors(self.recorder._keep, (args, kwargs))
+        value = map_tensors(recorder._keep, (args, kwargs))
         log.append(Event(len(log), "forward_pre", self.name, self.calls, value))
         self.calls += 1
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        log = self.log
-        if self.plain and output.__class__ is Tensor:  # by far the most frequent, hence the short way
-            log.append(Event(len(log), "forward", self.name, self.calls, _clone(output)))
+        log = self.plain_log
+        if log is not None and output.__class__ is Tensor:  # by far the most frequent case, hence a fast path
+            log.append(Event(len(log), "forward", self.name, self.calls, clone(output)))
             self.calls += 1
             return
-        if log is None:
+        recorder = self.recorder
+        if recorder is None:
             return
+        log = recorder.events
         if self.running:
             call, self.running = self.running[-1], self.running[:-1]
         else:
             call = self.calls
             self.calls += 1
-        recorder = self.recorder
         if recorder._outputs:  # case 7: outputs may be nested
             log.append(Event(len(log), "forward", self.name, call, map_tensors(recorder._keep, output)))
         else:
@@ -234,14 +339,16 @@ class _Tap:
             self._watch_gradients(recorder, call, output)
 
     def _watch_gradients(self, recorder: Recorder, call: int, output: Any) -> None:
-        """Case 2. A tensor hook on the output, put on before any later op can change the output in place: it stays
-        with the value of this moment, whereas a full backward hook would make that op raise, and retain_grad would
-        move on to the changed value.
+        """Register a tensor hook on each tensor of the output.
+
+        Case 2: the hook is registered before a later operation can change the output in place, and it stays
+        with the value of this moment. A full backward hook would make that operation raise, and retain_grad
+        would follow the changed value.
         """
         key, tensors = (self.name, call), list(tensors_in(output))
         for leaf, tensor in enumerate(tensors):
-            if tensor.requires_grad:  # case 13: never switched on by us
-                # Case 4: each call has hooks of its own, so it does not matter in which order gradients come.
+            if tensor.requires_grad:  # case 13: requires_grad is never changed
+                # Case 4: each call has its own tensor hooks, so gradients may arrive in any order.
                 hook = _GradientHook(recorder, self.name, call, leaf)
                 recorder._gradient_handles.append(tensor.register_hook(hook))
                 if tensor._is_view():
@@ -253,7 +360,7 @@ class _Tap:
 
 
 class _GradientHook:
-    """A tensor hook for one tensor of one call's output. It holds the log and never the graph (case 15)."""
+    """A tensor hook for one tensor of one call's output. It never refers to the graph (case 15)."""
 
     __slots__ = ("call", "last", "leaf", "name", "recorder")
 
@@ -263,68 +370,13 @@ class _GradientHook:
 
     def __call__(self, grad: Tensor) -> None:
         log = self.recorder.events
-        if self.last is not None:  # case 5: of several backward passes the last one's gradient is kept
+        if self.last is not None:  # case 5: the gradient of the last of several backward passes is kept
             self.last.size, self.last.value = self.last.shape, None
-        # A copy again: autograd may hand the very same tensor to other hooks, and they may change it in place.
+        # A copy: autograd may pass the same tensor to other hooks, which may change it in place.
         self.last = Event(
             len(log), "output_grad", self.name, self.call, self.recorder._keep(grad), leaf=self.leaf
         )
         log.append(self.last)
-
-
-def _clone(tensor: Tensor) -> Tensor:
-    """Case 1. detach() shares memory, so a later ReLU(inplace=True) or `out += identity` would show through:
-    clone() is what makes it a record. detach() costs a third of it on small tensors: only where there is a graph.
-    """
-    return tensor.detach().clone() if tensor.requires_grad else tensor.clone()
-
-
-def _keeper(
-    copy: bool,
-    device: torch.device | None,
-    max_bytes: int | None,
-    versions: dict[int, int],
-    pending: set[torch.device],
-) -> Callable[[Tensor], Tensor]:
-    """How a tensor is kept. Always detached: an attached tensor holds its whole graph in memory.
-
-    versions, pending: a Recording's notes of aliases and of copies that are on their way.
-    """
-    if not copy:
-
-        def keep(tensor: Tensor) -> Tensor:
-            alias = tensor.detach()
-            if not alias.is_inference():  # inference tensors have no version to tell a change by
-                versions[id(alias)] = alias._version
-            return alias
-
-    elif device is None:
-        keep = _clone
-
-    else:
-
-        def keep(tensor: Tensor) -> Tensor:
-            if tensor.device.type not in ("cpu", device.type):
-                pending.add(tensor.device)  # a hook never waits for a GPU; who reads does, once
-            # Case 25. A copy even where the tensor is on that device already.
-            return tensor.detach().to(device, non_blocking=True, copy=True)
-
-    if max_bytes is None:
-        return keep
-    held, warned = 0, False
-
-    def keep_within_bounds(tensor: Tensor) -> Tensor:
-        nonlocal held, warned  # case 24
-        size = tensor.numel() * tensor.element_size()
-        if held + size <= max_bytes:
-            held += size
-            return keep(tensor)
-        if not warned:
-            warnings.warn(str(PAST_MAX_BYTES.format(max_bytes=max_bytes)), stacklevel=2)
-            warned = True
-        return Dropped.from_tensor(tensor)
-
-    return keep_within_bounds
 
 
 def _why_no_gradient(tensors: list[Tensor]) -> str:
@@ -355,8 +407,4 @@ ENTERED_TWICE = Text(
 RUNS_EAGERLY = Text(
     zh="模型经过编译，编译后的代码不会调用新的钩子：录制期间改为不编译运行",
     en="the model is compiled, and compiled code never calls new hooks: it runs uncompiled while recording",
-)
-PAST_MAX_BYTES = Text(
-    zh="超出 max_bytes={max_bytes}：之后的值不再保留，只留统计量",
-    en="past max_bytes={max_bytes}: further values are dropped, only their statistics are kept",
 )

@@ -1,4 +1,4 @@
-"""diagnose(): what is wrong with the hooks of a model, found by looking at them and by one watched run."""
+"""diagnose(): faults of a model's hooks, found by inspecting them and by one instrumented run."""
 
 import contextlib
 import functools
@@ -27,7 +27,17 @@ _WATCHED = ("forward_pre", "forward", "global forward_pre", "global forward", *_
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault: its id (a key of `SAYS`), what to tell about it, and the hook at fault where there is one."""
+    """One fault of a model's hooks.
+
+    Attributes
+    ----------
+    id : str
+        Kind of fault, a key of `SAYS`.
+    says : Text
+        The fault and its remedy in both languages.
+    hook : Hook or None
+        The hook at fault, if it is a single one.
+    """
 
     id: str
     says: Text
@@ -35,7 +45,7 @@ class Finding:
 
 
 class Findings(list[Finding]):
-    """The faults found, the gravest first; prints as text in both languages."""
+    """The faults found, most serious first; prints as text in both languages."""
 
     def __repr__(self) -> str:
         return "\n\n".join(str(finding.says) for finding in self) or str(ALL_WELL)
@@ -48,14 +58,64 @@ class Findings(list[Finding]):
 
 
 def diagnose(model: nn.Module, *inputs: Any, kept: Any = None, **kwargs: Any) -> Findings:
-    """Find faults of a model's hooks; an empty list where there is none.
+    """Find faults of the hooks that are registered on a model, its parameters and globally.
 
-    Without inputs: functions registered twice, hooks that block pickling, kept tensors that hold a graph alive,
-    global hooks left over. With inputs the model runs once more (compiled models twice), and a backward pass where
-    there are hooks for one; then also: hooks that never fire, hooks added after compilation, hooks that return a
-    value they probably did not mean to, kept outputs that a later in-place op changes. What hooks keep is looked
-    for in their closures, defaults, objects and globals; `kept` names one more container. The run leaves no mark:
-    containers, buffers, gradients and RNGs are put back. What the model raises is raised.
+    Without inputs, the hooks are only inspected: functions registered twice, hooks that block pickling, kept
+    tensors that hold an autograd graph alive, and leftover global hooks are found. With inputs, the model
+    runs as well, and four more faults are found: hooks that never fire, hooks added after compilation, hooks
+    that return a value by accident, and kept outputs that a later in-place operation changes.
+
+    Hooks of PyTorch itself and of hookedu are not examined.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model whose hooks to examine.
+    *inputs : object
+        Positional arguments for a run of the model, tensors or nested structures of them. The model gets
+        copies.
+    kept : object, optional
+        A container in which hooks keep tensors, if they do not reach it by their closure, defaults, object or
+        globals, where kept tensors are looked for in any case.
+    **kwargs : object
+        Keyword arguments for a run of the model.
+
+    Returns
+    -------
+    Findings
+        The faults, most serious first; an empty list if there are none. Prints as text in both languages.
+        Each entry has ``id``, the kind of fault; ``says``, a ``Text`` with fault and remedy; and ``hook``,
+        the hook at fault, or None.
+
+    Raises
+    ------
+    TypeError
+        If the model is not a ``torch.nn.Module``, or is TorchScript.
+    ValueError
+        If the model is a ``DataParallel`` on several GPUs.
+
+    Notes
+    -----
+    With inputs, the model runs forward once, compiled models twice, and backward if there are hooks for that.
+    Afterwards buffers, gradients, the variables and containers of the hooks, and the RNGs of Python and
+    PyTorch are as they were. What the model or a hook raises is propagated.
+
+    Examples
+    --------
+    A notebook cell that registers a hook has been run twice:
+
+    >>> from torch import nn
+    >>> from hookedu import diagnose
+    >>> def report(module, args, output):
+    ...     print(tuple(output.shape))
+    >>> model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    >>> for _ in range(2):
+    ...     handle = model[1].register_forward_hook(report)
+    >>> fault = diagnose(model)[0]
+    >>> fault.id
+    'registered_twice'
+    >>> print(fault.says.en)
+    the same function `report:1` is registered 2 times as a forward hook on 1: was a cell run again? ...
     """
     inner = unwrap(model)
     hooks = [hook for hook in list_hooks(model) if hook.owner not in ("torch", "hookedu")]
@@ -78,7 +138,7 @@ def _finding(id: str, hook: Hook, **values: Any) -> Finding:
     return Finding(id, SAYS[id].format(hook=source, kind=hook.kind, where=where, **values), hook)
 
 
-# -- by looking ------------------------------------------------------------------------------------------------
+# -- by inspection ---------------------------------------------------------------------------------------------
 
 
 def _registered_twice(hooks: list[Hook]) -> Iterator[Finding]:
@@ -94,7 +154,7 @@ def _registered_twice(hooks: list[Hook]) -> Iterator[Finding]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two callables do the same: one function, or one that a cell run twice has defined twice."""
+    """Check whether two callables do the same: one function, or one that a cell has defined twice."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -108,13 +168,14 @@ def _same(a: Any, b: Any) -> bool:
         return a.__code__ == b.__code__ and _same(_captured(a), _captured(b))
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
-    return isinstance(a, str | int | float | bool) and a == b  # two stores that are equal now are two stores
+    return isinstance(a, str | int | float | bool) and a == b  # containers count as different even if equal
 
 
 def _captured(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """Return a function's defaults and the contents of its closure."""
     values = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # a cell that is empty still
+        with contextlib.suppress(ValueError):  # an empty cell
             values.append(cell.cell_contents)
     return tuple(values)
 
@@ -122,14 +183,16 @@ def _captured(function: Callable[..., Any]) -> tuple[Any, ...]:
 def _blocking_pickle(hooks: list[Hook]) -> Iterator[Finding]:
     for hook in hooks:
         if hook.path is None or hook.kind in ("param_grad", "post_accumulate"):
-            continue  # pickle leaves these out
+            continue  # not pickled with the model
         try:
             pickle.Pickler(_Nowhere()).dump(hook.callable)
-        except Exception as error:  # pickling runs code of all sorts, and any error would stop torch.save too
+        except Exception as error:  # pickling runs arbitrary code, and any error would stop torch.save, too
             yield _finding("blocks_pickling", hook, error=f"{type(error).__name__}: {error}")
 
 
 class _Nowhere(io.RawIOBase):
+    """A file that discards what is written to it."""
+
     def write(self, data: Any) -> int:
         return memoryview(data).nbytes
 
@@ -147,7 +210,10 @@ def _holding_graphs(model: nn.Module, scopes: dict[int, Scope]) -> Iterator[Find
 
 
 def graph_bytes(tensors: list[torch.Tensor], without: set[int] | None = None) -> int:
-    """Bytes that the graphs behind some tensors keep for backward; `without`: storages (_cdata) not to count."""
+    """Return the memory in bytes that the graphs of some tensors keep for backward.
+
+    `without` holds the storages not to count, by their `_cdata`, for example those of the parameters.
+    """
     todo, seen, saved = [t.grad_fn for t in tensors if t.grad_fn is not None], set(), []
     while todo:
         node = todo.pop()
@@ -157,7 +223,7 @@ def graph_bytes(tensors: list[torch.Tensor], without: set[int] | None = None) ->
         todo += [parent for parent, _ in node.next_functions if parent is not None]
         for name in dir(node):
             if name.startswith("_saved_") or name == "saved_tensors":
-                with contextlib.suppress(RuntimeError):  # freed by backward, or changed in place since
+                with contextlib.suppress(RuntimeError):  # freed by backward, or changed in place
                     saved += tensors_in(getattr(node, name))
     return storage_bytes(t for t in saved if t.untyped_storage()._cdata not in (without or ()))
 
@@ -170,18 +236,46 @@ def _lazy(tensor: torch.Tensor) -> bool:
 
 
 class _Watch:
-    """Stands in for every hook during the run: calls it, and notes that it fired, what it returned and kept."""
+    """Wrappers around hooks: they call each hook and note that it fired, and what it returned and kept."""
 
     def __init__(self, hooks: list[Hook], scopes: dict[int, Scope]) -> None:
         self.hooks = [hook for hook in hooks if hook.kind in _WATCHED]
         self.scopes = scopes
+        self.ran_backward = False
+        # All by id of the hook.
         self.fired: set[int] = set()
-        self.returned: dict[int, str] = {}
-        # (hook, id of a kept tensor) -> an alias of the output it shares memory with, and its version then
-        self.kept: dict[tuple[int, int], tuple[torch.Tensor, int]] = {}
+        self.skipped_by_compiled_code: set[int] = set()  # fired only in the uncompiled run
+        self.returned: dict[int, str] = {}  # type of a value that was returned by accident
+        self.overwritten: set[int] = set()  # a tensor that the hook keeps has been changed in place
+        # (hook, id of a kept tensor) -> an alias of the output that shares its memory, and the alias's
+        # version then
+        self._kept: dict[tuple[int, int], tuple[torch.Tensor, int]] = {}
+
+    def run(self, model: nn.Module, inner: nn.Module, inputs: tuple, kwargs: dict) -> None:
+        """Run the model with the wrappers registered, and restore whatever that has changed."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(restored(inner))
+            for scope in self.scopes.values():
+                stack.enter_context(scope.restored())
+            stack.enter_context(self.in_place_of_hooks())
+            fired_compiled = None
+            if is_compiled(model):
+                model(*inputs, **kwargs)
+                fired_compiled, self.fired = self.fired, set()
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            output = model(*inputs, **kwargs)
+            heads = [t for t in tensors_in(output) if t.requires_grad]
+            self.ran_backward = bool(heads) and any(hook.kind in _BACKWARD for hook in self.hooks)
+            if self.ran_backward:
+                torch.autograd.backward([head.sum() for head in heads])
+            if fired_compiled is not None:
+                self.skipped_by_compiled_code = self.fired - fired_compiled
+            # Before buffers and gradients are restored, which may change tensors in place.
+            self.overwritten = {h for (h, _), (alias, then) in self._kept.items() if alias._version != then}
 
     @contextlib.contextmanager
     def in_place_of_hooks(self) -> Iterator[None]:
+        """Replace each hook by its wrapper within a context."""
         try:
             for hook in self.hooks:
                 hook._tables[0][hook.id] = functools.partial(self._call, hook)
@@ -197,16 +291,20 @@ class _Watch:
             self._note_kept(hook, args[-1])
         if result is not None and self._unmeant(hook, args, result):
             self.returned[hook.id] = type(result).__name__
-            return None  # the run goes on as if it had not been returned
+            return None  # the run continues as if the hook had returned None
         return result
 
     def _unmeant(self, hook: Hook, args: tuple[Any, ...], result: Any) -> bool:
-        """A value of another form than what it would replace, or that a lambda could not help returning."""
+        """Check whether a returned value is an accident.
+
+        It is if it has another structure than the value that it would replace, or if it comes from a lambda,
+        which always returns something.
+        """
         if hook.kind.endswith("forward_pre"):
             without_tensors = _has_tensors(args[1:]) and not _has_tensors(result)
             return result is not args[1] and (without_tensors or _is_lambda(hook))
         if not hook.kind.endswith("forward") or result is args[-1]:
-            return False  # of backward hooks PyTorch checks the form itself
+            return False  # PyTorch itself checks what backward hooks return
         output = args[-1]
         cut = any(t.requires_grad for t in tensors_in(output)) and not any(
             t.requires_grad for t in tensors_in(result)
@@ -214,6 +312,7 @@ class _Watch:
         return _form(result) != _form(output) or cut or _is_lambda(hook)
 
     def _note_kept(self, hook: Hook, output: Any) -> None:
+        """Note the tensors within reach of the hook that share memory with the output."""
         for tensor in tensors_in(output):
             if tensor.is_inference():
                 continue
@@ -222,11 +321,7 @@ class _Watch:
                 scope = self.scopes.get(scope_id)
                 for _, kept in scope.tensors() if scope else ():
                     if not kept.is_sparse and kept.untyped_storage()._cdata == storage:
-                        self.kept.setdefault((hook.id, id(kept)), (tensor.detach(), tensor._version))
-
-    def overwritten(self) -> set[int]:
-        """Hooks of whose kept tensors one has changed since."""
-        return {hook for (hook, _), (alias, version) in self.kept.items() if alias._version != version}
+                        self._kept.setdefault((hook.id, id(kept)), (tensor.detach(), tensor._version))
 
 
 def _by_running(
@@ -238,43 +333,28 @@ def _by_running(
     kwargs: dict,
 ) -> Iterator[Finding]:
     watch = _Watch(hooks, scopes)
-    compiled, fired_compiled = is_compiled(model), set()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(restored(inner))
-        for scope in scopes.values():
-            stack.enter_context(scope.restored())
-        stack.enter_context(watch.in_place_of_hooks())
-        if compiled:
-            model(*inputs, **kwargs)
-            fired_compiled, watch.fired = watch.fired, set()
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
-        output = model(*inputs, **kwargs)
-        heads = [t for t in tensors_in(output) if t.requires_grad]
-        backward = bool(heads) and any(hook.kind in _BACKWARD for hook in hooks)
-        if backward:
-            torch.autograd.backward([head.sum() for head in heads])
-        overwritten = watch.overwritten()
+    watch.run(model, inner, inputs, kwargs)
     named = modules_by_name(inner)
     for hook in watch.hooks:
-        if hook.id in overwritten:
+        of_forward = hook.kind not in _BACKWARD
+        if hook.id in watch.overwritten:
             yield _finding("overwritten", hook)
         if hook.id in watch.returned:
             yield _finding("returns_value", hook, type=watch.returned[hook.id])
-        if hook.id not in watch.fired and (backward or hook.kind not in _BACKWARD):
-            reason = GRADIENT_NEVER_CAME
-            if hook.path in named and hook.kind not in _BACKWARD:
-                reason = why_never_called(inner, named[hook.path], hook.path or "(model)")
-            yield _finding("never_fired", hook, reason=reason)
-        if (
-            compiled
-            and hook.id in watch.fired
-            and hook.id not in fired_compiled
-            and hook.kind not in _BACKWARD
-        ):
+        if hook.id not in watch.fired and (watch.ran_backward or of_forward):
+            yield _finding("never_fired", hook, reason=_why_not_fired(hook, inner, named))
+        if hook.id in watch.skipped_by_compiled_code and of_forward:
             yield _finding("after_compile", hook)
 
 
+def _why_not_fired(hook: Hook, model: nn.Module, named: dict[str, nn.Module]) -> Text:
+    if hook.path in named and hook.kind not in _BACKWARD:
+        return why_never_called(model, named[hook.path], hook.path or "(model)")
+    return GRADIENT_NEVER_CAME
+
+
 def _form(value: Any) -> Any:
+    """Return the type and structure of a value, with shape and dtype of its tensors."""
     return type(value), map_tensors(lambda tensor: (tuple(tensor.shape), tensor.dtype), value)
 
 
@@ -286,7 +366,7 @@ def _is_lambda(hook: Hook) -> bool:
     return getattr(hook.callable, "__name__", "") == "<lambda>"
 
 
-# In the order of gravity: wrong numbers first, then what is missing, then what is only a nuisance.
+# Most serious first: wrong numbers, then missing events, then mere nuisances.
 SAYS = {
     "overwritten": Text(
         zh="`{hook}`（{where}）保留的输出后来被就地操作改掉了：请保留 `output.detach().clone()`",

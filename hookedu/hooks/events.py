@@ -1,4 +1,4 @@
-"""The event log. `record()` and `timeline()` write the same kind of events; what they show is read from these."""
+"""The events that `record()` and `timeline()` log; everything they show is read from these."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +10,25 @@ from hookedu.hooks.tensors import Stats, map_tensors
 
 @dataclass(slots=True)
 class Event:
-    """One thing that a hook saw in a run.
+    """What one hook saw at one moment of a run.
 
-    kind: "forward_pre", "forward", "output_grad" (a Recording has these), and in a timeline also "backward_pre",
-    "backward", "input_grad", "param_grad" and "post_accumulate". path: the module's dotted name, "" for the model
-    itself. call: the how-manieth call of that module, from 0. value: what was seen, if it was asked for.
-    size: its shape, where no value is kept. leaf: which tensor of a nested output, or which parameter.
+    Attributes
+    ----------
+    order : int
+        Zero-based position in the log.
+    kind : str
+        "forward_pre", "forward" or "output_grad" in a Recording; in a Timeline also "backward_pre",
+        "backward", "input_grad", "param_grad" and "post_accumulate".
+    path : str
+        Dotted name of the module, "" for the model itself.
+    call : int
+        Zero-based call index of that module.
+    value : object
+        What the hook saw, or None if no value is kept.
+    size : object
+        The shape of what the hook saw, if no value is kept; see `shape`.
+    leaf : int or str
+        Zero-based index of the tensor within a nested input or output, or the name of the parameter.
     """
 
     order: int
@@ -28,19 +41,20 @@ class Event:
 
     @property
     def shape(self) -> Any:
-        """The shape of the value: a tuple, or a structure of tuples."""
+        """Shape of the value: a tuple, or a structure with a tuple for each tensor."""
         if self.value is None:
             return self.size
         return map_tensors(lambda t: t.stats.shape if isinstance(t, Dropped) else tuple(t.shape), self.value)
 
 
 class Dropped(torch.Tensor):
-    """What stands in the place of a tensor that no longer fitted into `max_bytes`: no elements, only `stats`."""
+    """Placeholder of a tensor that exceeded `max_bytes`: it has no elements, only `stats`."""
 
     stats: Stats
 
     @classmethod
     def from_tensor(cls, tensor: torch.Tensor) -> "Dropped":
+        """Return the placeholder of a tensor, with its statistics."""
         dropped = torch.empty(0, dtype=tensor.dtype).as_subclass(cls)
         dropped.stats = Stats(tensor)
         return dropped

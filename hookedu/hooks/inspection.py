@@ -1,4 +1,4 @@
-"""Which hooks live: of a model, of its parameters, and of the whole process; and taking them off."""
+"""List and remove the registered hooks of a model, its parameters and the process."""
 
 import functools
 import inspect
@@ -16,7 +16,8 @@ from hookedu.hooks.state import GLOBAL_HOOKS
 from hookedu.language import Text
 from hookedu.tables import Table
 
-# Where a module keeps its hooks, and what users call them. Other tables of the same ids belong to these.
+# The tables in which a module keeps its hooks, with the kind of each. PyTorch keeps further tables with the
+# same ids (`..._with_kwargs`, `..._always_called`), which hold options of these hooks.
 _ON_MODULES = {
     "_forward_pre_hooks": "forward_pre",
     "_forward_hooks": "forward",
@@ -37,13 +38,30 @@ _ON_THE_PROCESS = {
 
 @dataclass(frozen=True)
 class Hook:
-    """A live hook.
+    """A registered hook.
 
-    kind: "forward_pre", "forward", "backward_pre", "backward" (full), "legacy_backward", "state_dict_pre",
-    "state_dict", "load_state_dict_pre", "load_state_dict_post", "param_grad", "post_accumulate", or a global one:
-    "global forward" and so on. path: the module's or parameter's dotted name, "" for the model itself and None
-    for a global hook. index: the order among hooks of its kind there, from 0. function: its qualified name, with
-    file and line where Python knows them. owner: "user", "torch", "hookedu" or the name of a package.
+    Attributes
+    ----------
+    kind : str
+        "forward_pre", "forward", "backward_pre", "backward" (full), "legacy_backward", "state_dict_pre",
+        "state_dict", "load_state_dict_pre", "load_state_dict_post", "param_grad", "post_accumulate", or a
+        global kind such as "global forward".
+    path : str or None
+        Dotted name of the module or parameter, "" for the model itself, None for a global hook.
+    index : int
+        Zero-based position among the hooks of its kind in that place, which is the order in which they run.
+    function : str
+        Qualified name of the function.
+    file : str or None
+        File of the function, None where Python does not know it.
+    line : int or None
+        First line of the function in that file.
+    owner : str
+        Whose function it is: "user", "torch", "hookedu" or the name of another installed package.
+    id : int
+        Key of the hook in PyTorch's tables.
+    callable : callable
+        What was registered.
     """
 
     kind: str
@@ -58,7 +76,7 @@ class Hook:
     _tables: tuple[dict, ...] = field(repr=False, compare=False)
 
     def remove(self) -> None:
-        """Take the hook off; harmless where it is off already."""
+        """Remove the hook; do nothing if it has been removed already."""
         for table in self._tables:
             table.pop(self.id, None)
 
@@ -67,6 +85,7 @@ class Hooks(list[Hook]):
     """A list of hooks that prints as a table."""
 
     def table(self) -> Table:
+        """Return one row per hook: where, kind, order, function, source and owner."""
         rows = [
             [
                 "(process)" if h.path is None else h.path or "(model)",
@@ -88,10 +107,45 @@ class Hooks(list[Hook]):
 
 
 def list_hooks(model: nn.Module | None = None) -> Hooks:
-    """Every live hook of a model, of its parameters and of the process; without a model the process's only.
+    """List the hooks registered on a model, on its parameters and globally.
 
-    In the order: global hooks, then module by module, parameters after their module. Hooks on tensors that are no
-    parameters, and on nodes of the graph, cannot be found from a model. Raises TypeError for what is no nn.Module.
+    Parameters
+    ----------
+    model : torch.nn.Module, optional
+        The model to look at. By default only the global hooks of the process are listed.
+
+    Returns
+    -------
+    Hooks
+        A list of ``Hook`` that prints as a table: first the global hooks, then module by module, a module's
+        parameters after the module. A module or parameter that has several names is listed under the first
+        one. Each entry has ``kind``, ``path``, ``index``, ``function``, ``file``, ``line`` and ``owner``, and
+        a method ``remove()``.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not a ``torch.nn.Module``.
+
+    Notes
+    -----
+    Hooks on tensors that are not parameters and hooks on nodes of the autograd graph cannot be found from a
+    model. Hooks registered on the wrapper that ``torch.compile`` returns, instead of on the model inside, are
+    not listed.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from hookedu import list_hooks
+    >>> def report(module, args, output):
+    ...     print(tuple(output.shape))
+    >>> model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    >>> handle = model[1].register_forward_hook(report)
+    >>> [(hook.path, hook.kind, hook.function, hook.owner) for hook in list_hooks(model)]
+    [('1', 'forward', 'report', 'user')]
+    >>> handle.remove()
+    >>> list_hooks(model)
+    no hooks
     """
     hooks = Hooks()
     for name, kind in _ON_THE_PROCESS.items():
@@ -125,9 +179,45 @@ def list_hooks(model: nn.Module | None = None) -> Hooks:
 def remove_hooks(
     model: nn.Module | None = None, owner: str = "hookedu", kind: str | None = None, path: str | None = None
 ) -> Hooks:
-    """Take off the hooks of one owner (see `Hook`), of one kind and path if given; returns those taken off.
+    """Remove the hooks of one owner from a model, its parameters and the process.
 
-    The owner "torch" is refused with ValueError: those hooks are part of how the model works.
+    Parameters
+    ----------
+    model : torch.nn.Module, optional
+        The model to remove hooks from. By default only global hooks are removed.
+    owner : str, default "hookedu"
+        Whose hooks to remove: ``"hookedu"``, ``"user"`` or the name of another installed package, as in the
+        owner column of ``list_hooks``.
+    kind : str, optional
+        Remove only hooks of this kind, for example ``"forward"`` or ``"param_grad"``.
+    path : str, optional
+        Remove only hooks of the module or parameter with this dotted name; ``""`` is the model itself.
+
+    Returns
+    -------
+    Hooks
+        The removed hooks, a list that prints as a table.
+
+    Raises
+    ------
+    ValueError
+        If ``owner`` is ``"torch"``: those hooks are part of how the model works.
+    TypeError
+        If ``model`` is not a ``torch.nn.Module``.
+
+    Examples
+    --------
+    Remove the hooks that earlier runs of a notebook cell left behind:
+
+    >>> from torch import nn
+    >>> from hookedu import list_hooks, remove_hooks
+    >>> model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    >>> for _ in range(2):
+    ...     handle = model[1].register_forward_hook(lambda module, args, output: None)
+    >>> len(remove_hooks(model, owner="user", kind="forward"))
+    2
+    >>> list_hooks(model)
+    no hooks
     """
     if owner == "torch":
         raise ValueError(str(NOT_TORCH))
@@ -142,19 +232,25 @@ def remove_hooks(
 
 
 def _hooks_in(table: dict | None, kind: str, path: str | None, also: list[dict]) -> Iterator[Hook]:
-    for index, (identity, hook) in enumerate((table or {}).items()):
+    """Yield the hooks of one table; `also` holds the further tables with the same ids."""
+    if table is None:
+        return
+    for index, (identity, hook) in enumerate(table.items()):
         function = plain_function(hook)
         file, line = _source(function)
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
-        # The with_kwargs table of global forward hooks keeps its entry when a handle is removed (torch 2.15), so
-        # taking a hook off here clears every table of the id.
+        # In torch 2.15 handle.remove() leaves the hook's entry in the with_kwargs table of global forward
+        # hooks, so Hook.remove() clears every table of the id.
         yield Hook(
             kind, path, index, name, file, line, _owner(function, file), identity, hook, (table, *also)
         )
 
 
 def plain_function(hook: Any) -> Any:
-    """The function inside partials, bound methods, decorators' and torch's wrappers; else the callable itself."""
+    """Return the function inside partials, bound methods and wrappers of decorators and of torch.
+
+    A callable that is none of these is returned as it is.
+    """
     while True:
         if isinstance(hook, functools.partial):
             hook = hook.func
@@ -180,7 +276,7 @@ def _libraries() -> tuple[str, ...]:
 
 
 def _owner(function: Any, file: str | None) -> str:
-    """Who put a hook on, as far as its function's home tells."""
+    """Return who registered a hook, judged by the module and file of its function."""
     module = getattr(function, "__module__", None) or type(function).__module__
     package = module.partition(".")[0]
     if package == "__main__":

@@ -1,6 +1,6 @@
-"""Finding modules in a model: by name, type or predicate, and saying clearly when one cannot be found."""
+"""Names and selection of the modules of a model, with errors that say what can be selected."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -9,11 +9,12 @@ from torch.jit import ScriptModule
 
 from hookedu.language import Text
 
+# One way to select layers: a dotted name, a module type, a module of the model, or a predicate.
 Choice = str | type | nn.Module | Callable[[str, nn.Module], bool]
 
 
 class LayerNotFound(KeyError):
-    """No layer of that name. A KeyError whose message keeps its lines."""
+    """No layer has that name; unlike a plain KeyError it shows its message with line breaks."""
 
     def __init__(self, message: Text) -> None:
         super().__init__(str(message))
@@ -23,52 +24,58 @@ class LayerNotFound(KeyError):
 
 
 def unwrap(model: nn.Module) -> nn.Module:
-    """The model inside torch.compile, DataParallel and DistributedDataParallel.
+    """Return the model inside torch.compile, DataParallel and DistributedDataParallel.
 
-    Raises TypeError for what is no nn.Module and for TorchScript, ValueError for DataParallel on several GPUs.
+    Raises
+    ------
+    TypeError
+        If the model is not an nn.Module, or is TorchScript.
+    ValueError
+        If the model is a DataParallel on several GPUs.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(str(NOT_A_MODEL.format(got=type(model).__name__)))
     if isinstance(model, ScriptModule):
         raise TypeError(str(TORCHSCRIPT))
-    parts = model._modules
-    if "module" in parts and isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+    wrapped = model._modules.get("module")
+    if wrapped is not None and isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
         if isinstance(model, nn.DataParallel) and len(model.device_ids) > 1:
             raise ValueError(str(SEVERAL_GPUS))
-        return unwrap(parts["module"])
-    return unwrap(parts["_orig_mod"]) if "_orig_mod" in parts else model
+        return unwrap(wrapped)
+    compiled = model._modules.get("_orig_mod")
+    return model if compiled is None else unwrap(compiled)
 
 
 def is_compiled(model: nn.Module) -> bool:
-    """Whether torch.compile or Module.compile has been applied to the model or to a part of it."""
+    """Check whether torch.compile or Module.compile has been applied to the model or to a part of it."""
     return _collect(model, "", {})
 
 
 def modules_by_name(model: nn.Module) -> dict[str, nn.Module]:
-    """Every dotted name of every module, "" for the model itself; a module under two names stands twice.
+    """Return every module by every dotted name that it has, "" being the model itself.
 
-    The wrapper that torch.compile puts around a part leaves no trace in the names.
+    The wrapper that torch.compile puts around a part does not appear in the names.
     """
     return survey(model)[0]
 
 
 def survey(model: nn.Module) -> tuple[dict[str, nn.Module], bool]:
-    """`modules_by_name` and `is_compiled` by one walk over the model."""
+    """Return what `modules_by_name` and `is_compiled` return, from one traversal of the model."""
     found: dict[str, nn.Module] = {}
     return found, _collect(model, "", found)
 
 
 def _collect(module: nn.Module, path: str, found: dict[str, nn.Module]) -> bool:
-    """Add a module and all below it; whether any of them is compiled."""
+    """Add a module and all its descendants to `found`; return whether any of them is compiled."""
     found[path] = module
     parts = module._modules
     compiled = "_orig_mod" in parts or module._compiled_call_impl is not None
     for name, child in parts.items():
         if child is None:
             continue
-        # "_orig_mod" is the compiled wrapper's name for what it wraps, which replaces it
+        # "_orig_mod" is what the compiled wrapper calls the module inside, which takes the wrapper's name.
         below = path if name == "_orig_mod" else f"{path}.{name}" if path else name
-        if child._modules:  # most have none below them: looking is quicker than calling
+        if child._modules:  # most modules have no children, and this check is quicker than a call
             compiled |= _collect(child, below, found)
         else:
             found[below] = child
@@ -76,21 +83,37 @@ def _collect(module: nn.Module, path: str, found: dict[str, nn.Module]) -> bool:
     return compiled
 
 
-def choose(named: dict[str, nn.Module], layers: Any) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
-    """Chosen layers by name, in the model's order: the module, and its other names.
+def choose(
+    named: dict[str, nn.Module], layers: Choice | Iterable[Choice]
+) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
+    """Return the chosen layers in the model's order: name -> (module, its other names).
 
-    named: the model's modules, see `modules_by_name`. layers: one choice or several. A choice is a dotted name, a
-    type of module, a module of this model, or a function (name, module) -> bool.
-    Raises KeyError for an unknown name, ValueError where nothing is chosen.
+    Parameters
+    ----------
+    named : dict of str to nn.Module
+        The model's modules, see `modules_by_name`.
+    layers : str, type, nn.Module or callable, or an iterable of these
+        Dotted names, module types, modules of this model, or predicates (name, module) -> bool.
+
+    Raises
+    ------
+    KeyError
+        If no module has a given name (`LayerNotFound`).
+    ValueError
+        If nothing is chosen, or a choice matches no module of this model.
+    TypeError
+        If a choice is of another type, or a chosen layer is TorchScript.
     """
-    # types and modules can be called; what is no choice at all is told where its turn comes
-    single = isinstance(layers, str) or callable(layers) or not hasattr(layers, "__iter__")
-    choices: list[Choice] = [layers] if single else list(layers)
+    # Types and modules are callable. Anything that is no choice at all is rejected by `_matches`.
+    if isinstance(layers, str) or callable(layers) or not hasattr(layers, "__iter__"):
+        choices: list[Any] = [layers]
+    else:
+        choices = list(layers)
     if not choices or choices == [None]:
         raise ValueError(str(NOTHING_CHOSEN))
     chosen: set[int] = set()
     for choice in choices:
-        if choice.__class__ is str and choice in named:  # by far the most frequent, hence the short way
+        if choice.__class__ is str and choice in named:  # by far the most frequent case, hence a fast path
             chosen.add(id(named[choice]))
         else:
             chosen.update(map(id, _matches(named, choice)))
@@ -103,14 +126,15 @@ def choose(named: dict[str, nn.Module], layers: Any) -> dict[str, tuple[nn.Modul
 
 
 def _first_names(named: dict[str, tuple[nn.Module, tuple]]) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
-    """Of each module the first name stands for it, the others beside."""
+    """Keep the first name of each module; the other names are its aliases."""
     names: dict[int, list[str]] = {}
     for name, (module, _) in named.items():
         names.setdefault(id(module), []).append(name)
     return {first: (named[first][0], tuple(others)) for first, *others in names.values()}
 
 
-def _matches(named: dict[str, nn.Module], choice: Choice) -> list[nn.Module]:
+def _matches(named: dict[str, nn.Module], choice: Any) -> list[nn.Module]:
+    """Return the modules that one choice selects; raise if there are none or it is no `Choice`."""
     if isinstance(choice, str):
         if choice not in named:
             raise LayerNotFound(NO_SUCH_NAME.format(name=choice, close=closest(choice, list(named))))
@@ -134,9 +158,9 @@ def _matches(named: dict[str, nn.Module], choice: Choice) -> list[nn.Module]:
 
 
 def closest(name: str, names: list[str], n: int = 5) -> str:
-    """The names that look most like a misspelt one, as text: those that end like it first."""
+    """Return the `n` names most similar to a misspelt one, as text; names that share its end come first."""
     ends = [known for known in names if known.endswith(f".{name}") or (name.endswith(f".{known}") and known)]
-    # compare case-blind, answer in the model's own spelling
+    # Compare without case, answer in the model's own spelling.
     lower = {known.lower(): known for known in names}
     similar = [lower[match] for match in get_close_matches(name.lower(), list(lower), n=n, cutoff=0.5)]
     best = list(dict.fromkeys([*ends, *similar] or names))[:n]
@@ -144,7 +168,7 @@ def closest(name: str, names: list[str], n: int = 5) -> str:
 
 
 def why_never_called(model: nn.Module, module: nn.Module, name: str) -> Text:
-    """Why hooks on `module` saw nothing, as far as the structure of the model tells."""
+    """Return why hooks on `module` did not fire, as far as the model's structure tells."""
     if isinstance(module, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict):
         return CONTAINER.format(name=name, type=type(module).__name__)
     above = ["", *(name[:i] for i, character in enumerate(name) if character == ".")] if name else []

@@ -1,6 +1,6 @@
-"""A Recording: the event log that the hooks of `record()` write, read by layer and call."""
+"""The Recording that `record()` makes: its event log, read by layer and call."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
@@ -15,10 +15,23 @@ from hookedu.tables import Table, size_text
 
 
 class Recording:
-    """What `record` saw: `rec["layer1.0.conv1"].activation`. Iterates over the layers' names.
+    """What `record` captured, by layer: `rec["layer1.0.conv1"].activation`.
 
-    events: the log, in the order in which things happened. missed: chosen layers that never ran, with the reason.
-    nbytes: bytes of all kept tensors. failed_at: the module in which the forward pass raised inside the block.
+    Indexing with a layer's name, or with another name of the same module, gives a `Layer`; any other name
+    raises KeyError with the closest ones. Iteration and `len` cover the chosen layers in the model's order.
+
+    Attributes
+    ----------
+    events : list of Event
+        The log, in the order in which the hooks fired.
+    missed : dict of str to Text
+        The chosen layers without a call, with the reason.
+    nbytes : int
+        Memory of all kept tensors, in bytes.
+    failed_at : str or None
+        Name of the module in which the forward pass raised inside the `with` block.
+    closed : bool
+        Whether `close` has been called: the tensors are released, and reading raises RuntimeError.
     """
 
     def __init__(
@@ -29,17 +42,16 @@ class Recording:
         self.closed = False
         self._model, self._chosen, self._wants = model, chosen, wants
         self._aliases = {other: name for name, (_, others) in chosen.items() for other in others}
-        # The log once more, by layer and call. Layers and Calls are made when asked for and not kept: a cycle of
-        # references would hold the tensors until Python's garbage collector comes by.
+        # An index of the log by layer and call. Layer and Call objects are made on access and not stored: a
+        # reference cycle would keep the tensors alive until Python's garbage collector runs.
         self._by_call: dict[str, dict[int, list[Event]]] = {}
-        self._read = 0  # how many events of the log stand there already
+        self._read = 0  # number of events of the log that are in the index
         self._no_gradient: dict[tuple[str, int], str] = {}  # (layer, call) -> a key of NO_GRADIENT
-        self._skeletons: dict[
-            tuple[str, int], Any
-        ] = {}  # outputs=False: the output's form, with empty tensors
+        # With outputs=False, the structure of each output, with empty tensors.
+        self._skeletons: dict[tuple[str, int], Any] = {}
         self._views: set[tuple[str, int]] = set()
-        self._pending: set[torch.device] = set()  # GPUs whose copies to the CPU may still be on their way
-        self._versions: dict[int, int] = {}  # copy=False: id of a kept tensor -> its _version for the hook
+        self._pending: set[torch.device] = set()  # GPUs with copies that may not be complete
+        self._versions: dict[int, int] = {}  # copy=False: id of an alias -> its _version in the hook
 
     def __getitem__(self, name: str) -> "Layer":
         name = self._aliases.get(name, name)
@@ -60,16 +72,21 @@ class Recording:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the kept tensors occupy; shared storage (copy=False) counts once."""
+        """Memory of all kept tensors in bytes; shared storage (copy=False) counts once."""
         return storage_bytes(tensor for event in self.events for tensor in tensors_in(event.value))
 
     @property
     def missed(self) -> dict[str, Text]:
-        """Chosen layers without a call, by name, and why: a Text in both languages."""
+        """The chosen layers without a call, by name, with the reason in both languages."""
         return {name: self[name].why_missed() for name in self if not self._calls_of(name)}
 
     def summary(self) -> Table:
-        """One row a layer: calls, output shape of the last call, dtype, bytes, and what to know about it."""
+        """Return a table with one row per layer.
+
+        The columns are name, type, number of calls, shape and dtype of the last output, memory of the kept
+        tensors, and a note: other names, why the layer never ran, values changed in place since, values
+        dropped.
+        """
         rows = [self[name]._row() for name in self]
         return Table(
             ["layer", "type", "calls", "output", "dtype", "memory", "note"],
@@ -84,7 +101,7 @@ class Recording:
         return repr(self) if self.closed else self.summary()._repr_html_()
 
     def _calls_of(self, name: str) -> dict[int, list[Event]]:
-        """The events of one layer by call, with what the log got since the last look."""
+        """Bring the index up to date and return the events of one layer, by call index."""
         if self.closed:
             raise RuntimeError(str(CLOSED))
         for event in self.events[self._read :]:
@@ -93,19 +110,33 @@ class Recording:
         return self._by_call.get(name, {})
 
     def _ready(self) -> None:
-        """Wait for copies from a GPU, once, when somebody reads; the hooks themselves never wait."""
+        """Wait for pending copies from GPUs. Called when a value is read; the hooks themselves never wait."""
         while self._pending:
             torch.accelerator.synchronize(self._pending.pop())
 
     def _overwritten(self, tensor: torch.Tensor) -> bool:
-        """copy=False only: whether an in-place op has changed the tensor since its hook saw it."""
+        """Check whether an in-place operation has changed an alias (copy=False) since its hook ran."""
         return id(tensor) in self._versions and self._versions[id(tensor)] != tensor._version
 
 
 class Layer:
-    """One recorded module. With exactly one call, its values can be read here; with more, from `calls`.
+    """One recorded module.
 
-    name, aliases (other names of the same module), type (its class's name).
+    If the module was called exactly once, the values of that call can be read here. With several calls,
+    reading them raises ValueError: choose one of `calls`. With none, it raises RuntimeError with the reason.
+
+    Attributes
+    ----------
+    name : str
+        Dotted name of the module, "" for the model itself.
+    aliases : tuple of str
+        Other names of the same module.
+    type : str
+        Name of the module's class.
+    calls : tuple of Call
+        Every call of the module, in order.
+    activation, gradient, input, kwargs
+        As for `Call`.
     """
 
     def __init__(self, recording: Recording, name: str) -> None:
@@ -115,7 +146,7 @@ class Layer:
 
     @property
     def calls(self) -> tuple["Call", ...]:
-        """Every call of the module, in order. Raises RuntimeError with the reason where it never ran."""
+        """Every call of the module, in order; at least one, or RuntimeError with the reason is raised."""
         numbers = self.recording._calls_of(self.name)
         if not numbers:
             raise RuntimeError(str(self.why_missed()))
@@ -128,7 +159,7 @@ class Layer:
 
     @property
     def gradient(self) -> Any:
-        """The gradient of the loss for the output; the same structure, None where a part has none."""
+        """Gradient of the loss with respect to the output, in its structure; None where there is none."""
         return self._only("gradient").gradient
 
     @property
@@ -142,21 +173,21 @@ class Layer:
         return self._only("kwargs").kwargs
 
     def stats(self, of: str = "activation") -> Any:
-        """`Stats` of the activation, gradient or input; also where `max_bytes` dropped the values."""
+        """Return the statistics of the only call; see `Call.stats`."""
         return self._only("stats").stats(of)
 
     def why_missed(self) -> Text:
-        """Why the layer has no call."""
+        """Return why the module was never called, as far as the model's structure tells."""
         return why_never_called(self.recording._model, self._module, self.name)
 
     def __repr__(self) -> str:
         return " ".join(str(cell) for cell in self._row() if cell not in (None, ""))
 
     def _only(self, what: str) -> "Call":
-        calls = self.calls
-        if len(calls) > 1:
-            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=len(calls), what=what)))
-        return calls[0]
+        first, *others = self.calls
+        if others:
+            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=1 + len(others), what=what)))
+        return first
 
     def _row(self) -> list[Any]:
         calls = list(self.recording._calls_of(self.name).values())
@@ -180,43 +211,89 @@ class Layer:
 
 
 class Call:
-    """One call of a recorded module: number (from 0), and the same values as a `Layer`."""
+    """One call of a recorded module.
+
+    Reading a value that was not recorded raises RuntimeError with the reason.
+
+    Attributes
+    ----------
+    layer : Layer
+        The module.
+    number : int
+        Zero-based index of the call.
+    activation : object
+        What the module returned: a tensor, or a structure of the same type with copied tensors.
+    gradient : object
+        Gradient of the loss with respect to the output, in the output's structure and shapes.
+    input : tuple
+        The positional arguments, as they were before forward.
+    kwargs : dict
+        The keyword arguments, as they were before forward.
+    n_backward : int
+        Number of backward passes that reached the output.
+    events : list of Event
+        The events of this call, in order.
+    """
 
     def __init__(self, layer: Layer, number: int) -> None:
         self.layer, self.number = layer, number
 
     @property
     def events(self) -> list[Event]:
-        """What the log holds about this call, in order."""
+        """The events of this call, in order."""
         return self.layer.recording._calls_of(self.layer.name)[self.number]
 
     @property
     def n_backward(self) -> int:
-        """How many backward passes reached this call's output; `.gradient` is the last one's."""
+        """Number of backward passes that reached this call's output; `gradient` is that of the last one."""
         fired = [event.leaf for event in self.events if event.kind == "output_grad"]
         return max(map(fired.count, fired), default=0)
 
     @property
     def activation(self) -> Any:
+        """What the module returned, as it was when the hook ran."""
         self._asked_for("outputs")
         return self._value(self._finished())
 
     @property
     def input(self) -> tuple[Any, ...]:
+        """The positional arguments, before forward could change them."""
         self._asked_for("inputs")
-        return self._value(self._event("forward_pre"))[0]
+        return self._value(self._started())[0]
 
     @property
     def kwargs(self) -> dict[str, Any]:
+        """The keyword arguments, before forward could change them."""
         self._asked_for("inputs")
-        return self._value(self._event("forward_pre"))[1]
+        return self._value(self._started())[1]
 
     @property
     def gradient(self) -> Any:
+        """Gradient of the loss with respect to the output, in its structure; None where there is none."""
         return self._like_the_output({leaf: self._value(event) for leaf, event in self._gradients().items()})
 
     def stats(self, of: str = "activation") -> Any:
-        """`Stats` of "activation", "gradient" or "input": one for a tensor, else a structure of them."""
+        """Return the `Stats` of each tensor of the activation, gradient or input.
+
+        They are available for dropped values, too (see max_bytes of `record`).
+
+        Parameters
+        ----------
+        of : {"activation", "gradient", "input"}
+            The value to describe.
+
+        Returns
+        -------
+        Stats or a structure of them
+            One `Stats` in the place of each tensor of the value.
+
+        Raises
+        ------
+        ValueError
+            If `of` is none of these.
+        RuntimeError
+            If the value was not recorded.
+        """
         if of not in ("activation", "gradient", "input"):
             raise ValueError(f"of must be one of activation, gradient, input, got {of!r}")
         self.layer.recording._ready()
@@ -225,9 +302,7 @@ class Call:
                 {leaf: _stats(event.value) for leaf, event in self._gradients().items()}
             )
         self._asked_for(f"{of}s" if of == "input" else "outputs")
-        return map_tensors(
-            _stats, self._finished().value if of == "activation" else self._event("forward_pre").value[0]
-        )
+        return map_tensors(_stats, self._finished().value if of == "activation" else self._started().value[0])
 
     def __repr__(self) -> str:
         after = self._event("forward")
@@ -242,7 +317,19 @@ class Call:
         if not self.layer.recording._wants[option]:
             raise RuntimeError(str(NOT_ASKED_FOR.format(option=option)))
 
+    def _started(self) -> Event:
+        """Return the event that holds the arguments.
+
+        It is missing if only the pre-hook was removed, for example by `remove_hooks(model,
+        kind="forward_pre")`.
+        """
+        event = self._event("forward_pre")
+        if event is None:
+            raise RuntimeError(str(NO_ARGUMENTS.format(name=self.layer.name)))
+        return event
+
     def _finished(self) -> Event:
+        """Return the event that holds the output."""
         event = self._event("forward")
         if event is None:
             raise RuntimeError(str(NOT_FINISHED.format(name=self.layer.name)))
@@ -254,8 +341,11 @@ class Call:
         self.layer.recording._ready()
         return event.value
 
-    def _gradients(self) -> dict[int, Event]:
-        """The last gradient of each tensor of the output. Raises RuntimeError with the reason if none has come."""
+    def _gradients(self) -> dict[int | str, Event]:
+        """Return the last gradient of each tensor of the output, by index.
+
+        Raises RuntimeError with the reason if there is none.
+        """
         self._asked_for("gradients")
         self._finished()
         recording, key = self.layer.recording, (self.layer.name, self.number)
@@ -269,8 +359,8 @@ class Call:
             reason = "view" if key in recording._views else "not reached"
         raise RuntimeError(str(NO_GRADIENT[reason].format(name=self.layer.name)))
 
-    def _like_the_output(self, found: dict[int, Any]) -> Any:
-        """The structure of the output with what was found for each of its tensors, None where nothing was."""
+    def _like_the_output(self, found: Mapping[int | str, Any]) -> Any:
+        """Return the output's structure with the item of `found` for each tensor, or None."""
         recording, numbers = self.layer.recording, count()
         output = recording._skeletons.get((self.layer.name, self.number), self._finished().value)
         return map_tensors(lambda _: found.get(next(numbers)), output)
@@ -292,6 +382,10 @@ NOT_ASKED_FOR = Text(
     zh="没有录制这一项：请用 `record(..., {option}=True)`",
     en="this was not recorded: use `record(..., {option}=True)`",
 )
+NO_ARGUMENTS = Text(
+    zh="`{name}` 的这次调用没有录下参数：当时它的 forward_pre 钩子已被取下",
+    en="this call of `{name}` has no recorded arguments: its forward_pre hook had been removed",
+)
 NOT_FINISHED = Text(
     zh="`{name}` 的这次调用没有完成：前向传播途中抛出了异常",
     en="this call of `{name}` did not finish: the forward pass raised on the way",
@@ -305,7 +399,7 @@ DROPPED = Text(
     en="the values of `{name}` went past `max_bytes` and were dropped; `.stats()` still works",
 )
 
-# Why a call has no gradient. The first four are known when the forward hook runs.
+# Why a call has no gradient. The first four reasons are known when the forward hook runs.
 NO_GRADIENT = {
     "inference_mode": Text(
         zh="`{name}` 没有梯度：前向传播是在 `torch.inference_mode()` 里运行的",

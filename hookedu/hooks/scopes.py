@@ -1,10 +1,10 @@
-"""What a function can reach and keep things in: its closure, defaults, object and the globals that it names."""
+"""The variables that a function can reach: its closure, defaults, object and the globals that it names."""
 
 import contextlib
 import functools
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -19,20 +19,20 @@ class Scope:
     """The variables that a callable can reach, by name."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._cells: list[tuple[str, Any]] = []  # closure cells
-        self._tables: list[
-            tuple[str, Mapping[str, Any], list[str]]
-        ] = []  # a namespace and the names used from it
+        self._cells: list[tuple[str, Any]] = []  # (name, closure cell)
+        # (prefix, namespace, the names in it that the function can use)
+        self._tables: list[tuple[str, dict[str, Any], list[str]]] = []
         self._enter(function)
 
     @classmethod
     def of_values(cls, values: dict[str, Any]) -> "Scope":
-        """A scope of given variables."""
+        """Return a scope of the given variables."""
         scope = cls.__new__(cls)
         scope._cells, scope._tables = [], [("", values, list(values))]
         return scope
 
     def _enter(self, function: Any) -> None:
+        """Add the variables of a callable."""
         if isinstance(function, functools.partial):
             arguments = {f"argument {i}": value for i, value in enumerate(function.args)} | function.keywords
             self._tables.append(("", arguments, list(arguments)))
@@ -53,22 +53,26 @@ class Scope:
             self._enter_object(function)
 
     def _enter_object(self, instance: Any) -> None:
+        """Add the attributes of an object, but not those of a module or class."""
         if not isinstance(instance, nn.Module | type) and hasattr(instance, "__dict__"):
             self._tables.append(("self.", vars(instance), list(vars(instance))))
 
     def variables(self) -> Iterator[tuple[str, Any]]:
-        """(name, value) of everything in reach now."""
+        """Yield (name, value) of every variable that is within reach now."""
         for name, cell in self._cells:
-            with contextlib.suppress(ValueError):  # a cell that is empty still
+            with contextlib.suppress(ValueError):  # an empty cell
                 yield name, cell.cell_contents
         for prefix, table, names in self._tables:
             yield from ((prefix + name, table[name]) for name in names if name in table)
         for prefix, table, names in self._tables:
-            if prefix:  # an object may have got new attributes since
+            if prefix:  # the object may have gained attributes since
                 yield from ((prefix + name, table[name]) for name in [*table] if name not in names)
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """(variable's name, tensor) of every tensor that is kept in a variable or in containers there."""
+        """Yield (variable's name, tensor) of every tensor that a variable or a container in it holds.
+
+        Parameters are left out: they belong to the model.
+        """
         for name, value in self.variables():
             for found in _inside(value, _MAX_DEPTH):
                 if isinstance(found, torch.Tensor) and not isinstance(found, nn.Parameter):
@@ -76,7 +80,7 @@ class Scope:
 
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
-        """Put variables and containers back at the end, however they were changed."""
+        """Return a context manager that restores the variables and the contents of containers at its end."""
         cells, copies = [], []
         for _, cell in self._cells:
             with contextlib.suppress(ValueError):
@@ -106,7 +110,7 @@ class Scope:
 
 
 def _inside(value: Any, depth: int) -> Iterator[Any]:
-    """Yield the value, and what is inside it if it is a container."""
+    """Yield the value and, down to `depth`, the items inside it if it is a container."""
     yield value
     if depth and not isinstance(value, torch.Tensor | nn.Module | str | bytes):
         for _, item in parts(value):

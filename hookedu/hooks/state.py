@@ -1,4 +1,4 @@
-"""Running a model, or somebody's code, without leaving a mark on it or on the process."""
+"""Run a model or foreign code and restore the state of the model and of the process."""
 
 import contextlib
 import random
@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-# The tables of hooks that belong to the process, such as those of register_module_forward_hook.
+# The tables of global hooks, such as those of register_module_forward_hook, by their name in torch.
 GLOBAL_HOOKS = {
     name: table
     for name, table in vars(nn.modules.module).items()
@@ -18,8 +18,10 @@ GLOBAL_HOOKS = {
 
 @contextlib.contextmanager
 def restored(model: nn.Module | None = None) -> Iterator[None]:
-    """Put back at the end, whatever happens: RNGs, grad mode, default dtype and global hooks; of a model also
-    training modes, buffers and every parameter's `.grad`.
+    """Return a context manager that restores state at its end, also after an exception.
+
+    It restores the RNGs of Python and PyTorch, grad mode, the default dtype and the global hooks. With a
+    model, it also restores training modes, buffers and the `.grad` of every parameter.
     """
     contents = {name: dict(table) for name, table in GLOBAL_HOOKS.items()}
     python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
@@ -51,9 +53,9 @@ def restored(model: nn.Module | None = None) -> Iterator[None]:
         with torch.no_grad():
             for table, name, buffer, before in buffers:
                 table[name] = buffer
-                if not torch.equal(buffer, before):  # an untouched one keeps its version, too
+                if not torch.equal(buffer, before):  # an unchanged buffer keeps its _version, too
                     buffer.copy_(before)
             for parameter, grad, before in grads:
-                if grad is not None and not torch.equal(grad, before):
-                    grad.copy_(before)  # the same tensor with the same values: backward adds in place
+                if grad is not None and before is not None and not torch.equal(grad, before):
+                    grad.copy_(before)  # the same tensor with its old values, because backward adds in place
                 parameter.grad = grad

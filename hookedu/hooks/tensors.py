@@ -1,4 +1,4 @@
-"""Tensors inside nested values: what a module takes and returns is a tensor, or a structure that holds some."""
+"""Tensors inside nested values, such as the arguments and outputs of modules, and their statistics."""
 
 import copy
 import dataclasses
@@ -8,28 +8,29 @@ from typing import Any
 
 import torch
 
-_PLAIN = {type(None), bool, int, float, str, bytes}  # most of what is no tensor; told apart quickly
+_PLAIN = {type(None), bool, int, float, str, bytes}  # most values that are not tensors: a quick check
 
 
 def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
-    """The same structure with `fn(tensor)` in the place of each tensor.
+    """Return the same structure with `fn(tensor)` in the place of each tensor.
 
-    Goes into tuples, named tuples, lists, dicts and dataclasses (subclasses keep their type and attributes).
-    None, numbers, strings and objects of other classes stay what they are, and are not copied.
+    Tuples, named tuples, lists, dicts and dataclasses are traversed, and subclasses keep their type and
+    attributes. None, numbers, strings and objects of other classes are passed through without a copy.
     """
     if isinstance(value, torch.Tensor):
         return fn(value)
     if isinstance(value, tuple):
         items = [map_tensors(fn, item) for item in value]
-        if hasattr(value, "_make"):  # a named tuple; _make also passes by what a subclass's __new__ checks
-            return type(value)._make(items)
+        make = getattr(value, "_make", None)
+        if make is not None:  # a named tuple; _make bypasses the checks of a subclass's __new__
+            return make(items)
         return tuple(items) if type(value) is tuple else type(value)(items)  # such as torch.return_types.max
     if isinstance(value, list):
         result = copy.copy(value)
         result[:] = [map_tensors(fn, item) for item in value]
         return result
     if isinstance(value, dict):
-        result = copy.copy(value)  # keeps the order, the class and a defaultdict's factory
+        result = copy.copy(value)  # keeps the order, the class and the factory of a defaultdict
         for key, item in value.items():
             result[key] = map_tensors(fn, item)
         return result
@@ -38,13 +39,13 @@ def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
         for field in dataclasses.fields(value):
             if hasattr(value, field.name):
                 item = map_tensors(fn, getattr(value, field.name))
-                object.__setattr__(result, field.name, item)  # a frozen dataclass refuses setattr
+                object.__setattr__(result, field.name, item)  # setattr fails on a frozen dataclass
         return result
     return value
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors of a structure, in the order in which `map_tensors` meets them."""
+    """Yield the tensors of a structure, in the order of `map_tensors`."""
     for _, tensor in named_tensors(value):
         yield tensor
 
@@ -59,14 +60,14 @@ def named_tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tenso
 
 
 def parts(value: Any) -> list[tuple[str, Any]]:
-    """Return what a container holds, each item with the code that reaches it; [] for what is no container.
+    """Return the items of a container, each with the code that reaches it; [] for any other value.
 
-    Containers are those that `map_tensors` goes into, further mappings, sets and deques.
+    Containers are those that `map_tensors` traverses, and also other mappings, sets and deques.
     """
     if isinstance(value, Mapping):
         return [(f"[{key!r}]", item) for key, item in list(value.items())]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return [(f".{name}", item) for name, item in zip(value._fields, value, strict=True)]
+    if isinstance(value, tuple) and (fields := getattr(value, "_fields", None)) is not None:
+        return [(f".{name}", item) for name, item in zip(fields, value, strict=True)]
     if isinstance(value, tuple | list | deque):
         return [(f"[{i}]", item) for i, item in enumerate(list(value))]
     if isinstance(value, set | frozenset):
@@ -78,17 +79,17 @@ def parts(value: Any) -> list[tuple[str, Any]]:
 
 
 def fresh(value: Any) -> Any:
-    """The structure with leaf copies of its tensors, for a run that must not touch the originals."""
+    """Return the structure with leaf copies of its tensors, for a run that must not touch the originals."""
     return map_tensors(lambda t: t.detach().clone().requires_grad_(t.requires_grad), value)
 
 
 def shape_of(value: Any) -> Any:
-    """The structure with `tuple(tensor.shape)` for each tensor: (1, 8, 4, 4) for a single one."""
+    """Return the structure with `tuple(tensor.shape)` for each tensor: (1, 8, 4, 4) for a single one."""
     return map_tensors(lambda tensor: tuple(tensor.shape), value)
 
 
 def shape_text(shape: Any) -> str:
-    """A shape as people write it: `1×8×4×4`, `scalar`, `(5×2×8, (1×2×8, 1×2×8))`, `{'out': 1×2}`."""
+    """Return a shape as text: `1×8×4×4`, `scalar`, `(5×2×8, (1×2×8, 1×2×8))`, `{'out': 1×2}`."""
     if isinstance(shape, tuple) and shape and all(type(size) is int for size in shape):
         return "×".join(map(str, shape))
     if shape == ():
@@ -105,7 +106,7 @@ def shape_text(shape: Any) -> str:
 
 
 def storage_bytes(tensors: Iterator[torch.Tensor]) -> int:
-    """Bytes of memory behind some tensors; a storage that several of them share counts once."""
+    """Return the memory of tensors in bytes; a storage that several of them share counts once."""
     storages: dict[int, int] = {}
     for tensor in tensors:
         for part in _dense_parts(tensor):
@@ -115,7 +116,7 @@ def storage_bytes(tensors: Iterator[torch.Tensor]) -> int:
 
 
 def _dense_parts(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """A sparse tensor has no storage of its own: its indices and values have."""
+    """Return the tensors that own the storage: of a sparse tensor its indices and values."""
     if tensor.layout is torch.sparse_coo:
         return [tensor._indices(), tensor._values()]
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -126,10 +127,24 @@ def _dense_parts(tensor: torch.Tensor) -> list[torch.Tensor]:
 
 
 class Stats:
-    """Numbers about one tensor, kept on its device until somebody reads them: a hook must not wait for a GPU.
+    """Summary statistics of one tensor, fetched lazily.
 
-    shape, dtype; count, nan, inf: elements in all, NaN among them, infinities of either sign among them;
-    min, max, mean, std: over the finite elements (std as torch.std; of |z| for complex z); zeros: their share.
+    They stay on the tensor's device until they are read, so that a hook never waits for a GPU. Reading
+    one synchronises.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the tensor.
+    dtype : torch.dtype
+        Element type of the tensor.
+    count, nan, inf : int
+        Number of all elements, of NaN, and of infinities of either sign.
+    min, max, mean, std : float
+        Over the finite elements, of the absolute values if the tensor is complex; std is unbiased, as
+        torch.std.
+    zeros : float
+        Fraction of elements that are zero, from 0 to 1.
     """
 
     NUMBERS = ("count", "nan", "inf", "min", "max", "mean", "std", "zeros")
@@ -145,7 +160,7 @@ class Stats:
         return int(number) if name in ("count", "nan", "inf") else number
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything by name, as plain values."""
+        """Return all statistics by name, as Python values."""
         return {"shape": self.shape, "dtype": self.dtype} | {
             name: getattr(self, name) for name in self.NUMBERS
         }
@@ -156,7 +171,7 @@ class Stats:
 
 
 def _numbers(tensor: torch.Tensor) -> torch.Tensor:
-    """The eight numbers of `Stats` as one float64 tensor, computed without a synchronisation."""
+    """Return the eight numbers of `Stats` as one float64 tensor, without synchronising."""
     data = real(tensor)
     nan, finite = data.isnan(), data.isfinite()
     inf = ~(nan | finite)
@@ -180,7 +195,7 @@ def _numbers(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def real(tensor: torch.Tensor) -> torch.Tensor:
-    """Any tensor as dense float32 (float64 stays), for arithmetic and pictures; |z| for complex z."""
+    """Return a tensor as dense float32 (float64 stays), complex numbers as their absolute values."""
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     if tensor.layout is not torch.strided:

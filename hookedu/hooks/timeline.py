@@ -1,17 +1,17 @@
 """timeline(): every hook event of one forward and backward pass, in the order in which PyTorch fires them.
 
-The events are those of events.py; here all eight kinds occur. One step of one module gives, in this order:
+The events are those of events.py; all eight kinds occur here. One step of one module gives, in this order:
 
-    forward_pre, forward                         on the way up
-    output_grad, backward_pre                    the gradient of the output: on the tensor, then for the module
-    param_grad, post_accumulate                  each parameter's gradient, then its .grad has been set
-    backward, input_grad                         the gradient of the input: for the module, then on the tensor
+    forward_pre, forward                         the forward pass
+    output_grad, backward_pre                    gradient of the output: tensor hook, then module hook
+    param_grad, post_accumulate                  gradient of each parameter, then its accumulated .grad
+    backward, input_grad                         gradient of the input: module hook, then tensor hook
 """
 
 import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from hookedu.hooks.events import Event
-from hookedu.hooks.modules import choose, modules_by_name, unwrap
+from hookedu.hooks.modules import Choice, choose, modules_by_name, unwrap
 from hookedu.hooks.state import restored
 from hookedu.hooks.tensors import fresh, map_tensors, shape_of, shape_text, tensors_in
 from hookedu.language import Text
@@ -30,12 +30,18 @@ BACKWARD = ("output_grad", "backward_pre", "param_grad", "post_accumulate", "bac
 
 
 class Timeline(list[Event]):
-    """The events of one run, first to last. note: what had to be left out, or None."""
+    """The events of one run, in order; prints as a table.
+
+    Attributes
+    ----------
+    note : Text or None
+        What had to be left out, or None.
+    """
 
     note: Text | None = None
 
     def table(self) -> Table:
-        """One row an event: order, kind, module, call, parameter, shape."""
+        """Return one row per event: order, kind, module, call, parameter and shape."""
         rows = [
             [
                 e.order,
@@ -64,19 +70,73 @@ def timeline(
     model: nn.Module,
     *inputs: Any,
     loss: Callable[[Any], torch.Tensor] | None = None,
-    layers: Any = nn.Module,
+    layers: Choice | Iterable[Choice] = nn.Module,
     values: bool = False,
     **kwargs: Any,
 ) -> Timeline:
-    """Run `model(*inputs, **kwargs)` forward and backward, and note every hook event.
+    """Run a model forward and backward once and log every hook event.
 
-    loss: from the model's output to a scalar; by default the sum of all its floating-point tensors. layers: which
-    modules to watch, as for `record`; all by default. values: keep copies of the tensors, not only their shapes.
-    The model's modes are used as they are; buffers, gradients and RNGs are put back, and compiled models run
-    uncompiled. Where nothing requires a gradient there is no backward half. Errors of the model are raised.
+    The model runs as ``model(*inputs, **kwargs)`` in its present training modes; compiled models run
+    uncompiled. Afterwards its buffers and gradients and the RNGs of Python and PyTorch are as they were. If
+    no output requires a gradient, there is no backward pass.
 
-    A full backward hook turns outputs into views, which an in-place op then refuses (F17). On such a model the
-    events "backward_pre" and "backward" are left out, and `note` says so.
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model to run.
+    *inputs : object
+        Positional arguments of the model, tensors or nested structures of them. The model gets copies.
+    loss : callable, optional
+        Function from the model's output to a scalar tensor, whose gradient is computed. By default it is the
+        sum of all elements of the output's tensors that require a gradient.
+    layers : str, type, torch.nn.Module or callable, or an iterable of these, default torch.nn.Module
+        Which modules to watch, as for ``record``; by default all.
+    values : bool, default False
+        Keep a copy of what each hook saw in ``event.value``. By default only the shapes are kept.
+    **kwargs : object
+        Keyword arguments of the model.
+
+    Returns
+    -------
+    Timeline
+        A list of events that prints as a table. Each event has ``order``, ``kind``, ``path`` (the module's
+        dotted name), ``call`` (zero-based call index of the module), ``shape``, ``value`` and ``leaf`` (the
+        name of the parameter, or the index of a tensor in a nested value). ``plot_timeline`` draws it.
+
+    Raises
+    ------
+    TypeError
+        If the model is not a ``torch.nn.Module``, if it or a watched module is TorchScript, or if ``layers``
+        contains an object of another type.
+    KeyError
+        If ``layers`` names a module that the model does not have.
+    ValueError
+        If ``layers`` selects no module, or the model is a ``DataParallel`` on several GPUs.
+
+    Notes
+    -----
+    What the model and ``loss`` raise is propagated.
+
+    A full backward hook turns the module's inputs and outputs into views, and PyTorch refuses to change these
+    in place. A model that does so runs a second time without the events ``"backward_pre"`` and
+    ``"backward"``, and ``note`` of the result says so.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from hookedu import timeline
+    >>> timeline(nn.Linear(3, 2, bias=False), torch.ones(4, 3, requires_grad=True))
+    order  event            module   call  parameter  shape
+    -----  ---------------  -------  ----  ---------  -----
+        0  forward_pre      (model)     0             (4×3)
+        1  forward          (model)     0             4×2
+        2  output_grad      (model)     0             4×2
+        3  backward_pre     (model)     0             (4×2)
+        4  param_grad       (model)     0  weight     2×3
+        5  post_accumulate  (model)     0  weight     2×3
+        6  backward         (model)     0             (4×3)
+        7  input_grad       (model)     0             4×3
     """
     inner = unwrap(model)
     chosen = {name: module for name, (module, _) in choose(modules_by_name(inner), layers).items()}
@@ -103,13 +163,14 @@ def _run(
     inputs: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> None:
-    """One run with all hooks on, into `events`; afterwards the model is as it was."""
+    """Run once with all hooks registered, append to `events`, and restore the model."""
     inputs, kwargs = fresh((inputs, kwargs))  # a model may change its input in place
     note = functools.partial(_note, events, values)
     with contextlib.ExitStack() as stack:
         stack.enter_context(restored(model))
         stack.enter_context(warnings.catch_warnings())
-        warnings.filterwarnings("ignore", message="Full backward hook is firing when")  # F18, wanted here
+        # PyTorch warns where no input of a hooked module requires a gradient; here that is an ordinary case.
+        warnings.filterwarnings("ignore", message="Full backward hook is firing when")
         stack.enter_context(torch.enable_grad())
         watched_parameters: set[int] = set()
         for path, module in chosen.items():
@@ -125,7 +186,8 @@ def _run(
         output = model(*inputs, **kwargs)
         heads = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
         if heads:
-            (loss(output) if loss else sum(head.sum() for head in heads)).backward()
+            total = loss(output) if loss else functools.reduce(torch.add, [head.sum() for head in heads])
+            total.backward()
 
 
 def _note(
@@ -138,20 +200,21 @@ def _note(
 def _noting(
     note: Callable[..., None], kind: str, path: str, call: int, leaf: int | str
 ) -> Callable[[torch.Tensor], None]:
-    """A tensor hook that notes its gradient and returns None."""
+    """Return a tensor hook that logs its gradient and returns None."""
     return lambda grad: note(kind, path, call, grad, leaf)
 
 
 @contextlib.contextmanager
 def _watched(module: nn.Module, path: str, note: Callable[..., None], full_backward: bool) -> Iterator[None]:
-    """Watch the calls of one module.
+    """Log the events of one module within a context.
 
-    Tensor hooks go where a user would put them: on the arguments before the call and on what the caller gets, and
-    so outside of the module's own backward hooks. A forward hook cannot reach that value; stepping in for the call
-    can, and `_compiled_call_impl` is the place that PyTorch itself has for that.
+    Tensor hooks go where a user would register them: on the arguments before the call and on the value that
+    the caller gets, and so outside of the module's own backward hooks. A forward hook cannot reach that
+    value. Replacing the call can, and `_compiled_call_impl` is the attribute that PyTorch itself has for
+    that.
     """
     calls = 0
-    running: list[int] = []  # calls that have begun, the innermost last: a module may call itself
+    running: list[int] = []  # indices of the calls in progress, innermost last: a module may call itself
     backward_handles: list[RemovableHandle] = []
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -159,8 +222,8 @@ def _watched(module: nn.Module, path: str, note: Callable[..., None], full_backw
         number, calls = calls, calls + 1
         running.append(number)
         if full_backward and not legacy:
-            # Each call gets backward hooks of its own, so that they know its number; `before` takes them off again,
-            # when PyTorch has noted them for this call.
+            # Each call gets its own backward hooks, so that they know its index. `before` removes them again,
+            # once PyTorch has collected them for this call.
             backward_handles.append(
                 module.register_full_backward_pre_hook(
                     lambda m, grad: note("backward_pre", path, number, grad)
@@ -180,7 +243,7 @@ def _watched(module: nn.Module, path: str, note: Callable[..., None], full_backw
     def _hook_tensors(value: Any, kind: str, number: int) -> None:
         for leaf, tensor in enumerate(tensors_in(value)):
             if tensor.requires_grad and not isinstance(tensor, nn.Parameter):
-                tensor.register_hook(_noting(note, kind, path, number, leaf))  # on this run's own graph only
+                tensor.register_hook(_noting(note, kind, path, number, leaf))  # freed with this run's graph
 
     def before(module: nn.Module, args: Any, kwargs: Any) -> None:
         while backward_handles:
@@ -190,7 +253,7 @@ def _watched(module: nn.Module, path: str, note: Callable[..., None], full_backw
     def after(module: nn.Module, args: Any, output: Any) -> None:
         note("forward", path, running[-1], output)
 
-    legacy = bool(module._backward_hooks) and module._is_full_backward_hook is False  # kinds that do not mix
+    legacy = bool(module._backward_hooks) and module._is_full_backward_hook is False  # cannot be mixed
     kind_before, compiled_call = module._is_full_backward_hook, module._compiled_call_impl
     handles = [
         module.register_forward_pre_hook(before, with_kwargs=True),

@@ -1,7 +1,7 @@
-"""What a learner calls, and what is kept for them.
+"""Functions that learners call in a notebook, and the command that opens the course.
 
 checking    check, hint and solution
-progress    how many exercises are solved, and which is next
-course_map  which lesson builds on which, as a picture
-lab         `hookedu lab`: notebooks handed out and JupyterLab opened on them
+progress    progress: how many exercises are solved, and which one is next
+course_map  course_map: a diagram of which lesson builds on which
+lab         `hookedu lab`: hand out the notebooks and open them in JupyterLab
 """

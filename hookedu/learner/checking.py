@@ -1,4 +1,4 @@
-"""The learner's face of the exercises: check, hint, solution."""
+"""Learner API of the exercises: check, hint and solution."""
 
 import contextlib
 import datetime
@@ -12,16 +12,18 @@ from hookedu import catalog, exercises, storage
 from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import ShownVerdict, panel
 from hookedu.exercises.judging import judge
-from hookedu.exercises.probing import probe
+from hookedu.exercises.probing import probe, undisturbed
 from hookedu.language import Text
 from hookedu.learner.progress import Progress
 
-_hints_given: dict[str, int] = {}  # in this kernel: a new session starts from the first hint
+# Number of the last hint shown by exercise id. It lives in the kernel: a new session starts from the first
+# hint.
+_hints_given: dict[str, int] = {}
 _MISSING = object()
 
 
 class Notice:
-    """Something to say that is no verdict; shown like one."""
+    """A bilingual message that is not a verdict, displayed in the same kind of panel."""
 
     def __init__(self, says: Text, title: Text | None = None, colour: str = "--jp-info-color1, #0277bd"):
         self.says, self.title, self._colour = says, title, colour
@@ -35,12 +37,56 @@ class Notice:
 
 
 def check(exercise_id: str, answer: Any = _MISSING) -> "ShownVerdict | Notice | int":
-    """Try an answer on fresh input and say what came of it. Never raises for a learner's mistake.
+    """Check an answer to an exercise on fresh random input.
 
-    Inside nbgrader the value is the points earned, which is what nbgrader reads from the cell.
+    A mistake never raises: an answer that raises an exception, that is not callable or that is still the
+    untouched stub gets a verdict which explains that. Every verdict is recorded in the user's data folder,
+    where ``progress`` finds it.
+
+    Inside nbgrader nothing is recorded, and the value is the number of points earned, because that is what
+    nbgrader reads from the cell.
+
+    Parameters
+    ----------
+    exercise_id : str
+        The number of the exercise, such as ``"02.1"``: the lesson, then the place in the lesson.
+    answer : callable, optional
+        The function or class that the exercise asks for; pass ``watch``, not ``watch(...)``.
+
+    Returns
+    -------
+    ShownVerdict, Notice or int
+        A verdict with its ``outcome`` and ``points``. It is displayed as a panel in a notebook and as plain
+        text elsewhere, in both languages: the input used, the expected and the actual result, the recognised
+        mistake, and the next step. If the exercise does not exist or ``answer`` is missing, a notice that
+        says what to write instead. Inside nbgrader, the points.
+
+    Raises
+    ------
+    CourseError
+        Inside nbgrader only, in place of a notice: nbgrader gives full points for any value that is not a
+        number.
+
+    Examples
+    --------
+    >>> from hookedu import check
+    >>> def watch(y, seen):
+    ...     return y.register_hook(seen.append)
+    >>> verdict = check("02.1", watch)
+    >>> verdict.outcome.value, verdict.points
+    ('correct', 3)
+
+    The exercise asks for the handle, which this answer does not return:
+
+    >>> def watch(y, seen):
+    ...     y.register_hook(seen.append)
+    >>> check("02.1", watch)
+    ◐ 02.1 部分正确 · Partly correct — 2/3 分 · 2 of 3 points
+    ...
+    The handle got lost...
     """
     nbgrader = os.environ.get("NBGRADER_EXECUTION")  # "autograde" or "validate"
-    # nbgrader gives 0 points to a cell that writes to standard error, were it a warning of torch's.
+    # nbgrader gives 0 points to a cell that writes to stderr, even if that is only a warning from torch.
     with contextlib.redirect_stderr(sys.stdout) if nbgrader else contextlib.nullcontext():
         said = _try(exercise_id, answer)
     if nbgrader:
@@ -71,16 +117,18 @@ def _try(exercise_id: str, answer: Any) -> "ShownVerdict | Notice":
                 en='Hand it your function as well: `check("{id}", {name})`',
             ).format(id=exercise.id, name=exercise.answer)
         )
-    seed = random.SystemRandom().getrandbits(32)  # not the learner's generator: a check must not advance it
-    return ShownVerdict.of(judge(exercise, probe(exercise, answer, seed), seed))
+    seed = random.SystemRandom().getrandbits(32)  # an own generator: a check must not advance the learner's
+    record = probe(exercise, answer, seed)
+    with undisturbed():  # the judge computes too: a notebook's default dtype or no_grad must not reach it
+        return ShownVerdict.of(judge(exercise, record, seed))
 
 
 def _for_nbgrader(said: "ShownVerdict | Notice", execution: str) -> int:
-    """The points of a verdict, and its message where nbgrader shows it."""
-    if isinstance(said, Notice):  # any value that is no number would count as full points
+    """Return the points of a verdict and send its message to where nbgrader shows it."""
+    if isinstance(said, Notice):  # nbgrader gives full points for a value that is not a number
         raise catalog.CourseError(said.says)
     if execution == "validate" and said.outcome is not Outcome.CORRECT:
-        print(said, file=sys.stderr)  # the one thing that `nbgrader validate` hands on to the student
+        print(said, file=sys.stderr)  # the only output that `nbgrader validate` shows to the student
     else:
         from IPython.display import display
 
@@ -89,7 +137,34 @@ def _for_nbgrader(said: "ShownVerdict | Notice", execution: str) -> int:
 
 
 def hint(exercise_id: str, number: int | None = None) -> Notice:
-    """The next hint of an exercise, or hint `number`, counted from 1. The last one nearly gives it away."""
+    """Return the next hint for an exercise.
+
+    Hints become more explicit; the last one nearly gives the answer away. Each call returns the next hint,
+    and the last one again once all are shown. A new kernel starts from the first hint.
+
+    Parameters
+    ----------
+    exercise_id : str
+        The number of the exercise, such as ``"02.1"``.
+    number : int, optional
+        The hint to return, counted from 1, instead of the next one. Values out of range give the first or the
+        last hint.
+
+    Returns
+    -------
+    Notice
+        The hint, displayed as a panel in a notebook and as plain text elsewhere, in both languages. If the
+        exercise does not exist, a notice that names the nearest numbers.
+
+    Examples
+    --------
+    >>> from hookedu import hint
+    >>> hint("02.1", number=1)
+    提示 1/3
+    Hint 1 of 3
+    ...
+    A hook is a function of 1 argument...
+    """
     try:
         exercise = exercises.find(exercise_id)
     except exercises.UnknownExercise as unknown:
@@ -103,12 +178,15 @@ def hint(exercise_id: str, number: int | None = None) -> Notice:
     return Notice(exercise.hints[number - 1], title=title)
 
 
-class Solution(Notice):
-    """The reference answer, rendered by the front end in its own colours."""
+class Solution:
+    """A reference answer as Markdown, so that the front end highlights the code.
+
+    There is no HTML version, which front ends would prefer to the Markdown.
+    """
 
     def __init__(self, exercise: Exercise, code: str):
-        title = Text(zh="练习 {id} 的参考答案", en="Reference answer to {id}").format(id=exercise.id)
-        super().__init__(exercise.insight, title=title)
+        self.title = Text(zh="练习 {id} 的参考答案", en="Reference answer to {id}").format(id=exercise.id)
+        self.says = exercise.insight
         self.code = code
 
     def __repr__(self) -> str:
@@ -117,11 +195,35 @@ class Solution(Notice):
     def _repr_markdown_(self) -> str:
         return f"{self.title.inline_html()}\n\n```python\n{self.code}\n```\n\n{self.says.html()}"
 
-    _repr_html_ = None  # Markdown is the richer one here: the front end highlights the code
 
+def solution(exercise_id: str, anyway: bool = False) -> Solution | Notice:
+    """Return the reference answer to an exercise.
 
-def solution(exercise_id: str, anyway: bool = False) -> Notice:
-    """The reference answer. Before the first real attempt it asks to try first, unless `anyway=True`."""
+    Before the first recorded attempt a notice asks the learner to try first. Checking the untouched stub does
+    not count as an attempt.
+
+    Parameters
+    ----------
+    exercise_id : str
+        The number of the exercise, such as ``"02.1"``.
+    anyway : bool, default False
+        Return the answer without an attempt.
+
+    Returns
+    -------
+    Solution or Notice
+        The answer, with its code in ``code`` and an explanation in ``says``; a notebook displays it with
+        highlighted code. A notice before the first attempt, if the exercise does not exist, or if the folder
+        ``solutions`` is missing.
+
+    Examples
+    --------
+    >>> from hookedu import solution
+    >>> print(solution("02.1", anyway=True).code)
+    def watch(y, seen):
+        ...
+        return y.register_hook(keep)
+    """
     try:
         exercise = exercises.find(exercise_id)
     except exercises.UnknownExercise as unknown:
@@ -136,7 +238,7 @@ def solution(exercise_id: str, anyway: bool = False) -> Notice:
         )
     try:
         return Solution(exercise, _reference(exercise))
-    except (OSError, LookupError):
+    except (OSError, LookupError, ValueError):
         return Notice(
             Text(
                 zh="这里没有参考答案：找不到文件夹 `solutions`。",
@@ -146,7 +248,7 @@ def solution(exercise_id: str, anyway: bool = False) -> Notice:
 
 
 def _reference(exercise: Exercise) -> str:
-    """The reference answer from the answered notebook, without the markers around it."""
+    """Return the reference answer from the solution notebook, without the markers around it."""
     notebook = json.loads(catalog.find(exercise.lesson).solution.read_bytes())
     for cell in notebook["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise.slug:

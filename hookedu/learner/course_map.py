@@ -1,4 +1,4 @@
-"""Which lesson builds on which, made from course.yml, as a picture."""
+"""Diagram of the course, made from course.yml: which lesson builds on which."""
 
 from functools import cached_property
 from statistics import fmean
@@ -7,11 +7,20 @@ from hookedu import catalog
 from hookedu.catalog import Lesson
 from hookedu.language import Text
 
-_WIDTH, _HEIGHT, _BESIDE, _BELOW = 240, 52, 14, 24  # px: a lesson's box, and the gaps between boxes
+_WIDTH, _HEIGHT, _BESIDE, _BELOW = 240, 52, 14, 24  # px: size of a box, gaps between boxes
 
 
 class CourseMap:
-    """Which lesson needs which: a box a lesson, an arrow from each to those that build on it."""
+    """Diagram with one box per lesson and an arrow from each lesson to those that build on it.
+
+    Displayed as SVG in a notebook, elsewhere as text: one line per lesson, with the lessons that it builds
+    on.
+
+    Attributes
+    ----------
+    lessons : tuple of Lesson
+        The lessons in the order of course.yml.
+    """
 
     def __init__(self) -> None:
         self.lessons = catalog.lessons()
@@ -24,13 +33,14 @@ class CourseMap:
 
     @cached_property
     def positions(self) -> dict[str, tuple[float, int]]:
-        """Column and row of each lesson, by number.
+        """Column and row of each lesson, by its number.
 
-        Its row is the longest way that leads to it. Within a row, centred on 0, lessons stand in the order of the
-        lessons above them that they need (the barycenter heuristic for few crossing arrows).
+        The row is the length of the longest path that leads to the lesson. Columns are centred on 0; within a
+        row, lessons are sorted by the mean column of the lessons that they need (the barycenter heuristic,
+        which keeps the number of crossing arrows low).
         """
         row: dict[str, int] = {}
-        for lesson in self.lessons:  # a lesson comes after those that it needs
+        for lesson in self.lessons:  # course.yml lists a lesson after those that it needs
             row[lesson.id] = 1 + max((row[before] for before in lesson.after), default=-1)
         positions: dict[str, tuple[float, int]] = {}
 
@@ -64,7 +74,7 @@ class CourseMap:
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """From the lower edge of one box to the upper edge of another."""
+    """Draw an arrow from the bottom of one box to the top of another, given their upper left corners."""
     (x, y), (to_x, to_y) = start, end
     x, to_x, y = x + _WIDTH / 2, to_x + _WIDTH / 2, y + _HEIGHT
     middle = (y + to_y) / 2
@@ -85,5 +95,26 @@ def _box(lesson: Lesson, x: float, y: float) -> str:
 
 
 def course_map() -> CourseMap:
-    """The lessons of the course and which needs which, as a picture."""
+    """Return a diagram of the lessons and of which lesson builds on which.
+
+    Returns
+    -------
+    CourseMap
+        Displayed as a diagram in a notebook, with one box per lesson and an arrow to each lesson that builds
+        on it; as one line of text per lesson elsewhere. Its attribute ``lessons`` holds the lessons in order.
+
+    Raises
+    ------
+    CourseError
+        If course.yml is missing, as in an incomplete installation.
+
+    Examples
+    --------
+    >>> from hookedu import course_map
+    >>> course_map()
+    00 ...
+    ...
+    09 特征图 · Feature maps ← 03, 05
+    ...
+    """
     return CourseMap()

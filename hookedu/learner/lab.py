@@ -1,27 +1,30 @@
-"""`hookedu lab`: the lessons in a folder of the learner's own, opened in JupyterLab.
+"""`hookedu lab`: copy the lessons into the learner's own folder and open it in JupyterLab.
 
-The lessons of the course stay as they are, so that an update never collides with a learner's work. What was
-handed out is remembered beside it, in `.hookedu.json`: a notebook that the learner never changed is replaced by a
-new version, a changed one is kept and the new version is put beside it.
+The lessons of the course itself are never edited, so that an update never conflicts with a learner's work.
+The file `.hookedu.json` in the learner's folder records what was handed out: an unchanged notebook is
+replaced by its new version; a changed one is kept, and the new version is put beside it.
 """
 
 import os
 import shutil
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 from hookedu import catalog, manifest, storage
 from hookedu.catalog import CourseError
 from hookedu.language import Text
 
-# In a clone beside the course. A wheel lies where nobody looks, and where nobody may write: there it is the home.
+# Beside the course in a clone. A wheel is installed where few users look and some cannot write: then in the
+# home folder.
 FOLDER = catalog.ROOT / "my-lessons" if catalog.IN_CLONE else Path.home() / "hookedu-lessons"
 
 
 def hand_out(folder: Path) -> list[Text]:
-    """Bring the folder up to date with the lessons; returns what the learner should know, one text a lesson.
+    """Bring a folder up to date with the lessons; return a message per new version put beside changed work.
 
-    CourseError where the folder cannot be made or written, or where no lesson has been built.
+    Raises CourseError if the folder cannot be created or written to, or if no lesson has been built.
     """
     built = [lesson for lesson in catalog.lessons() if lesson.notebook.exists()]
     if not built:
@@ -59,7 +62,7 @@ def hand_out(folder: Path) -> list[Text]:
 
 
 def _place(folder: Path, notebook: Path, given: dict[str, str]) -> tuple[str, bool]:
-    """Under which name this version belongs in the folder, and whether it has yet to be put there."""
+    """Return the file name for this version of a notebook, and whether it has yet to be copied there."""
     version, number = manifest.digest(notebook.read_bytes()), 1
     while True:
         name = notebook.name if number == 1 else f"{notebook.stem}-{number}.ipynb"
@@ -71,15 +74,16 @@ def _place(folder: Path, notebook: Path, given: dict[str, str]) -> tuple[str, bo
             given[name] = version
             return name, False
         if given.get(name) == lies_here and not (folder / f"{notebook.stem}-{number + 1}.ipynb").exists():
-            return name, True  # an older version that nobody touched
+            return name, True  # an older version that the learner has not changed
         number += 1
 
 
 def open_lab(folder: Path, extra: list[str]) -> None:
-    """Serve JupyterLab on the folder until it is stopped. `extra` goes to JupyterLab as it stands (`--no-browser`)."""
-    # jsonschema, which JupyterLab brings, takes half of its start to load a grammar of internationalised addresses,
-    # and no schema of Jupyter's has any (jupyter-server/jupyter_server#1559). None stands for "not installed".
-    sys.modules.setdefault("rfc3987_syntax", None)
+    """Serve a folder with JupyterLab until it is stopped; `extra` are options for JupyterLab."""
+    # jsonschema, a dependency of JupyterLab, takes half of JupyterLab's start-up time to load a grammar of
+    # internationalised addresses, which no schema of Jupyter contains (jupyter-server/jupyter_server#1559).
+    # To the import system None means "not installed", which typeshed does not know.
+    cast("dict[str, ModuleType | None]", sys.modules).setdefault("rfc3987_syntax", None)
     from jupyterlab.labapp import main
 
     first = sorted(folder.glob("*.ipynb"))[0].name
@@ -87,16 +91,17 @@ def open_lab(folder: Path, extra: list[str]) -> None:
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, config))
     arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{first}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        arguments.append("--allow-root")  # in a container one is root, and Jupyter would refuse to start
+        arguments.append("--allow-root")  # root is usual in containers; Jupyter would refuse to run
     main([*arguments, *extra])
 
 
 def config_folders() -> list[Path]:
-    """What JupyterLab reads beside the learner's own configuration, which stays as it is.
+    """Return the folders that JupyterLab reads in addition to the learner's own configuration.
 
-    page_config.json switches its announcements off: no question on the first start, no request to the network.
-    Who chose one language in a notebook gets JupyterLab's menus in it: a default only, so that a language chosen in
-    JupyterLab's own settings wins. For who reads both languages, JupyterLab goes on as it would without us.
+    page_config.json disables JupyterLab's announcements: no question at the first start, no network request.
+    If the learner chose one language in a notebook, JupyterLab's menus are in that language; this is only a
+    default, which a language chosen in JupyterLab's own settings overrides. For readers of both languages
+    JupyterLab's default stays.
     """
     ours = Path(__file__).parent / "jupyter"
     language = storage.load_settings().get("language")

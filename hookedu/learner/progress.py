@@ -1,4 +1,4 @@
-"""How far a learner is: one picture of all exercises, and which of them comes next."""
+"""Progress of a learner: the state of every exercise, and which one is next."""
 
 import html
 import json
@@ -10,16 +10,22 @@ from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import LOOKS, panel
 from hookedu.language import Text
 
-# For a screen reader only: on the page the sign says it.
+# Visible to screen readers only; on the page the sign carries the information.
 _HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap"
 _PLAIN = "background:none;border:none;font-weight:400;padding:.15em .3em"
 
 
 class Progress:
-    """The best outcome of each exercise, how often it was tried, and what is next, over all sessions.
+    """Best outcome and number of attempts of each exercise, over all sessions.
 
-    best: outcome by exercise id, for those that were ever checked. tries: checks of more than the untouched stub,
-    by exercise id. Records that another version of the course wrote are passed over.
+    Records of checks that this version of the course does not know are skipped.
+
+    Attributes
+    ----------
+    best : dict of str to Outcome
+        Best outcome by exercise id, for the exercises that were ever checked.
+    tries : dict of str to int
+        Number of checks by exercise id; checks of the untouched stub do not count.
     """
 
     _RANK = (Outcome.CORRECT, Outcome.PARTLY, Outcome.INCORRECT, Outcome.RAISED, Outcome.NOT_ATTEMPTED)
@@ -35,20 +41,21 @@ class Progress:
                 continue
             known = self.best.get(exercise_id, Outcome.NOT_ATTEMPTED)
             self.best[exercise_id] = min(known, outcome, key=self._RANK.index)
-            if outcome is not Outcome.NOT_ATTEMPTED:  # "Run All" checks every stub: that is no try
+            if outcome is not Outcome.NOT_ATTEMPTED:  # "Run All" checks every stub, which is no attempt
                 self.tries[exercise_id] = self.tries.get(exercise_id, 0) + 1
                 self._last = exercise_id
 
     @property
     def solved(self) -> int:
-        """How many exercises are solved."""
+        """Number of solved exercises."""
         return sum(outcome is Outcome.CORRECT for outcome in self.best.values())
 
     @property
     def next(self) -> Exercise | None:
-        """The exercise to do now: going on from the one tried last, the first that is not solved; None after all.
+        """The exercise to do next, or None if all are solved.
 
-        What was left out before comes when the end of the course is reached.
+        It is the first unsolved exercise from the one tried last onwards; after the end of the course the
+        search goes on from the start, so that skipped exercises come last.
         """
         in_order = [exercise for _, of_lesson in _lessons() for exercise in of_lesson]
         ids = [exercise.id for exercise in in_order]
@@ -57,12 +64,12 @@ class Progress:
         return next((e for e in from_here if self.outcome(e) is not Outcome.CORRECT), None)
 
     def outcome(self, exercise: Exercise) -> Outcome:
-        """The best outcome of an exercise so far."""
+        """Return the best outcome of an exercise so far."""
         return self.best.get(exercise.id, Outcome.NOT_ATTEMPTED)
 
     @property
     def summary(self) -> Text:
-        """How many are solved, and whether that is remembered."""
+        """Number of solved exercises in words, with a remark if progress cannot be saved."""
         of = sum(len(of_lesson) for _, of_lesson in _lessons())
         said = Text(zh="已完成 {n}/{of} 个练习", en="{n} of {of} exercises solved").format(
             n=self.solved, of=of
@@ -76,7 +83,7 @@ class Progress:
 
     @property
     def next_step(self) -> Text:
-        """What to do now, in words."""
+        """The exercise to do next, in words."""
         following = self.next
         if following is None:
             return Text(
@@ -104,7 +111,7 @@ class Progress:
 
 
 class _Picture:
-    """The same in a notebook: a row a lesson, a cell an exercise, each a link to what lies beside this notebook."""
+    """HTML table with one row per lesson and one cell per exercise, linked to notebooks in the same folder."""
 
     def __init__(self, progress: Progress):
         self.progress, self.next = progress, progress.next
@@ -158,7 +165,7 @@ class _Picture:
         )
         if outcome is Outcome.NOT_ATTEMPTED:
             style += "border:1px solid var(--jp-border-color1, #bdbdbd);"
-        else:  # a tint so light that the theme's own text colour stays readable on it
+        else:  # a light tint, on which the text colour of any theme is readable
             style += f"border:1px solid var({colour});"
             style += f"background-color:color-mix(in srgb, var({colour}) 25%, transparent);"
         current = ""
@@ -173,13 +180,13 @@ class _Picture:
         return self.link(lesson, box, exercise, "color:inherit;text-decoration:none")
 
     def link(self, lesson: Lesson, inner: str, exercise: Exercise | None = None, style: str = "") -> str:
-        """`inner` as a link to the lesson, or to the task of its exercise; as it is where there is no notebook."""
+        """Link `inner` to the lesson or to the task of an exercise; without a notebook return it unchanged."""
         name = lesson.notebook.name
         cells = self.cells[name]
         if cells is None:
             return inner
-        # JupyterLab opens a relative link beside the notebook; in one that is open already it scrolls to the cell of
-        # that id. (It would scroll to a heading as well, but not to one with Chinese in it.)
+        # JupyterLab resolves the link relative to this notebook and scrolls to the cell with that id if the
+        # target is already open. It can scroll to a heading as well, but not to one in Chinese.
         task = ""
         if exercise and exercise.slug in cells[1:]:
             task = "#cell-id=" + cells[cells.index(exercise.slug) - 1]
@@ -187,13 +194,13 @@ class _Picture:
 
 
 def _lessons() -> list[tuple[Lesson, tuple[Exercise, ...]]]:
-    """Each lesson that has exercises, with them."""
+    """Return every lesson that has exercises, together with its exercises."""
     pairs = ((lesson, exercises.of_lesson(lesson.id)) for lesson in catalog.lessons())
     return [(lesson, of_lesson) for lesson, of_lesson in pairs if of_lesson]
 
 
 def _cell_ids(path: Path) -> list[str] | None:
-    """The ids of a notebook's cells, in order; None where it is missing or spoilt."""
+    """Return the cell ids of a notebook in order, or None if it is missing or not a notebook."""
     try:
         return [str(cell.get("id", "")) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -201,5 +208,31 @@ def _cell_ids(path: Path) -> list[str] | None:
 
 
 def progress() -> Progress:
-    """What has been solved so far, over all notebooks and sessions of this user."""
+    """Return the progress of this user, over all notebooks and sessions.
+
+    The records of ``check`` are read from the user's data folder at each call.
+
+    Returns
+    -------
+    Progress
+        Displayed in a notebook as a table with one row per lesson and one cell per exercise, linked to the
+        lessons that are in the same folder; as plain text elsewhere. Its attributes: ``best``, the best
+        outcome by exercise number; ``tries``, the number of attempts by exercise number; ``solved``, the
+        number of solved exercises; ``next``, the exercise to do next, or None if all are solved.
+
+    Examples
+    --------
+    >>> from hookedu import check, progress
+    >>> def watch(y, seen):
+    ...     return y.register_hook(seen.append)
+    >>> verdict = check("02.1", watch)
+    >>> progress()
+    已完成 1/... 个练习
+    1 of ... exercises solved
+    接下来：02.2 ...
+    Next: 02.2 ...
+    ...
+    >>> progress().tries
+    {'02.1': 1}
+    """
     return Progress()

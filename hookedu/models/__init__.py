@@ -1,6 +1,6 @@
-"""Models and data that the lessons use.
+"""Models and data for the lessons.
 
-shapes      pictures of shapes and the small trained network that tells them apart
-pretrained  a torchvision model with weights, where they can be had
-ranks       functions run in several processes of one gloo group
+shapes      a synthetic data set of shapes, and a small network trained to classify them
+pretrained  torchvision models with trained weights, where these are available
+ranks       scripts run in several processes, for distributed training
 """

@@ -1,8 +1,10 @@
-"""Models of torchvision with trained weights, where this machine has them."""
+"""Torchvision models with trained weights, if this machine has them."""
 
 import os
 import pickle
 from collections.abc import Callable
+from inspect import signature
+from typing import Any, cast
 from urllib.parse import urlparse
 
 import torch
@@ -30,30 +32,69 @@ _SPOILT = Text(
 
 
 def pretrained(build: Callable[..., nn.Module], *, download: bool = False, seed: int = 0) -> nn.Module:
-    """A model of torchvision in eval mode, with its trained weights where they are at hand; it says which it has.
+    """Return a torchvision model in evaluation mode, with its trained weights if they are available.
 
-    build: one of torchvision's functions, such as `alexnet`. The weights are looked for where torch keeps what it
-    downloaded (`torch.hub.get_dir()`). download: fetch them where they are missing. Where they cannot be had the
-    weights are random, from `seed`; the state of torch's random generator stays as it was.
+    The weights are torchvision's default ones for this model, from torch's download cache (``checkpoints`` in
+    ``torch.hub.get_dir()``). If they cannot be loaded, the weights are random but reproducible. A message in
+    both languages says which weights the model has, and if they are random, why.
 
-    Raises ValueError where torchvision has no trained weights for `build`.
+    Parameters
+    ----------
+    build : callable
+        A model builder of ``torchvision.models``, such as ``resnet18``.
+    download : bool, default: False
+        Download the weights if they are not in the cache. If the download fails, the weights are random.
+    seed : int, default: 0
+        Seed of the random weights. The global random number generator of torch is not affected.
+
+    Returns
+    -------
+    torch.nn.Module
+        The model, on the CPU and in evaluation mode.
+
+    Raises
+    ------
+    ValueError
+        If torchvision has no trained weights for ``build``.
+
+    Notes
+    -----
+    Detection and segmentation builders of torchvision would download an ImageNet backbone by themselves; here
+    they are asked for none.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torchvision.models import squeezenet1_1
+    >>> from hookedu import pretrained
+    >>> model = pretrained(squeezenet1_1)
+    `squeezenet1_1` ...
+    `squeezenet1_1` has ... weights...
+    >>> model(torch.rand(1, 3, 224, 224)).shape
+    torch.Size([1, 1000])
     """
     from torchvision.models import get_model_weights
 
-    weights = get_model_weights(build).DEFAULT
+    weights = get_model_weights(build)["DEFAULT"]
     name, file = build.__name__, os.path.basename(urlparse(weights.url).path)
     path = os.path.join(torch.hub.get_dir(), "checkpoints", file)
     there = os.path.exists(path)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = build().eval()
+        # Detection and segmentation models would fetch a backbone, whatever `download` says.
+        without = {"weights_backbone": None} if "weights_backbone" in signature(build).parameters else {}
+        model = build(**without).eval()
     if not (there or download):
         _say(_RANDOM.format(name=name, size=weights.meta["_file_size"]))
         return model
     try:
         model.load_state_dict(weights.get_state_dict(progress=True, check_hash=True, weights_only=True))
+        if hasattr(model, "transform_input"):
+            # As torchvision sets it together with the trained weights of GoogLeNet and Inception.
+            cast(Any, model).transform_input = True
         _say(_TRAINED.format(name=name, file=file))
-    # No network, a full disk, a download cut short; a file that is no state_dict, or another model's.
+    # No network, a full disk, an incomplete download; a file that is not a state_dict, or that of another
+    # model.
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
         _say((_SPOILT if there else _NO_DOWNLOAD).format(name=name, path=path, error=reason))

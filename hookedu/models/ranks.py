@@ -1,7 +1,8 @@
-"""Several processes of one program, as distributed training starts them, from a notebook: they end together.
+"""Run a script in several processes from a notebook, as distributed training does.
 
-A notebook cannot hand its own functions to new processes, so the program is a script. This is what `torchrun` does,
-in small: no port is asked for (the processes find each other through a file), and none of them is ever left behind.
+The program is a script because a notebook cannot pass its functions to new processes. This is a small
+`torchrun` that needs no port, as the processes find each other through a file, and that never leaves a
+process behind.
 """
 
 import os
@@ -15,20 +16,21 @@ from typing import BinaryIO
 from hookedu.language import Text
 
 _LOOPBACK = {"linux": "lo", "darwin": "lo0"}
-_LOOK = 0.02  # seconds between two looks at who has ended
-# The program, then an end without farewell: gloo's threads may still be letting go of a callback, and meeting them in
-# an interpreter that shuts down aborts the process ("terminate called without an active exception") now and then.
+_LOOK = 0.02  # seconds between two polls of the processes
+# Run the program, then exit via os._exit, skipping exit handlers: gloo's threads may still be releasing a
+# callback, and doing so while the interpreter shuts down sometimes aborts the process ("terminate called
+# without an active exception").
 _MAIN = """
 import os, sys
 del sys.argv[0]
 exec(compile(open(sys.argv[0], "rb").read(), sys.argv[0], "exec"))
 sys.stdout.flush(), sys.stderr.flush(), os._exit(0)
 """
-_WORDS = 1500  # characters of a failed process' last words
+_WORDS = 1500  # characters kept of the tail of a failed process's stderr
 
 
 class RanksFailed(RuntimeError):
-    """A process failed or the time was up; `says` tells which and how, with its last words."""
+    """A process failed or the time ran out; `says` names it, with the tail of its stderr if it failed."""
 
     def __init__(self, says: Text):
         self.says = says
@@ -36,18 +38,34 @@ class RanksFailed(RuntimeError):
 
 
 def run_ranks(script: str, n: int = 2, *, timeout: float = 100) -> list[str]:
-    """Run a script in `n` Python processes at once; return what each printed, in the order of ranks.
+    """Run a script in `n` Python processes at once, and return the stdout of each.
 
-    script: the program's text. Each process finds in `sys.argv[1:]` its rank, `n`, and the `init_method` for
-        `torch.distributed.init_process_group`, a `file://` URL. Handlers of `atexit` do not run.
-    timeout: seconds, after which all of them are killed.
+    No process is left running, not even after a KeyboardInterrupt.
 
-    Raises RanksFailed where a process fails or the time is up. No process is left, not even after an interruption.
+    Parameters
+    ----------
+    script : str
+        The source of the program. In each process `sys.argv[1:]` holds its rank, `n`, and the `init_method`
+        for `torch.distributed.init_process_group`, a `file://` URL. Handlers registered with `atexit` do not
+        run.
+    n : int
+        Number of processes.
+    timeout : float
+        Seconds after which all processes are killed.
+
+    Returns
+    -------
+    list of str
+        What each process has printed, by rank.
+
+    Raises
+    ------
+    RanksFailed
+        If a process exits with an error, or the time runs out.
     """
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
-    if (
-        sys.platform in _LOOPBACK
-    ):  # else gloo looks up the machine's name, which leads nowhere without a network
+    # Otherwise gloo resolves the host name, which fails without a network.
+    if sys.platform in _LOOPBACK:
         environment.setdefault("GLOO_SOCKET_IFNAME", _LOOPBACK[sys.platform])
     ranks: list[subprocess.Popen] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -89,8 +107,11 @@ def run_ranks(script: str, n: int = 2, *, timeout: float = 100) -> list[str]:
 
 
 def _wait(ranks: list[subprocess.Popen], timeout: float) -> tuple[int | None, int | None]:
-    """Until all have ended: (None, None); or until one fails: its rank and exit code; or the time is up: a rank that
-    has not ended, and None."""
+    """Wait until all processes have ended, one has failed, or the time has run out.
+
+    Return (None, None), the rank and exit code of the failed process, or a rank still running and None,
+    respectively.
+    """
     deadline = time.monotonic() + timeout
     while True:
         codes = [rank.poll() for rank in ranks]
@@ -105,6 +126,7 @@ def _wait(ranks: list[subprocess.Popen], timeout: float) -> tuple[int | None, in
 
 
 def _read(file: BinaryIO) -> str:
+    """Return the content of a file and close it."""
     with file:
         file.seek(0)
         return file.read().decode("utf-8", "replace")

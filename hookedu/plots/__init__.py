@@ -1,6 +1,7 @@
-"""Tensors, Recordings, Timelines and autograd graphs as matplotlib figures.
+"""Matplotlib figures of tensors, recordings, timelines and autograd graphs.
 
-figures   plot_feature_maps, plot_gradients, plot_stats, plot_timeline
-mosaic    the pixels of a mosaic of feature maps
-graph     plot_graph and plot_sharing
+maps       plot_feature_maps, plot_gradients
+summaries  plot_stats, plot_timeline
+mosaic     the pixels of a mosaic of feature maps
+graph      ``plot_graph`` and ``plot_sharing``
 """

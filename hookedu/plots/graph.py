@@ -1,4 +1,4 @@
-"""Small pictures of autograd: the graph and its gradients, and which gradients lie in the same memory."""
+"""Plots of small autograd graphs and their gradients, and of tensors that share memory."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,12 +17,47 @@ def plot_graph(
     gradients: Mapping[str, torch.Tensor] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw the graph behind `output`, one box a named tensor, forward from left to right.
+    """Plot the autograd graph behind a tensor, with one box per named tensor.
 
-    output: the tensor that backward started from. tensors: every tensor to show, by name; steps between them
-    are joined into one arrow. gradients: what hooks caught, by name. Under each box stands the gradient: kept in
-    `.grad` (leaves, drawn with a double frame, and tensors after retain_grad), caught by a hook, or gone.
-    Returns the axes. Raises ValueError where `output` is not part of a graph or not among `tensors`.
+    The forward direction is from left to right. Leaves have a double frame. Above each box stands the
+    operation that made the tensor, below it the gradient: kept in ``.grad`` (leaves, and tensors after
+    ``retain_grad()``), seen by a hook, or gone.
+
+    Parameters
+    ----------
+    output : torch.Tensor
+        The tensor from which backward starts. It must be among ``tensors``.
+    tensors : mapping of str to torch.Tensor
+        The tensors to show, by name. Operations between them are joined into one arrow; tensors that are not
+        part of the graph of ``output`` are left out.
+    gradients : mapping of str to torch.Tensor, optional
+        Gradients that hooks have seen, by the name of their tensor.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into. By default a new figure is created.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The Axes that hold the plot.
+
+    Raises
+    ------
+    ValueError
+        If ``output`` has no ``grad_fn``, or is not among ``tensors``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from hookedu import plot_graph
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> a = x * 3
+    >>> y = a**2
+    >>> seen = {}
+    >>> handle = a.register_hook(lambda grad: seen.update(a=grad))
+    >>> y.backward()
+    >>> ax = plot_graph(y, {"x": x, "a": a, "y": y}, gradients=seen)
+    >>> [text.get_text() for text in ax.texts if "grad" in text.get_text() or "hook" in text.get_text()]
+    ['.grad = 36', 'hook saw 12', 'gradient gone']
     """
     import matplotlib.pyplot as plt
 
@@ -35,11 +70,13 @@ def plot_graph(
         width = 2.2 * (1 + max(x for x, _ in positions.values()))
         height = 0.5 + 1.15 * (1 + max(y for _, y in positions.values()))
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    # An arrow ends at a box's edge, not behind it: in points, more for a box with a longer text.
+    # Arrows end at the edge of a box, not behind it: the gap, in points, grows with the text in the box.
     gaps = {name: max(34, 6 + 2.6 * len(_label(name, tensors[name]))) for name in shown}
     for source, target in edges:
         ax.annotate(
-            *("", positions[target], positions[source]),
+            "",
+            positions[target],
+            positions[source],
             arrowprops={
                 "arrowstyle": "-|>",
                 "color": "#555555",
@@ -58,13 +95,13 @@ def plot_graph(
 def _edges(
     output: torch.Tensor, tensors: Mapping[str, torch.Tensor]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Arrows (from, to) between named tensors, found by walking grad_fn.next_functions back from `output`."""
+    """Walk `grad_fn.next_functions` back from `output`; return arrows (source, target) and names found."""
     names = {tensor.grad_fn: name for name, tensor in tensors.items() if tensor.grad_fn is not None}
     leaves = {id(tensor): name for name, tensor in tensors.items() if tensor.is_leaf}
     if output.grad_fn not in names:
         raise ValueError("output must be one of the named tensors")
     edges, shown = [], [names[output.grad_fn]]
-    todo = [(output.grad_fn, names[output.grad_fn])]  # (node, the named tensor that its results flow into)
+    todo = [(output.grad_fn, names[output.grad_fn])]  # (node, named tensor that its result flows into)
     seen = set()
     while todo:
         node, target = todo.pop()
@@ -72,7 +109,7 @@ def _edges(
             if parent is None or (parent, target) in seen:
                 continue
             seen.add((parent, target))
-            leaf = getattr(parent, "variable", None)  # only AccumulateGrad nodes, behind leaves, have one
+            leaf = getattr(parent, "variable", None)  # only AccumulateGrad nodes of leaves have it
             name = names.get(parent) if leaf is None else leaves.get(id(leaf))
             if name and name not in shown:
                 shown.append(name)
@@ -86,9 +123,9 @@ def _edges(
 
 
 def _layout(edges: list[tuple[str, str]], shown: list[str]) -> dict[str, tuple[float, float]]:
-    """x: the longest way from a leaf; y: spread evenly within a column, each column centred."""
+    """Place each tensor: x is its longest distance from a leaf, y centres each column."""
     depth = dict.fromkeys(shown, 0)
-    for _ in shown:  # as many rounds as the longest chain can have
+    for _ in shown:  # no chain is longer than that
         for source, target in edges:
             depth[target] = max(depth[target], depth[source] + 1)
     columns = [[n for n in shown if depth[n] == d] for d in range(max(depth.values()) + 1)]
@@ -100,14 +137,16 @@ def _layout(edges: list[tuple[str, str]], shown: list[str]) -> dict[str, tuple[f
     }
 
 
-def _draw_tensor(ax, position, name, tensor, caught) -> None:
+def _draw_tensor(
+    ax: "Axes", position: tuple[float, float], name: str, tensor: torch.Tensor, caught: torch.Tensor | None
+) -> None:
     x, y = position
-    operation = (
-        "leaf" if tensor.is_leaf else tensor.grad_fn.name().removesuffix("0").removesuffix("Backward").lower()
-    )
+    operation = "leaf"
+    if tensor.grad_fn is not None:
+        operation = tensor.grad_fn.name().removesuffix("0").removesuffix("Backward").lower()
     frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
     label = _label(name, tensor)
-    if tensor.is_leaf:  # the outer frame first, so that the inner one lies on top
+    if tensor.is_leaf:  # outer frame first, so that the inner one is on top
         ax.text(x, y, label, ha="center", va="center", bbox={**frame, "boxstyle": "round,pad=0.65"})
     ax.text(x, y, label, ha="center", va="center", bbox=frame)
     ax.text(x, y - 0.31, operation, ha="center", va="center", fontsize=8, color=_GONE)
@@ -125,7 +164,7 @@ def _label(name: str, tensor: torch.Tensor) -> str:
 
 
 def _short(tensor: torch.Tensor) -> str:
-    """A value that fits a box: a number, a short list, or a shape."""
+    """Format a tensor to fit into a box: as a number, a short list, or a shape."""
     if tensor.numel() == 1:
         return f"{tensor.item():g}"
     if tensor.dim() == 1 and tensor.numel() <= 4:
@@ -134,11 +173,37 @@ def _short(tensor: torch.Tensor) -> str:
 
 
 def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None) -> "Axes":
-    """Draw who holds which memory: names at the left, one box a piece of memory at the right.
+    """Plot which tensors share memory.
 
-    gradients: what hooks caught, by name. Names whose tensors lie in the same memory, be they one object or views
-    of each other, point to one box. Under each box stands how often it was written to in place (`_version`).
-    Returns the axes. Raises ValueError where there is nothing to draw.
+    Names are at the left, one box per storage at the right. Names whose tensors use the same storage, whether
+    they are the same object or views of each other, point to the same box. Beside each box stands whether it
+    is shared and how often it has been written to in place (``_version``).
+
+    Parameters
+    ----------
+    gradients : mapping of str to torch.Tensor
+        The tensors by name, usually gradients that hooks have seen.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into. By default a new figure is created.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The Axes that hold the plot.
+
+    Raises
+    ------
+    ValueError
+        If ``gradients`` is empty.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from hookedu import plot_sharing
+    >>> grad = torch.ones(2)
+    >>> ax = plot_sharing({"grad": grad, "view": grad.view(2, 1), "copy": grad.clone()})
+    >>> [text.get_text() for text in ax.texts if "_version" in text.get_text()]
+    ['shared · _version 0', 'its own · _version 0']
     """
     import matplotlib.pyplot as plt
 
@@ -146,7 +211,7 @@ def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None
         raise ValueError("no gradients to draw")
     holders: dict[int, list[str]] = {}
     for name, tensor in gradients.items():
-        storage = tensor.untyped_storage()  # an empty one has no address of its own
+        storage = tensor.untyped_storage()  # address 0 if it is empty: empty tensors share nothing
         holders.setdefault(storage.data_ptr() or id(tensor), []).append(name)
     if ax is None:
         _, ax = plt.subplots(figsize=(5.6, 0.4 + 0.8 * len(gradients)), layout="constrained")
@@ -157,7 +222,9 @@ def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None
         for name in names:
             frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
             ax.annotate(
-                *("", (1, middle), (0, y)),
+                "",
+                (1, middle),
+                (0, y),
                 arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 16, "shrinkB": 38},
             )
             ax.text(0, y, name, ha="center", va="center", bbox=frame)

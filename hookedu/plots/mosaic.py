@@ -1,4 +1,4 @@
-"""Many small maps as one image: one axes for a whole layer is far faster than one axes a channel."""
+"""Mosaics of feature maps: one image per layer, as one Axes per channel would be far slower."""
 
 from dataclasses import dataclass
 
@@ -8,24 +8,20 @@ import torch
 from hookedu.hooks.tensors import real
 
 NAN, POSITIVE_INF, NEGATIVE_INF, GAP = (255, 0, 255), (255, 140, 0), (0, 220, 255), (255, 255, 255)
-_SMALLEST, _LARGEST = 24, 224  # pixels: a tile is enlarged to the one, thinned out to the other
+_SMALLEST, _LARGEST = 24, 224  # pixels: smaller tiles are enlarged, larger ones subsampled
 
 
 @dataclass(frozen=True)
 class Mosaic:
-    """An image of tiles: pixels (height, width, RGB as uint8), and what must be said about it.
+    """An image of tiles, with what its title and colour bar need."""
 
-    corners: (x, y, text) of each tile's label. low, high, cmap: the common scale, None where each map has its own.
-    caption: which tiles these are. remarks: what was done to the data, and what is odd about it.
-    """
-
-    pixels: np.ndarray
-    corners: list[tuple[float, float, str]]
-    low: float | None
-    high: float | None
-    cmap: str
-    caption: str
-    remarks: str
+    pixels: np.ndarray  # (height, width, 3), RGB as uint8
+    corners: list[tuple[float, float, str]]  # x, y and label of each tile's upper left corner
+    low: float | None  # value at the lower end of the colour scale; None if each map has its own
+    high: float | None  # value at the upper end; None as for `low`
+    cmap: str  # name of the matplotlib colour map
+    caption: str  # which channels these are; "" if there is only one
+    remarks: str  # how the data were reduced, and anything unusual about them
 
 
 def mosaic(
@@ -37,11 +33,35 @@ def mosaic(
     per_map: bool = False,
     signed: bool | None = None,
 ) -> Mosaic | str:
-    """Lay out the maps of a tensor of 0 to 5 dimensions as tiles; a message where there is nothing to lay out.
+    """Lay out the maps of a tensor as tiles, or return a message if it has none.
 
-    (N, C, H, W) gives the C maps of one sample, (C, H, W) its C maps, (H, W) and (L,) one map, and of
-    (N, C, D, H, W) the middle slice of D is taken. signed: the colour scale, see `plot_feature_maps`. Raises
-    IndexError for a sample or page that is not there, ValueError for tiles below 1.
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        ``(N, C, H, W)`` gives the C maps of one sample, ``(C, H, W)`` C maps, ``(H, W)`` and ``(L,)`` one
+        map; of ``(N, C, D, H, W)`` the middle slice along D is taken.
+    sample : int
+        Index into the batch, for tensors of 4 or 5 dimensions.
+    tiles : int
+        Number of maps per page.
+    page : int
+        Zero-based page.
+    per_map : bool
+        Whether each map has its own colour scale.
+    signed : bool, optional
+        Whether colours are symmetric about 0. By default they are if a finite value is negative.
+
+    Returns
+    -------
+    Mosaic or str
+        A message for an empty tensor, a single number, or more than 5 dimensions.
+
+    Raises
+    ------
+    IndexError
+        If ``sample`` or ``page`` does not exist.
+    ValueError
+        If ``tiles`` is less than 1.
     """
     if tiles < 1:
         raise ValueError(f"tiles must be at least 1, got {tiles}")
@@ -67,21 +87,26 @@ def mosaic(
         signed = finite.numel() > 0 and finite.min().item() < 0
     cmap = "RdBu_r" if signed else "viridis"
     scale = None if per_map else _scale(finite, signed)
-    if per_map:
+    if scale is None:
         images = np.stack([_coloured(one.numpy(), _scale(_finite(one), signed), cmap) for one in shown])
     else:
         images = _coloured(shown.numpy(), scale, cmap)
     labels = [f"ch {first + i}" for i in range(len(shown))] if len(maps) > 1 else []
     pixels, corners = _tiled(images, labels)
+    low, high = scale or (None, None)
     return Mosaic(
-        *(pixels, corners, *(scale or (None, None)), cmap),
+        pixels,
+        corners,
+        low,
+        high,
+        cmap,
         caption=_caption(len(shown), len(maps), first),
         remarks=", ".join(remarks + _oddities(maps, finite, per_map)),
     )
 
 
 def _as_maps(data: torch.Tensor, sample: int, remarks: list[str]) -> torch.Tensor:
-    """(C, H, W) out of 1 to 5 dimensions."""
+    """Reduce a tensor of 1 to 5 dimensions to (C, H, W), and note in `remarks` what was selected."""
     if data.dim() >= 4:
         if not -len(data) <= sample < len(data):
             raise IndexError(f"sample {sample} of a batch of {len(data)}")
@@ -98,12 +123,12 @@ def _as_maps(data: torch.Tensor, sample: int, remarks: list[str]) -> torch.Tenso
 
 
 def _finite(data: torch.Tensor) -> torch.Tensor:
-    """The finite values; where all are, the tensor itself, for copying them takes longer than looking."""
+    """Return the finite values; if all are, the tensor itself, as copying takes longer than checking."""
     return data if data.sum().isfinite() else data[data.isfinite()]
 
 
 def _scale(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
-    """The range of finite values; symmetric about 0 for signed data, never of width 0."""
+    """Return the range of finite values: symmetric about 0 for signed data, never of width 0."""
     if finite.numel() == 0:
         return (-1.0, 1.0) if signed else (0.0, 1.0)
     low, high = (end.item() for end in finite.aminmax())
@@ -116,12 +141,12 @@ def _scale(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
 
 
 def _coloured(data: np.ndarray, scale: tuple[float, float], cmap: str) -> np.ndarray:
-    """(..., H, W) of numbers to (..., H, W, 3) of uint8; NaN and infinities get colours that no colour map has."""
+    """Map numbers (..., H, W) to RGB (..., H, W, 3) as uint8; NaN and Inf get colours of no colour map."""
     from matplotlib import colormaps
 
     low, high = scale
     finite = np.isfinite(data)
-    half = data / 2 - low / 2  # halves: high - low may be too large for a float
+    half = data / 2 - low / 2  # halves, as high - low may overflow
     unit = np.where(finite, half, 0) / (high / 2 - low / 2)
     pixels = colormaps[cmap](unit, bytes=True)[..., :3]
     if not finite.all():
@@ -132,7 +157,7 @@ def _coloured(data: np.ndarray, scale: tuple[float, float], cmap: str) -> np.nda
 
 
 def _tiled(images: np.ndarray, labels: list[str]) -> tuple[np.ndarray, list[tuple[float, float, str]]]:
-    """(n, h, w, 3) side by side with gaps between them, in rows of about the same length as there are rows."""
+    """Arrange images (n, h, w, 3) in a roughly square grid; return its pixels and the tiles' corners."""
     step = -(-max(images.shape[1:3]) // _LARGEST)
     images = images[:, ::step, ::step]
     grow = -(-_SMALLEST // min(images.shape[1:3])) if len(images) > 1 else 1
@@ -141,7 +166,7 @@ def _tiled(images: np.ndarray, labels: list[str]) -> tuple[np.ndarray, list[tupl
     columns = n if n <= 4 else min(n, max(1, round((n * height / width) ** 0.5)))
     rows = -(-n // columns)
     gap = max(2, width // 20)
-    above = -(-max(rows * height, columns * width) // 45) if labels else 0  # a line of small print
+    above = -(-max(rows * height, columns * width) // 45) if labels else 0  # room for a line of small print
     pixels = np.full((rows * (height + gap + above), columns * (width + gap), 3), GAP, np.uint8)
     corners = []
     for i, image in enumerate(images):
@@ -160,7 +185,7 @@ def _caption(shown: int, total: int, first: int) -> str:
 
 
 def _oddities(maps: torch.Tensor, finite: torch.Tensor, per_map: bool) -> list[str]:
-    """What must be known to read the picture."""
+    """List what a reader must know to interpret the plot."""
     found = ["each map on a scale of its own"] if per_map else []
     if finite.numel() < maps.numel():
         nan, inf = maps.isnan().sum().item(), maps.isinf().sum().item()

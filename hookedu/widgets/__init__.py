@@ -1,4 +1,4 @@
-"""Widgets, made of ipywidgets only: no JavaScript of ours to install or to break."""
+"""Widgets built from ipywidgets alone, without JavaScript that would have to be installed and maintained."""
 
 from hookedu.widgets.hook_inspector import HookInspector
 from hookedu.widgets.hook_timeline import HookTimeline

@@ -1,4 +1,4 @@
-"""HookInspector: every live hook of a model, where it comes from, what is wrong with it, and a way to take it off."""
+"""HookInspector: list, inspect, diagnose and remove the hooks of a model."""
 
 import inspect
 from html import escape
@@ -14,26 +14,73 @@ from hookedu.language import Text
 from hookedu.widgets.panel import Panel, aligned
 from hookedu.widgets.runs import arguments
 
-_LINES = 40  # of a hook's source
+_LINES = 40  # lines shown of the source of a hook
 
 
 class HookInspector(Panel):
-    """A live table of a model's hooks: it is brought up to date after every cell that runs.
+    """Widget that lists the hooks of a model, diagnoses them and can remove them.
 
-    model: any nn.Module. x: an input, as for LayerPicker; with it `diagnose` also watches one run of the model.
+    For the selected hook it shows where it is registered, its kind, owner and source code; below that, what
+    :func:`diagnose` finds. In a notebook the list is refreshed after every cell that runs. Hooks that belong
+    to PyTorch, such as those of ``spectral_norm``, cannot be removed.
 
-    value: the chosen Hook or None. hooks: all of them. findings: what `diagnose` found. error: the exception that is
-    shown, or None. close() ends it.
+    An exception that the model raises is shown in the widget and kept in ``error``; it does not propagate.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model to inspect.
+    x : object, optional
+        An input of the model: a tuple of positional arguments, a dict of keyword arguments, or the only
+        argument. With it, every refresh runs the model, so that :func:`diagnose` can watch the hooks at work.
+
+    Attributes
+    ----------
+    value : Hook or None
+        The selected hook; None if the model has none.
+    hooks : Hooks
+        All hooks, as :func:`list_hooks` returns them.
+    findings : Findings
+        The result of :func:`diagnose`.
+    error : Exception or None
+        The exception that the widget shows.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not an ``nn.Module``, or is a TorchScript module.
+    ValueError
+        If ``model`` is a ``DataParallel`` on several GPUs.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from hookedu import HookInspector
+    >>> def print_shape(module, args, output):
+    ...     print(tuple(output.shape))
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    >>> handle = model[0].register_forward_hook(print_shape)
+    >>> inspector = HookInspector(model)  # the last line of a cell shows it
+    >>> inspector.value.kind, inspector.value.path, inspector.value.function
+    ('forward', '0', 'print_shape')
+    >>> handle.remove()
+    >>> inspector.refresh()  # in a notebook this happens by itself
+    >>> inspector.hooks
+    no hooks
+    >>> inspector.close()
     """
 
     def __init__(self, model: nn.Module, x: Any = None) -> None:
-        inner = unwrap(model)  # raises for what is no model, before anything is made
+        inner = unwrap(model)  # first: it raises for anything that is not a model
         super().__init__()
-        self._model, self._inner, self._x = model, inner, x
-        self._hooks, self._findings, self._removed = Hooks(), Findings(), None
-        self._wanted: Hook | None = None
-        self._drawn: int | None = None
-        self._stale = True
+        self._model: nn.Module | None = model  # None once closed, as are the next two
+        self._inner: nn.Module | None = inner
+        self._x = x
+        self._hooks, self._findings = Hooks(), Findings()
+        self._removed: Hook | None = None  # removed last
+        self._wanted: Hook | None = None  # to be removed at the next update
+        self._drawn: int | None = None  # index of the hook that is described at the moment
+        self._stale = True  # whether the next update must list the hooks again
         self._shell = _shell()
         self._make_controls()
         self._answer()
@@ -63,7 +110,7 @@ class HookInspector(Panel):
         self.changed()
 
     def refresh(self, _: Any = None) -> None:
-        """Look at the model again."""
+        """List the hooks of the model again."""
         self._stale = True
         self.changed()
 
@@ -79,10 +126,11 @@ class HookInspector(Panel):
             self._drawn = self._list.value
             self._describe(self.value)
         if stale:
-            self._diagnose()  # last: it may run the model, which may raise
+            self._diagnose()  # last, because it may run the model, which may raise
             self._no_error()
 
     def _fill_list(self) -> None:
+        assert self._inner is not None  # a closed widget is not updated
         chosen = self.value
         self._hooks = list_hooks(self._inner)
         keys = [_key(hook) for hook in self._hooks]
@@ -92,6 +140,7 @@ class HookInspector(Panel):
         self.label(self._list, description=HOOKS.format(n=len(keys)))
 
     def _diagnose(self) -> None:
+        assert self._model is not None and self._inner is not None
         args, kwargs = ((), {}) if self._x is None else arguments(self._inner, self._x)
         self._findings = diagnose(self._model, *args, **kwargs)
         parts = [REMOVED.format(hook=self._removed.function)] if self._removed else []
@@ -109,30 +158,37 @@ class HookInspector(Panel):
             self._about,
             hook
             and ABOUT.format(
-                **{"where": _where(hook), "kind": hook.kind, "function": hook.function, "owner": hook.owner},
-                **{"source": source or "—", "order": hook.index},
+                where=_where(hook),
+                kind=hook.kind,
+                function=hook.function,
+                owner=hook.owner,
+                source=source or "—",
+                order=hook.index,
             ),
         )
 
     def _file(self, name: str | None) -> str | None:
-        """Of a notebook's cell what stands beside it: `In[3]`, not the file that IPython made up for it."""
+        """Return a file name for display: of a notebook cell `In[3]`, not the name that IPython invents."""
         compiler = getattr(self._shell, "compile", None)
         return ((compiler and compiler.format_code_name(name)) or ("", name))[1]
 
-    # -- for code ----------------------------------------------------------------------------------------------
+    # -- public attributes -----------------------------------------------------------------------------------
 
     @property
     def value(self) -> Hook | None:
+        """The selected hook."""
         chosen = self._list.value
         return self._hooks[chosen] if chosen is not None and chosen < len(self._hooks) else None
 
     @property
     def hooks(self) -> Hooks:
+        """All hooks of the model, of its parameters and of the process."""
         self.settle()
         return self._hooks
 
     @property
     def findings(self) -> Findings:
+        """What `diagnose` has found."""
         self.settle()
         return self._findings
 
@@ -158,12 +214,12 @@ def _where(hook: Hook) -> str:
 
 
 def _source(hook: Hook) -> str:
-    """The code of a hook's function, as far as Python still has it."""
+    """Return the source of a hook's function, or its repr if Python cannot find the source."""
     function = plain_function(hook.callable)
     for candidate in (function, type(function)):
         try:
             lines = inspect.getsource(candidate).splitlines()
-        except (OSError, TypeError):  # such as a builtin, or code that was typed without a file
+        except (OSError, TypeError):  # for example a built-in, or code that was typed at a prompt
             continue
         return "\n".join(lines[:_LINES] + (["…"] if len(lines) > _LINES else []))
     return repr(hook.callable)

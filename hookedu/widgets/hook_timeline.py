@@ -1,11 +1,13 @@
-"""HookTimeline: one forward and backward pass, hook by hook; first guess which one fires next, then see it."""
+"""HookTimeline: step through the hooks of one forward and backward pass, and predict which fires next."""
 
 import asyncio
 import random
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
+import torch
 import traitlets
 from torch import nn
 
@@ -21,36 +23,88 @@ from hookedu.widgets.runs import arguments
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_VALUES = 64_000_000  # bytes: of a run that holds more, shapes are kept and values are not
-_ANSWERS = 4
-_PACE = 0.7  # seconds an event while playing
+_VALUES = 64_000_000  # bytes: of a larger run only the shapes are kept, not the values
+_ANSWERS = 4  # per question
+_PACE = 0.7  # seconds per event while playing
 
 
 class HookTimeline(Panel):
-    """Step through every hook of one forward and backward pass.
+    """Widget that steps through every hook of one forward and backward pass.
 
-    model, x: as for LayerPicker. loss: from the model's output to a scalar, as for `timeline`.
+    For each event it shows the module in a drawing of the model, how the hook is registered, its signature,
+    and the shapes and first values that it receives. In "Predict" mode it asks which hook fires next and
+    keeps the score.
 
-    value: the number of the event that is shown, which code may set and observe. recording: the events, a Timeline.
-    figure: their overview as a matplotlib Figure. score: (right, asked) in predict mode. error: the exception that
-    is shown, or None. close() ends it. The model runs once or twice when the widget is made, and is left as it was.
+    The model runs when the widget is created: for the shapes, and again for the values unless the run is too
+    large. Its modes, buffers, gradients and hooks and the states of the random number generators are restored
+    afterwards. An exception that the model raises is shown in the widget and kept in ``error``; it does not
+    propagate.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model to run.
+    x : object
+        Its input: a tuple of positional arguments, a dict of keyword arguments, or the only argument.
+    loss : callable, optional
+        Function from the output of the model to the scalar on which backward is called. By default the sum of
+        all tensors of the output that require a gradient.
+
+    Attributes
+    ----------
+    value : int
+        Zero-based index of the event that is shown. It can be set and observed.
+    recording : Timeline or None
+        The events of the run, as :func:`timeline` returns them.
+    figure : matplotlib.figure.Figure or None
+        A new plot of all events with a line at the current one; None if there are no events.
+    score : tuple of int
+        Number of correct answers and of questions asked, in "Predict" mode.
+    error : Exception or None
+        The exception that the widget shows.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not an ``nn.Module``, or is a TorchScript module.
+    ValueError
+        If ``model`` is a ``DataParallel`` on several GPUs.
+
+    See Also
+    --------
+    timeline : Return the events without a widget.
+    plot_timeline : Plot the events.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from hookedu import HookTimeline
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    >>> steps = HookTimeline(model, torch.ones(1, 2))  # the last line of a cell shows it
+    >>> steps.value = 2
+    >>> event = steps.recording[steps.value]
+    >>> event.kind, event.path
+    ('forward', '0')
+    >>> steps.close()
     """
 
     value = traitlets.Int(0, min=0)
 
-    def __init__(self, model: nn.Module, x: Any, loss: Any = None) -> None:
-        inner = unwrap(model)  # raises for what is no model, before anything is made
+    def __init__(self, model: nn.Module, x: Any, loss: Callable[[Any], torch.Tensor] | None = None) -> None:
+        inner = unwrap(model)  # first: it raises for anything that is not a model
         super().__init__()
-        self._model, self._x, self._loss = inner, x, loss
-        self._types = {name: type(module).__name__ for name, module in modules_by_name(self._model).items()}
-        self._drawing = Box.of(self._model)
-        self._events: Timeline | None = None
+        self._model: nn.Module | None = inner  # None once closed
+        self._x, self._loss = x, loss
+        self._types = {name: type(module).__name__ for name, module in modules_by_name(inner).items()}
+        self._drawing: Box | None = Box.of(inner)  # None once closed
+        self._events: Timeline | None = None  # None if the model must run, and once closed
         self._has_values = False
         self._right = self._asked = 0
-        self._said: Text | None = None
-        self._checking = False
+        self._said: Text | None = None  # verdict on the last answer
+        self._checking = False  # whether the next update must check the answer
         self._timer: asyncio.TimerHandle | None = None
-        self._drawn: tuple[Any, ...] | None = None
+        self._drawn: tuple[Any, ...] | None = None  # state that is drawn at the moment
         self._make_controls()
         self._answer()
 
@@ -59,7 +113,7 @@ class HookTimeline(Panel):
         auto = {"width": "auto"}
         self._mode = w.ToggleButtons(style={"button_width": "auto"})
         self.options(self._mode, [(WATCH, "watch"), (PREDICT, "predict")], "watch")
-        # Not ipywidgets' Play: its buttons have no names that a screen reader could say.
+        # Not ipywidgets' Play, because its buttons have no accessible names for screen readers.
         self._play = label(w.ToggleButton(icon="play", layout=auto), description=PLAY, tooltip=PLAY_TIP)
         self._back = label(w.Button(icon="step-backward", layout=auto), description=BACK, tooltip=BACK)
         self._next = label(w.Button(icon="step-forward", layout=auto), description=NEXT, tooltip=NEXT)
@@ -68,7 +122,7 @@ class HookTimeline(Panel):
             description=EVENT,
         )
         self._question = w.HTML()
-        # Buttons, not radio buttons: JupyterLab takes the arrow keys for itself, and Tab reaches only one of those.
+        # Not radio buttons: JupyterLab intercepts the arrow keys, and Tab reaches only one button of a group.
         self._answers = label(w.ToggleButtons(style={"button_width": "auto"}), description=ANSWER)
         self._answers.add_class("hookedu-answers")
         self._check = label(
@@ -93,7 +147,7 @@ class HookTimeline(Panel):
         scene = w.HBox([self._drawing_box, self._event], layout={"flex_flow": "row wrap"})
         self._show(head, self._steps, self._guess, self._verdict, scene)
 
-    # -- what the controls do ----------------------------------------------------------------------------------
+    # -- event handlers --------------------------------------------------------------------------------------
 
     def _step(self, by: int) -> None:
         self.value = min(max(self.value + by, 0), self._slider.max)
@@ -101,12 +155,13 @@ class HookTimeline(Panel):
     def _start_or_pause(self, change: Any) -> None:
         if change["new"] and self.value == self._slider.max:
             self.value = 0
-        if self._loop is not None:  # in a plain script nobody watches
+        if self._loop is not None:  # without an event loop nothing can play
             self._loop.call_soon_threadsafe(self._keep_pace)
 
     def _keep_pace(self) -> None:
+        assert self._loop is not None  # this runs in it
         if self._timer is not None:
-            self._timer.cancel()  # of an earlier press
+            self._timer.cancel()  # the timer of an earlier click
         playing = self._play.value and not self.closed
         self._timer = self._loop.call_later(_PACE, self._play_next) if playing else None
 
@@ -133,19 +188,20 @@ class HookTimeline(Panel):
 
     def _update(self) -> None:
         if self._events is None:
+            self._events = Timeline()  # if the run fails, it is not repeated before "Run again"
             self._run()
             self._no_error()
         if self._checking:
             self._checking = False
-            self._check_answer()
+            self._check_answer(self._events)
         state = (self.value, self._mode.value, self._said, self._asked)
         if state != self._drawn:
             self._drawn = state
-            self._draw()
+            self._draw(self._events)
             self._no_error()
 
     def _run(self) -> None:
-        self._events = Timeline()  # not tried again before "Run again", should it fail
+        assert self._model is not None  # a closed widget is not updated
         args, kwargs = arguments(self._model, self._x)
         events = timeline(self._model, *args, loss=self._loss, **kwargs)
         size = sum(4 * _elements(event.shape) for event in events)
@@ -155,37 +211,38 @@ class HookTimeline(Panel):
         self._events = events
         self._slider.max = max(len(events) - 1, 0)
 
-    def _check_answer(self) -> None:
-        if self._mode.value != "predict" or self.value + 1 >= len(self._events):
+    def _check_answer(self, events: Timeline) -> None:
+        if self._mode.value != "predict" or self.value + 1 >= len(events):
             return
         if self._answers.value is None:
             self._said = CHOOSE_FIRST
             return
-        right = self._name(self._events[self.value + 1])
+        right = self._name(events[self.value + 1])
         self._asked += 1
         self._right += self._answers.value == right
         said = RIGHT if self._answers.value == right else WRONG
         self._said = said.format(answer=right, guess=self._answers.value)
         self.value += 1
 
-    # -- what is shown -----------------------------------------------------------------------------------------
+    # -- display ---------------------------------------------------------------------------------------------
 
-    def _draw(self) -> None:
+    def _draw(self, events: Timeline) -> None:
+        assert self._drawing is not None  # a closed widget is not updated
         predict = self._mode.value == "predict"
         self._steps.layout.display = "none" if predict else None
-        if not self._events:
+        if not events:
             self._guess.layout.display = "none"
             self.say(self._event, None)
             self._drawing_box.value = ""
             return
-        event = self._events[self.value]
-        last = self.value + 1 == len(self._events)
+        event = events[self.value]
+        last = self.value + 1 == len(events)
         self._guess.layout.display = None if predict and not last else "none"
         self._back.disabled, self._next.disabled = self.value == 0, last
         self._drawing_box.value = self._drawing.html(event.path, event.kind, event.kind not in FORWARD)
-        self.say(self._event, self._about(event))
+        self.say(self._event, self._about(event, events))
         if predict and not last:
-            self.say(self._question, QUESTION.format(n=self.value + 2, total=len(self._events)))
+            self.say(self._question, QUESTION.format(n=self.value + 2, total=len(events)))
             answers = self.answers(self.value)
             self.options(self._answers, [(answer, answer) for answer in answers], None)
         self.say(self._verdict, self._said_with_score(last) if predict else None)
@@ -196,10 +253,15 @@ class HookTimeline(Panel):
         return Text(zh=" ".join(p.zh for p in parts), en=" ".join(p.en for p in parts)) if parts else None
 
     def answers(self, number: int) -> list[str]:
-        """What may fire after event `number`: the right answer among others, always in the same order."""
-        right = self._events[number + 1]
-        others = [e for e in self._events[number + 2 :] + self._events[:number] if not _alike(e, right)]
-        # near ones first: they are the answers that need thought
+        """Return the choices for what fires after event `number`, the correct one among them.
+
+        The order is random but the same for every call.
+        """
+        events = self._events
+        assert events is not None
+        right = events[number + 1]
+        others = [e for e in events[number + 2 :] + events[:number] if not _alike(e, right)]
+        # The closest events come first, as they are the hardest to tell from the correct one.
         near = list(dict.fromkeys(self._name(e) for e in others if self._name(e) != self._name(right)))
         chance = random.Random(number)
         wrong = chance.sample(near[:8], min(_ANSWERS - 1, len(near[:8])))
@@ -211,36 +273,47 @@ class HookTimeline(Panel):
         leaf = f".{event.leaf}" if isinstance(event.leaf, str) else ""
         return f"{event.kind} · {event.path or '(model)'}{leaf} ({self._types.get(event.path, '')})"
 
-    def _about(self, event: Event) -> Text:
+    def _about(self, event: Event, events: Timeline) -> Text:
         registration, signature, says = KINDS[event.kind]
         values = _values_text(event.value) if self._has_values else None
         leaf = f" · `{event.leaf}`" if isinstance(event.leaf, str) else ""
         text = ABOUT.format(
-            **{"n": event.order + 1, "total": len(self._events), "kind": event.kind, "says": says},
-            **{"registration": registration, "signature": signature, "call": event.call, "leaf": leaf},
-            **{"path": event.path or "(model)", "type": self._types.get(event.path, "")},
-            **{"shape": shape_text(event.shape), "values": values or TOO_LARGE},
+            n=event.order + 1,
+            total=len(events),
+            kind=event.kind,
+            says=says,
+            registration=registration,
+            signature=signature,
+            call=event.call,
+            leaf=leaf,
+            path=event.path or "(model)",
+            type=self._types.get(event.path, ""),
+            shape=shape_text(event.shape),
+            values=values or TOO_LARGE,
         )
-        note = self._events.note
+        note = events.note
         return Text(zh=f"{text.zh}  \n{note.zh}", en=f"{text.en}  \n{note.en}") if note else text
 
-    # -- for code ----------------------------------------------------------------------------------------------
+    # -- public attributes -----------------------------------------------------------------------------------
 
     @property
     def score(self) -> tuple[int, int]:
+        """Number of correct answers and of questions asked."""
         self.settle()
         return self._right, self._asked
 
     @property
     def recording(self) -> Timeline | None:
+        """The events of the run; None once closed."""
         self.settle()
         return self._events
 
     @property
     def figure(self) -> "Figure | None":
+        """A new plot of all events with a line at the current one; None if there are no events."""
         from matplotlib.figure import Figure
 
-        from hookedu.plots.figures import plot_timeline
+        from hookedu.plots.summaries import plot_timeline
 
         self.settle()
         if not self._events:
@@ -256,7 +329,7 @@ class HookTimeline(Panel):
 
 
 def _elements(shape: Any) -> int:
-    """How many numbers a structure of shapes stands for."""
+    """Return the total number of elements of a structure of shapes."""
     if isinstance(shape, dict):
         shape = list(shape.values())
     if isinstance(shape, tuple) and all(type(size) is int for size in shape):
@@ -265,13 +338,13 @@ def _elements(shape: Any) -> int:
 
 
 def _alike(event: Event, right: Event) -> bool:
-    """Whether nobody could know which of the two comes first: hooks of two parameters of one module."""
+    """Check whether the order of two events is arbitrary: both belong to parameters of one module."""
     parameters = isinstance(event.leaf, str) and isinstance(right.leaf, str)
     return parameters and event.path == right.path and event.leaf != right.leaf
 
 
 def _values_text(value: Any) -> str:
-    """The first few numbers of each tensor."""
+    """Format the first few numbers of the first few tensors."""
     said = []
     for path, tensor in list(named_tensors(value))[:3]:
         numbers = real(tensor).flatten()
@@ -280,7 +353,7 @@ def _values_text(value: Any) -> str:
     return f"`{'; '.join(said) or None}`"
 
 
-# kind of event -> how the hook is registered, its signature, when it fires
+# kind of event -> how the hook is registered, its signature, when it fires and what it may return
 KINDS = {
     "forward_pre": (
         "module.register_forward_pre_hook(hook)",

@@ -1,4 +1,4 @@
-"""中文 / English / 双语: one choice for a notebook, remembered for the next one."""
+"""LanguageToggle: one choice of language per notebook, saved as the default of the next one."""
 
 import secrets
 
@@ -8,13 +8,13 @@ import traitlets
 from hookedu import storage
 from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 
-# Marks this kernel's notebook in the page. Several notebooks share one JupyterLab page, and a rule that was
-# not held to its own notebook would hide Chinese here because another notebook is read in English.
+# CSS class that marks the notebook of this kernel. Several notebooks share one JupyterLab page, and a rule
+# without it would hide Chinese in this notebook because another one is read in English.
 _MARK = f"hookedu-language-{secrets.token_hex(4)}"
 
 
 class _Preference(traitlets.HasTraits):
-    """The language of this kernel; every toggle and labelled widget follows it."""
+    """The language of this kernel, observed by every toggle and every widget with labels."""
 
     language = traitlets.Enum(["zh", "en", "both"], "both")
 
@@ -32,10 +32,22 @@ preference = _Preference()
 
 
 class LanguageToggle(ipywidgets.VBox):
-    """Three buttons that show the notebook's prose and hookedu's messages in one language or in both.
+    """Widget with three buttons: show the notebook in Chinese, in English, or in both.
 
-    It puts one style sheet into the page; where a front end does not let outputs do that, both languages show.
-    Any number of toggles in a notebook stay in step, and nothing has to be run again after a click.
+    The choice covers the text of the notebook, the messages of hookedu and the labels of its widgets. It
+    takes effect at once, without running anything again, and is saved as the default of the next notebook.
+    All toggles of a notebook stay in sync.
+
+    The text is hidden by a style sheet in the output of the cell. Front ends that do not allow that (GitHub,
+    for example) show both languages.
+
+    Examples
+    --------
+    >>> from hookedu import LanguageToggle
+    >>> toggle = LanguageToggle()
+    >>> toggle  # the last line of a cell shows the buttons
+    LanguageToggle(中文 | English | 双语)
+    >>> toggle.close()
     """
 
     def __init__(self):
@@ -55,19 +67,19 @@ class LanguageToggle(ipywidgets.VBox):
         end_earlier_run(self)
 
     def close(self) -> None:
-        """Take the buttons off the page; the language stays as it is."""
+        """Remove the buttons from the page; the language stays as it is."""
         for link in self._links:
             link.unlink()
         self._links = ()
         close_with_parts(self)
 
     def __repr__(self) -> str:
-        # Stored in notebooks and compared by nbval: it must not depend on who chose what.
+        # It is stored in notebooks and compared by nbval, so it must not depend on the choice.
         return "LanguageToggle(中文 | English | 双语)"
 
 
 def style_sheet(language: str) -> str:
-    """The rules that hide the other language inside this notebook; "" for both."""
+    """Return the style sheet that hides the other language in this notebook; "" for both languages."""
     if language == "both":
         return ""
     notebook = f".jp-NotebookPanel:has(.{_MARK})"

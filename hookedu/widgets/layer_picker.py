@@ -1,4 +1,4 @@
-"""LayerPicker: choose a layer, see its feature maps, gradients, statistics and weights, and the code behind them."""
+"""LayerPicker: show feature maps, gradients, statistics and weights of a layer, and the code behind them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from hookedu.language import Text
 from hookedu.widgets import pictures, programs
 from hookedu.widgets.panel import Panel, aligned, limit
 from hookedu.widgets.pictures import TILES, Form, Picture, Selection
-from hookedu.widgets.runs import Row, Runs, call_text, score_text
+from hookedu.widgets.runs import Row, Runs, Target, call_text, score_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,33 +25,93 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Choice:
-    """What the controls say."""
+    """The state of the controls."""
 
     layer: str
     view: str
     input: str
-    part: int  # which tensor of a nested output
+    part: int  # index into the tensors of a nested output
     call: int
     per_map: bool
     selection: Selection
 
     @property
     def subject(self) -> tuple[str, str, str, int]:
-        """What the numbers of calls, samples and channels belong to."""
+        """The choices that determine which calls, samples and channels exist."""
         return self.layer, self.view, self.input, self.part
 
 
 class LayerPicker(Panel):
-    """Choose a layer of a model and look at what it gives out.
+    """Widget that shows the feature maps, gradients, statistics and weights of any layer of a model.
 
-    model: any nn.Module. x: its input; a tuple holds positional arguments, a dict keyword arguments. target: where
-    gradients come from: a class or one class a sample, or a function from the model's output to a scalar; by
-    default the highest class score of each sample. images: more inputs to choose from, a dict by name or a list.
+    Layers can be searched by name and type; every plot comes with its numbers and, on "Show code", with a
+    plain PyTorch program that computes them.
 
-    value: the chosen layer's name, which code may set and observe. shown: the tensor that the picture shows.
-    figure: the picture as a matplotlib Figure. recording: the Recording behind it. code: the program of "Show code".
-    error: the exception that is shown, or None. close() ends it. The model runs when a layer is looked at for the
-    first time, in the mode in which it is, and is left as it was: modes, buffers, `.grad`, RNG and hooks.
+    The model runs when a layer is selected for the first time, in its current mode (training or evaluation).
+    Its modes, buffers, gradients and hooks and the states of the random number generators are restored
+    afterwards. An exception that the model raises is shown in the widget and kept in ``error``; it does not
+    propagate.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model to look into. For compiled and data-parallel models this is the model inside.
+    x : object
+        Its input: a tuple of positional arguments, a dict of keyword arguments, or the only argument.
+    target : int, sequence of int, torch.Tensor or callable, optional
+        The score whose gradients are shown: the logit of a class (one index for all samples, or one per
+        sample), or a function from the output of the model to a scalar. By default the highest logit of each
+        sample, summed; for outputs that are not of shape ``(N, classes)`` the sum of the first floating-point
+        tensor.
+    images : mapping of str to object, or sequence of object, optional
+        Further inputs to choose from. A tensor ``(C, H, W)`` becomes a batch of one if ``x`` is a batch.
+
+    Attributes
+    ----------
+    value : str
+        Name of the selected layer, "" for the model itself. It can be set and observed; setting an unknown
+        name raises a ``KeyError`` that lists the closest names.
+    shown : torch.Tensor or None
+        The tensor that is plotted.
+    figure : matplotlib.figure.Figure or None
+        The plot.
+    recording : Recording or None
+        The recording that the plot was made from.
+    code : str
+        The program of "Show code"; "" if nothing is shown.
+    error : Exception or None
+        The exception that the widget shows.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not an ``nn.Module``, or is a TorchScript module.
+    ValueError
+        If ``model`` is a ``DataParallel`` on several GPUs.
+
+    See Also
+    --------
+    record : Record activations and gradients without a widget.
+    plot_feature_maps : Plot the feature maps of one layer.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from hookedu import LayerPicker
+    >>> model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 6 * 6, 2))
+    >>> picker = LayerPicker(model, torch.rand(1, 3, 8, 8))  # the last line of a cell shows it
+    >>> picker.value
+    '0'
+    >>> picker.value = "1"
+    >>> picker.shown.shape
+    torch.Size([8, 6, 6])
+    >>> print(picker.code)
+    # model, x: what the widget was given
+    ...
+    handle = model.get_submodule('1').register_forward_hook(keep)
+    ...
+    >>> picker.close()
     """
 
     value = traitlets.Unicode()
@@ -60,19 +120,20 @@ class LayerPicker(Panel):
         self,
         model: nn.Module,
         x: Any,
-        target: Any = None,
+        target: Target = None,
         images: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> None:
-        unwrap(model)  # raises for what is no model, before anything is made
+        unwrap(model)  # first: it raises for anything that is not a model
         super().__init__()
         named = dict(images if isinstance(images, Mapping) else enumerate([] if images is None else images))
         self._sources = {"x": ""} | {f"images[{k!r}]": f"images[{k!r}]" for k in named}
         inputs = {"x": x} | {f"images[{k!r}]": image for k, image in named.items()}
         for name, image in inputs.items():
-            if _dimensions(image) == 3 and _dimensions(x) == 4:  # a picture where x is a batch of such
+            if _dimensions(image) == 3 and _dimensions(x) == 4:  # a single image, while x is a batch
                 inputs[name], self._sources[name] = image[None], f"{name}[None]"
-        self._model, self._runs = model, Runs(model, inputs, target)
-        self._drawn: _Choice | None = None
+        self._model: nn.Module | None = model  # None once closed
+        self._runs = Runs(model, inputs, target)
+        self._drawn: _Choice | None = None  # what is drawn at the moment
         self._recording: Recording | None = None
         self._form: Form | None = None
         self._shown: torch.Tensor | None = None
@@ -87,7 +148,7 @@ class LayerPicker(Panel):
         self.observe(self.changed, "value")
         self._answer()
 
-    # -- controls ----------------------------------------------------------------------------------------------
+    # -- controls --------------------------------------------------------------------------------------------
 
     def _make_controls(self, inputs: list[str]) -> None:
         w, label = ipywidgets, self.label
@@ -134,8 +195,8 @@ class LayerPicker(Panel):
         self._show(w.HBox([left, right], layout={"flex_flow": "row wrap"}))
 
     def _take_layer(self, change: Any) -> None:
-        if change["new"] is not None:  # nothing in the list is marked while the search leaves the layer out
-            with self._showing_errors():  # the model may have lost the layer since it was listed
+        if change["new"] is not None:  # nothing is selected while the search hides the current layer
+            with self._showing_errors():  # the layer may have been removed from the model since it was listed
                 self.value = change["new"]
 
     def _forget(self, _: Any) -> None:
@@ -145,7 +206,7 @@ class LayerPicker(Panel):
 
     @traitlets.validate("value")
     def _known_layer(self, proposal: Any) -> str:
-        choose(modules_by_name(self._runs.model), [proposal["value"]])  # raises with the closest names
+        choose(modules_by_name(self._runs.model), [proposal["value"]])  # raises if there is no such layer
         return proposal["value"]
 
     def _choice(self) -> _Choice:
@@ -154,8 +215,13 @@ class LayerPicker(Panel):
             self._sample.value, self._page.value, None if channel in (None, -1) else channel
         )
         return _Choice(
-            *(self.value, self._view.value, self._input.value or "x", self._part.value or 0),
-            *(self._call.value, self._per_map.value, selection),
+            layer=self.value,
+            view=self._view.value,
+            input=self._input.value or "x",
+            part=self._part.value or 0,
+            call=self._call.value,
+            per_map=self._per_map.value,
+            selection=selection,
         )
 
     def _update(self) -> None:
@@ -165,7 +231,7 @@ class LayerPicker(Panel):
                 self._look(choice)
                 self._no_error()
         except Exception:
-            self._drawn = self._choice()  # not tried again before something else is chosen
+            self._drawn = self._choice()  # not repeated before something else is selected
             self._blank(None)
             raise
         finally:
@@ -175,9 +241,8 @@ class LayerPicker(Panel):
     def _look(self, choice: _Choice) -> None:
         if self._drawn is None or choice.subject != self._drawn.subject:
             self._call.value = self._page.value = 0
-            if (
-                self._channels.options
-            ):  # made anew only where they differ: the browser takes long over 64 buttons
+            # Reset rather than rebuild: the browser takes long to create 64 buttons.
+            if self._channels.options:
                 self._channels.value = -1
         tensor = self._tensor(choice)
         if tensor is None:
@@ -190,11 +255,11 @@ class LayerPicker(Panel):
         limit(self._page, -(-form.channels // TILES) if maps else 1)
         self._set_channels(self._page.value, form.channels if maps and choice.view != "weights" else 0)
         self._per_map.layout.display = None if maps and form.is_maps else "none"
-        self._drawn = choice = self._choice()  # within the limits
+        self._drawn = choice = self._choice()  # again, as the limits may have changed it
         self._draw(choice, tensor, form)
 
     def _tensor(self, choice: _Choice) -> torch.Tensor | None:
-        """The whole tensor behind the picture; None where there is none, and the caption says why."""
+        """Return the whole tensor behind the plot, or None after a caption that says why there is none."""
         if choice.view == "weights":
             weight = getattr(self._runs.model.get_submodule(choice.layer), "weight", None)
             if not isinstance(weight, torch.Tensor):
@@ -220,6 +285,7 @@ class LayerPicker(Panel):
         return found if found is not None else self._blank(NO_GRADIENT)
 
     def _blank(self, why: Text | None) -> None:
+        """Show a caption instead of a plot."""
         self._picture.clear()
         self._shown = self._form = None
         self._set_channels(0, 0)
@@ -230,26 +296,26 @@ class LayerPicker(Panel):
     def _draw(self, choice: _Choice, tensor: torch.Tensor, form: Form) -> None:
         signed, title = choice.view == "gradients", self._title(choice, form)
         whole = choice.view == "statistics"
-        self._shown = tensor if whole else tensor[form.index(choice.selection)]
+        self._shown = shown = tensor if whole else tensor[form.index(choice.selection)]
 
         def draw(figure: "Figure") -> None:
             if whole:
                 pictures.draw_statistics(figure, tensor, title)
             elif choice.selection.channel is not None:
                 beside = pictures.picture_in(self._runs.inputs[choice.input], choice.selection.sample)
-                pictures.draw_channel(figure, self._shown, beside, signed, title)
+                pictures.draw_channel(figure, shown, beside, signed, title)
             else:
                 pictures.draw_maps(figure, tensor, form, choice.selection, choice.per_map, signed, title)
 
-        with self._picture.hold_sync():  # one message: the browser decodes the picture at each
+        with self._picture.hold_sync():  # one message, as the browser decodes the image for each
             self._picture.draw(draw)
             self.label(self._picture, tooltip=PICTURE.format(view=VIEWS[choice.view], title=title))
-        stats = Stats(self._shown)
+        stats = Stats(shown)
         odd = ODD.format(nan=stats.nan, inf=stats.inf) if stats.nan or stats.inf else Text(zh="", en="")
         self.say(self._caption, NUMBERS.format(odd=odd, **pictures.numbers(stats)))
 
     def _title(self, choice: _Choice, form: Form) -> str:
-        """English, as everything inside a picture."""
+        """Return the title, in English like all text inside a figure."""
         what = {"gradients": "gradient of ", "weights": "weight of "}.get(choice.view, "")
         parts = [what + (choice.layer or "(model)")]
         if self._call.max:
@@ -278,7 +344,7 @@ class LayerPicker(Panel):
         self._part.layout.display = None if len(paths) > 1 else "none"
         self._input.layout.display = None if len(self._runs.inputs) > 1 else "none"
 
-    # -- the list and the code ---------------------------------------------------------------------------------
+    # -- the list and the code -------------------------------------------------------------------------------
 
     def _fill_list(self) -> None:
         rows = self._runs.rows(self._input.value or "x")
@@ -304,8 +370,10 @@ class LayerPicker(Panel):
         self._program.layout.display = None if shown else "none"
 
     def _program_of(self, choice: _Choice) -> str:
-        index = "" if choice.view == "statistics" else pictures.brackets(self._form.index(choice.selection))
-        if choice.view == "weights" and len(self._form.shape) > 2:
+        form = self._form
+        assert form is not None  # it is set wherever `_shown` is
+        index = "" if choice.view == "statistics" else pictures.brackets(form.index(choice.selection))
+        if choice.view == "weights" and len(form.shape) > 2:
             index = ".transpose(0, 1)" + index
         source = self._sources[choice.input]
         inner = self._runs.model is not self._model
@@ -319,37 +387,44 @@ class LayerPicker(Panel):
             choice.view,
             ", ".join(given),
             f"x = {source}" if source else "",
-            **{"layer": choice.layer, "number": choice.call, "index": index},
-            **{"leaf": parts[choice.part], "call": call, "score": score_text(self._runs.output_form, target)},
             wrapped=inner,
+            layer=choice.layer,
+            number=choice.call,
+            index=index,
+            leaf=parts[choice.part],
+            call=call,
+            score=score_text(self._runs.output_form, target),
         )
 
-    # -- for code ----------------------------------------------------------------------------------------------
+    # -- public attributes -----------------------------------------------------------------------------------
 
     @property
     def shown(self) -> torch.Tensor | None:
+        """The tensor that is plotted."""
         self.settle()
         return self._shown
 
     @property
     def figure(self) -> "Figure | None":
+        """The plot."""
         self.settle()
         return self._picture.figure
 
     @property
     def recording(self) -> Recording | None:
+        """The recording that the plot was made from."""
         self.settle()
         return self._recording
 
     @property
     def code(self) -> str:
+        """The program of "Show code"; "" if nothing is shown."""
         self.settle()
         return self._code
 
     def _release(self) -> None:
-        self._runs.forget()
-        self._runs.inputs = {}
-        self._runs.model = self._model = self._recording = self._shown = self._runs.target = None
+        self._runs.release()
+        self._model = self._recording = self._shown = None
         self._picture.clear()
 
 
@@ -387,7 +462,7 @@ ALL = Text(zh="全部", en="All")
 AGAIN = Text(zh="重新运行", en="Run again")
 AGAIN_TIP = Text(zh="模型或输入变了：重新运行一遍", en="The model or its input has changed: run it again")
 SHOW_CODE = Text(zh="显示代码", en="Show code")
-PICTURE = Text(zh="{view}：{title}", en="{view}: {title}")  # what a screen reader says of it
+PICTURE = Text(zh="{view}：{title}", en="{view}: {title}")  # the accessible name of the plot
 NUMBERS = Text(
     zh="所示数值：均值 {mean} · 标准差 {std} · 最小 {min} · 最大 {max} · 零的比例 {zeros}{odd}",
     en="Values shown: mean {mean} · std {std} · min {min} · max {max} · zeros {zeros}{odd}",

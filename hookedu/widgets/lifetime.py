@@ -1,16 +1,16 @@
-"""How long widgets live: one that nobody can see any more must not stay in the kernel."""
+"""Lifetime of widgets: a widget that is no longer displayed must not stay in the kernel."""
 
 import weakref
 from collections.abc import Iterator
 
 import ipywidgets
 
-# The widgets of each notebook cell, and the execution that made them.
+# notebook cell -> its last execution, and the widgets that this execution created
 _shown: dict[str, tuple[str, list["weakref.ref[ipywidgets.Widget]"]]] = {}
 
 
 def end_earlier_run(widget: ipywidgets.Widget) -> None:
-    """A cell that runs again replaces its output: close the widgets that it showed before this one."""
+    """Register `widget`, and close those of earlier executions of this cell, whose output is replaced."""
     cell, execution = _cell()
     if cell is None:
         return
@@ -24,14 +24,14 @@ def end_earlier_run(widget: ipywidgets.Widget) -> None:
 
 
 def close_with_parts(widget: ipywidgets.Widget) -> None:
-    """Close a widget and everything that it is made of, and let go of who observes them."""
+    """Close a widget and all its parts, and remove their observers."""
     for part in _parts(widget):
         part.unobserve_all()
         ipywidgets.Widget.close(part)
 
 
 def _parts(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
-    """Children, layouts and styles are widgets too; the innermost come first."""
+    """Yield a widget and all widgets that it holds (children, layouts, styles), the innermost first."""
     found, todo = {}, [widget]
     while todo:
         part = todo.pop()
@@ -49,11 +49,11 @@ def _parts(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
 
 
 def _cell() -> tuple[str | None, str]:
-    """The notebook cell that is being executed, and a name for this execution of it."""
+    """Return the IDs of the current notebook cell (None outside notebooks) and of its execution."""
     from IPython import get_ipython
 
     shell = get_ipython()
-    if not hasattr(shell, "get_parent"):  # no notebook
+    if not hasattr(shell, "get_parent"):  # not in a notebook
         return None, ""
     request = shell.get_parent()
     content, header = request.get("content", {}), request.get("header", {})

@@ -1,17 +1,17 @@
-"""A model as nested boxes, one of them lit: HTML, so that it follows the page's theme and its text can be read out."""
+"""Drawing of a model as nested boxes: HTML, so that it follows the theme and screen readers can read it."""
 
 from dataclasses import dataclass, field
 from html import escape
 
 from torch import nn
 
-_WHOLE = 40  # a model of so many modules is drawn in full, a larger one around the lit module
-_AROUND = 5  # brothers to either side of it
+_WHOLE = 40  # models of this many modules or more are drawn only around the highlighted module
+_AROUND = 5  # siblings to either side of it
 
 
 @dataclass
 class Box:
-    """A module in the drawing; `inside` counts the modules within it."""
+    """One module of the drawing; `inside` is the number of its descendants."""
 
     path: str
     type: str
@@ -20,13 +20,14 @@ class Box:
 
     @classmethod
     def of(cls, module: nn.Module, path: str = "") -> "Box":
+        """Return the boxes of a module and its descendants."""
         children = [
             cls.of(child, f"{path}.{name}" if path else name) for name, child in module.named_children()
         ]
         return cls(path, type(module).__name__, children, sum(1 + child.inside for child in children))
 
     def html(self, lit: str, note: str, back: bool) -> str:
-        """The drawing with the module `lit` marked: by colour, frame, arrow and the words `note`."""
+        """Return the drawing; a frame, an arrow (reversed if `back`) and `note` mark the module `lit`."""
         return f'<div class="hookedu-model">{self._html(lit, note, back, self.inside < _WHOLE)}</div>'
 
     def _html(self, lit: str, note: str, back: bool, whole: bool) -> str:
@@ -47,6 +48,7 @@ class Box:
         return f'<div class="hookedu-box{" hookedu-lit" if here else ""}">{name}{inside}</div>'
 
     def _in_view(self, lit: str, whole: bool) -> list["Box | str"]:
+        """Return the children to draw, and HTML with the number of those left out before and after them."""
         if whole or len(self.children) <= 2 * _AROUND + 1:
             return list(self.children)
         at = next((i for i, c in enumerate(self.children) if f"{lit}.".startswith(f"{c.path}.")), 0)

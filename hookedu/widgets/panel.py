@@ -1,4 +1,4 @@
-"""What the widgets share: labels in the reader's language, errors in their place, one answer to many clicks."""
+"""Panel, the base class of the widgets: translated labels, error display, and batching of clicks."""
 
 import asyncio
 import contextlib
@@ -17,22 +17,31 @@ from hookedu.widgets.language_toggle import preference
 from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 from hookedu.widgets.style import CSS
 
-_BURST = 0.01  # seconds: clicks that come faster than this are answered together
-_WIDEST = 34  # characters of a column in a list
+_BURST = 0.01  # seconds: faster clicks are answered by one update
+_WIDEST = 34  # maximum width of a column in a list, in characters
+
+_Selection = ipywidgets.Dropdown | ipywidgets.Select | ipywidgets.ToggleButtons
 
 
 class Panel(ipywidgets.VBox):
-    """The base of hookedu's widgets.
+    """Base class of the widgets.
 
-    A subclass makes its controls, gives them labels with `label`, `options` and `say`, lets them call `changed`, and
-    answers in `_update`. `error` is the exception that the panel shows at the moment, or None.
+    A subclass creates its controls, labels them with `label`, `options` and `say`, makes them call `changed`,
+    and implements `_update`.
 
-    Everything that runs the model or draws happens in the kernel's main loop, never beside it: JupyterLab delivers
-    clicks in a thread of their own, and a model must not run for a picture while a cell is training it.
+    The model runs, and figures are drawn, only in the event loop of the kernel's main thread: JupyterLab
+    delivers clicks in a thread of their own, and a model must not run for a plot while a cell is training it.
+
+    Attributes
+    ----------
+    error : Exception or None
+        The exception that the panel shows.
+    closed : bool
+        Whether the widget is closed.
     """
 
     error = traitlets.Instance(Exception, allow_none=True)
-    closed = True  # until it has been made
+    closed = True  # until __init__ sets it
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +51,7 @@ class Panel(ipywidgets.VBox):
         self._waiting = self._updating = False
         try:
             self._loop = asyncio.get_running_loop()
-        except RuntimeError:  # a plain script: every change is answered at once
+        except RuntimeError:  # a plain script, where every change is answered immediately
             self._loop = None
         self._style = ipywidgets.HTML(CSS, layout={"display": "none"})
         self._error_says, self._error_report = ipywidgets.HTML(), ipywidgets.HTML()
@@ -56,30 +65,28 @@ class Panel(ipywidgets.VBox):
     def _show(self, *children: ipywidgets.Widget) -> None:
         self.children = [self._style, *children, self._error_box]
 
-    # -- language ----------------------------------------------------------------------------------------------
+    # -- language --------------------------------------------------------------------------------------------
 
     def label(self, widget: ipywidgets.Widget, **texts: Text) -> Any:
-        """Keep traits such as `description`, `tooltip` and `placeholder` in the reader's language."""
+        """Set traits such as `description` and `tooltip`, now and whenever the language changes."""
         for trait, text in texts.items():
             self._labels[widget, trait] = text
             setattr(widget, trait, plain(text))
         return widget
 
-    def options(
-        self, widget: ipywidgets.Widget, options: Sequence[tuple[Text | str, Any]], value: Any
-    ) -> None:
-        """Give a selection its options, and keep their labels in the reader's language."""
+    def options(self, widget: _Selection, options: Sequence[tuple[Text | str, Any]], value: Any) -> None:
+        """Set the options of a selection widget, and translate their labels whenever the language changes."""
         self._labels[widget, "options"] = options
         _set_options(widget, options, value)
 
     def say(self, widget: ipywidgets.HTML, text: Text | None) -> None:
-        """Show a text, or nothing and no room for it."""
+        """Show a text, or hide the widget if there is none."""
         self._labels[widget, "value"] = text
         widget.value = rich(text) if text else ""
         widget.layout.display = None if text else "none"
 
     def stepper(self, select: ipywidgets.Select) -> ipywidgets.HBox:
-        """Buttons that move the choice in a list: JupyterLab takes the arrow keys of a focused list for itself."""
+        """Return buttons that move the selection of a list, as JupyterLab intercepts its arrow keys."""
 
         def move(by: int) -> None:
             if select.options:
@@ -93,19 +100,22 @@ class Panel(ipywidgets.VBox):
         return ipywidgets.HBox([up, down]).add_class("hookedu-row")
 
     def _speak(self, _: Any) -> None:
+        """Set every label again, after a change of the language."""
         with self._lock:
             for (widget, trait), text in list(self._labels.items()):
                 if trait == "options":
+                    assert isinstance(widget, _Selection)
                     _set_options(widget, text, widget.value)
                 elif trait == "value":
+                    assert isinstance(widget, ipywidgets.HTML)
                     widget.value = rich(text) if text else ""
                 else:
                     setattr(widget, trait, plain(text))
 
-    # -- clicks ------------------------------------------------------------------------------------------------
+    # -- clicks ----------------------------------------------------------------------------------------------
 
     def changed(self, _: Any = None) -> None:
-        """Something has been chosen: answer soon, once for all that has been chosen until then."""
+        """Schedule one update for this change and all that follow within a moment."""
         if self._loop is None or not self._loop.is_running():
             self._answer()
         elif not self._waiting:
@@ -113,13 +123,13 @@ class Panel(ipywidgets.VBox):
             self._loop.call_soon_threadsafe(self._loop.call_later, _BURST, self._answer)
 
     def settle(self) -> None:
-        """Answer now what is still waiting, for somebody who reads the result in the same cell."""
+        """Run a scheduled update now, for code that reads the result in the same cell."""
         if self._waiting:
             self._answer()
 
     def _answer(self) -> None:
         self._waiting = False
-        if self.closed or self._updating:  # what `_update` itself sets is no choice of the reader's
+        if self.closed or self._updating:  # `_update` may set controls itself
             return
         with self._lock:
             self._updating = True
@@ -130,17 +140,17 @@ class Panel(ipywidgets.VBox):
                 self._updating = False
 
     def _update(self) -> None:
-        """Bring what is shown in line with what is chosen; must not do it again where nothing has changed."""
+        """Show what is selected; must do nothing if it is shown already."""
 
-    # -- errors ------------------------------------------------------------------------------------------------
+    # -- errors ----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _showing_errors(self) -> Iterator[None]:
         try:
             yield
-        except Exception as error:  # whatever a model raises belongs on the screen, and the widget lives on
+        except Exception as error:  # a model may raise anything: show it, and keep the widget usable
             trace = "".join(traceback.format_exception(error))
-            traceback.clear_frames(error.__traceback__)  # the frames would keep every activation alive
+            traceback.clear_frames(error.__traceback__)  # frames would keep all activations alive
             self.error = error
             out_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "out of memory" in str(
                 error
@@ -156,10 +166,10 @@ class Panel(ipywidgets.VBox):
         self.error = None
         self._error_box.layout.display = "none"
 
-    # -- the end -----------------------------------------------------------------------------------------------
+    # -- closing ---------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Take the widget off the page and let go of the model, the recordings and the picture."""
+        """Remove the widget from the page, and release the model, the recordings and the figure."""
         if self.closed:
             return
         self.closed = True
@@ -169,10 +179,10 @@ class Panel(ipywidgets.VBox):
         close_with_parts(self)
 
     def _release(self) -> None:
-        """Let go of what is large."""
+        """Release large objects; called once, by `close`."""
 
     def __repr__(self) -> str:
-        # Stored in notebooks and compared by nbval: it must not depend on what was chosen.
+        # It is stored in notebooks and compared by nbval, so it must not depend on the selection.
         return f"{type(self).__name__}()"
 
 
@@ -181,34 +191,34 @@ def _languages() -> tuple[str, ...]:
 
 
 def plain(text: Text | str) -> str:
-    """A label: in one language, or in both on one line."""
+    """Return a label as plain text: in the chosen language, or in both on one line."""
     if isinstance(text, str):
         return text
     return " · ".join(dict.fromkeys(getattr(text, language) for language in _languages()))
 
 
 def rich(text: Text) -> str:
-    """HTML in the reader's language, or in both."""
+    """Return HTML in the chosen language, or in both."""
     return text.html(_languages())
 
 
-def _set_options(widget: ipywidgets.Widget, options: Sequence[tuple[Text | str, Any]], value: Any) -> None:
-    with widget.hold_sync():  # one message, so that nothing blinks
-        widget.index = None  # or ipywidgets would choose the first option in between
+def _set_options(widget: _Selection, options: Sequence[tuple[Text | str, Any]], value: Any) -> None:
+    with widget.hold_sync():  # one message, so that nothing flickers
+        widget.index = None  # otherwise ipywidgets selects the first option in between
         widget.options = [(plain(label), choice) for label, choice in options]
         if any(choice == value for _, choice in options):
             widget.value = value
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns in the lines of a list, which has no table: no-break spaces, for a browser would join plain ones."""
+    """Align the cells of rows for a list, with no-break spaces, as browsers collapse plain ones."""
     widths = [min(max(map(len, column)), _WIDEST) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     return [line.rstrip().replace(" ", "\u00a0") for line in lines]
 
 
 def limit(control: ipywidgets.BoundedIntText, n: int) -> None:
-    """Values from 0 to n - 1; out of sight where there is no choice."""
+    """Limit a control to 0 to n - 1, and hide it if that leaves no choice."""
     control.max = max(n - 1, 0)
     control.layout.display = None if n > 1 else "none"
 

@@ -1,4 +1,4 @@
-"""The pictures of LayerPicker: a figure that nobody else holds, and one image on the page that is replaced."""
+"""Figures of LayerPicker, and the image widget that displays them."""
 
 import io
 import math
@@ -11,23 +11,23 @@ import torch
 import traitlets
 
 from hookedu.hooks.tensors import Stats, named_tensors, real, shape_text
-from hookedu.plots.figures import plot_feature_maps, plot_gradients
+from hookedu.plots.maps import plot_feature_maps, plot_gradients
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TILES = 64
+TILES = 64  # channels per page
 _WIDTH, _DPI = 5.8, 100  # inches, dots
 
 
 class Picture(ipywidgets.Image):
-    """One image on the page; drawing again replaces its bytes, so that nothing blinks.
+    """Image widget for matplotlib figures; a new figure replaces the bytes of the image without flicker.
 
-    `tooltip` is its name for a screen reader.
+    `tooltip` is its accessible name.
     """
 
-    # An Image has none, yet in the browser ipywidgets 8 fails to show a tooltip where there is no description.
+    # ipywidgets.Image has no description, but the front end of ipywidgets 8 shows no tooltip without one.
     description = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self) -> None:
@@ -35,9 +35,10 @@ class Picture(ipywidgets.Image):
         self.figure: Figure | None = None
 
     def draw(self, draw: "Callable[[Figure], None]") -> None:
+        """Display a new figure after `draw` has drawn into it."""
         from matplotlib.figure import Figure
 
-        # Not a figure of pyplot: pyplot keeps every figure until it is told to close it.
+        # Not a pyplot figure, because pyplot keeps every figure until it is closed.
         figure = Figure(figsize=(_WIDTH, _WIDTH), dpi=_DPI)
         draw(figure)
         png = io.BytesIO()
@@ -46,12 +47,13 @@ class Picture(ipywidgets.Image):
         self.layout.display = None
 
     def clear(self) -> None:
+        """Hide the image and release the figure."""
         self.figure, self.value, self.layout.display = None, b"", "none"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a tensor is looked at."""
+    """The part of a tensor that is shown; `channel` is None for a whole page of channels."""
 
     sample: int = 0
     page: int = 0
@@ -59,20 +61,21 @@ class Selection:
 
 
 class Form:
-    """How a tensor is looked at: as maps of channels, or as a strip of numbers.
+    """How a tensor is shown: as one map per channel, or as a strip of numbers.
 
-    samples, channels: how many there are to choose from; 1 sample and 0 channels where there is no choice.
+    `unbatched` says that 3 dimensions are (C, H, W), not a batch. `samples` and `channels` are the numbers to
+    choose from: 1 sample if there is no batch dimension, 0 channels if there are no maps.
     """
 
     def __init__(self, shape: tuple[int, ...], unbatched: bool = False) -> None:
-        self.shape = shape
-        self.is_maps = len(shape) in (4, 5) or (len(shape) == 3 and unbatched)
-        self.batched = len(shape) >= 3 and not (len(shape) == 3 and unbatched)
+        self.shape, dimensions = shape, len(shape)
+        self.is_maps = dimensions in (4, 5) or (dimensions == 3 and unbatched)
+        self.batched = dimensions >= 3 and not (dimensions == 3 and unbatched)
         self.samples = shape[0] if self.batched else 1
         self.channels = (shape[1] if self.batched else shape[0]) if self.is_maps else 0
 
     def index(self, selection: Selection) -> tuple[int | slice, ...]:
-        """What stands in the brackets behind the tensor to get the part that is shown."""
+        """Return the index of the part of the tensor that is shown."""
         index: list[int | slice] = [selection.sample] if self.batched else []
         if self.is_maps:
             first = selection.page * TILES
@@ -84,7 +87,7 @@ class Form:
 
 
 def brackets(index: tuple[int | slice, ...]) -> str:
-    """An index as code."""
+    """Format an index as code, brackets included."""
     parts = [f"{i.start}:{i.stop}" if isinstance(i, slice) else str(i) for i in index]
     return f"[{', '.join(parts)}]" if parts else ""
 
@@ -98,23 +101,23 @@ def draw_maps(
     signed: bool,
     title: str,
 ) -> None:
-    """One page of channels as a mosaic, or a strip."""
+    """Draw one page of channels as a mosaic, or a strip for tensors without maps."""
     if not form.is_maps or tensor.numel() == 0:
         draw_strip(figure, tensor[form.index(selection)], signed, title)
         return
     ax = figure.add_axes((0, 0, 1, 1))
     plot = plot_gradients if signed else plot_feature_maps
-    # All channels, not this page's only: they share one scale.
+    # Pass all channels, not only those of the page, as they share one colour scale.
     maps = tensor[tuple(slice(None) if isinstance(i, slice) else i for i in form.index(selection))]
     plot(maps, page=selection.page, tiles=TILES, per_map=per_map, title=title, ax=ax)
     rows, columns = ax.get_images()[0].get_size()
-    height = 0.87 * _WIDTH * min(max(rows / columns, 0.12), 1.5)  # as high as the mosaic needs to be
+    height = 0.87 * _WIDTH * min(max(rows / columns, 0.12), 1.5)  # no higher than the mosaic needs
     figure.set_size_inches(_WIDTH, height + 0.35)
     _arrange(figure, ax, (0.005, 0.0, 0.87, height / (height + 0.35)), 0.89)
 
 
-def _arrange(figure: "Figure", ax: "Axes", box: tuple[float, ...], bar_at: float) -> None:
-    """Put a picture into a box of the figure, and its colour bar, if it has one, at its side."""
+def _arrange(figure: "Figure", ax: "Axes", box: tuple[float, float, float, float], bar_at: float) -> None:
+    """Move a mosaic into a box of the figure, and its colour bar, if there is one, beside it."""
     ax.set_position(box)
     ax.set_anchor("NW")
     bar = figure.axes[-1]
@@ -125,7 +128,7 @@ def _arrange(figure: "Figure", ax: "Axes", box: tuple[float, ...], bar_at: float
 
 
 def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str) -> None:
-    """Activations without channels, such as a Transformer's: a row a position, a column a unit."""
+    """Draw activations without channels, such as those of a Transformer: one row per position."""
     import numpy as np
     from matplotlib import colormaps
     from matplotlib.colors import CenteredNorm
@@ -138,7 +141,8 @@ def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str)
         return
     matrix = real(values.detach()).cpu()
     matrix = matrix[None] if matrix.dim() == 1 else matrix.flatten(0, -2)
-    matrix = matrix[:: -(-len(matrix) // 1000), :: -(-matrix.shape[1] // 2000)]  # as much as can be seen
+    # Subsample: there are not enough pixels for more.
+    matrix = matrix[:: -(-len(matrix) // 1000), :: -(-matrix.shape[1] // 2000)]
     rows, columns = matrix.shape
     height = min(max(0.28 * rows, 0.5), 5.0)
     figure.set_size_inches(_WIDTH, height + 0.95)
@@ -156,7 +160,7 @@ def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str)
     ax.set_title(title + (f" · {odd} NaN or Inf (magenta)" if odd else ""), fontsize=9, loc="left")
     ax.set_xlabel("unit", fontsize=8, labelpad=1)
     ax.set_ylabel("row", fontsize=8)
-    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="y", integer=True)
     ax.tick_params(labelsize=8)
     bar = figure.colorbar(
         image, cax=figure.add_axes((0.9, *ax.get_position().bounds[1:2], 0.02, ax.get_position().height))
@@ -165,7 +169,7 @@ def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str)
 
 
 def draw_channel(figure: "Figure", channel: torch.Tensor, beside: Any, signed: bool, title: str) -> None:
-    """One channel large, and the input beside it."""
+    """Draw one enlarged channel with the input beside it."""
     figure.set_size_inches(_WIDTH, 0.47 * _WIDTH)
     plot = plot_gradients if signed else plot_feature_maps
     left = figure.add_axes((0, 0, 1, 1))
@@ -175,7 +179,7 @@ def draw_channel(figure: "Figure", channel: torch.Tensor, beside: Any, signed: b
 
 
 def draw_input(ax: "Axes", image: torch.Tensor | None) -> None:
-    """A picture as a picture: three channels in colour, one in grey; anything else in false colours."""
+    """Draw an image: three channels in colour, one in grey, anything else as feature maps."""
     ax.set_axis_off()
     if image is None:
         ax.text(0.5, 0.5, "no picture among the inputs", ha="center", transform=ax.transAxes)
@@ -191,7 +195,7 @@ def draw_input(ax: "Axes", image: torch.Tensor | None) -> None:
 
 
 def picture_in(x: Any, sample: int) -> torch.Tensor | None:
-    """The picture among a model's inputs: of a batch, that sample."""
+    """Return the first image among the inputs of a model (of a batch the given sample), or None."""
     for _, tensor in named_tensors(x):
         if tensor.dim() == 4 and sample < len(tensor):
             return tensor[sample]
@@ -201,7 +205,7 @@ def picture_in(x: Any, sample: int) -> torch.Tensor | None:
 
 
 def draw_statistics(figure: "Figure", tensor: torch.Tensor, title: str) -> None:
-    """A histogram of all values, zeros told apart, and the mean of each channel."""
+    """Draw a histogram of all finite values, with zeros counted separately, and their mean."""
     import numpy as np
 
     values = real(tensor.detach()).cpu().flatten()
@@ -234,7 +238,7 @@ def draw_statistics(figure: "Figure", tensor: torch.Tensor, title: str) -> None:
 
 
 def numbers(stats: Stats) -> dict[str, str]:
-    """The numbers under a picture, as they are shown."""
+    """Format the numbers of the caption."""
     shown = {name: f"{getattr(stats, name):.4g}" for name in ("mean", "std", "min", "max")}
     zeros = "nan" if math.isnan(stats.zeros) else f"{100 * stats.zeros:.1f}%"
     return shown | {"zeros": zeros, "nan": str(stats.nan), "inf": str(stats.inf)}

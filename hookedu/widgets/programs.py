@@ -1,7 +1,7 @@
-""" "Show code": the plain PyTorch program behind a picture, short enough to read and complete enough to run.
+"""Templates of "Show code": plain PyTorch programs, short enough to read and complete enough to run.
 
-The programs use no name of hookedu. They expect `model` and the input, and end with `shown`: the very numbers
-that are on the screen.
+The programs do not use hookedu. They expect `model` and its input, and assign to `shown` exactly the numbers
+on the screen.
 """
 
 _INPUT = "# model, {given}: what the widget was given"
@@ -61,6 +61,20 @@ _KINDS = {"maps": _OUTPUTS, "statistics": _OUTPUTS, "gradients": _GRADIENTS, "we
 
 
 def program(view: str, given: str, setup: str, wrapped: bool, **values: object) -> str:
-    """The program of one view. setup: a line that makes `x`, or "". wrapped: by torch.compile or DataParallel."""
+    """Return the program of one view.
+
+    Parameters
+    ----------
+    view : {"maps", "statistics", "gradients", "weights"}
+        What the program computes.
+    given : str
+        Names of the variables that the program expects besides `model`, for its first line.
+    setup : str
+        A line that assigns `x`, or "".
+    wrapped : bool
+        Whether `model` is a wrapper, such as that of `torch.compile` or `DataParallel`.
+    **values : object
+        Values for the placeholders of the template.
+    """
     lines = [_INPUT.format(given=given), *([setup] if setup else []), *([_UNWRAP] if wrapped else []), ""]
     return "\n".join(lines) + _KINDS[view].format(**values) + _NUMBERS

@@ -1,7 +1,8 @@
-"""The runs of a model that a widget shows: what goes in, what is recorded, what is kept for the next click."""
+"""Runs of a model for the widgets: its arguments, its recordings, and a cache of them for the next click."""
 
 import inspect
 from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +17,15 @@ from hookedu.hooks.state import restored
 from hookedu.hooks.tensors import fresh, named_tensors, shape_text
 from hookedu.language import Text
 
-_KEPT, _KEPT_BYTES = (
-    8,
-    256_000_000,
-)  # recordings of the layers looked at last; the newest one stays in any case
+# Limits of the cache of recordings; the most recent one stays even if it is larger.
+_KEPT, _KEPT_BYTES = 8, 256_000_000
+# A class, one class per sample, a function from the output to a scalar, or None for the highest score.
+Target = int | Sequence[int] | torch.Tensor | Callable[[Any], torch.Tensor] | None
 
 
 @dataclass(frozen=True)
 class Row:
-    """One module in a list: calls is None where the model has not run."""
+    """One module of the list; `calls` is None if the model has not run."""
 
     name: str
     type: str
@@ -33,33 +34,40 @@ class Row:
 
 
 class Runs:
-    """Runs a model on named inputs and leaves it as it was: modes, buffers, `.grad`, RNG and hooks."""
+    """Runs of a model on named inputs; each restores modes, buffers, `.grad`, RNG states and hooks."""
 
-    def __init__(self, model: nn.Module, inputs: dict[str, Any], target: Any = None) -> None:
+    def __init__(self, model: nn.Module, inputs: dict[str, Any], target: Target = None) -> None:
         self.model, self.inputs, self.target = unwrap(model), inputs, target
         self._rows: dict[str, list[Row]] = {}
         self._recordings: OrderedDict[tuple[str, str, bool], Recording] = OrderedDict()
-        self.output_form: list[tuple[str, torch.Size]] = []  # of the last run: see `named_tensors`
+        self.output_form: list[tuple[str, torch.Size]] = []  # path and shape per tensor of the last output
 
     def forget(self) -> None:
-        """Run again next time: the model or its input has changed."""
+        """Clear the cache, after a change of the model or its input."""
         self._rows.clear()
         self._recordings.clear()
 
+    def release(self) -> None:
+        """Drop the model, its inputs and every recording; nothing can run afterwards."""
+        self.forget()
+        self.inputs, self.target = {}, None
+        del self.model
+
     def rows(self, name: str) -> list[Row]:
-        """Every module: its type, and as far as the model has run on that input, output shape and calls."""
+        """Return one row per module, with output shape and calls if the model has run on that input."""
         if name in self._rows:
             return self._rows[name]
         return [Row(path, type(module).__name__) for path, module in _once(self.model).items()]
 
     def recording(self, layer: str, name: str, gradients: bool) -> Recording:
-        """What one layer gave out, and got back as gradients, for one of the inputs."""
+        """Return a recording of one layer for one of the inputs, from the cache if possible."""
         for key in ((layer, name, True), (layer, name, gradients)):
             if key in self._recordings:
                 self._recordings.move_to_end(key)
                 return self._recordings[key]
         if gradients and name not in self._rows:
-            self.recording(layer, name, False)  # for `rows`: their hooks would keep every layer's gradient
+            # A run of its own for `rows`, whose hooks would keep the gradients of every layer.
+            self.recording(layer, name, False)
         self._recordings[layer, name, gradients] = recording = self._run(layer, name, gradients)
         while len(self._recordings) > 1 and (
             len(self._recordings) > _KEPT or sum(r.nbytes for r in self._recordings.values()) > _KEPT_BYTES
@@ -71,13 +79,14 @@ class Runs:
         args, kwargs = arguments(self.model, fresh(self.inputs[name]))
         with ExitStack() as stack:
             stack.enter_context(restored(self.model))
-            # Also where only outputs are wanted: both views show the same numbers, and a Transformer encoder
-            # takes its fused path, which skips the modules inside, only where no gradient is.
+            # Also for outputs alone: both views show the same numbers then, and a Transformer encoder does
+            # not take its fused path, which skips the modules inside and requires that gradients are
+            # disabled.
             stack.enter_context(torch.enable_grad())
             recording = stack.enter_context(record(self.model, [layer], gradients=gradients))
             everything = None
             if name not in self._rows:
-                # Shapes and calls only: without outputs nothing is copied.
+                # For shapes and calls only: with outputs=False nothing is copied.
                 everything = record(self.model, nn.Module, outputs=False, gradients=True)
                 stack.callback(everything.close)
                 stack.enter_context(everything)
@@ -85,21 +94,20 @@ class Runs:
             self.output_form = [(path, t.shape) for path, t in named_tensors(output) if t.is_floating_point()]
             if everything is not None:
                 self._rows[name] = _rows(everything, self.model)
-            if (
-                gradients and (start := score(output, self.target)).requires_grad
-            ):  # else the recording says why
+            # If nothing requires a gradient, the recording says why.
+            if gradients and (start := score(output, self.target)).requires_grad:
                 start.backward()
         return recording
 
 
 def _once(model: nn.Module) -> dict[str, nn.Module]:
-    """Modules by name; one with several names under its first."""
+    """Return all modules by name, each under its first name only."""
     first = {id(module): name for name, module in reversed(modules_by_name(model).items())}
     return {name: module for name, module in modules_by_name(model).items() if first[id(module)] == name}
 
 
 def _rows(everything: Recording, model: nn.Module) -> list[Row]:
-    """A row a module, read off the log: the shape of the last output, and how often it ran to its end."""
+    """Return one row per module: the shape of its last output and its number of finished calls."""
     ran = [event for event in everything.events if event.kind == "forward"]
     shapes, calls = {event.path: event.shape for event in ran}, Counter(event.path for event in ran)
     return [
@@ -109,16 +117,19 @@ def _rows(everything: Recording, model: nn.Module) -> list[Row]:
 
 
 def arguments(model: nn.Module, x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """How `x` is handed to the model: a tuple as positional arguments, a dict as keyword arguments where forward
-    takes such, and everything else as the one argument."""
-    if isinstance(x, tuple) and not hasattr(x, "_fields"):
+    """Return the positional and keyword arguments that `x` stands for.
+
+    A tuple holds positional arguments, a dict keyword arguments if `forward` accepts them; anything else,
+    named tuples included, is the only argument.
+    """
+    if _is_positional(x):
         return x, {}
     return ((), dict(x)) if call_text(model, x) == "model(**x)" else ((x,), {})
 
 
 def call_text(model: nn.Module, x: Any) -> str:
-    """The call that `arguments` prepares, as code."""
-    if isinstance(x, tuple) and not hasattr(x, "_fields"):
+    """Return as code the call that `arguments` prepares."""
+    if _is_positional(x):
         return "model(*x)"
     if hasattr(x, "keys") and all(isinstance(key, str) for key in x):
         try:
@@ -129,8 +140,13 @@ def call_text(model: nn.Module, x: Any) -> str:
     return "model(x)"
 
 
-def score(output: Any, target: Any) -> torch.Tensor:
-    """The scalar that backward starts from; `score_text` is the same as code."""
+def _is_positional(x: Any) -> bool:
+    """Check for a tuple of arguments; a named tuple is one argument."""
+    return isinstance(x, tuple) and not hasattr(x, "_fields")
+
+
+def score(output: Any, target: Target) -> torch.Tensor:
+    """Return the scalar on which backward is called; `score_text` gives the same as code."""
     if callable(target):
         return target(output)
     tensors = [tensor for _, tensor in named_tensors(output) if tensor.is_floating_point()]
@@ -144,8 +160,8 @@ def score(output: Any, target: Any) -> torch.Tensor:
     return head.max(1).values.sum() if head.dim() == 2 else head.sum()
 
 
-def score_text(form: list[tuple[str, torch.Size]], target: Any) -> str:
-    """The code of `score` for an output of that form."""
+def score_text(form: list[tuple[str, torch.Size]], target: Target) -> str:
+    """Return as code what `score` computes from an output with these paths and shapes."""
     if callable(target):
         return "target(output)"
     path, shape = form[0] if form else ("", ())

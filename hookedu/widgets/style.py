@@ -1,4 +1,4 @@
-"""The look of the widgets: JupyterLab's own colours, so that light and dark themes both fit."""
+"""Style sheet of the widgets, in JupyterLab's own colours, so that it fits light and dark themes."""
 
 CSS = """<style>
 .hookedu-widget { padding: 4px 2px; gap: 4px; }

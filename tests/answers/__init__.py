@@ -1,8 +1,8 @@
-"""Answers that people give, right and wrong, as real code: one module a lesson.
+"""Right and wrong answers that people give, as real code: one module per lesson.
 
-Each is a function under the decorator that says what it is, named as the learner names it; a class needs a
-name of its own here (inspect finds classes by name) and gets the learner's when it is tried. The reference answers are not here:
-they stand in course/, between BEGIN SOLUTION and END SOLUTION.
+Each answer is a function with the name that the learner defines, under the decorator `alternative` or `mistake`. A
+class has a unique name here, because `inspect` finds classes by name, and is renamed when it is tried. The reference
+answers are in course/, between BEGIN SOLUTION and END SOLUTION.
 """
 
 import ast
@@ -20,30 +20,35 @@ from hookedu.exercises import find, lessons
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to one exercise. `mistake` is the message id it must get, None for a right answer."""
+    """One answer to one exercise.
+
+    `mistake` is the id of the message that the answer must receive, None for a right answer. `points` are the points
+    that a wrong answer keeps.
+    """
 
     exercise: str
     mistake: str | None
     value: object
     points: int = 0
+    named: bool = True
 
     @property
     def name(self) -> str:
-        """A readable test id: "02.1-late_binding" or "02.1-right-l38"."""
+        """Readable test id, such as "02.2-late_binding-l120" or "02.1-right-l38"."""
         line = inspect.getsourcelines(inspect.unwrap(self.value))[1]
         return f"{self.exercise}-{self.mistake or 'right'}-l{line}"
 
     def fresh(self) -> object:
-        """The answer as if its cell had just run: with no state from an earlier call."""
+        """Return the answer as if its cell had just run, without state from an earlier call."""
         exercise, namespace = find(self.exercise), {}
         exec(_cell(self), namespace)
         return namespace[exercise.answer]
 
     def source(self, name: str) -> str:
-        """Its source as a learner would have typed it into the cell, defining `name`."""
+        """Return its source as a learner would type it into the cell, defining `name`."""
         text = textwrap.dedent(inspect.getsource(inspect.unwrap(self.value)))
         node = ast.parse(text).body[0]
-        ours = ("alternative", "mistake")
+        ours = ("alternative", "mistake", "unnamed")
         kept = [
             d
             for d in node.decorator_list
@@ -58,17 +63,22 @@ _ANSWERS: list[Answer] = []
 
 
 def alternative(exercise: str) -> Callable:
-    """A right answer that differs from the reference."""
+    """Return a decorator for a right answer that differs from the reference."""
     return lambda value: _ANSWERS.append(Answer(exercise, None, value)) or value
 
 
 def mistake(exercise: str, message_id: str, points: int = 0) -> Callable:
-    """A wrong answer, the message it must get, and the points it may keep."""
+    """Return a decorator for a wrong answer, with the message it must receive and the points it keeps."""
     return lambda value: _ANSWERS.append(Answer(exercise, message_id, value, points)) or value
 
 
+def unnamed(exercise: str, criterion: str, points: int = 0) -> Callable:
+    """Register a wrong answer that no mistake explains: it is refused by that criterion, and no cause is named."""
+    return lambda value: _ANSWERS.append(Answer(exercise, criterion, value, points, named=False)) or value
+
+
 def answers() -> list[Answer]:
-    """All of them, of every lesson that has exercises."""
+    """Return the answers to the exercises of all lessons."""
     for lesson in lessons():
         import_module(f"tests.answers.lesson_{lesson}")
     return _ANSWERS
@@ -76,14 +86,17 @@ def answers() -> list[Answer]:
 
 @cache
 def _cell(answer: Answer) -> CodeType:
-    """An answer's cell, compiled once: it is run afresh for every seed, and reading it costs ten times the check."""
+    """Return the compiled cell of an answer.
+
+    Cached, because the cell runs anew for every seed and reading its source takes ten times as long as the check.
+    """
     exercise = find(answer.exercise)
     return compile(imports(exercise.lesson) + "\n" + answer.source(exercise.answer), "<string>", "exec")
 
 
 @cache
 def imports(lesson: str) -> str:
-    """The import lines of a lesson's answers: what a learner would have put on top of the cell."""
+    """Return the import lines of a lesson's answers, as a learner would write them at the top of the cell."""
     tree = ast.parse((Path(__file__).parent / f"lesson_{lesson}.py").read_text(encoding="utf-8"))
     lines = [ast.unparse(n) for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
     return "\n".join(line for line in lines if "tests.answers" not in line)

@@ -1,4 +1,4 @@
-"""Lesson 00: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 00."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Lesson 01: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 01."""
 
 import torch
 from torch import nn

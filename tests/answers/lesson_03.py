@@ -1,4 +1,4 @@
-"""Lesson 03: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 03."""
 
 import torch
 
@@ -691,7 +691,7 @@ def build_chain(y, factors, seen):
     return [y.register_hook(step(factor)) for factor in factors]
 
 
-@mistake("03.3", "forgot_return")  # not late binding of one value, but of two that end up equal
+@mistake("03.3", "forgot_return")  # late binding of two values that end up equal, not of one
 def build_chain(y, factors, seen):
     handles, previous = [], 1
     for factor in factors:

@@ -1,4 +1,4 @@
-"""Lesson 04: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 04."""
 
 from functools import partial
 
@@ -145,6 +145,22 @@ def sgd_in_backward(model, lr):
         del param.grad
 
     return [p.register_post_accumulate_grad_hook(step) for p in model.parameters() if p.requires_grad]
+
+
+@mistake("04.2", "no_handles", points=4)
+def sgd_in_backward(model, lr):
+    def step(param):
+        param.data.add_(param.grad, alpha=-lr)
+        param.grad = None
+
+    handles = []
+    for param in model.parameters():
+        if param.requires_grad:
+            param.register_post_accumulate_grad_hook(step)
+            handles.append(param.register_hook(lambda grad: None))
+    for handle in handles:
+        handle.remove()
+    return handles
 
 
 @mistake("04.2", "not_registered")

@@ -1,4 +1,4 @@
-"""Lesson 05: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 05."""
 
 from collections import defaultdict
 from contextlib import ExitStack, contextmanager

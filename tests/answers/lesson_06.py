@@ -1,4 +1,4 @@
-"""Lesson 06: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 06."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Lesson 07: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 07."""
 
 import copy
 

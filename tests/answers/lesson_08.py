@@ -1,4 +1,4 @@
-"""Lesson 08: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 08."""
 
 import contextlib
 import copy

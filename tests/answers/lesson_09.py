@@ -1,4 +1,4 @@
-"""Lesson 09: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 09."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Lesson 10: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 10."""
 
 from functools import partial
 

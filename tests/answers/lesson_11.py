@@ -1,4 +1,4 @@
-"""Lesson 11: answers that people give."""
+"""Right and wrong answers to the exercises of lesson 11."""
 
 from functools import partial
 

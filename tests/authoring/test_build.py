@@ -1,4 +1,4 @@
-"""From course/ to notebooks: the same bytes each time, nothing edited by hand, nothing written by halves."""
+"""Tests of building notebooks: reproducible bytes, detection of edits by hand, and no partial output."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SOURCE = "course/02_tensor_hooks.py"
 
 
 def test_building_again_changes_no_byte(clone):
-    """The first build is the one that was committed, perhaps on another machine."""
+    """The first build is the committed one, possibly made on another machine."""
     committed = clone.built()
     assert clone.hookedu("build", "02").returncode == 0
     assert clone.built() == committed

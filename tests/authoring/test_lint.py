@@ -1,4 +1,4 @@
-"""Every rule for a lesson's source: silent on the lessons as they are, and heard when it is broken once."""
+"""Tests of the rules for sources: the lessons pass all of them, and each rule reports a violation."""
 
 import dataclasses
 
@@ -152,7 +152,7 @@ SPOILT = {
 
 @pytest.mark.parametrize("name", [None, *SPOILT])
 def test_a_guide_keeps_the_rules_of_prose(tmp_path, name):
-    """Each page of course/guides is held to them in tests/course/test_guides.py."""
+    """The pages of course/guides themselves are tested in tests/course/test_guides.py."""
     old, new, line, says = SPOILT.get(name, ("", "", 0, ""))
     (tmp_path / "guide.md").write_text(GUIDE.replace(old, new, 1), encoding="utf-8")
     found = [str(problem.text) for problem in lint.guide_problems(tmp_path / "guide.md")]

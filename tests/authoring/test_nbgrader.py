@@ -1,7 +1,7 @@
-"""The lessons in the real nbgrader: it makes the assignment, validates, grades and exports, and the points are ours.
+"""Tests with the real nbgrader: all its steps run, and it gives the same points as hookedu.
 
-A kernel with torch takes nbgrader five seconds of processor time, so the ordinary run grades one student; `make scale`
-grades twenty, and the solutions of all lessons.
+Starting a kernel with torch costs nbgrader five seconds of CPU time, so the ordinary run grades one student;
+`make scale` grades twenty, and the solutions of all lessons.
 """
 
 import csv
@@ -29,14 +29,14 @@ from tests.grading import notebooks as nb
 pytestmark = pytest.mark.xdist_group("nbgrader")
 LESSON = catalog.find(nb.LESSON)
 GUIDE = (catalog.ROOT / "course" / "guides" / "hubs.md").read_text(encoding="utf-8")
-# The commands of the guide, as lists of words: export-nbgrader, cd, then nbgrader's own.
+# The commands of the guide as lists of words: export-nbgrader, cd, then those of nbgrader.
 BLOCK = re.search(r"```bash\n(hookedu export-nbgrader.*?)```", GUIDE, re.DOTALL)[1]
 EXPORT, CHANGE_FOLDER, *NBGRADER = filter(
     None, (shlex.split(line, comments=True) for line in BLOCK.splitlines())
 )
 
 
-# nbgrader's own commands, one after the other in one process: most of its time is its start.
+# Runs nbgrader's commands one after the other in one process, because most of the time is its startup.
 RUN = """
 import json, sys
 from nbgrader.apps.nbgraderapp import NbGraderApp
@@ -55,7 +55,7 @@ def watch(y, seen):
 
 
 class Course:
-    """An nbgrader course in a folder of its own."""
+    """An nbgrader course in its own folder."""
 
     def __init__(self, folder: Path, *lessons: str):
         self.folder = folder
@@ -63,11 +63,11 @@ class Course:
         assert run.exit_code == 0 and "README.md" in run.output, run.output
 
     def nbgrader(self, *commands: list[str]) -> str:
-        """Run commands of nbgrader's in the course; returns what they printed."""
+        """Run nbgrader commands in the course and return their output."""
         env = os.environ | {"PYTHONPATH": str(catalog.ROOT), "XDG_DATA_HOME": str(self.folder / "home")}
         env["PATH"] = os.pathsep.join(
             [str(Path(sys.executable).parent), env["PATH"]]
-        )  # it calls alembic by name
+        )  # nbgrader calls alembic by name
         arguments = [sys.executable, "-c", RUN, json.dumps(commands)]
         run = subprocess.run(
             arguments, cwd=self.folder, env=env, capture_output=True, encoding="utf-8", timeout=3000
@@ -76,15 +76,15 @@ class Course:
         return run.stdout
 
     def read(self, folder: str, lesson: catalog.Lesson = LESSON) -> dict:
-        """The notebook of an assignment in "source", "release" or "submitted/ann"."""
+        """Return an assignment's notebook in a folder such as "source", "release" or "submitted/ann"."""
         return json.loads((self.folder / folder / _file(lesson)).read_text(encoding="utf-8"))
 
     def hand_in(self, student: str, notebook: dict, lesson: catalog.Lesson = LESSON) -> None:
-        """Put a notebook where nbgrader collects it."""
+        """Put a notebook where nbgrader expects submissions."""
         nb.hand_in(self.folder / "submitted" / student / _file(lesson), notebook)
 
     def points(self) -> dict[tuple[str, str], tuple[float, ...]]:
-        """What stands in nbgrader's gradebook, by student and lesson: the points of each exercise, in order."""
+        """Return the points in nbgrader's gradebook by student and lesson, one per exercise in order."""
         with Gradebook(f"sqlite:///{self.folder / 'gradebook.db'}") as book:
             return {
                 (submission.student.id, lesson.name): tuple(
@@ -101,8 +101,11 @@ def _file(lesson: catalog.Lesson) -> str:
 
 
 def hand_in_class(class_: Course, students: int) -> None:
-    """One with a right, a partly right, a wrong and an untouched answer; then one untouched, one right, and every
-    exercise answered in every known way."""
+    """Hand in one mixed submission, and `students - 1` others that cover the known answers.
+
+    The mixed one has a correct, a partly correct, an incorrect and an untouched answer. Of the others, the
+    first is untouched, and the rest cycle through all known answers to each exercise.
+    """
     mixed = nb.answered(
         {
             "02.1": NOISY,
@@ -110,7 +113,7 @@ def hand_in_class(class_: Course, students: int) -> None:
             "02.3": nb.wrong("02.3", "asks_too_early")[0],
         }
     )
-    # A check that went away, and one that was made easier: nbgrader puts its own back.
+    # A deleted check and a changed one: nbgrader restores both.
     mixed["cells"].remove(nb.check_of(mixed, "02.1"))
     nb.check_of(mixed, "02.4")["source"] = "5"
     class_.hand_in("mixed", mixed)
@@ -122,7 +125,7 @@ def hand_in_class(class_: Course, students: int) -> None:
 
 @pytest.fixture(scope="module", params=[1, pytest.param(20, marks=pytest.mark.scale)])
 def class_(request, tmp_path_factory) -> Course:
-    """A class that nbgrader has graded with the guide's commands; `said` is what `nbgrader validate` told a student."""
+    """Grade a class with the guide's nbgrader commands; `said` is the output of `nbgrader validate`."""
     command, subcommand, folder, *lessons = EXPORT
     assert (command, subcommand, CHANGE_FOLDER) == ("hookedu", "export-nbgrader", ["cd", folder])
     made = Course(tmp_path_factory.mktemp("nbgrader") / folder, *lessons)
@@ -154,7 +157,7 @@ def test_both_graders_give_the_same_points(class_, tmp_path):
 
 
 def test_validate_says_what_is_missing(class_):
-    assert "FAILED ON 2 CELL(S)" in class_.said  # of the four checks one is gone and one was made easier
+    assert "FAILED ON 2 CELL(S)" in class_.said  # of the four checks, one is deleted and one replaced
     assert "there cannot be a gradient yet" in class_.said and '下一步：`hint("02.3")`' in class_.said
 
 

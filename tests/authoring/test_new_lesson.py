@@ -1,6 +1,7 @@
-"""`hookedu new-lesson`: what it refuses, and that the list of lessons stays as its authors wrote it.
+"""Tests of `hookedu new-lesson`: what it refuses, and that it keeps the text of course.yml.
 
-That a new lesson builds, passes its tests and grades is seen in tests/course/test_guides.py, which follows the guide for authors.
+That a new lesson builds, passes its tests and can be graded is tested in tests/course/test_guides.py, which
+runs the commands of the guide for authors.
 """
 
 import re
@@ -18,7 +19,7 @@ LIST = "course/course.yml"
 
 @pytest.fixture
 def root(tmp_path):
-    """As much of a clone as the command looks at: the list of lessons, and the folders."""
+    """Create the part of a clone that the command reads: the list of lessons and the folders."""
     for folder in ("course", "hookedu/exercises/lesson_40", "tests/answers", "tests/figures"):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(catalog.ROOT / LIST, tmp_path / LIST)
@@ -61,7 +62,7 @@ def test_a_place_that_is_no_clone(root, missing):
 
 @pytest.mark.parametrize("number", [13, 50])
 def test_the_list_keeps_its_text_and_its_order(root, number):
-    """With lesson 60 there already, 13 and 50 go before it."""
+    """Lesson 60 exists already; lessons 13 and 50 are inserted before it."""
     new_lesson(root, 60, "later")
     before = (root / LIST).read_text(encoding="utf-8")
     made = new_lesson(root, number, "no")

@@ -1,15 +1,15 @@
-"""How fast record() is, against a hand-written hook and against other libraries that capture activations.
+"""Benchmark of record() against a hand-written hook and other libraries that capture activations.
 
     python tests/bench/capture.py [rounds]
 
 1. One hook call: the time of calling the forward hook itself on a tensor, against a hand-written hook that keeps
-   `output.detach().clone()`; the other figures contain the model's run and so differ less.
-2. A whole run with every convolution captured, hooks put on and taken off again, without and with the graph being
-   built: of a chain of small layers, and of ResNet-18.
+   `output.detach().clone()`. The other results include the model's run and therefore differ less.
+2. A whole run with every convolution captured, including registering and removing the hooks, with and without building
+   the graph: of a chain of small layers, and of ResNet-18.
 
-Every contender runs once in each round; the figures are minima over all rounds, their ratios, and the median of the
-differences within a round, so that whatever else the machine does hits all alike. Libraries that are not installed are
-left out and named. Other libraries keep aliases or the last call only; the note says what each really keeps.
+Every contender runs once per round. The results are the minima over all rounds, their ratios, and the median of the
+differences within a round, so that other load on the machine affects all contenders alike. Libraries that are not
+installed are skipped with a message. Some libraries keep aliases, or only the last call; the note says what each keeps.
 """
 
 import ctypes
@@ -31,9 +31,12 @@ SHAPES = [(1, 8, 4, 4), (1, 64, 56, 56), (8, 64, 56, 56)]
 
 
 def keep_memory() -> None:
-    """Glibc hands freed memory back to the system whenever much of it lies at the heap's end, and by whose tensors that
-    happens is luck: some contender then pays for new pages in every round, up to four times the hook itself."""
-    with suppress(OSError, AttributeError):  # another C library
+    """Stop glibc from returning freed memory to the system.
+
+    It does so whenever much free memory lies at the end of the heap, and it is chance whose tensors cause that: some
+    contender would then pay for new pages in every round, up to four times the cost of the hook itself.
+    """
+    with suppress(OSError, AttributeError):  # a C library other than glibc
         trim_threshold, mmap_threshold = -1, -3
         for parameter in (trim_threshold, mmap_threshold):
             ctypes.CDLL(None).mallopt(parameter, 2**30)
@@ -42,8 +45,11 @@ def keep_memory() -> None:
 def timed(
     contenders: dict[str, Callable[[], object]], rounds: int, repeat: int = 1
 ) -> dict[str, list[float]]:
-    """Seconds of one call in each round. Within a round contenders take turns, in an order that changes: whoever runs
-    after the one that leaves the caches in disorder pays for it."""
+    """Return the seconds of one call in each round, by contender.
+
+    Within a round the contenders take turns in random order, because each one pays for the state in which its
+    predecessor leaves the CPU caches.
+    """
     times: dict[str, list[float]] = {name: [] for name in contenders}
     turns = list(contenders)
     for name in turns:
@@ -62,8 +68,11 @@ def timed(
 def report(
     title: str, times: dict[str, list[float]], against: str, notes: dict[str, str] | None = None
 ) -> None:
-    """Minima, their ratios, and how much more each took than `against` in the same round, the median: what is the same
-    for all of a round falls out of it, so it tells apart what minima of few rounds do not."""
+    """Print the minima, their ratios, and the median difference from `against` within a round.
+
+    The median difference cancels what is common to all contenders of a round, so it separates contenders that the
+    minima of a few rounds do not.
+    """
     print(f"\n{title}")
     best = {name: min(seconds) for name, seconds in times.items()}
     for name in sorted(times, key=best.get):
@@ -86,7 +95,7 @@ def hook_calls() -> None:
         def call(hook, store, layer=layer, output=output):
             for _ in range(50):
                 hook(layer, (output,), output)
-            store.clear()  # within the time of both: letting go of 50 tensors
+            store.clear()  # timed for both: freeing 50 tensors
 
         times = timed(
             {
@@ -102,7 +111,7 @@ def hook_calls() -> None:
 
 
 def captures(model: nn.Module, x: torch.Tensor, layers: list[str]) -> tuple[dict, dict]:
-    """One run with everything captured, by each library that is installed."""
+    """Return one function per installed library that runs the model and captures the layers, and a note on each."""
     modules = [model.get_submodule(name) for name in layers]
 
     def by_hand():
@@ -139,7 +148,7 @@ def captures(model: nn.Module, x: torch.Tensor, layers: list[str]) -> tuple[dict
             contenders[name] = make(model, x, layers, modules)
             notes[name] = note
             contenders[name]()
-        except Exception as error:  # not installed, or not working with this PyTorch: said, not hidden
+        except Exception as error:  # not installed, or incompatible with this PyTorch: report it
             contenders.pop(name, None)
             print(f"  {name} is left out: {type(error).__name__}: {str(error).splitlines()[0][:100]}")
     return contenders, notes
@@ -153,7 +162,7 @@ def captum(model, x, layers, modules):
 
 
 def captum_with_graph(model, x, layers, modules):
-    """What captum's own gradient methods call: LayerActivation turns autograd off, whoever asks."""
+    """Capture with the function that captum's own gradient methods call: LayerActivation always disables autograd."""
     from captum._utils.gradient import _forward_layer_eval
 
     return lambda: _forward_layer_eval(model, x, modules, grad_enabled=torch.is_grad_enabled())
@@ -214,7 +223,7 @@ PEERS = [
     ),
     ("fastai", fastai, "aliases of the last call"),
     ("torchextractor", torchextractor, "aliases of the last call"),
-    # Like for like: as it comes it does not copy, and hands back what a later in-place op has made of the output.
+    # For a like-for-like comparison: by default it does not copy, and returns outputs that later in-place ops changed.
     ("torchextractor, told to clone", torchextractor_cloning, "clones of the last call"),
     ("nnsight", nnsight, "clones, asked for"),
 ]
@@ -222,10 +231,10 @@ PEERS = [
 
 def whole_runs() -> None:
     torch.manual_seed(0)
-    # Small layers, so that a run is short: then the least of many is not disturbed by what else the machine does,
-    # and capturing is a part of it that can be measured.
+    # Small layers keep a run short, so that the minimum of many is free of other load on the machine and capturing is
+    # a measurable part of it.
     chain = nn.Sequential(*(nn.Conv2d(8, 8, 3, padding=1) for _ in range(20)))
-    # Many rounds: what is to be told apart are a few microseconds of a run.
+    # Many rounds, because the differences are a few microseconds per run.
     runs = [
         ("20 small convolutions", chain.eval(), torch.randn(1, 8, 16, 16), ROUNDS * 25),
         ("ResNet-18 at 64×64", resnet18().eval(), torch.randn(1, 3, 64, 64), ROUNDS * 8),

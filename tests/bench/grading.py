@@ -1,16 +1,17 @@
-"""How fast a class is graded, against nbgrader, otter-grader, and the least that it could cost.
+"""Benchmark of grading a class against nbgrader, otter-grader and the minimum possible cost.
 
     python tests/bench/grading.py [students]     40 by default; needs uv and the package index for the two others
     python tests/bench/grading.py memory         memory of the grader with 100 and with 10,000 submissions (minutes)
 
 1. The same submissions of one lesson go through `nbgrader autograde`, `otter run` and `hookedu grade`, one core each,
-   in turn: in each of four rounds the others grade a quarter of the class (they take seconds for each) and ours all
-   of it. The figure is the smallest time a submission of all rounds. For hookedu it is that of a class five times as
-   large less that of the class, over the difference, so without the start, which is given by itself: it is paid once.
-2. A warm grader with one job and one with two, against the floor: the least that a warm process can do, which is to
-   fork, run the same cells and probes, exit, nothing else and no isolation. Two floors side by side, which share
-   nothing but the machine, say what it lets two jobs gain. Half the class in many short rounds: what needs both
-   processors is seldom left alone for long.
+   in turn: in each of four rounds the other tools grade a quarter of the class (they take seconds per submission) and
+   hookedu all of it. The result is the minimum time per submission over all rounds. For hookedu it is the time of a
+   class five times as large, minus the time of the class, divided by the difference in size; this excludes the
+   startup, which is paid once and reported separately.
+2. A warm grader with one job and with two jobs, against the floor: the minimum that a warm process can do, which is to
+   fork, run the same cells and probes, and exit, without isolation. Two floors side by side, which share nothing but
+   the machine, show how much two jobs can gain on it. Half the class is graded in many short rounds, because both
+   processors are seldom undisturbed for long.
 
 Bounds: 50 times nbgrader's throughput, 1.5 times the floor, 1.7 times the throughput with two jobs.
 """
@@ -47,7 +48,7 @@ LESSON = catalog.find(nb.LESSON)
 FILE = f"{LESSON.file}.ipynb"
 ROOT = catalog.ROOT
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
-# Or every kernel that the others start would compile torch's Python anew.
+# Otherwise every kernel that the other tools start would recompile torch's Python files.
 ENV.pop("PYTHONDONTWRITEBYTECODE", None)
 FOLDER = Path(tempfile.mkdtemp(prefix="hookedu-bench-"))
 
@@ -61,15 +62,15 @@ def main(students: int) -> None:
 
 
 def others(notebooks: list[dict]) -> None:
-    """Part 1: whole commands."""
+    """Run part 1: whole commands."""
     quarter = notebooks[: max(1, len(notebooks) // ROUNDS)]
     contenders: dict[str, tuple[Grade, list[dict]]] = {}
     for name, make in (("nbgrader", nbgrader), ("otter", otter)):
         try:
             grade = make()
-            grade(notebooks[:1])  # the first run compiles all its packages
+            grade(notebooks[:1])  # the first run compiles the bytecode of all its packages
             contenders[name] = (grade, quarter)
-        except (OSError, subprocess.CalledProcessError) as error:  # said, not hidden
+        except (OSError, subprocess.CalledProcessError) as error:  # report it
             said = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [""]
             print(f"  {name} is left out: {said[-1][:150]}", flush=True)
     contenders |= {"hookedu": (hookedu, notebooks), "hookedu, 5 classes": (hookedu, notebooks * TIMES)}
@@ -83,12 +84,12 @@ def others(notebooks: list[dict]) -> None:
 
 
 def warm(notebooks: list[dict]) -> None:
-    """Part 2: what is warm already."""
+    """Run part 2: warm processes."""
     path = FOLDER / "floor.json"
     path.write_text(json.dumps(notebooks))
     folder = handed_in(notebooks, "{}/" + FILE)
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(contextlib.closing(batch._Here(True, Limits())))
+        place = stack.enter_context(contextlib.closing(batch._Local(True, Limits())))
         floors = [stack.enter_context(a_floor(path)) for _ in range(2)]
         contenders = {
             "1 job": partial(graded, folder, place, 1),
@@ -98,7 +99,7 @@ def warm(notebooks: list[dict]) -> None:
         }
         best = minima(contenders, SHORT_ROUNDS)
     each = {name: seconds / len(notebooks) for name, seconds in best.items()}
-    each["2 floors"] /= 2  # each of them runs the whole class
+    each["2 floors"] /= 2  # each floor runs the whole class
     report("warm", each, "1 job")
     bound("time against the floor", each["1 job"] / each["floor"], 1.5, at_least=False)
     bound("throughput of 2 jobs against 1", each["1 job"] / each["2 jobs"], 1.7, at_least=True)
@@ -106,7 +107,7 @@ def warm(notebooks: list[dict]) -> None:
 
 
 def minima(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The least that each contender said in all rounds; within a round they take turns."""
+    """Return the minimum of each contender over all rounds; within a round they take turns."""
     best = dict.fromkeys(contenders, float("inf"))
     for round_ in range(rounds):
         for name, run in contenders.items():
@@ -136,7 +137,7 @@ def timed(run: Grade, class_: list[dict]) -> float:
 
 
 def handed_in(class_: list[dict], place: str) -> Path:
-    """A new folder with the notebooks of a class; `place` has the student's name as {}."""
+    """Write the notebooks of a class to a new folder; `place` is the path, with {} for the student's name."""
     folder = Path(tempfile.mkdtemp(dir=FOLDER))
     for number, notebook in enumerate(class_):
         nb.hand_in(folder / place.format(f"student-{number:05}"), notebook)
@@ -144,7 +145,7 @@ def handed_in(class_: list[dict], place: str) -> Path:
 
 
 def call(*command: object, cwd: Path = FOLDER) -> str:
-    path = f"{Path(str(command[0])).parent}{os.pathsep}{ENV['PATH']}"  # nbgrader calls alembic by its name
+    path = f"{Path(str(command[0])).parent}{os.pathsep}{ENV['PATH']}"  # nbgrader looks up alembic on PATH
     run = subprocess.run(
         list(map(str, command)), cwd=cwd, env=ENV | {"PATH": path}, capture_output=True, text=True, check=True
     )
@@ -152,11 +153,11 @@ def call(*command: object, cwd: Path = FOLDER) -> str:
 
 
 def environment(name: str, *packages: str) -> Path:
-    """The programs of a new environment with hookedu's own packages at our versions, and some more."""
+    """Return the bin folder of a new environment with hookedu, its pinned dependencies and more packages."""
     folder = FOLDER / name
     call("uv", "venv", "-q", "--python", sys.executable, folder)
     locked = (ROOT / "requirements.lock").read_text().splitlines()
-    constraints = FOLDER / f"{name}.txt"  # otter needs an older setuptools than we have
+    constraints = FOLDER / f"{name}.txt"  # otter needs an older setuptools than the lock has
     constraints.write_text("\n".join(line for line in locked if not line.startswith("setuptools")))
     call("uv", "pip", "install", "-q", "--python", folder / "bin/python", "-c", constraints, ROOT, *packages)
     call(folder / "bin/python", "-m", "ipykernel", "install", "--prefix", folder)
@@ -227,8 +228,8 @@ def otter() -> Grade:
     return grade
 
 
-def graded(folder: Path, place: batch._Here, jobs: int) -> float:
-    """Seconds of a class as `hookedu grade` grades it between its start and its report."""
+def graded(folder: Path, place: batch._Local, jobs: int) -> float:
+    """Return the seconds that `hookedu grade` takes for a class, without startup and report."""
     out = Path(tempfile.mkdtemp(dir=FOLDER))
     submissions, _ = collect(folder)
     grader = batch._Grader(batch._keys(), {}, place, True, "")
@@ -242,7 +243,7 @@ def graded(folder: Path, place: batch._Here, jobs: int) -> float:
 
 
 def a_floor(path: Path) -> subprocess.Popen:
-    """A process as warm as the grader's."""
+    """Start a process that is as warm as the grader's."""
     code = "import sys; sys.argv[0] = ''; from tests.bench import grading as bench; bench.forks(sys.argv[1])"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
     process = subprocess.Popen([sys.executable, "-c", code, path], cwd=ROOT, env=ENV, **pipes)
@@ -251,14 +252,14 @@ def a_floor(path: Path) -> subprocess.Popen:
 
 
 def forked(floors: list[subprocess.Popen]) -> float:
-    """Seconds of the slowest of several floors that begin together."""
+    """Start several floors together and return the seconds of the slowest."""
     for process in floors:
         process.stdin.write("go\n")
     return max(float(process.stdout.readline()) for process in floors)
 
 
 def forks(path: str) -> None:
-    """For each line that comes in: fork, run the cells and the probes, exit, for the whole class."""
+    """For each line on stdin, fork, run the cells and the probes and exit, for every submission of the class."""
     worker.warm_up()
     key = matching.key_of(LESSON)
     jobs = []
@@ -280,7 +281,10 @@ def forks(path: str) -> None:
 
 
 def memory() -> None:
-    """What the grader's own process takes at most; the submissions raise at once, in a fork each."""
+    """Measure the peak memory of the grader's own process.
+
+    The submissions raise at once, each in a fork.
+    """
     code = (
         "import sys, resource; from pathlib import Path; from hookedu.grading.batch import grade\n"
         "grade(Path(sys.argv[1]), Path(sys.argv[2]))\n"

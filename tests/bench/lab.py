@@ -1,4 +1,7 @@
-"""Until `hookedu lab` answers, against `jupyter lab`: empty homes, interleaved, the fastest of each. Bound: 5 s."""
+"""Benchmark of the startup of `hookedu lab` against `jupyter lab`.
+
+Each start has an empty home; starts are interleaved, and the fastest of each counts. Bound: 5 s.
+"""
 
 import sys
 import tempfile
@@ -13,7 +16,7 @@ MODULES = {"jupyter lab": ["jupyterlab", "--allow-root"], "hookedu lab": ["hooke
 
 
 def seconds(module: list[str]) -> float:
-    """Time one start, until its first page is there."""
+    """Return the time of one start, until the first page is served."""
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home, "lessons")
         folder.mkdir()

@@ -1,9 +1,9 @@
-"""How fast a picture of 64 channels is: one mosaic against one subplot a channel.
+"""Benchmark of a picture of 64 channels: one mosaic against one subplot per channel.
 
     python tests/bench/plots.py [rounds]
 
-The maps are those of a convolution on a photograph: pictures of noise would mostly time the PNG's compression.
-Both are drawn to a PNG in memory, in turn; the figures are minima.
+The feature maps are those of a convolution on a photograph, because noise would mostly measure PNG compression.
+Both are drawn to a PNG in memory, in turn; the results are minima.
 """
 
 import io

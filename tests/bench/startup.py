@@ -1,4 +1,7 @@
-"""What `import hookedu` adds to `import torch`: fresh interpreters, interleaved, the smallest of each. Bound: 50 ms."""
+"""Benchmark of the time that `import hookedu` adds to `import torch`.
+
+Each import runs in a new interpreter; runs are interleaved, and the fastest of each counts. Bound: 50 ms.
+"""
 
 import subprocess
 import sys
@@ -13,7 +16,7 @@ TIMED = "import time; t = time.perf_counter(); {program}; print(time.perf_counte
 
 
 def seconds(program: str) -> float:
-    """Time one fresh interpreter for the program."""
+    """Return the time of the program in a new interpreter."""
     run = subprocess.run(
         [sys.executable, "-c", TIMED.format(program=program)], capture_output=True, text=True, check=True
     )

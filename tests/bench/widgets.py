@@ -1,7 +1,7 @@
-"""How long LayerPicker takes in the kernel, the smallest of several runs; each bound is the one of issue 4.
+"""Benchmark of LayerPicker in the kernel: minima of several runs, against the bounds of issue 4.
 
-Bounds: ResNet-50 opens in 1 s plus one forward pass; 1,000 modules list in 200 ms; a cached click draws 64 maps in
-150 ms, also told as a ratio to 64 subplots drawn again.
+Bounds: opening ResNet-50 takes 1 s plus one forward pass; listing 1,000 modules, 200 ms; a click that draws 64 cached
+maps, 150 ms, which is also given as a ratio to redrawing 64 subplots.
 """
 
 import io
@@ -18,7 +18,7 @@ ROUNDS = 5
 
 
 def best(run, rounds: int = ROUNDS) -> float:
-    """Milliseconds of the fastest run."""
+    """Return the time of the fastest run in milliseconds."""
     times = []
     for _ in range(rounds):
         started = time.perf_counter()
@@ -28,7 +28,7 @@ def best(run, rounds: int = ROUNDS) -> float:
 
 
 def subplots(maps: torch.Tensor) -> None:
-    """The picture as it is drawn everywhere: an axes a map."""
+    """Draw the picture in the usual way, with one Axes per map."""
     figure = Figure(figsize=(7.4, 7.4), dpi=110)
     for ax, one in zip(figure.subplots(8, 8).flat, maps, strict=True):
         ax.imshow(one)

@@ -1,4 +1,4 @@
-"""One JupyterLab and one Chromium for all browser tests; each file of tests opens the notebooks that it looks at."""
+"""Shared JupyterLab and Chromium for all browser tests; each test file opens the notebooks that it needs."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -13,14 +13,14 @@ from tests.browser.notebook import Notebook
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items) -> None:
-    """One worker takes all browser tests: they share one server."""
+    """Run all browser tests in one worker: they share one server."""
     for item in items:
         if "browser" in Path(item.fspath).parts:
             item.add_marker(pytest.mark.xdist_group("browser"))
 
 
-# Of this package, not of the session: Playwright keeps an event loop running in the thread, and a widget that is
-# tested afterwards in the same process would take it for a kernel's.
+# Package scope instead of session scope: Playwright keeps an event loop running in the thread, and a widget tested
+# later in the same process would mistake it for a kernel's.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[BrowserContext]:
     try:
@@ -38,14 +38,14 @@ def lab(tmp_path_factory, browser) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def open_notebook(lab, browser) -> Iterator[Callable[[Path], Notebook]]:
-    """Open a copy of a notebook. Its page and kernel last for the tests of one file: both take seconds to start."""
+    """Open a copy of a notebook. Its page and kernel, which take seconds to start, last for one test file."""
     yield lambda path: lab.open(path, browser)
     lab.shut_down(browser)
 
 
 @pytest.fixture(autouse=True)
 def screenshots(browser, tmp_path) -> Iterator[None]:
-    """What the pages show at the end of each test, to look at: pytest keeps those of its last three runs."""
+    """Save a screenshot of every page at the end of each test; pytest keeps those of its last three runs."""
     yield
     for number, page in enumerate(browser.pages):
         page.screenshot(path=tmp_path / f"page-{number}.png")
@@ -53,5 +53,5 @@ def screenshots(browser, tmp_path) -> Iterator[None]:
 
 @pytest.fixture(scope="module", params=["light", "dark"])
 def theme(request) -> str:
-    """Of a module: pytest runs all tests of one theme, then all of the other."""
+    """Return the theme. Module scope: pytest runs all tests with one theme, then all with the other."""
     return request.param

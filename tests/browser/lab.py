@@ -1,4 +1,4 @@
-"""A real JupyterLab or Jupyter Notebook, started in an empty home, and a real Chromium that looks at it."""
+"""A real JupyterLab or Jupyter Notebook in an empty home directory, and a real Chromium to view it."""
 
 import json
 import os
@@ -18,23 +18,26 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 from hookedu import catalog
 from tests.browser.notebook import Notebook
 
-# A kernel with torch takes 600 MB: none outlives the tests of its file.
+# Shuts down all kernels: one with torch takes 600 MB, so none may outlive the tests of its file.
 _SHUT_DOWN = """async () => {
   const token = document.cookie.match(/_xsrf=([^;]+)/)?.[1] ?? '';
   const sessions = await (await fetch('/api/sessions')).json();
   await Promise.all(sessions.map(session =>
     fetch(`/api/sessions/${session.id}`, {method: 'DELETE', headers: {'X-XSRFToken': token}})));
 }"""
-_START = 90  # seconds that a server may take to answer
+_START = 90  # seconds that a server may take to respond
 
 
 class NoChromium(Exception):
-    """There is no browser to test with."""
+    """No browser is installed to test with."""
 
 
 @contextmanager
 def chromium() -> Iterator[BrowserContext]:
-    """Debian's Chromium, or Chrome where that is what people have: one profile, so that pages load from its cache."""
+    """Yield a context of Chromium or, where only that is installed, Chrome.
+
+    All pages share one profile, so that they load from its cache. NoChromium where neither is installed.
+    """
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:
         raise NoChromium("Chromium is not installed (Debian: apt install chromium fonts-noto-cjk)")
@@ -46,13 +49,13 @@ def chromium() -> Iterator[BrowserContext]:
 
 
 class Lab:
-    """A running JupyterLab or, `classic`, Jupyter Notebook 7: where it is, and the learner's folder behind it."""
+    """A running JupyterLab, or Jupyter Notebook 7 if `classic`: its port, and the learner's folder that it serves."""
 
     def __init__(self, folder: Path, port: int, classic: bool = False):
         self.folder, self.port, self.classic = folder, port, classic
 
     def url(self, name: str = "") -> str:
-        """The page that opens a notebook alone, in a workspace of its own; the start page without a name."""
+        """Return the URL that opens only this notebook, in a separate workspace; without a name, the start page."""
         if self.classic:
             return f"http://127.0.0.1:{self.port}/" + (f"notebooks/{name}" if name else "tree")
         return f"http://127.0.0.1:{self.port}/lab" + (
@@ -60,25 +63,25 @@ class Lab:
         )
 
     def open(self, path: Path, browser: BrowserContext) -> Notebook:
-        """A copy of that notebook in a page of its own."""
+        """Open a copy of a notebook in a new page."""
         name = f"{path.stem}-{len(list(self.folder.glob('*.ipynb')))}.ipynb"
         shutil.copy(path, self.folder / name)
         return self.visit(name, browser)
 
     def visit(self, name: str, browser: BrowserContext) -> Notebook:
-        """The learner's own notebook of that name."""
+        """Open the learner's own notebook of that name in a new page."""
         page = browser.new_page()
         return Notebook(page, self.folder / name, lambda: page.goto(self.url(name)))
 
     def click(self, name: str, page: Page) -> Notebook:
-        """The learner's own notebook of that name, opened from the list of files in a page of JupyterLab."""
-        if page.locator(".jp-Notebook").count():  # a test that failed left its own
+        """Open the learner's own notebook of that name from the file browser of a JupyterLab page."""
+        if page.locator(".jp-Notebook").count():  # left open by a failed test
             page.goto(self.url() + "?reset")
         item = page.locator(".jp-DirListing-item", has_text=name)
         return Notebook(page, self.folder / name, item.dblclick)
 
     def shut_down(self, browser: BrowserContext) -> None:
-        """End all kernels and close all pages."""
+        """Shut down all kernels and close all pages."""
         for number, page in enumerate(browser.pages):
             if number == 0:
                 page.evaluate(_SHUT_DOWN)
@@ -86,15 +89,15 @@ class Lab:
 
 
 def newcomer(home: Path) -> dict[str, str]:
-    """The environment of somebody in an empty home: nothing of Python's, Jupyter's or the course's is set."""
+    """Return the environment variables of a user with an empty home and no settings for Python or Jupyter."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "JUPYTER", "PYTHON", "XDG_"))}
-    # LANG: JupyterLab's menus would follow it, and the tests click on English words.
+    # JupyterLab's menus follow LANG, and the tests click on English labels.
     return kept | {"HOME": str(home), "LANG": "C.UTF-8", "JUPYTERLAB_SETTINGS_DIR": str(home / "settings")}
 
 
 @contextmanager
 def of_this_clone(home: Path) -> Iterator[Lab]:
-    """`hookedu lab` of this clone, as a newcomer runs it."""
+    """Run `hookedu lab` of this clone as a new user does."""
     command = [sys.executable, "-m", "hookedu", "lab", "--folder", home / "lessons"]
     with running(command, home / "lessons", newcomer(home) | {"PYTHONPATH": str(catalog.ROOT)}) as lab:
         yield lab
@@ -104,14 +107,14 @@ def of_this_clone(home: Path) -> Iterator[Lab]:
 def running(
     command: Sequence[str | Path], folder: Path, env: dict[str, str], classic: bool = False
 ) -> Iterator[Lab]:
-    """A command that serves `folder`, given the port, no token and no browser of its own, until the block ends.
+    """Run a command that serves `folder` until the block ends, with a free port, no token and no browser.
 
-    RuntimeError with the end of its log where it does not answer.
+    RuntimeError with the tail of its log where the server does not respond.
     """
     home = Path(env["HOME"])
     settings = home / "settings" / "@jupyterlab" / "notebook-extension"
     settings.mkdir(parents=True, exist_ok=True)
-    # Keeps cells that are out of view in the page, so that a test can look at all of them.
+    # Keep off-screen cells in the DOM, so that a test can inspect all of them.
     (settings / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}')
     _without_what_learners_lack(home / ".jupyter")
     with socket.socket() as free:
@@ -130,7 +133,7 @@ def running(
 
 
 def _without_what_learners_lack(config: Path) -> None:
-    """What the extra "author" brings into JupyterLab and its server stays off: `make lab` installs none of it."""
+    """Disable the Jupyter extensions of the extra "author", which `make lab` does not install."""
     (config / "labconfig").mkdir(parents=True, exist_ok=True)
     pages = {"disabledExtensions": {"@jupyter/nbgrader": True, "jupyterlab-jupytext": True}}
     (config / "labconfig" / "page_config.json").write_text(json.dumps(pages))

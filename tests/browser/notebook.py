@@ -1,29 +1,26 @@
-"""A notebook in a browser, as a learner handles it."""
+"""A notebook in a browser, operated as a learner does."""
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from hookedu import catalog
 
-_RUN = 180_000  # ms that a notebook may take to run beside other tests; lesson 12 starts processes of its own
+_RUN = 180_000  # ms that a notebook may take while other tests run; lesson 12 starts processes of its own
 _PICTURES = catalog.ROOT / "course" / "images"
 
-# Whether this page is connected to a notebook's idle kernel, and knows it: JupyterLab drops what is run before, or asks
-# for a kernel. Notebook 7 shows an idle kernel before it has one, hence the server's word as well.
+# Whether this page is connected to the notebook's idle kernel and shows it: before that, JupyterLab drops what is run,
+# or asks for a kernel. Notebook 7 shows an idle kernel before it has one, so the server is asked as well.
 _CONNECTED = """async name => {
   if (!document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')) return false;
   const sessions = await (await fetch('/api/sessions')).json();
   return sessions.some(s => s.path === name && s.kernel.connections > 0 && s.kernel.execution_state === 'idle');
 }"""
-# Whether any cell runs or has run.
-_BEGUN = "() => [...document.querySelectorAll('.jp-Notebook .jp-InputPrompt')].some(p => /[*\\d]/.test(p.innerText))"
-_CHANGED = "([prompt, before]) => prompt.innerText !== before"  # "[*]:" while it runs, then its number
-# Contrast by WCAG 2 of every text in the elements that match, against what is really painted behind it.
+# WCAG 2 contrast ratio of every text in the matching elements against the background actually painted behind it.
 _CONTRAST = """elements => {
   const parse = c => { const n = c.match(/[\\d.]+/g).map(Number), full = c.startsWith('color(') ? 255 : 1;
                        return [n[0] * full, n[1] * full, n[2] * full, n[3] ?? 1]; };
@@ -41,15 +38,15 @@ _CONTRAST = """elements => {
 
 
 def contrasts(elements: Locator) -> list[tuple[float, str]]:
-    """Contrast ratio and text of each of these elements that can be seen and holds text; 4.5 is WCAG's bound."""
+    """Return the contrast ratio and the text of each visible element that has text; WCAG requires 4.5."""
     return [(ratio, text) for ratio, text in elements.evaluate_all(_CONTRAST)]
 
 
 class Notebook:
-    """One open notebook. Collects what a learner should never see: dialogs and errors in the console."""
+    """One open notebook. Collects console errors, which a learner should never see."""
 
     def __init__(self, page: Page, path: Path, show: Callable[[], object]):
-        """Have it shown in a page that shows no other, and wait until its kernel is there."""
+        """Show the notebook in a page that shows no other, and wait for its kernel."""
         self.page, self.path = page, path
         self.ids = [cell["id"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
         self.console_errors: list[str] = []
@@ -59,36 +56,39 @@ class Notebook:
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         show()
         expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(self.ids), timeout=60_000)
-        page.wait_for_function(_CONNECTED, arg=path.name, timeout=60_000, polling=100)
+        self._wait_until_connected()
 
     def close(self) -> None:
-        """Close it through the menu, with its kernel, and leave the page to the next."""
+        """Close the notebook and its kernel through the menu; the page can then be reused."""
         self.menu("File", "Close and Shut Down Notebook…")
         self.page.locator(".jp-Dialog .jp-mod-accept").click()
         expect(self.page.locator(".jp-Notebook")).to_have_count(0)
 
     def use(self, theme: str) -> None:
-        """Change to JupyterLab's "light" or "dark" theme, which it remembers on the server."""
+        """Switch to JupyterLab's "light" or "dark" theme, which the server remembers."""
         is_light = str(theme == "light").lower()
         if self.page.locator("body").get_attribute("data-jp-theme-light") != is_light:
             self.menu("Settings", "Theme", f"JupyterLab {theme.capitalize()}")
             self.page.locator(f"body[data-jp-theme-light={is_light}]").wait_for(state="attached")
 
     def menu(self, *labels: str) -> None:
-        """Click through the menu bar."""
-        self.page.locator(".lm-MenuBar-itemLabel", has_text=labels[0]).first.click()
-        for label in labels[1:]:
-            item = self.page.locator(".lm-Menu-itemLabel").get_by_text(label, exact=True)
-            item.last.hover()
-            item.last.click()
+        """Click through the menu bar. AssertionError with the text of any dialog that blocks it."""
+        try:
+            self.page.locator(".lm-MenuBar-itemLabel", has_text=labels[0]).first.click(timeout=10_000)
+            for label in labels[1:]:
+                item = self.page.locator(".lm-Menu-itemLabel").get_by_text(label, exact=True)
+                item.last.hover(timeout=10_000)
+                item.last.click(timeout=10_000)
+        except TimeoutError as error:
+            raise AssertionError(f"menu {labels}: dialogs {self.dialogs()}, {self.console_errors}") from error
 
     def cell(self, cell_id: str) -> Locator:
-        """The cell of that id."""
+        """Return the cell with that id."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(self.ids.index(cell_id))
 
     def run_all(self) -> None:
-        """Run every cell, and wait until the last one has its number."""
-        self._insist(lambda: self.menu("Run", "Run All Cells"), _BEGUN)
+        """Run every cell, and wait until the last one has its execution number."""
+        self.menu("Run", "Run All Cells")
         self._wait_for(self.page.locator(".jp-CodeCell").last)
 
     def run(self, cell_id: str) -> Locator:
@@ -96,49 +96,47 @@ class Notebook:
         cell = self.cell(cell_id)
         prompt = cell.locator(".jp-InputPrompt")
         before = prompt.inner_text()
-
-        def press() -> None:
-            cell.locator(".cm-content").click()
-            self.page.keyboard.press("Shift+Enter")
-
-        self._insist(press, _CHANGED, [prompt.element_handle(), before])
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Shift+Enter")
         self._wait_for(cell, before)
         return cell.locator(".jp-Cell-outputArea")
 
-    def _insist(self, act: Callable[[], None], begun: str, arg: Any = None) -> None:
-        """JupyterLab drops a run while its connection settles: a learner sees that nothing happens, and tries again."""
-        for _ in range(3):
-            act()
-            try:
-                self.page.wait_for_function(begun, arg=arg, timeout=5_000)
-                return
-            except TimeoutError:
-                continue
+    def _wait_until_connected(self) -> None:
+        """Wait for the kernel. Not with `wait_for_function`, to which the promise of an async function is true."""
+        end = time.monotonic() + 60
+        while not self.page.evaluate(_CONNECTED, self.path.name):
+            assert time.monotonic() < end, f"no kernel: {self.dialogs()}, {self.console_errors}"
+            self.page.wait_for_timeout(50)
 
     def type_into(self, cell_id: str, code: str) -> None:
-        """Replace a cell's code, through the keyboard."""
+        """Replace a cell's code with the keyboard."""
         self.cell(cell_id).locator(".cm-content").click()
         self.page.keyboard.press("Control+A")
         self.page.keyboard.insert_text(code)
 
     def _wait_for(self, cell: Locator, before: str = "") -> None:
-        self.page.wait_for_function(
-            "([e, before]) => /\\[\\d+\\]/.test(e.innerText) && e.innerText !== before",
-            arg=[cell.locator(".jp-InputPrompt").element_handle(), before],
-            timeout=_RUN,
-        )
+        try:
+            self.page.wait_for_function(
+                "([e, before]) => /\\[\\d+\\]/.test(e.innerText) && e.innerText !== before",
+                arg=[cell.locator(".jp-InputPrompt").element_handle(), before],
+                timeout=_RUN,
+            )
+        except TimeoutError as error:
+            prompts = self.page.locator(".jp-Notebook .jp-InputPrompt").all_inner_texts()
+            said = (self.dialogs(), self.cell_errors(), self.console_errors)
+            raise AssertionError(f"the cell never ended: {prompts}, {said}") from error
 
     def cell_errors(self) -> list[str]:
-        """What cells wrote to stderr or raised."""
+        """Return what cells wrote to stderr or raised."""
         shown = '[data-mime-type="application/vnd.jupyter.stderr"], [data-mime-type="application/vnd.jupyter.error"]'
         return self.page.locator(".jp-Notebook").locator(shown).all_inner_texts()
 
     def dialogs(self) -> list[str]:
-        """What asks for an answer or pops up."""
+        """Return the text of all dialogs and notifications."""
         return self.page.locator(".jp-Dialog, .Toastify__toast").all_inner_texts()
 
     def speaks(self, *languages: str) -> None:
-        """Wait until the page shows these languages and no other: the kernel answers a click on the toggle."""
+        """Wait until the page shows exactly these languages: the kernel handles a click on the toggle."""
         script = """languages => ['zh', 'en'].every(language => {
           const shown = getComputedStyle(document.querySelector(`.jp-Notebook [lang=${language}]`)).display !== 'none';
           return shown === languages.includes(language);
@@ -146,23 +144,26 @@ class Notebook:
         self.page.wait_for_function(script, arg=languages)
 
     def visible(self, language: str, within: str = ".jp-RenderedMarkdown") -> int:
-        """How many texts of a language can be seen within elements of this notebook."""
+        """Count the visible texts of a language within elements of this notebook."""
         script = "elements => elements.filter(e => e.offsetParent !== null && e.innerText.trim()).length"
         return self.page.locator(f'.jp-Notebook {within} [lang="{language}"]').evaluate_all(script)
 
     def contrasts(self, within: str) -> list[tuple[float, str]]:
-        """Contrast ratio and text of everything readable within; 4.5 is WCAG's bound for body text."""
+        """Return the contrast ratio and text of everything readable within; WCAG requires 4.5 for body text."""
         return contrasts(self.page.locator(f".jp-Notebook {within} *"))
 
     def scroll_to(self, cell_id: str) -> None:
-        """Bring a cell to the top of the page."""
+        """Scroll a cell to the top of the page."""
         self.cell(cell_id).evaluate("cell => cell.scrollIntoView({block: 'start'})")
 
     def picture(self, name: str, of: Locator | None = None) -> None:
-        """Keep a screenshot of the notebook, or of a part, as course/images/NAME.png where HOOKEDU_PICTURES is set."""
+        """Save a screenshot of the notebook or a part of it.
+
+        It is written to course/images/NAME.png, and only where HOOKEDU_PICTURES is set.
+        """
         if os.environ.get("HOOKEDU_PICTURES"):
             usual = self.page.viewport_size
-            if of is not None:  # all of it in view
+            if of is not None:  # so that all of it is in view
                 self.page.set_viewport_size(usual | {"height": 1200})
             (of or self.page.locator(".jp-NotebookPanel")).screenshot(path=_PICTURES / f"{name}.png")
             self.page.set_viewport_size(usual)

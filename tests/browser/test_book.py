@@ -1,4 +1,4 @@
-"""The reading site as `make book` builds it: its links, both languages on every page, wide and narrow, light and dark."""
+"""Tests of the reading site built by `make book`: links, languages, screen widths, colour schemes, search."""
 
 import functools
 import http.server
@@ -18,7 +18,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from hookedu import catalog, exercises
 from tests.browser.notebook import contrasts
 
-# Of an article: what reaches past the screen and is in nothing that scrolls by itself.
+# Elements of an article that extend past the screen and have no scrollable ancestor.
 CUT_OFF = """() => [...document.querySelectorAll('article *')].filter(e => {
   if (!e.offsetParent || e.getBoundingClientRect().right <= innerWidth + 1) return false;
   for (let up = e.parentElement; up.tagName !== 'ARTICLE'; up = up.parentElement)
@@ -31,12 +31,12 @@ BROKEN = "() => [...document.images].filter(i => !i.complete || !i.naturalWidth)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """The folder that a web server would serve."""
+    """Build the site and return the folder to serve."""
     folder = tmp_path_factory.mktemp("book")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     arguments = [f"BIN={Path(sys.executable).parent}", f"BOOK={folder}"]
     done = subprocess.run(
-        ["make", "-o", ".venv/ready-book", "book", *arguments],  # -o: with the packages that are here
+        ["make", "-o", ".venv/ready-book", "book", *arguments],  # -o: use the packages already installed
         cwd=catalog.ROOT,
         env=environment | {"PYTHONPATH": str(catalog.ROOT)},
         capture_output=True,
@@ -48,7 +48,7 @@ def site(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(site) -> Iterator[str]:
-    """Any web server will do: Python's own."""
+    """Serve the site with Python's web server and yield its URL."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_) -> None:
@@ -64,7 +64,7 @@ def url(site) -> Iterator[str]:
 
 @contextmanager
 def opened(browser: BrowserContext, **settings) -> Iterator[tuple[Page, list[str]]]:
-    """A page of a new visitor, and what went wrong in it: errors of scripts and whatever could not be loaded."""
+    """Yield a page of a new visitor, and a list of its problems: console warnings, script errors, external requests."""
     context = browser.browser.new_context(**settings)
     page, troubles = context.new_page(), []
     page.on("console", lambda m: m.type in ("error", "warning") and troubles.append(f"{m.text} {m.location}"))
@@ -77,7 +77,7 @@ def opened(browser: BrowserContext, **settings) -> Iterator[tuple[Page, list[str
 
 
 class Links(HTMLParser):
-    """What a page points to, and the places in it that can be pointed to."""
+    """The link targets and the anchors of a page."""
 
     def __init__(self, page: Path):
         super().__init__()
@@ -123,7 +123,7 @@ def test_every_page_reads_well_in_either_language(browser, site, url, tmp_path, 
                 page.click(f"[data-choose={language}]")
                 assert page.evaluate(SPOKEN, other) == 0, f"{name} in {language}"
                 said = page.evaluate(SPOKEN, language)
-                assert said > 1 or path.parent == site, f"{name} in {language}"  # not the search page
+                assert said > 1 or path.parent == site, f"{name} in {language}"  # except the search page
             page.click("[data-choose=both]")
             assert page.evaluate(BROKEN) == [], name
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name}: sideways"
@@ -164,11 +164,11 @@ def test_from_a_disk_the_language_is_chosen_by_keyboard_and_remembered(browser, 
 
 
 SEARCHES = [
-    ("延迟绑定", "02_tensor_hooks", True),  # in the middle of a sentence
+    ("延迟绑定", "02_tensor_hooks", True),  # within a sentence
     ("就地修改", "03_changing_gradients", True),
-    ("早已走完", "02_tensor_hooks", True),  # no dictionary has it
+    ("早已走完", "02_tensor_hooks", True),  # in no dictionary
     ("层", "05_forward_hooks", True),
-    ("late bindings", "02_tensor_hooks", True),  # by their stems
+    ("late bindings", "02_tensor_hooks", True),  # stemmed
     ("register_hook", "02_tensor_hooks", True),
     ("zebra", "02_tensor_hooks", False),
     ("绑定延迟", "02_tensor_hooks", False),  # the same characters in another order

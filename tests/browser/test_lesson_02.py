@@ -1,4 +1,4 @@
-"""Lesson 02 as a learner meets it: one page for all tests, which run from the top of the notebook to its end."""
+"""Tests of lesson 02 in the browser. All share one page and run in order, from top to bottom of the notebook."""
 
 import pytest
 
@@ -12,7 +12,7 @@ PANEL = ".hookedu-panel"
 
 @pytest.fixture(scope="module")
 def notebook(open_notebook):
-    """The lesson, opened and run."""
+    """Open lesson 02 and run all its cells."""
     notebook = open_notebook(LESSON.notebook)
     notebook.use("light")
     assert notebook.dialogs() == []

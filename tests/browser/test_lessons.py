@@ -1,7 +1,7 @@
-"""Every lesson as it is handed out, opened and run from top to bottom by a learner who has answered nothing yet.
+"""Tests that every lesson as handed out opens and runs from top to bottom with no exercise answered.
 
-All in one page, one after the other: JupyterLab takes longer to load than a lesson to open. Lesson 02 is looked at
-closely in a file of its own.
+All lessons share one page, one after the other: JupyterLab takes longer to load than a lesson takes to open.
+Lesson 02 has its own, more detailed file of tests.
 """
 
 import pytest
@@ -13,7 +13,7 @@ PANELS = "panels => panels.map(panel => panel.dataset.outcome).filter(outcome =>
 
 @pytest.fixture(scope="module")
 def page(lab, browser):
-    """JupyterLab as `hookedu lab` opens it."""
+    """Open JupyterLab as `hookedu lab` does."""
     page = browser.new_page()
     page.goto(lab.url())
     yield page

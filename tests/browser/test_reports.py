@@ -1,4 +1,4 @@
-"""The grader's pages as people see them: from disk, in Chromium, in either language, light and dark, wide and narrow."""
+"""Tests of the grader's pages in Chromium: opened from disk, in both languages, colour schemes and screen widths."""
 
 import contextlib
 import datetime
@@ -17,7 +17,7 @@ MARKUP = "<script>document.title = 'hacked'</script><img src=x onerror=\"documen
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Two students; markup wherever a name, a message or a traceback may stand."""
+    """Write pages for two students, with markup wherever a name, a message or a traceback may appear."""
     folder = tmp_path_factory.mktemp("grades")
     said = Feedback(
         ((Text(zh="应当是", en="Expected"), MARKUP), (Text(zh="得到的是", en="Got"), "x" * 300)),

@@ -1,6 +1,6 @@
-"""The wheel of somebody without git: installed where nothing of the repository is, in an empty home.
+"""Tests of the wheel, installed outside the repository with an empty home directory.
 
-The tests are that learner's first days, in order: the newcomer's home is theirs all along.
+The tests follow a learner's first days and run in order: all share one home directory.
 """
 
 import csv
@@ -36,9 +36,9 @@ with hookedu.record(net, layers=torch.nn.Conv2d) as rec:
 print(hookedu.__file__, "recorded:", [tuple(rec[name].activation.shape) for name in rec])
 print(*sys.path)
 display(hint("02.1"), solution("02.1"), progress(), hookedu.LayerPicker(net, image))"""
-# Of every notebook, an empty one as well, in Notebook 7.6.
+# Console error that Notebook 7.6 reports for every notebook, even an empty one.
 NOTEBOOK_7S_OWN = "Cannot read properties of undefined (reading 'schema')"
-# Right only where it sees the package and none of the answers that the wheel carries.
+# Correct only where it sees the package and none of the answers that the wheel contains.
 SPIES = (
     "import os, sys\n"
     "found = [f for p in sys.path for *_, files in os.walk(f'{p}/hookedu') for f in files]\n"
@@ -48,7 +48,7 @@ SPIES = (
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel, built from this clone."""
+    """Build the wheel from this clone."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([uv(), "build", "-q", "--wheel", "-o", folder, catalog.ROOT], check=True)
     return next(folder.glob("*.whl"))
@@ -56,14 +56,15 @@ def wheel(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Iterator[Path]:
-    """The commands of a fresh environment that has the wheel, and Jupyter Notebook beside JupyterLab.
+    """Yield the bin folder of a new environment with the wheel and, beside JupyterLab, Jupyter Notebook.
 
-    Through uv's cache, which links: gigabytes of torch in two seconds. Removed afterwards; pytest keeps folders.
+    uv links from its cache, so that gigabytes of torch install in two seconds. The environment is removed afterwards,
+    because pytest keeps temporary folders.
     """
     place = tmp_path_factory.mktemp("environment") / "venv"
     env = os.environ | {"VIRTUAL_ENV": str(place)}
     if torch.version.cuda is None and sys.platform == "linux":
-        env["UV_TORCH_BACKEND"] = "cpu"  # as this environment was made
+        env["UV_TORCH_BACKEND"] = "cpu"  # like the environment of these tests
     subprocess.run([uv(), "venv", "-q", "--python", sys.executable, place], check=True)
     pins = catalog.ROOT / "requirements.lock"
     subprocess.run([uv(), "pip", "install", "-q", "-c", pins, wheel, "notebook"], env=env, check=True)
@@ -72,27 +73,27 @@ def installed(wheel, tmp_path_factory) -> Iterator[Path]:
 
 
 def uv() -> str:
-    """The program uv, as `make` finds it."""
+    """Return the path of uv, found as `make` finds it."""
     found = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     return found or pytest.fail("these tests need uv: pip install uv")
 
 
 @pytest.fixture(autouse=True)
 def no_pages_of_earlier_servers(browser) -> None:
-    """Closed before a test, not after it: what its pages show at the end is kept as a picture."""
+    """Close old pages before a test, not after it, because a screenshot is taken at its end."""
     for page in browser.pages:
         page.close()
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Path:
-    """The newcomer's home."""
+    """Create the home directory that all tests share."""
     return tmp_path_factory.mktemp("newcomer")
 
 
 @pytest.fixture(scope="module")
 def hookedu(installed, home):
-    """Run the installed command in that home."""
+    """Return a function that runs the installed command in that home directory."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess:
         command = [installed / "hookedu", *map(str, arguments)]
@@ -104,7 +105,7 @@ def hookedu(installed, home):
 
 
 def serve(installed: Path, home: Path):
-    """`hookedu lab` as it stands: the folder is its own choice."""
+    """Run the installed `hookedu lab` with its default folder."""
     return running([installed / "hookedu", "lab"], home / "hookedu-lessons", newcomer(home))
 
 
@@ -144,7 +145,7 @@ def test_lesson_02_in_notebook_7_where_the_language_is_chosen(installed, home, b
 
 
 def the_lesson_works(served: Lab, browser):
-    """Lesson 02 runs; a wrong answer gets its message and the right one success; all comes from the wheel."""
+    """Check that lesson 02 runs, a wrong answer gets its message, the right one succeeds, all from the wheel."""
     notebook = served.visit(NAME, browser)
     notebook.run_all()
     assert (notebook.cell_errors(), notebook.dialogs()) == ([], [])
@@ -171,7 +172,7 @@ def test_the_next_start_has_chinese_menus_and_keeps_changed_work(installed, home
     mine.write_text(json.dumps(work), encoding="utf-8")
     (lesson,) = installed.parent.glob(f"lib/*/site-packages/hookedu/_course/lessons/{NAME}")
     news = lesson.read_text(encoding="utf-8").replace("一个消失的数", "新的一版")
-    lesson.unlink()  # it may be a link into uv's cache
+    lesson.unlink()  # it may be a link into uv's cache, which must not change
     lesson.write_text(news, encoding="utf-8")
     with serve(installed, home) as lab:
         assert json.loads(mine.read_text(encoding="utf-8")) == work
@@ -183,7 +184,7 @@ def test_the_next_start_has_chinese_menus_and_keeps_changed_work(installed, home
             expect(page.locator(".lm-MenuBar-itemLabel").get_by_text(word, exact=True)).to_be_visible()
 
 
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="isolation needs bubblewrap")
+@pytest.mark.isolated
 def test_it_grades_and_its_answers_stay_out_of_the_sandbox(hookedu, home):
     wrong, kept = nb.wrong("02.1", "no_handle")
     for student, answer in (("ann", RIGHT), ("bob", wrong), ("eve", SPIES)):

@@ -1,4 +1,4 @@
-"""The widgets in a real JupyterLab, as a learner clicks, types and reads them."""
+"""Tests of the widgets in a real JupyterLab, with mouse, keyboard and screen reader names."""
 
 import io
 import re
@@ -48,7 +48,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def notebook(open_notebook, tmp_path_factory):
-    """A notebook with these cells, run."""
+    """Open a notebook with these cells and run it."""
     cells = [nbformat.v4.new_code_cell(code, id=name) for name, code in CELLS.items()]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     path = tmp_path_factory.mktemp("widgets") / "widgets.ipynb"
@@ -60,7 +60,7 @@ def notebook(open_notebook, tmp_path_factory):
 
 @pytest.fixture
 def fresh(notebook):
-    """The cell of that name, run again: a widget that nobody has touched, in both languages."""
+    """Return a function that reruns a cell: its widget is in its initial state, in both languages."""
 
     def run(name: str) -> Locator:
         language(notebook, "双语 · Both")
@@ -79,14 +79,14 @@ def language(notebook, name: str) -> None:
 
 
 class Shown:
-    """A widget's picture on the page."""
+    """The picture of a widget on the page."""
 
     def __init__(self, widget: Locator):
         self.image = widget.locator("img")
         self.seen = None
 
     def next(self) -> bytes:
-        """The picture that follows the last one; it must not be blank."""
+        """Wait for the next picture and return its screenshot, which must not be blank."""
         expect(self.image).to_be_visible()
         self.image.page.wait_for_function(
             "([image, seen]) => image.src !== seen && image.complete && image.naturalWidth > 0",
@@ -99,7 +99,7 @@ class Shown:
 
 
 def colours(picture: bytes) -> bool:
-    """Whether something can be seen in a picture."""
+    """Check whether a picture has more than 20 colours, that is, is not blank."""
     return len(Image.open(io.BytesIO(picture)).convert("RGB").getcolors(1 << 24)) > 20
 
 
@@ -188,7 +188,7 @@ def test_step_to_the_end_and_predict(notebook, fresh, theme):
     pictures.append(cell.screenshot())
     assert len(steps) > 25 and len(set(steps)) > 15
     assert "post_accumulate" in " ".join(steps)
-    cell.get_by_role("button", name="播放 · Play").click()  # from the beginning, for it is at the end
+    cell.get_by_role("button", name="播放 · Play").click()  # at the end, so it starts over
     expect(cell.get_by_text("2 / ").first).to_be_visible()
     cell.get_by_role("button", name="Predict").click()
     answers = cell.locator(".hookedu-answers button")
@@ -243,7 +243,7 @@ def test_take_a_hook_off(notebook, fresh, theme):
 
 
 class TestTheKeyboardAloneIsEnough:
-    """Shift+Enter runs the cell, Escape and arrow up come back to it, and from there on Tab."""
+    """Shift+Enter runs the cell, Escape and ArrowUp return to it, and Tab moves on from there."""
 
     @pytest.fixture
     def enter(self, notebook, fresh):
@@ -318,7 +318,7 @@ def test_a_saved_notebook_has_no_widget_state_and_passes_nbval(notebook, fresh, 
 
 
 def tab_to(page, name: str, key: str = "Tab") -> None:
-    """Press Tab until what a screen reader says has these words."""
+    """Press Tab until the accessible name of the focused element contains these words."""
     for _ in range(40):
         if name in focused(page):
             return
@@ -327,7 +327,7 @@ def tab_to(page, name: str, key: str = "Tab") -> None:
 
 
 def focused(page) -> str:
-    """What a screen reader would say of the element that has the keyboard: its name, or its role without one."""
+    """Return the accessible name of the focused element, or its role if it has no name."""
     return page.page.evaluate("""() => {
       const e = document.activeElement;
       const name = e.labels?.[0]?.innerText || (e.tagName === 'BUTTON' ? e.innerText : '');
@@ -336,8 +336,8 @@ def focused(page) -> str:
 
 
 def named(cell: Locator) -> None:
-    """Every control has a name for a screen reader, and what is chosen is told by more than its colour."""
-    # ipywidgets gives the handle of a slider no name; the buttons beside it do the same.
+    """Check that every control has an accessible name, and that selection is shown by more than colour."""
+    # Sliders are not listed: ipywidgets gives their handle no name, and the buttons next to them do the same.
     controls = re.findall(
         r"^ *- '?(button|textbox|spinbutton|checkbox|combobox|listbox|img)\b(.*)",
         cell.locator(".jp-Cell-outputArea").aria_snapshot(),
@@ -351,7 +351,7 @@ def named(cell: Locator) -> None:
 
 
 def readable(page) -> None:
-    """Every text of a widget stands out from its ground, in this theme."""
+    """Check that every text of a widget has sufficient contrast in this theme."""
     found = page.contrasts(".hookedu-widget")
     assert len(found) > 5
     assert [(round(ratio, 1), text) for ratio, text in found if ratio < 4.5] == []

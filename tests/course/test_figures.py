@@ -1,4 +1,4 @@
-"""What the executed solutions print, held against the figures that the syllabus asks for: a missing id fails."""
+"""Tests of the output of the solutions: each tag has expected figures, and its cells print them."""
 
 import re
 
@@ -11,14 +11,14 @@ from tests.figures import FIGURES, OF_THIS_TORCH
 
 
 def printed(lesson: str, tag: str) -> str:
-    """Everything that the cells tagged `tag` of a solution print."""
+    """Return the printed output of all cells of a solution that have the tag."""
     notebook = nbformat.read(catalog.find(lesson).solution, as_version=4)
     cells = [c for c in notebook.cells if tag in c.metadata.get("tags", ())]
     return "\n".join(o.text for c in cells for o in c.outputs if o.output_type == "stream")
 
 
 def hold(lesson: str, tag: str, text: str) -> None:
-    """`text` against the figure."""
+    """Assert that the expected patterns of a tag match `text` one after the other."""
     at = 0
     for pattern in FIGURES[lesson, tag]:
         found = re.compile(pattern).search(text, at)
@@ -33,7 +33,7 @@ def test_the_figure_is_the_one_of_the_syllabus(lesson, tag):
 
 @pytest.mark.parametrize(("lesson", "tag"), OF_THIS_TORCH, ids=lambda v: v)
 def test_this_torch_still_does_what_the_lesson_says(lesson, tag, capsys):
-    """Where this fails, the fact named here has changed: rewrite its box and figure for the new torch."""
+    """If this fails, torch has changed: rewrite the box and the figure of the fact for the new version."""
     namespace: dict = {"__name__": f"lesson_{lesson}"}
     for cell in source.read(catalog.find(lesson)):
         if cell.is_code and ("setup" in cell.tags or tag in cell.tags):

@@ -1,7 +1,7 @@
-"""The guides: both languages say the same, every command in them runs, and what they lead to is there.
+"""Tests of the guides: both languages have the same content, every command runs, and the links have targets.
 
-A page's ```bash blocks run in order, in one folder: a copy of the repository with a small class of submissions. A
-block is left out only by `<!-- not run: reason -->` on the line above it.
+The ```bash blocks of a page run in order, in one copy of the repository with a small class of submissions. A
+block is left out only if `<!-- not run: reason -->` is on the line above it.
 """
 
 import csv
@@ -23,7 +23,7 @@ from tests.grading.classroom import make_class
 
 _FOUND = [*sorted((catalog.ROOT / "course" / "guides").glob("*.md")), catalog.ROOT / "CONTRIBUTING.md"]
 PAGES = {path.name: path for path in _FOUND}
-# How many blocks of a page no test runs.
+# Number of blocks per page that are not run.
 LEFT_OUT = {"CONTRIBUTING.md": 1, "authors.md": 3, "hubs.md": 3, "instructors.md": 2}
 _BLOCK = re.compile(r"^(?:<!-- not run: *(.*?) *-->\n)?```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)\)")
@@ -34,12 +34,12 @@ of_every_page = pytest.mark.parametrize(
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
-    """A page's commands, each with the reason why it is not run, or ""."""
+    """Return the blocks of a page as pairs of the reason why a block is not run, or "", and its commands."""
     return _BLOCK.findall(PAGES[page].read_text(encoding="utf-8"))
 
 
 def hand_out_class(folder: Path) -> None:
-    """A class of six from tests/grading/classroom.py, in which the guides' ann and bob can be found."""
+    """Create a class of six submissions, of which two are named ann and bob, as in the guides."""
     expected = make_class(folder, 6)
     graded = [student for student, row in expected.items() if row.status is Status.GRADED]
     for student, name in zip(graded, ("ann", "bob"), strict=False):
@@ -48,7 +48,10 @@ def hand_out_class(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory):
-    """walk(page) runs a page's commands, once for all tests: the copy of the repository, and what each block said."""
+    """Return a function that runs a page's commands, once per module.
+
+    It returns the copy of the repository and the completed process of each block.
+    """
 
     @functools.cache
     def walk(page: str) -> tuple[Clone, list[subprocess.CompletedProcess]]:
@@ -91,13 +94,26 @@ def test_only_what_cannot_be_run_is_left_out(page):
     assert len(reasons) < len(blocks(page)) == PAGES[page].read_text(encoding="utf-8").count("```bash")
 
 
-@of_every_page
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            name,
+            marks=[
+                pytest.mark.xdist_group(f"guide-{name}"),
+                *([pytest.mark.isolated] if any("hookedu grade" in code for _, code in blocks(name)) else []),
+            ],
+        )
+        for name in PAGES
+    ],
+)
 def test_every_command_runs(page, walk):
     for done in walk(page)[1]:
         assert done.returncode == 0, f"{done.args[-1]}\n{done.stdout}"
         assert "Traceback" not in done.stdout and "reformatted" not in done.stdout
 
 
+@pytest.mark.isolated
 @pytest.mark.xdist_group("guide-instructors.md")
 def test_the_instructors_end_with_grades_and_without_bob(walk):
     clone, _ = walk("instructors.md")
@@ -106,9 +122,10 @@ def test_the_instructors_end_with_grades_and_without_bob(walk):
     assert len({row["student"] for row in _rows(grades)}) == 5 and "bob" not in str(_rows(grades))
 
 
+@pytest.mark.isolated
 @pytest.mark.xdist_group("guide-authors.md")
 def test_the_lesson_that_authors_begin_with_is_graded(walk):
-    """Nothing of it was edited: the guide's own commands built and tested it."""
+    """The lesson is graded as generated; the commands of the guide have built and tested it."""
     clone, ran = walk("authors.md")
     assert any(re.search(r"^\d\d passed", done.stdout, re.MULTILINE) for done in ran), "tests of lesson 13"
     for student, kind in (("ann", "solutions"), ("bob", "lessons")):

@@ -1,4 +1,4 @@
-"""Lesson 11's reference answers on the shipped network: Grad-CAM finds the shapes, and is what others call Grad-CAM."""
+"""Tests of lesson 11's answers on the trained network: the maps find the shapes and agree with grad-cam."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from hookedu.models.shapes import Sample, Shapes, SmallCNN, load_model
 
 @pytest.fixture(scope="module")
 def answers() -> dict:
-    """The lesson's reference answers by name."""
+    """Return the namespace with the lesson's reference answers."""
     namespace: dict = {}
     for cell in source.read(catalog.find("11")):
         if cell.is_code and ("setup" in cell.tags or cell.exercise):
@@ -25,7 +25,7 @@ def answers() -> dict:
 
 @pytest.fixture(scope="module")
 def unseen() -> Sample:
-    """500 pictures of a seed that nothing else uses, in one batch."""
+    """Return 500 pictures in one batch, from a seed that nothing else uses."""
     return next(iter(DataLoader(Shapes(500, seed=101), batch_size=500)))
 
 
@@ -34,7 +34,7 @@ def cams(answers, unseen) -> torch.Tensor:
     model = load_model()
     parts = zip(
         unseen.image.split(100), unseen.label.split(100), strict=True
-    )  # a graph of 500 pictures is 1 GB
+    )  # the graph of all 500 pictures takes 1 GB
     return torch.cat([answers["grad_cam"](model, model.block4, *part) for part in parts])
 
 
@@ -51,12 +51,12 @@ def test_random_weights_give_other_maps_that_miss(answers, unseen, cams):
     random = answers["grad_cam"](model, model.block4, unseen.image[some], unseen.label[some])
     assert answers["hit_rate"](random, unseen.box[some]) < 0.4
     pairs = torch.stack([cams[some].flatten(1), random.flatten(1)], dim=1)
-    alike = torch.stack([pair.corrcoef()[0, 1] for pair in pairs]).nan_to_num()  # a map of zeros is like none
+    alike = torch.stack([pair.corrcoef()[0, 1] for pair in pairs]).nan_to_num()  # nan for a map of zeros
     assert alike.mean() < 0.3
 
 
 def test_another_class_lights_up_another_place(answers, unseen):
-    """The paper's own test of a map that is about the class: two shapes in one picture, one question for each."""
+    """Test class discrimination as in the Grad-CAM paper: two shapes in one picture, a map for each."""
     lefts = (unseen.box[:, 2] <= 31).nonzero()[:60, 0]
     rights = (unseen.box[:, 0] >= 33).nonzero()[:60, 0]
     differ = unseen.label[lefts] != unseen.label[rights]
@@ -69,8 +69,9 @@ def test_another_class_lights_up_another_place(answers, unseen):
         assert answers["hit_rate"](cam, unseen.box[other]) <= 0.1
 
 
-# What `GradCAM(load_model(), [model.block4])` of the package grad-cam 1.5.7 gave for the first two pictures at rows
-# and columns 0, 16, 32, 48; new weights need new figures. The package scales each map to the range from 0 to 1.
+# Output of `GradCAM(load_model(), [model.block4])` of the package grad-cam 1.5.7 for the first two pictures,
+# at rows and columns 0, 16, 32, 48. New weights need new figures. The package scales each map to the range
+# from 0 to 1.
 GRAD_CAM_PACKAGE = torch.tensor(
     [
         [
@@ -97,7 +98,7 @@ def test_grad_cam_agrees_with_the_package_of_that_name(cams):
 
 @pytest.mark.parametrize("exercise", ["11.1", "11.2"])
 def test_a_message_shows_the_picture_that_is_wrong(exercise):
-    """Where only the first picture got a gradient, it is the second that tells."""
+    """If only the first picture has a gradient, the message must show the second."""
     one = next(a for a in tests.answers.answers() if (a.exercise, a.mistake) == (exercise, "one_picture"))
     found = find(exercise)
     failed = judge(found, probe(found, one.fresh(), seed=0), seed=0).failed

@@ -1,4 +1,4 @@
-"""The tools that probes and judges share."""
+"""Test the helpers shared by probes and judges."""
 
 import pytest
 import torch

@@ -1,8 +1,8 @@
-"""What the tagged cells of each lesson must print: one module a lesson, found through course.yml.
+"""Expected output of the tagged cells: one module per lesson, found through course.yml.
 
-FIGURES        {tag: [regular expressions]}: what the cells tagged so print, in this order
-OF_THIS_TORCH  the tags whose facts a new torch may change: their cells are run anew, not only read off the solution;
-               left out where there is none
+FIGURES        {tag: [regular expressions]}: must match the output of the cells with this tag, in this order
+OF_THIS_TORCH  optional: tags of facts that a new version of torch may change; a test executes their cells, in
+               addition to the comparison with the output stored in the solution
 """
 
 from importlib import import_module

@@ -1,3 +1,3 @@
-"""Lesson 00: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 00."""
 
 FIGURES: dict = {}

@@ -1,4 +1,4 @@
-"""Lesson 01: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 01."""
 
 FIGURES = {
     "E1": [

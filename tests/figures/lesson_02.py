@@ -1,4 +1,4 @@
-"""Lesson 02: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 02."""
 
 FIGURES = {
     "E1": [

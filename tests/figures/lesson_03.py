@@ -1,4 +1,4 @@
-"""Lesson 03: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 03."""
 
 FIGURES = {
     "E2": [

@@ -1,4 +1,4 @@
-"""Lesson 04: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 04."""
 
 FIGURES = {
     "E20": [

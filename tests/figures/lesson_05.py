@@ -1,4 +1,4 @@
-"""Lesson 05: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 05."""
 
 FIGURES = {
     "E3": [

@@ -1,4 +1,4 @@
-"""Lesson 06: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 06."""
 
 FIGURES = {
     "E8": [

@@ -1,4 +1,4 @@
-"""Lesson 07: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 07."""
 
 FIGURES = {
     "E12": [

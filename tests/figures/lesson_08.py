@@ -1,4 +1,4 @@
-"""Lesson 08: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 08."""
 
 FIGURES = {
     "E8": [

@@ -1,4 +1,4 @@
-"""Lesson 09: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 09."""
 
 FIGURES = {
     "E19": [

@@ -1,4 +1,4 @@
-"""Lesson 11: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 11."""
 
 FIGURES = {
     "E24": [

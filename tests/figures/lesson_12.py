@@ -1,4 +1,4 @@
-"""Lesson 12: what its tagged cells print."""
+"""Expected output of the tagged cells of lesson 12."""
 
 FIGURES = {
     "F13": [

@@ -1,4 +1,4 @@
-"""A class of any size for the grader's tests, made from a seed: right, wrong by known mistakes, and broken."""
+"""Generate a class of any size from a seed: correct submissions, known mistakes and broken ones."""
 
 import random
 import sqlite3
@@ -16,15 +16,15 @@ FILE = "02_tensor_hooks.ipynb"
 
 @dataclass(frozen=True)
 class Expected:
-    """What must stand in a row."""
+    """Expected contents of a row."""
 
     status: Status
     points: tuple[int, ...] = (0, 0, 0, 0)
-    message: tuple[int, str] | None = None  # of which exercise, which message
+    message: tuple[int, str] | None = None  # index of the exercise, message id
 
 
 def make_class(folder: Path, students: int) -> dict[str, Expected]:
-    """Generate a class of right, wrong and broken submissions, and what must come of each."""
+    """Write the submissions of a class into a folder, and return the expected row of each student."""
     dice, expected = random.Random(SEED), {}
     exercises = of_lesson(nb.LESSON)
     full = tuple(exercise.points for exercise in exercises)
@@ -63,7 +63,7 @@ def make_class(folder: Path, students: int) -> dict[str, Expected]:
 
 
 def stored(out: Path) -> list[tuple]:
-    """All that the gradebook holds, but times."""
+    """Return everything in the gradebook except times."""
     connection = sqlite3.connect(out / "grades.db")
     rows = []
     for table in ("submissions", "results"):

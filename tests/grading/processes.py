@@ -1,4 +1,4 @@
-"""What is to be seen from outside of what submissions do: the files and the processes of the machine."""
+"""Observe the effects of submissions from outside: the files and the processes of the machine."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def files(*folders: Path) -> dict[str, tuple[int, ...]]:
-    """Everything below some folders, with its mode and, of files, size and time of the last change."""
+    """Return every path below some folders with its mode and, for files, size and modification time."""
     found = {}
     for path in (path for folder in folders for path in folder.rglob("*")):
         if "__pycache__" not in path.parts:
@@ -19,7 +19,7 @@ def files(*folders: Path) -> dict[str, tuple[int, ...]]:
 
 
 def processes_with(mark: str) -> list[int]:
-    """Processes that carry a mark in their command line or their environment, other than this one."""
+    """Return the other processes that have `mark` in their command line or environment."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -33,20 +33,20 @@ def processes_with(mark: str) -> list[int]:
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Every process that came from this one and lives, with the time of its birth: numbers are used again."""
+    """Return all living descendants of a process with their start times, because process ids are reused."""
     found = {}
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has just ended
             for child in map(int, task.read_text().split()):
                 found |= {child: birth(child)} | descendants(child)
     return {child: born for child, born in found.items() if born}
 
 
 def birth(pid: int) -> str:
-    """When a process was born, in the kernel's ticks; "" where it is dead."""
+    """Return the start time of a process in clock ticks, or "" if it has ended."""
     try:
         facts = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        # A zombie is dead, and whoever inherited it has yet to notice.
+        # A zombie has ended; its new parent has not reaped it yet.
         return facts[19] if facts[0] != "Z" else ""
     except OSError:
         return ""

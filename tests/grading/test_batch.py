@@ -1,6 +1,6 @@
-"""Grading from end to end: real notebooks, real processes, a real gradebook.
+"""Grading end to end: real notebooks, real processes, a real gradebook.
 
-Each batch of notebooks is graded once and many tests look at what came of it.
+Each batch of notebooks is graded once, and many tests examine the result.
 """
 
 import contextlib
@@ -36,13 +36,16 @@ from hookedu.grading.run.sandbox import Sandbox
 from tests.grading import notebooks as nb
 from tests.grading.processes import birth, descendants, processes_with
 
-pytestmark = pytest.mark.xdist_group("grading")  # the batches below are shared: one process grades them
+pytestmark = [
+    pytest.mark.xdist_group("grading"),  # the fixtures below are shared: one process grades the batches
+    pytest.mark.isolated,
+]
 FILE = "02_tensor_hooks.ipynb"
 FULL = sum(exercise.points for exercise in of_lesson("02"))
 
 
 def graded(folder, out, **options):
-    """Grade, and return what happened, the rows by student, and what was shown."""
+    """Grade, and return the result, the rows by student, and the terminal output."""
     shown = io.StringIO()
     console = Console(file=shown, width=100)
     options = {"time_limit": 20} | options
@@ -51,7 +54,7 @@ def graded(folder, out, **options):
 
 
 def table(out, name="submissions"):
-    """A table of the gradebook as dicts, by source."""
+    """Return a table of the gradebook as dicts, sorted by source."""
     connection = sqlite3.connect(out / "grades.db")
     connection.row_factory = sqlite3.Row
     rows = [dict(row) for row in connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2")]
@@ -79,7 +82,7 @@ MISTAKES = [("02.1", "no_handle"), ("02.2", "late_binding"), ("02.4", "no_finall
 
 @pytest.fixture(scope="module")
 def twelve(tmp_path_factory):
-    """A small class: every way in which a submission can end, between others that must not notice."""
+    """Grade a small class: every way in which a submission can end, among others that must not be affected."""
     root = tmp_path_factory.mktemp("twelve")
     folder, right = root / "class", nb.reference()
     nb.hand_in(folder / "right-0" / FILE, nb.answered(right))
@@ -107,7 +110,7 @@ def test_twelve_notebooks_give_twelve_rows(twelve):
         "stub": (Status.NOT_ATTEMPTED, 0),
         "empty": (Status.UNREADABLE, 0),
         "cut": (Status.UNREADABLE, 0),
-        "loop": (Status.TIMEOUT, 6),  # what came before the loop is kept
+        "loop": (Status.TIMEOUT, 6),  # the exercises before the loop keep their points
         "exit": (Status.KILLED, 3),
     }
     assert {s: (row.status, row.points) for s, row in rows.items()} == expected
@@ -160,7 +163,7 @@ def test_a_second_run_runs_nothing_and_a_changed_file_runs_alone(twelve, tmp_pat
     ]
 
 
-# --- what learners' code does to a grader ---------------------------------------------------------------------
+# --- hostile and odd code of learners -------------------------------------------------------------------------
 
 FORGE = """
 import json, os
@@ -235,7 +238,7 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    """Submissions that attack, and honest ones with odd cells among them."""
+    """Grade submissions that attack the grader, and honest ones with odd cells among them."""
     root = tmp_path_factory.mktemp("hostile")
     folder, right = root / "class", nb.reference()
     mark = f"hookedu-leftover-{os.getpid()}"
@@ -292,7 +295,7 @@ def test_a_value_that_equals_everything_equals_nothing(hostile):
 def test_what_was_observed_before_the_end_is_kept(hostile, student, status, points):
     row = hostile[0][student]
     assert row.status is status and row.notes, row
-    # After a cell that used up all memory the others may or may not find some.
+    # After a cell that used up all memory, the later ones may or may not have enough.
     assert points_of(row)[:2] == points[:2] and (student == "hogs-memory" or points_of(row) == points)
 
 
@@ -362,7 +365,7 @@ def test_no_wrong_answer_scores_more_than_its_mistake(hostile):
         assert not any(r.points for r, wrong in zip(row.results, changed, strict=False) if wrong)
 
 
-# --- layouts, and what an instructor can get wrong ------------------------------------------------------------
+# --- layouts, and mistakes of the instructor ------------------------------------------------------------------
 
 
 def test_every_layout_gives_the_same_rows(tmp_path):
@@ -389,7 +392,7 @@ def test_every_layout_gives_the_same_rows(tmp_path):
 
 @pytest.fixture
 def stubs(tmp_path):
-    """A class that needs no process: one untouched notebook."""
+    """Write a class of one untouched notebook, which needs no worker process, and return its folder."""
     nb.hand_in(tmp_path / "class" / "ann" / FILE, nb.handed_out())
     return tmp_path / "class"
 
@@ -468,7 +471,7 @@ def test_a_lesson_that_is_not_built_is_said(stubs, tmp_path, monkeypatch):
         graded(stubs, tmp_path / "out")
 
 
-# --- our own defects, and being stopped -----------------------------------------------------------------------
+# --- defects of the grader, and being stopped -----------------------------------------------------------------
 
 
 def test_a_judge_that_breaks_costs_its_exercise_and_says_whose_fault_it_is():
@@ -507,7 +510,7 @@ def test_what_the_warm_process_started_ends_with_it():
     with contextlib.closing(Sandbox(True, 120)) as sandbox, ThreadPoolExecutor(1) as pool:
         running = pool.submit(run, plan, (), {"02.1": 1}, Limits(), sandbox, threading.Event())
         limit, warm = time.monotonic() + 60, None
-        while warm is None:  # until it has a loop and its watcher below it
+        while warm is None:  # until the loop and its watcher run as its children
             assert time.monotonic() < limit and not running.done()
             time.sleep(0.05)
             started = descendants(sandbox._process.pid) if sandbox._process else {}
@@ -518,7 +521,7 @@ def test_what_the_warm_process_started_ends_with_it():
 
 
 def assert_ended(started: dict[int, str]) -> None:
-    """Wait until processes have ended, each a number and its time of birth: a namespace takes a moment to go."""
+    """Wait until processes (process id -> start time) have ended: a namespace takes a moment to disappear."""
     limit = time.monotonic() + 20
     while left := [pid for pid, born in started.items() if birth(pid) == born]:
         assert time.monotonic() < limit, left
@@ -532,7 +535,7 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
         nb.hand_in(tmp_path / "class" / f"loop-{n}" / FILE, nb.answered({"02.1": "while True: pass"}))
     code = (
         "import signal, typer; from hookedu.grading.command import grade_command\n"
-        # A shell that starts the tests in the background has them ignore Ctrl-C, and so would this.
+        # A shell makes processes in the background ignore SIGINT, and the grader would inherit that from the tests.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "app = typer.Typer(); app.command()(grade_command); app()"
     )
@@ -544,7 +547,7 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
     )
     request.addfinalizer(process.kill)
     limit = time.monotonic() + 120
-    started = {}  # bubblewrap, the warm process, a loop and its watcher
+    started = {}  # bubblewrap, the warm process, one loop and its watcher
     while not (len(started) >= 4 and (tmp_path / "out" / "grades.db").exists() and table(tmp_path / "out")):
         assert process.poll() is None and time.monotonic() < limit
         time.sleep(0.1)
@@ -552,6 +555,6 @@ def test_stopped_in_the_middle_it_keeps_what_is_finished_and_leaves_nothing_runn
     process.send_signal(how)
     assert process.wait(timeout=60) != 0
     assert [(r["student"], r["status"]) for r in table(tmp_path / "out")] == [("a-stub", "not_attempted")]
-    if how != signal.SIGKILL:  # then nobody is left to write it; the next run does
+    if how != signal.SIGKILL:  # after SIGKILL the next run writes grades.csv
         assert list(csv_rows(tmp_path / "out")) == ["a-stub"]
     assert_ended(started)

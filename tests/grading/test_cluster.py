@@ -1,4 +1,4 @@
-"""Grading on a real Dask cluster of two worker processes: the same gradebook, whatever becomes of a worker."""
+"""Grading on a real Dask cluster of two worker processes: the same gradebook, even if a worker is killed."""
 
 import io
 import os
@@ -14,13 +14,13 @@ from hookedu.grading.batch import grade
 from tests.grading.classroom import SEED, make_class, stored
 
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.xdist_group("grading-scale")
+pytestmark = [pytest.mark.xdist_group("grading-scale"), pytest.mark.isolated]
 STUDENTS = 40
 
 
 @pytest.fixture
 def cluster(monkeypatch):
-    """A scheduler and two workers, each a process with one thread."""
+    """Start a scheduler and two workers, each a process with one thread."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
     ) as cluster:
@@ -60,7 +60,7 @@ def test_a_cluster_gives_the_same_rows_also_when_a_worker_is_killed_half_way(clu
 def rows_of(out):
     try:
         return stored(out)
-    except Exception:  # its tables are just being made
+    except Exception:  # its tables are just being created
         return []
 
 

@@ -1,4 +1,4 @@
-"""Folders and zips as they come from a class: layouts, names, and what people and archives do to them."""
+"""Reading folders and zips as they come from a class: layouts, names, times, and damaged or hostile archives."""
 
 import datetime
 import os
@@ -50,7 +50,7 @@ def test_every_layout_as_folder_and_as_zip(tmp_path, names):
     expected = [(s, f"{s}/{'' if names is PLAIN else 'ps1/'}02_tensor_hooks.ipynb") for s in ("ann", "bob")]
     assert seen(folder) == expected
     assert seen(zip_of(tmp_path / "a.zip", [*names, *NOISE])) == expected
-    # the way a file manager zips a folder: everything under the folder's own name
+    # As a file manager zips a folder: everything below the folder's own name.
     wrapped = [f"class/{name}" for name in [*names, *NOISE]]
     assert seen(zip_of(tmp_path / "class.zip", wrapped)) == expected
     if names is not PLAIN:
@@ -165,7 +165,7 @@ def test_hostile_names_are_made_harmless(tmp_path):
     assert [student for student, _ in seen(folder)] == ["a�b�[31m", "\\xff\\xfe".replace("\\x", "\\udc")]
 
 
-# --- when it was handed in -------------------------------------------------------------------------------------
+# --- the time of submission ------------------------------------------------------------------------------------
 
 DAY = datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)
 
@@ -185,7 +185,7 @@ def stamped(folder, layout, stamp):
         ("2015-02-02 14:58:23.948203 America/Los_Angeles\n", "2015-02-02T22:58:23"),
         ("2015-02-02 14:58:23 UTC", "2015-02-02T14:58:23"),
         ("2015-02-02 14:58:23", "2015-02-02T14:58:23"),
-        ("0001-01-01 00:00:00 Asia/Shanghai", "2026-12-01T00:00:00"),  # no such moment in UTC
+        ("0001-01-01 00:00:00 Asia/Shanghai", "2026-12-01T00:00:00"),  # out of range in UTC
         ("2015-02-02 14:58:23 ../../etc/passwd", "2026-12-01T00:00:00"),
         ("\xff" * 1000, "2026-12-01T00:00:00"),
     ],

@@ -1,13 +1,12 @@
-"""A corpus of hostile, broken and odd submissions, each with the row that it must get, graded together once.
+"""A corpus of hostile, broken and odd submissions, each with its expected row, graded together once.
 
-What each is after stands beside it. Others, with tests of their own: test_grading (forged lines, patched judges and
-probes, memory, crashes), test_grading_sandbox (what can be reached from inside), test_grading_matching (damaged
-notebooks) and test_grading_collect (names, links, zips). THREATS.md says which promise each of them proves.
+Comments group the submissions by their purpose. More of them are in test_batch.py (forged lines, patched judges and
+probes, memory, crashes), test_sandbox.py (what can be reached from inside), test_matching.py (damaged notebooks) and
+test_collect.py (names, links, zips). THREATS.md says which promise each of them proves.
 """
 
 import os
 import socket
-import sys
 import tempfile
 import threading
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from tests.grading.processes import descendants, files, processes_with
 
 pytestmark = [
     pytest.mark.xdist_group("grading-corpus"),
-    pytest.mark.skipif(sys.platform != "linux", reason="isolation is Linux's"),
+    pytest.mark.isolated,
 ]
 
 FILE = "02_tensor_hooks.ipynb"
@@ -34,14 +33,14 @@ NOTHING = "def watch(y, seen): pass"
 
 @dataclass(frozen=True)
 class Case:
-    """One submission and its row. `points` of its four exercises; `error` is what the first one raised."""
+    """One submission and its expected row."""
 
-    content: object  # a notebook, or bytes; a string: the source of the first answer, the others being right
+    content: object  # a notebook, its bytes, or a str: the source of the first answer, the others being right
     status: Status
-    points: list[int]
-    error: str = ""
+    points: list[int]  # of its four exercises
+    error: str = ""  # beginning of the error that the first exercise raises
     file: str = FILE
-    notes: tuple[str, ...] = ()  # what must be said in the row
+    notes: tuple[str, ...] = ()  # texts that the notes of the row must contain
 
 
 def deleted(exercise: str):
@@ -77,7 +76,7 @@ def of_ten_thousand_cells():
 
 
 def with_cell(source: str):
-    """Right answers, and a cell before them."""
+    """Return a notebook of right answers with a cell before them."""
     return nb.before(nb.answered(nb.reference()), "02.1", [nb.code(source)])
 
 
@@ -221,7 +220,7 @@ RIGHT, STOPPED, REFUSED = (Status.GRADED, POINTS), (Status.TIMEOUT, [0] * 4), (S
 RAISED, WRONG = (Status.GRADED, [0, *POINTS[1:]]), (Status.GRADED, [0, *POINTS[1:]])
 FORGED = (Status.TAMPERED, [0] * 4)
 CORPUS = {
-    # damaged by hand or by a tool: nothing is lost but what is not there
+    # damaged by hand or by a tool: nothing that is still there is lost
     "cell-deleted": Case(deleted("02.3"), Status.GRADED, [3, 3, 0, 5]),
     "cell-moved": Case(moved("02.1"), *RIGHT),
     "cell-copied": Case(copied("02.1"), *RIGHT, notes=("2 cells answer it",)),
@@ -229,7 +228,7 @@ CORPUS = {
     "file-renamed": Case(nb.answered(nb.reference()), *RIGHT, file="Untitled3 (final).ipynb"),
     "byte-order-mark": Case(b"\xef\xbb\xbf" + nb.json.dumps(nb.answered(nb.reference())).encode(), *RIGHT),
     "ten-thousand-cells": Case(of_ten_thousand_cells(), *RIGHT),
-    # no notebook
+    # not a notebook
     "wrong-shape": Case(b'{"cells": {"source": "x"}, "metadata": 3}', *REFUSED),
     "hundred-megabytes": Case(bytes(100 * 2**20), *REFUSED, notes=("larger than",)),
     "nested-deeply": Case(b'{"cells": ' + b"[" * 10**6 + b"]" * 10**6 + b"}", *REFUSED),
@@ -238,14 +237,14 @@ CORPUS = {
     "raises-to-a-power": Case("10 ** 10 ** 9", *STOPPED),
     "backtracks": Case("import re\nre.match('(a+)+$', 'a' * 64 + 'b')", *STOPPED),
     "ignores-signals": Case("import signal\nfor n in (2, 15, 24):\n    signal.signal(n, signal.SIG_IGN)\nwhile True: pass", *STOPPED),
-    # takes what there is
+    # exhausts resources
     "starts-threads": Case(THREADS, *RAISED, error="RuntimeError: can't start new thread"),
     "makes-files": Case(FILES, *RAISED, error="OSError: [Errno 28]"),
-    # goes on after its end
+    # continues after its end
     "says-goodbye": Case(with_cell(FAREWELL), *RIGHT),
     "leaves-threads": Case(with_cell(THREAD_LEFT), *RIGHT),
     "litters": Case(with_cell(LITTER), *RIGHT),
-    # points that it did not earn
+    # claims points that it did not earn
     "forges-in-a-thread": Case(THREAD_FORGES, *FORGED),
     "patches-json": Case(PATCH_JSON, *FORGED),
     "patches-torch": Case(PATCH_TORCH, *WRONG),
@@ -255,7 +254,7 @@ CORPUS = {
     "hunts-by-gc": Case(HUNT_BY_GC, *WRONG),
     "hunts-by-frames": Case(HUNT_BY_FRAMES, *FORGED),
     "changes-seeds": Case(CHANGE_SEEDS, Status.GRADED, [0] * 4),
-    # the network
+    # uses the network
     "listens": Case(with_cell(LISTEN), *RIGHT),
     "calls": Case(with_cell(CALL), *RIGHT),
 }  # fmt: skip
@@ -263,13 +262,13 @@ CORPUS = {
 
 @dataclass
 class Graded:
-    """The rows by student, and what was seen from outside."""
+    """The rows by student, and the effects seen from outside."""
 
     rows: dict[str, Row]
-    changed: set[str]  # files, outside the gradebook's folder
+    changed: set[str]  # changed files outside the gradebook's folder
     out: list[str]  # files in the gradebook's folder
-    left: set[int]  # processes that came from us and still live
-    calls: int  # connections that came out of a submission, or got into one
+    left: set[int]  # descendants of the test process that are still alive
+    calls: int  # connections out of a submission, or into one
 
 
 def free_port() -> int:
@@ -279,7 +278,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """The corpus graded, the machine watched from before until after."""
+    """Grade the corpus while observing the machine."""
     root = tmp_path_factory.mktemp("corpus")
     folder, home, port_in = root / "class", root / "home", free_port()
     home.mkdir()
@@ -353,7 +352,7 @@ def test_no_row_is_missing(corpus):
 
 
 def test_nothing_outside_has_changed(corpus):
-    """Zero effects outside the sandbox: files, processes, network."""
+    """There are no effects outside the sandbox: on files, processes or the network."""
     assert corpus.changed == set() and corpus.out == ["grades.csv", "grades.db"]
     assert corpus.left == set() and processes_with(f"litter-{os.getpid()}") == []
     assert corpus.calls == 0

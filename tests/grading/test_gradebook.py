@@ -1,6 +1,6 @@
-"""What the gradebook keeps, and what counts in the end: attempts, late work, points set by hand, older files.
+"""What the gradebook stores and which points count: attempts, late work, points set by hand, older files.
 
-Rows are made here by hand; how submissions become rows is tests/grading/test_batch.py's.
+The rows are constructed here; tests/grading/test_batch.py tests how submissions become rows.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ SAYS = Feedback(((Text(zh="输入", en="Input"), "x"),), "line 1\nE: no", (Text(
 
 
 def row(student="ann", points=3, sha="a", hours=0.0, source=None, lesson="02", status=Status.GRADED, **more):
-    """A submission, handed in some hours after DAY."""
+    """Return the row of a submission made `hours` after DAY."""
     results = (
         Result("02.1", "correct", 3, points=points, seed=7, feedback=SAYS),
         Result("02.2", "lost", 3),
@@ -64,7 +64,7 @@ def test_what_is_saved_comes_back_whole(book):
 
 
 def test_every_attempt_is_kept_and_a_new_look_at_the_same_bytes_is_none(book):
-    for sha, points in (("a", 2), ("b", 3), ("b", 1)):  # the last as with --again
+    for sha, points in (("a", 2), ("b", 3), ("b", 1)):  # the last one as with --again
         book.save(row(sha=sha, points=points))
     assert [(g.row.attempt, g.row.sha256, g.points, g.counts) for g in book.grades()] == [
         (1, "a", 2, False),
@@ -117,8 +117,8 @@ def test_a_lesson_that_changed_is_said_once_with_the_remedy(book):
 @pytest.mark.parametrize(
     ("hours", "late", "penalty", "points"),
     [
-        (0, "10%/day", 0, 3),  # on the dot
-        (0.1, "10%/day", 0.6, 2.4),  # a day begun counts whole, of the 6 points possible
+        (0, "10%/day", 0, 3),  # exactly on time
+        (0.1, "10%/day", 0.6, 2.4),  # a day begun counts as a whole one; 10% of the 6 points possible
         (24, "10%/day", 0.6, 2.4),
         (24.1, "10%/day", 1.2, 1.8),
         (1.5, "2.5%/hour", 0.3, 2.7),
@@ -272,7 +272,7 @@ def _shape(folder):
 
 def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(tmp_path):
     old = sqlite3.connect(tmp_path / "grades.db")
-    old.executescript(VERSION_1 + "CREATE TABLE rules (mine TEXT);")  # in the way of a later step
+    old.executescript(VERSION_1 + "CREATE TABLE rules (mine TEXT);")  # conflicts with a later step
     old.close()
     before = (tmp_path / "grades.db").read_bytes()
     with pytest.raises(CourseError, match="is not a sound gradebook"):
@@ -296,7 +296,7 @@ def test_a_newer_gradebook_is_refused_in_one_sentence(tmp_path):
 def test_a_full_disk_costs_nothing_that_was_graded(book):
     book.save(row("ann"))
     pages = book._connection.execute("PRAGMA page_count").fetchone()[0]
-    book._connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLite's own way to a full disk
+    book._connection.execute(f"PRAGMA max_page_count = {pages}")  # simulates a full disk
     with pytest.raises(
         CourseError, match=r"full.*written before are still there.*run the same command again"
     ):

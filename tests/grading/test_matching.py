@@ -1,12 +1,14 @@
-"""Damaged notebooks: which cells run, and after which of them each exercise is probed. No process is started."""
+"""Matching of damaged notebooks: which cells run, and after which cell each exercise is probed; starts no process."""
 
 import copy
 import json
+import subprocess
+import sys
 
 import nbformat
 import pytest
 
-from hookedu import catalog
+from hookedu import catalog, exercises
 from hookedu.grading.matching import key_of, lesson_by_cells, lesson_by_name, plan, read_cells
 from hookedu.grading.rows import Unreadable
 from tests.grading import notebooks as nb
@@ -20,7 +22,7 @@ def key():
 
 
 def planned(notebook, key):
-    """The plan of a notebook after its way through JSON, and its notes in English."""
+    """Return the plan of a notebook that has passed through JSON, and its notes in English."""
     made = plan(read_cells(json.dumps(notebook).encode()), key)
     return made, [note.en for note in made.notes]
 
@@ -206,3 +208,46 @@ def test_lessons_are_known_by_their_cells():
     assert lesson_by_cells(read_cells(json.dumps(nb.handed_out()).encode())).id == "02"
     with pytest.raises(Unreadable, match="of no lesson"):
         lesson_by_cells(read_cells(b'{"cells": [{"source": "1"}]}'))
+
+
+FINGERPRINTS = """
+from hookedu import exercises
+from hookedu.grading import matching
+print(*(matching._fingerprint(b"", lesson) for lesson in exercises.lessons()))
+"""
+
+
+def fingerprints(clone) -> dict[str, str]:
+    """Return what each lesson of a copy of the course is known by."""
+    run = subprocess.run(
+        [sys.executable, "-c", FINGERPRINTS],
+        cwd=clone.root,
+        env=clone.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(zip(exercises.lessons(), run.stdout.split(), strict=True))
+
+
+def test_a_lesson_counts_as_changed_when_anything_that_its_verdicts_depend_on_has_changed(clone):
+    every = set(exercises.lessons())
+    depend = {
+        "exercises/lesson_05/steer.py": {"05"},
+        "exercises/lesson_02/shared.py": {"02"},
+        **dict.fromkeys(("exercises/judging.py", "exercises/probing.py", "exercises/feedback.py"), every),
+        **dict.fromkeys(("exercises/observation.py", "exercises/exercise.py", "hooks/state.py"), every),
+        "exercises/forward_hooks.py": {"05", "08", "09", "10", "11", "12"},
+        "plots/maps.py": set(),
+        "grading/batch.py": set(),
+    }
+    before = fingerprints(clone)
+    assert len(set(before.values())) == len(before)
+    for file, lessons in depend.items():
+        path = clone.root / "hookedu" / file
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text + "# changed\n", encoding="utf-8")
+        after = fingerprints(clone)
+        path.write_text(text, encoding="utf-8")
+        changed = {lesson for lesson in before if after[lesson] != before[lesson]}
+        assert changed == lessons, file

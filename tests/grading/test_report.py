@@ -1,7 +1,7 @@
-"""From graded notebooks to what people read: pages, the class report, files for other systems, one verdict explained.
+"""Output for people: student pages, the class report, files for other systems, one verdict explained.
 
-One small class is graded once, with real markup in a name, a file name and a traceback; many tests look at what
-came of it.
+One small class is graded once, with real markup in a name, a file name and a traceback, and many tests examine the
+result.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from hookedu.grading.out.overview import sections
 from hookedu.grading.rows import Limits
 from tests.grading import notebooks as nb
 
-pytestmark = pytest.mark.xdist_group("grading-report")
+pytestmark = [pytest.mark.xdist_group("grading-report"), pytest.mark.isolated]
 FILE = "02_tensor_hooks.ipynb"
 MARKUP = "<img src=x onerror=alert(1)>"
 SCRIPT = "<script>alert(2)</script>"
@@ -44,7 +44,7 @@ LIMITS = Limits(seconds=3)
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
-    """The class's folder and its grades, with every file written."""
+    """Grade a class and write every file; return the class's folder and the folder of its grades."""
     root = tmp_path_factory.mktemp("report")
     folder, out, right = root / "class", root / "out", nb.reference()
     binding = nb.wrong("02.2", "late_binding")[0]
@@ -63,7 +63,7 @@ def graded(tmp_path_factory):
         right | {"02.2": f"def watch_many(tensors, seen):\n    raise ValueError('{SCRIPT}')"}
     )
     os.utime(nb.hand_in(folder / "ann" / "02 first try.ipynb", nb.handed_out()), (10**9, 10**9))
-    # A file name cannot hold "/", hence no closing tag.
+    # A file name cannot contain "/", hence no closing tag.
     nb.hand_in(folder / MARKUP / f"02 {MARKUP}.ipynb", hostile)
     rules = Rules.of_options("best", ["2001-09-09T01:46:40+00:00"], ["10%/day"])
     console = Console(file=open(root / "shown", "w", encoding="utf-8"), width=100)  # noqa: SIM115
@@ -87,7 +87,7 @@ def escaped(text):
 
 
 class Elements(html.parser.HTMLParser):
-    """Every element of a page with its attributes, and its text."""
+    """Parser that collects the elements of a page with their attributes, and its text."""
 
     def __init__(self, page):
         super().__init__()
@@ -208,7 +208,7 @@ def test_a_page_says_how_a_submission_ended_and_what_to_make_of_it(graded):
 
 
 def test_points_set_by_hand_and_late_work_show_everywhere(graded):
-    """2.5 of 3 by hand for 李雷; an hour late, a day begun, 1.5 of 15 points, for another."""
+    """李雷 gets 2.5 of 3 points by hand; another is an hour late: a day begun, which costs 1.5 of 15 points."""
     _, out = graded
     kept = nb.wrong("02.2", "late_binding")[1] + nb.wrong("02.1", "no_handle")[1] + 9
     with open(out / "grades.csv", encoding="utf-8-sig", newline="") as file:
@@ -271,7 +271,7 @@ def test_every_exercise_of_the_course_has_a_section():
 
 
 def test_canvas_takes_the_file(graded):
-    """What lib/gradebook_importer.rb of canvas-lms asks of a header, of the row of points, and of a student's row."""
+    """The header, the row of points and the students' rows meet lib/gradebook_importer.rb of canvas-lms."""
     _, out = graded
     header, possible, *students = columns(out / "canvas.csv")
     assert not (out / "canvas.csv").read_bytes().startswith(b"\xef\xbb\xbf")
@@ -284,7 +284,7 @@ def test_canvas_takes_the_file(graded):
 
 
 def test_moodle_takes_the_file(graded):
-    """A user's name in every row, a number or "-", and the feedback that goes with it."""
+    """Every row has a user name, a number or "-", and the feedback for it."""
     _, out = graded
     header, *students = columns(out / "moodle.csv")
     assert header == ["Username", "02 Tensor hooks", "Feedback: 02 Tensor hooks"]
@@ -294,7 +294,7 @@ def test_moodle_takes_the_file(graded):
 
 
 def test_gradescope_takes_the_files(graded):
-    """The fields of its "Autograder Specifications"; a test's output is what the student reads."""
+    """The files have the fields of the "Autograder Specifications"; the output of a test is what the student reads."""
     _, out = graded
     files = list((out / "gradescope").glob("*/02/results.json"))
     assert len(files) == 7
@@ -358,7 +358,7 @@ def test_a_file_that_changed_or_went_is_not_explained(graded, tmp_path):
 
 
 def test_the_commands_report_and_adjust(graded, tmp_path):
-    """Everything a second time, from a copy of grades.db alone; `last` in place of `best`."""
+    """Write everything again, from a copy of grades.db alone, with `last` instead of `best`."""
     _, out = graded
     shutil.copy(out / "grades.db", tmp_path)
 
@@ -376,11 +376,11 @@ def test_the_commands_report_and_adjust(graded, tmp_path):
 
 
 def test_a_student_who_is_forgotten_is_nowhere_in_the_folder(graded, tmp_path):
-    """In no byte of any file, though there were pages, points set by hand, and a deleted row that SQLite kept."""
+    """No file contains the name, although there were pages, adjustments, and a deleted row that SQLite had kept."""
     shutil.copytree(graded[1], tmp_path, dirs_exist_ok=True)
     name = "李雷"
     with contextlib.closing(sqlite3.connect(tmp_path / "grades.db")) as connection, connection:
-        connection.execute("PRAGMA secure_delete = OFF")  # some builds of SQLite have it on
+        connection.execute("PRAGMA secure_delete = OFF")  # some builds of SQLite enable it by default
         connection.execute("INSERT INTO rules VALUES ('late', ?, '')", (name * 100,))
         connection.execute("DELETE FROM rules WHERE lesson = ?", (name * 100,))
     with contextlib.closing(Gradebook(tmp_path)) as book:
@@ -401,7 +401,7 @@ def test_the_last_student_can_be_forgotten_and_nobody_else(graded, tmp_path):
         *others, last = book.students()
         for student in others:
             pages.forget(book, student)
-        (tmp_path / "report.html").touch()  # there are pages to bring up to date
+        (tmp_path / "report.html").touch()  # so that the pages are updated
         pages.forget(book, last)
         assert list(book.grades()) == [] and columns(tmp_path / "canvas.csv")[1:] == [
             ["Points Possible", "", "", ""]

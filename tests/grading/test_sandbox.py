@@ -1,7 +1,8 @@
-"""What a submission can reach from inside: each tells what an expression is worth there, by raising it."""
+"""What a submission can reach inside the sandbox: each evaluates an expression and reports the value by raising it."""
 
 import contextlib
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -15,15 +16,16 @@ from hookedu.grading.batch import grade
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.rows import Row, Status
 from hookedu.grading.run import seccomp
+from tests import isolation
 from tests.grading import notebooks as nb
 
 pytestmark = [
-    pytest.mark.xdist_group("sandbox"),  # the class below is shared: one process grades it
-    pytest.mark.skipif(sys.platform != "linux", reason="isolation is Linux's"),
+    pytest.mark.xdist_group("sandbox"),  # the fixture below is shared: one process grades the class
+    pytest.mark.isolated,
 ]
 
 FILE = "02_tensor_hooks.ipynb"
-# As paths are inside the sandbox: where one submission tries to leave something for the next.
+# Paths inside the sandbox where one submission tries to leave something for the next.
 SHARED = ("/x", "/tmp/x", "/dev/shm/x", "/dev/x", "/learner/x")
 TELL = """
 import ctypes, errno, glob, os, socket, sys
@@ -104,13 +106,13 @@ WITHOUT_A_WORD = {
 }
 
 
-# An instructor is no root. What root may do and others may not is a trap of its own.
-AS_AN_ORDINARY_USER = ["bwrap", "--dev-bind", "/", "/", "--unshare-user", "--uid", "1000", "--gid", "1000"]
+# Instructors are usually not root, and some calls that work for root fail for other users.
+AS_AN_ORDINARY_USER = ["--dev-bind", "/", "/", "--unshare-user", "--uid", "1000", "--gid", "1000"]
 
 
 @pytest.fixture(scope="module", params=["root", "an-ordinary-user"])
 def inside(request, tmp_path_factory):
-    """What the expressions of EXPECTED are worth inside the sandbox, as Python prints them: the rows by student."""
+    """Grade a class that reports the values of the EXPECTED expressions; return the rows by student."""
     if request.param == "root" and os.getuid():
         pytest.skip("not run by root")
     root = tmp_path_factory.mktemp("inside")
@@ -130,23 +132,24 @@ def inside(request, tmp_path_factory):
         hand_in(root, "z-finds-shared", finds)
         command = [sys.executable, "-m", "hookedu", "grade", root / "class", "--out", root / "out"]
         options = ["--jobs", "1", "--memory-limit", "512"]
-        user = AS_AN_ORDINARY_USER if request.param == "an-ordinary-user" and not os.getuid() else []
+        other = request.param == "an-ordinary-user" and not os.getuid()
+        user = [isolation.bwrap(), *AS_AN_ORDINARY_USER] if other else []
         subprocess.run([*user, *command, *options], check=True, env=os.environ | {"HOME": str(root)})
     with contextlib.closing(Gradebook(root / "out", create=False)) as gradebook:
         return {grade.row.student: grade.row for grade in gradebook.grades()}
 
 
 def hand_in(root: Path, student: str, source: str) -> None:
-    """A submission whose first answer is `source` and whose others are right."""
+    """Write a submission whose first answer is `source` and whose other answers are right."""
     nb.hand_in(root / "class" / student / FILE, nb.answered(nb.reference() | {"02.1": source}))
 
 
 def told(row: Row) -> str:
-    """What a submission raised."""
+    """Return what a submission reported."""
     return row.results[0].error.removeprefix("ValueError: ")
 
 
-# name -> (expression, what it is worth inside)
+# name -> (expression, repr of its value inside the sandbox)
 EXPECTED = {
     "sees-solutions": ("tried(lambda: os.listdir('{course}/solutions'))", "'FileNotFoundError'"),
     "sees-course": ("tried(lambda: open('{course}/course/02_tensor_hooks.py').read())", "'FileNotFoundError'"),
@@ -186,7 +189,7 @@ def test_what_a_submission_reaches(inside, name):
 
 
 def test_a_fork_bomb_stays_small_and_ends(inside):
-    """By their number, or, where the watcher looks while hundreds are alive, by the memory that they take together."""
+    """It ends by the number of processes or, if the watcher measures while hundreds are alive, by their memory."""
     row = inside["fork-bomb"]
     assert row.status in (Status.TIMEOUT, Status.OUT_OF_MEMORY) or int(told(row)) < 400
 
@@ -225,7 +228,8 @@ def test_the_same_seed_gives_the_same_rows(tmp_path):
 def test_without_a_sandbox_it_stops_and_says_what_to_do(tmp_path, monkeypatch):
     hand_in(tmp_path, "ann", "1 / 0")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CourseError, match="--no-isolation"):
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")  # for which no bubblewrap is bundled
+    with pytest.raises(CourseError, match=r"bwrap: not found.*--no-isolation"):
         grade(tmp_path / "class", tmp_path / "out")
 
 
@@ -239,7 +243,7 @@ MACHINES = {
 @pytest.mark.parametrize("machine", MACHINES)
 def test_where_the_machine_does_not_isolate_it_stops_before_the_first(tmp_path, machine):
     hand_in(tmp_path, "ann", "1 / 0")
-    command = ["bwrap", "--dev-bind", "/", "/", "--unshare-user", *MACHINES[machine]]
+    command = [isolation.bwrap(), "--dev-bind", "/", "/", "--unshare-user", *MACHINES[machine]]
     grade = [*command, "grade", tmp_path / "class", "--out", tmp_path / "out"]
     run = subprocess.run(grade, capture_output=True, text=True)
     assert run.returncode == 2 and "--no-isolation" in run.stderr + run.stdout

@@ -1,6 +1,6 @@
-"""A whole class: every row as expected, whatever stops the grader half way, and the same rows however it ran.
+"""Grading a whole class: every row is as expected, also if the grader is killed and resumed.
 
-The ordinary run grades a small class; `make scale` grades one of a thousand and kills the grader ten times.
+An ordinary test run grades a small class; `make scale` grades a class of a thousand and kills the grader ten times.
 """
 
 import io
@@ -20,17 +20,17 @@ from hookedu.grading.batch import grade
 from tests.grading.classroom import SEED, make_class, stored
 from tests.grading.processes import birth, descendants
 
-pytestmark = pytest.mark.xdist_group("grading-scale")
+pytestmark = [pytest.mark.xdist_group("grading-scale"), pytest.mark.isolated]
 OPTIONS = {"time_limit": 60, "seed": SEED}
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large a class, how often the grader is killed, and how far apart, in seconds."""
+    """Size of a class, and how often the grader is killed."""
 
     students: int
     kills: int
-    between: tuple[float, float]
+    between: tuple[float, float]  # range of the seconds before a kill
 
     def __str__(self) -> str:
         return f"{self.students}"
@@ -44,7 +44,7 @@ SIZES = [
 
 @pytest.fixture(scope="module", params=SIZES, ids=str)
 def klass(request, tmp_path_factory):
-    """A class, what must come of it, and the rows of an undisturbed run, one submission at a time."""
+    """Generate a class; return it with the expected rows and the rows of an uninterrupted, serial run."""
     root = tmp_path_factory.mktemp("scale")
     expected = make_class(root / "class", request.param.students)
     done = grade(root / "class", root / "out", jobs=1, console=Console(file=io.StringIO()), **OPTIONS).rows
@@ -66,9 +66,11 @@ def test_every_row_is_as_expected(klass):
 
 
 def test_killed_at_any_moment_it_goes_on_where_it_stopped(klass, tmp_path, request):
-    """Killed with SIGKILL and resumed, two submissions at a time, with the same seed: the gradebook is that of the
-    undisturbed run. What a grader runs it writes to its standard error: only what was in the works when it was
-    killed is run a second time."""
+    """Kill the grader with SIGKILL and resume it, with the same seed, running two submissions at a time.
+
+    The final gradebook equals that of the uninterrupted run. The grader writes what it runs to its standard error,
+    which shows that only the submissions in progress at a kill run a second time.
+    """
     size, folder, out, _, _ = klass
     dice, jobs, run_again, ended = random.Random(SEED), 2, 0, False
     seen: set[str] = set()
@@ -92,7 +94,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_stopped(klass, tmp_path, reque
             text=True,
         )
         request.addfinalizer(process.kill)
-        ran = {process.stderr.readline().strip()}  # from here on submissions run
+        ran = {process.stderr.readline().strip()}  # submissions are running from here on
         if kill < size.kills:
             time.sleep(dice.uniform(*size.between))
             ended = process.poll() is not None

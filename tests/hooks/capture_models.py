@@ -1,4 +1,4 @@
-"""Small real models, each with one trait that captures go wrong on."""
+"""Small models, each with one property that makes naive captures wrong."""
 
 from collections import namedtuple
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from hookedu.hooks.state import GLOBAL_HOOKS
 
 
 def conv_relu(inplace: bool = True) -> nn.Sequential:
-    """2×1×4×4 to 2×2: a convolution whose output a later ReLU overwrites."""
+    """Return a model from 2×1×4×4 to 2×2: a convolution whose output a later ReLU overwrites."""
     torch.manual_seed(0)
     return nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(inplace=inplace), nn.Flatten(), nn.Linear(8, 2))
 
@@ -55,7 +55,7 @@ class Answer:
 
 
 class Returns(nn.Module):
-    """Returns what `build(y)` makes of a tensor y that needs a gradient."""
+    """Returns `build(y)` for a tensor y that requires a gradient."""
 
     def __init__(self, build) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Returns(nn.Module):
 
 
 class Holder(nn.Module):
-    """One child, called as the parent's forward likes."""
+    """One child, called with the parent's own arguments."""
 
     def __init__(self, child: nn.Module) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Scaled(nn.Module):
 
 
 class Failing(nn.Module):
-    """Fails behind its first layer."""
+    """Raises after its first layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Broken(nn.Module):
 
 
 class CallsForward(nn.Module):
-    """`skipped` runs, but not by being called."""
+    """`skipped` runs by its `forward`, without being called."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,8 +111,10 @@ class CallsForward(nn.Module):
 
 
 def hook_tables(model: nn.Module) -> list[dict]:
-    """A copy of every hook table of a model, its parameters and the process: equal before and after means that
-    nothing was left, taken or reordered."""
+    """Return a copy of every hook table of a model, its parameters and the process.
+
+    If the copies from before and after are equal, no hook was left behind, removed or reordered.
+    """
     tables = [
         dict(table or {})
         for module in model.modules()

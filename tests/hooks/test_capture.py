@@ -1,4 +1,4 @@
-"""record(): cases 1 to 15 of the table in the design. What the numbers mean is told there."""
+"""record(): cases 1 to 15 of hookedu/hooks/CASES.md."""
 
 import gc
 import weakref
@@ -25,7 +25,7 @@ from tests.hooks.capture_models import (
 
 
 def clones_of(model, name, *args, **kwargs):
-    """What a hand-written hook keeps, in the same way."""
+    """Return what a hand-written hook keeps of the same run."""
     kept = []
     handle = model.get_submodule(name).register_forward_hook(lambda m, i, o: kept.append(o.detach().clone()))
     model(*args, **kwargs)
@@ -260,7 +260,7 @@ def test_case_12_attention_reads_out_proj_and_never_calls_it():
 
 
 def test_case_12_the_fused_path_of_an_encoder_is_named_where_it_hides_layers():
-    """PyTorch 2.15 leaves its fast path as soon as a layer inside has a hook; older ones take it all the same."""
+    """PyTorch 2.15 leaves its fast path if a layer inside has a hook; older versions take it anyway."""
     model = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
     x = torch.randn(1, 3, 4)
     with torch.no_grad():
@@ -355,10 +355,10 @@ class Box:
 
 def test_case_15_the_record_keeps_no_graph_alive():
     model = conv_relu()
-    graph = weakref.WeakSet()  # what autograd saves for backward, alive as long as the graph is
+    graph = weakref.WeakSet()  # what autograd saves for backward; lives as long as the graph
 
     def pack(tensor):
-        box = Box(tensor.detach())  # an attached one would keep its own graph alive
+        box = Box(tensor.detach())  # an attached tensor would keep its own graph alive
         graph.add(box)
         return box
 

@@ -1,4 +1,4 @@
-"""record() with arguments that make no sense: a clear error in the caller's terms, and no hook on the model."""
+"""record() with invalid arguments: a clear error in the caller's terms, and no hook on the model."""
 
 import pytest
 import torch
@@ -38,7 +38,7 @@ def test_what_makes_no_sense_is_refused_before_any_hook(options, error, message)
 def test_a_model_must_be_a_module(model, function):
     with pytest.raises(TypeError, match=r"a model must be an `nn\.Module`, got"):
         function(model)
-    if model is not None:  # list_hooks() without a model lists the process's
+    if model is not None:  # list_hooks(None) lists the global hooks
         with pytest.raises(TypeError, match=r"must be an `nn\.Module`"):
             list_hooks(model)
 
@@ -100,9 +100,8 @@ def test_a_clone_is_what_everything_else_may_change():
     model = conv_relu()
     with record(model, "3", gradients=True) as rec:
         output = model(images())
-        handle = output.register_hook(
-            lambda grad: grad.mul_(100)
-        )  # another's hook that works in place, after ours
+        # A hook of the user that works in place, after ours.
+        handle = output.register_hook(lambda grad: grad.mul_(100))
         output.square().sum().backward()
         handle.remove()
     assert torch.equal(rec["3"].gradient, 2 * output)

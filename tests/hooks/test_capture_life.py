@@ -1,6 +1,6 @@
-"""record(): cases 16 to 31 of the table in the design: living beside other hooks, wrappers, memory, pictures.
+"""record(): cases 16 to 31 of hookedu/hooks/CASES.md: other hooks, wrappers, memory, figures.
 
-The widget's halves of cases 18, 29, 30 and 31 are tested with the widget.
+What cases 18, 29, 30 and 31 say of widgets is tested in tests/widgets.
 """
 
 import copy
@@ -186,7 +186,7 @@ def test_case_23_the_same_place_again_replaces_the_earlier_recorder():
     kept = []
     for _ in range(3):
         exec(cell, names)
-        kept.append(names["rec"])  # as a notebook's Out keeps them
+        kept.append(names["rec"])  # as a notebook's `Out` does
     assert len(model[0]._forward_hooks) == len(model[3]._forward_hooks) == 1
     assert [len(rec["0"].calls) for rec in kept] == [1, 1, 1]
     kept[0].close()

@@ -1,6 +1,6 @@
 """record() on every classification model that torchvision lists, with random weights, in eval and train mode.
 
-Models up to 100 M parameters run in `make test`, the others (marked zoo) in `make zoo`.
+Models of up to 100 M parameters run in `make test`, larger ones (marked zoo) in `make zoo`.
 """
 
 import operator
@@ -16,12 +16,13 @@ from hookedu import record
 from hookedu.hooks.tensors import tensors_in
 from tests.hooks.capture_models import hook_tables
 
-# 32×32 is the smallest picture that leaves most models something to do (fully convolutional ones take one pixel,
-# and then see nothing but padding). These need more, or are told the size when they are built.
+# 32×32 is the smallest image on which most models do meaningful work (fully convolutional ones accept a
+# single pixel, but then see little but padding). These models need a larger one, or get the size when they
+# are built.
 SIZES = {"alexnet": 63, "inception_v3": 299, "maxvit_t": 224}
 OPTIONS = {"googlenet": {"init_weights": False}, "inception_v3": {"init_weights": False}}
 PATCH = {"vit_b_16": 16, "vit_b_32": 32, "vit_h_14": 14, "vit_l_16": 16, "vit_l_32": 32}
-UNTRACEABLE = {"maxvit_t"}  # torch.fx cannot follow its control flow
+UNTRACEABLE = {"maxvit_t"}  # torch.fx cannot trace its control flow
 
 
 def _parameters(name: str) -> int:
@@ -30,7 +31,7 @@ def _parameters(name: str) -> int:
 
 def _case(name: str):
     huge = _parameters(name) > 100e6
-    # of the large ones never two at a time: two workers would need twice the memory
+    # Large models never run two at a time: two workers would need twice the memory.
     groups = [pytest.mark.xdist_group("large models")] if _parameters(name) > 50e6 else []
     return pytest.param(name, marks=[*groups, *([pytest.mark.zoo] if huge else [])])
 
@@ -40,7 +41,7 @@ NAMES = [_case(name) for name in models.list_models(module=models)]
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Small models gain nothing from threads, and several test processes would be in each other's way."""
+    """Use one thread: small models gain nothing from more, and test processes would compete for cores."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -49,7 +50,7 @@ def one_thread():
 
 @pytest.fixture
 def quick_init(monkeypatch):
-    """trunc_normal_ takes seconds for a large model, and normal_ weights are as good for us."""
+    """Initialise with normal_ instead of trunc_normal_, which takes seconds for a large model."""
     monkeypatch.setattr(
         nn.init, "trunc_normal_", lambda t, mean=0.0, std=1.0, *_, **__: nn.init.normal_(t, mean, std)
     )
@@ -65,7 +66,7 @@ def build(name: str) -> tuple[nn.Module, torch.Tensor]:
 
 
 def run(model, x, train, recorder=None):
-    """(output, buffers, RNG state) of a run that starts from the same state each time."""
+    """Return (output, buffers, RNG state) of a run that always starts from the same state."""
     torch.manual_seed(1)
     with nullcontext() if train else torch.no_grad(), recorder or nullcontext():
         output = list(tensors_in(model(x)))
@@ -135,7 +136,10 @@ def run_that_fails_half_way(model, x, clones, tables):
 
 
 def agree_with_feature_extractor(name, model, x, recorder):
-    """torch.fx hands back what in-place ops left of a tensor, so only what none of them touches is compared."""
+    """Compare with torchvision's extractor the outputs that no in-place operation changes.
+
+    torch.fx returns what in-place operations have left of a tensor.
+    """
     if name in UNTRACEABLE:
         return
     _, nodes = get_graph_node_names(model, suppress_diff_warning=True)
@@ -146,7 +150,7 @@ def agree_with_feature_extractor(name, model, x, recorder):
     (returned,) = (node for node in extractor.graph.nodes if node.op == "output")
     compared = 0
     for key, node in returned.args[0].items():
-        # by the node's target: the keys of torchvision call the second of ln_1 and ln_2 "ln_1"
+        # By the node's target, because torchvision's keys call the second of ln_1 and ln_2 "ln_1", too.
         alone = node.op == "call_module" and node.target in recorder and len(recorder[node.target].calls) == 1
         if alone and not any(works_in_place(extractor, user, node) for user in node.users):
             assert torch.equal(recorder[node.target].activation, features[key]), key
@@ -165,7 +169,7 @@ def works_in_place(model, user, node) -> bool:
 )
 def test_gradients_equal_those_of_the_model_without_in_place(name, quick_init):
     model, x = build(name)
-    model.eval()  # no dropout: both runs must do the same
+    model.eval()  # no dropout, so that both runs compute the same
     chosen = [
         key for key, m in model.named_modules() if isinstance(m, nn.Conv2d | nn.Linear | nn.BatchNorm2d)
     ]
@@ -176,9 +180,7 @@ def test_gradients_equal_those_of_the_model_without_in_place(name, quick_init):
     assert in_place
     for module in in_place:
         module.inplace = False
-    if (
-        name == "resnet18"
-    ):  # its `out += identity` is in place, too: switch that off by making it another tensor
+    if name == "resnet18":  # its `out += identity` is in place, too: let it change a clone
         for module in model.modules():
             if isinstance(module, models.resnet.BasicBlock):
                 module.bn2.register_forward_hook(lambda m, i, o, key=None: o.clone())

@@ -1,4 +1,4 @@
-"""diagnose(): each fault injected, and the same situation without it, where it must stay silent."""
+"""diagnose(): each fault is found, and nothing is reported in the same situation without the fault."""
 
 import functools
 import pickle
@@ -16,7 +16,7 @@ from tests.hooks.capture_models import CallsForward, Repeated, conv_relu, hook_t
 
 
 def silent(*_):
-    """A hook that does nothing; at the top of a module, so that it can be pickled."""
+    """Do nothing, as a hook at module level, which can be pickled."""
 
 
 def also_silent(*_):
@@ -25,7 +25,7 @@ def also_silent(*_):
 
 @pytest.fixture(autouse=True)
 def no_global_hooks():
-    """A test that fails must not leave its global hooks to the next."""
+    """Remove global hooks after each test, also after one that failed."""
     yield
     for table in GLOBAL_HOOKS.values():
         table.clear()
@@ -111,7 +111,7 @@ class TestRegisteredTwice:
 
 
 class Store:
-    """An object whose method is the hook."""
+    """An object whose methods are hooks."""
 
     def __init__(self) -> None:
         self.kept = []
@@ -275,7 +275,7 @@ class TestBlocksPickling:
         model = conv_relu()
         model[0].register_forward_hook(silent)
         model[0].register_forward_hook(functools.partial(silent, 1))
-        model[0].weight.register_hook(lambda grad: None)  # pickling leaves hooks of parameters out
+        model[0].weight.register_hook(lambda grad: None)  # hooks of parameters are not pickled
         pickle.dumps(model)
         assert faults(model) == []
 
@@ -287,7 +287,7 @@ class TestHoldsGraph:
         model(torch.randn(1000, 100))
         (finding,) = diagnose(model)
         assert finding.id == "holds_graph"
-        # the input and the ReLU's output, 400 kB each; weights are the model's own
+        # The input and the ReLU's output, 400 kB each. Weights belong to the model and do not count.
         assert "`self.kept` keeps 1 tensors" in finding.says.en and "800.0 kB" in finding.says.en
 
     def test_bytes_are_those_that_autograd_saved(self):

@@ -1,4 +1,4 @@
-"""list_hooks and remove_hooks: every kind of hook, wherever it lives."""
+"""list_hooks and remove_hooks: every kind of hook in every place."""
 
 import copy
 import functools
@@ -15,12 +15,12 @@ from tests.hooks.capture_models import conv_relu, hook_tables, images
 
 
 def silent(*_):
-    """A hook that does nothing; at the top of a module, so that it can be pickled."""
+    """Do nothing, as a hook at module level, which can be pickled."""
 
 
 @pytest.fixture(autouse=True)
 def no_global_hooks():
-    """A test that fails must not leave its global hooks to the next."""
+    """Remove global hooks after each test, also after one that failed."""
     yield
     for table in GLOBAL_HOOKS.values():
         table.clear()
@@ -130,7 +130,7 @@ class TestRemoveHooks:
         assert len(remove_hooks(model, owner="user")) == 4 and not list_hooks(model)
 
     def test_what_else_torch_notes_about_a_hook_goes_too(self):
-        """In torch 2.15 the handle of a global hook with_kwargs forgets one of its tables."""
+        """In torch 2.15, the handle of a global hook with_kwargs leaves its entry in one of the tables."""
         model = conv_relu()
         tables = hook_tables(model)
         register_module_forward_hook(silent, with_kwargs=True, always_call=True)

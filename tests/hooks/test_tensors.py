@@ -1,4 +1,4 @@
-"""Tensors in nested values, and numbers about them."""
+"""Tensors in nested values, and their statistics."""
 
 from collections import OrderedDict, defaultdict
 

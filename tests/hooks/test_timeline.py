@@ -1,4 +1,4 @@
-"""timeline(): every event of a step, in PyTorch's own order, and no mark on the model."""
+"""timeline(): every event of a step, in PyTorch's own order, on a model that stays as it was."""
 
 import warnings
 
@@ -44,7 +44,7 @@ def test_one_step_gives_the_order_of_fact_f20():
 
 
 def test_the_order_is_that_of_hooks_registered_by_hand():
-    """The same step with a user's own hooks on the same places."""
+    """The same step with hooks of a user in the same places."""
     seen = []
 
     def note(kind):

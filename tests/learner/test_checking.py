@@ -1,15 +1,18 @@
-"""What a learner calls: check, hint, solution."""
+"""Tests of the learner API: check, hint and solution."""
 
 import ast
+import contextlib
 import re
 import sys
 
 import pytest
+import torch
 
 from hookedu import check, exercises, hint, solution, storage
 from hookedu.catalog import CourseError
 from hookedu.exercises import Outcome
 from hookedu.learner import checking
+from tests.answers import answers
 
 
 def right(y, seen):
@@ -61,7 +64,7 @@ def test_inside_nbgrader_the_value_is_the_points(monkeypatch):
 
 
 def test_inside_nbgrader_noise_costs_nothing_and_no_verdict_means_no_points(monkeypatch, capsys):
-    """Nbgrader gives 0 points to a cell that wrote to stderr, and all of them to a value that is no number."""
+    """Nbgrader gives 0 points to a cell that writes to stderr, and full points if the value is no number."""
 
     def noisy(y, seen):
         print("oops", file=sys.stderr)
@@ -106,3 +109,23 @@ def test_a_solution_is_shown_after_a_try():
 def test_every_exercise_has_a_solution_that_is_code(exercise):
     shown = solution(exercise.id, anyway=True)
     assert exercise.answer in [getattr(n, "name", None) for n in ast.parse(shown.code).body]
+
+
+@contextlib.contextmanager
+def of_float64():
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("notebook", [of_float64, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("lesson", exercises.lessons())
+def test_what_a_notebook_has_set_changes_no_verdict(lesson, notebook):
+    for exercise in exercises.of_lesson(lesson):
+        right = next(a for a in answers() if a.exercise == exercise.id and a.mistake is None)
+        answer = right.fresh()
+        with notebook():
+            verdict = check(exercise.id, answer)
+        assert verdict.outcome is Outcome.CORRECT, verdict

@@ -1,4 +1,4 @@
-"""The map of the course: made from course.yml, true to what the lessons say they need, linked from lesson 00."""
+"""Tests of the course map: it agrees with the stated prerequisites, and lesson 00 links to every lesson."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -16,7 +16,7 @@ def by_number(of):
 
 
 def leading_to(lesson: catalog.Lesson) -> set[str]:
-    """Every lesson that one has taken before this one, if one follows the arrows."""
+    """Return all direct and indirect prerequisites of a lesson."""
     before = set(lesson.after)
     for number in lesson.after:
         before |= leading_to(catalog.find(number))
@@ -75,7 +75,7 @@ def test_the_picture_has_a_box_for_each_lesson_and_an_arrow_for_each_need():
         assert abs(x - other_x) >= boxes["00"]["width"] or abs(y - other_y) >= boxes["00"]["height"]
 
     def at(x: float, y: float) -> str:
-        """The lesson that an end of an arrow touches."""
+        """Return the lesson whose box the end of an arrow touches."""
         (found,) = (
             name
             for name, box in boxes.items()

@@ -1,4 +1,4 @@
-"""Lessons in a learner's folder: an update never overwrites their work."""
+"""Tests of handing out lessons: an update never overwrites a learner's work."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ NAME = "02_tensor_hooks.ipynb"
 
 @pytest.fixture
 def lessons(tmp_path, monkeypatch):
-    """Lesson notebooks that a test may bring out a new version of."""
+    """Copy the lesson notebooks, so that a test can publish a new version of one."""
     for lesson in catalog.lessons():
         (tmp_path / "course" / "lessons").mkdir(parents=True, exist_ok=True)
         shutil.copy(lesson.notebook, tmp_path / "course" / "lessons")
@@ -119,10 +119,10 @@ def test_a_language_chosen_in_jupyterlab_itself_wins(tmp_path, monkeypatch):
 
 
 def menus(settings, monkeypatch):
-    """The default language and the learner's own settings of it, as JupyterLab's server reads them."""
+    """Return the default language and the learner's language setting, as JupyterLab's server reads them."""
     from jupyterlab.commands import (
         get_app_dir,
-    )  # here: every process that collects tests would load all of JupyterLab
+    )  # imported late, or every process that collects tests would import JupyterLab
     from jupyterlab_server.settings_utils import get_settings
 
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", os.pathsep.join(map(str, lab.config_folders())))

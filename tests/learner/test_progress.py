@@ -1,4 +1,4 @@
-"""`progress()`: outcomes of real checks in their cells, what is next, and links to what lies beside the notebook."""
+"""Tests of `progress()`: outcomes of exercises, the next exercise, and links to notebooks."""
 
 import shutil
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ ALL = [e.id for lesson in catalog.lessons() for e in exercises.of_lesson(lesson.
 
 
 class Picture(HTMLParser):
-    """What the HTML shows: for each exercise its attributes, signs and link, and every link's text."""
+    """Parser of the HTML: attributes, text and link of each exercise, and the text of each link."""
 
     def __init__(self, page: str):
         super().__init__()
@@ -47,7 +47,7 @@ class Picture(HTMLParser):
 
 
 def solve(*ids: str) -> None:
-    """What a check appends when it was right."""
+    """Append the record of a correct check for each exercise."""
     for exercise_id in ids:
         storage.append_record("checks", {"exercise": exercise_id, "outcome": "correct"})
 
@@ -101,16 +101,16 @@ def test_each_outcome_stands_in_its_cell_and_no_other():
     [
         ([], None, "00.1"),
         (["00.1", "01.1"], None, "01.2"),
-        (["00.1", "01.4"], None, "02.1"),  # goes on from where one is: 01.1 waits
-        (["00.1"], "02.1", "02.1"),  # tried, not yet right
-        (ALL[:3] + ALL[4:], None, ALL[3]),  # at the end, what was left out
+        (["00.1", "01.4"], None, "02.1"),  # continues after the last attempt and skips 01.1
+        (["00.1"], "02.1", "02.1"),  # tried, not solved
+        (ALL[:3] + ALL[4:], None, ALL[3]),  # after the last exercise, the skipped one
     ],
 )
 def test_what_is_next(solved, then, expected):
     solve(*solved)
     if then:
         check(then, wrong)
-    check("05.1", untouched)  # as "Run All" does: nobody tried it
+    check("05.1", untouched)  # as "Run All" does; this is no attempt
     assert progress().next.id == expected
     marked = [
         name for name, cell in Picture(progress()._repr_html_()).exercises.items() if "aria-current" in cell

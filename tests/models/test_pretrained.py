@@ -1,18 +1,19 @@
-"""pretrained(): trained weights where torch's cache has them, seeded random ones and a reason where not. No network."""
+"""pretrained(): trained weights from torch's cache, else seeded random ones and a reason. No network."""
 
 import os
 from urllib.parse import urlparse
 
 import pytest
 import torch
-from torchvision.models import SqueezeNet1_1_Weights, squeezenet1_1
+from torchvision.models import GoogLeNet_Weights, SqueezeNet1_1_Weights, googlenet, squeezenet1_1
+from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
 
 from hookedu import pretrained
 
 
 @pytest.fixture(autouse=True)
 def offline(tmp_path, monkeypatch):
-    """An empty cache; whoever goes to the network all the same is refused at once."""
+    """Use an empty cache, and a proxy that refuses every connection at once."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -22,7 +23,7 @@ def offline(tmp_path, monkeypatch):
 
 @pytest.fixture
 def cached(tmp_path):
-    """Where torch looks for SqueezeNet's weights, 5 MB."""
+    """Return the path where torch looks for the weights of SqueezeNet (5 MB)."""
     path = (
         tmp_path / "hub" / "checkpoints" / os.path.basename(urlparse(SqueezeNet1_1_Weights.DEFAULT.url).path)
     )
@@ -83,3 +84,17 @@ def test_a_spoilt_file_is_named(cached, capsys, tmp_path, spoil):
 def test_a_model_without_trained_weights_is_refused():
     with pytest.raises(ValueError, match="weights"):
         pretrained(torch.nn.Identity)
+
+
+def test_a_detector_fetches_no_backbone(capsys):
+    model = pretrained(fasterrcnn_mobilenet_v3_large_320_fpn)
+    assert not model.training and "download=True" in capsys.readouterr().out
+
+
+def test_trained_weights_are_used_as_torchvision_uses_them(tmp_path):
+    """GoogLeNet's were trained on inputs scaled in another way: torchvision switches that on with them."""
+    name = os.path.basename(urlparse(GoogLeNet_Weights.DEFAULT.url).path)
+    path = tmp_path / "hub" / "checkpoints" / name
+    path.parent.mkdir(parents=True)
+    torch.save(googlenet(init_weights=False).state_dict(), path)
+    assert pretrained(googlenet).transform_input and not googlenet(init_weights=False).transform_input

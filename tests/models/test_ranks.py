@@ -1,4 +1,4 @@
-"""Processes that end together: what they print, what is said of one that fails, and that none is left."""
+"""run_ranks(): output of the processes, the error if one fails, and that no process is left behind."""
 
 import os
 import re
@@ -8,9 +8,9 @@ import pytest
 
 from hookedu.models.ranks import RanksFailed, run_ranks
 
-# Each process leaves its id behind in a folder of the test's, so that the test can see whether it still lives.
+# Each process writes its ID into a folder of the test, so that the test can check whether it is alive.
 SIGN = "import os, pathlib, sys, time\nrank = int(sys.argv[1])\npathlib.Path({!r}, sys.argv[1]).write_text(str(os.getpid()))\n"
-# A barrier without torch: wait until the others have signed as well.
+# A barrier without torch: wait until all processes have written their file.
 ALL_HERE = "while len(os.listdir({!r})) < int(sys.argv[2]): time.sleep(0.01)\n"
 
 TRAINING = """
@@ -31,7 +31,7 @@ loss.backward()
 
 
 def living(folder):
-    """The processes that signed and are still there."""
+    """Return the ranks of the processes that have written their ID and are still alive."""
     alive = []
     for sign in folder.iterdir():
         try:
@@ -72,6 +72,6 @@ def test_time_is_up_for_all(tmp_path):
 
 
 def test_a_training_whose_peer_dies_ends_within_its_time(tmp_path):
-    with pytest.raises(RanksFailed, match=r"rank 1 goes|[Cc]onnection closed by peer"):  # not: time is up
+    with pytest.raises(RanksFailed, match=r"rank 1 goes|[Cc]onnection closed by peer"):  # not the timeout
         run_ranks(program(tmp_path, TRAINING), 2, timeout=300)
     assert len(list(tmp_path.iterdir())) == 2 and not living(tmp_path)

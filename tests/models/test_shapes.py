@@ -1,4 +1,4 @@
-"""The rendered shapes keep their promises, and the shipped network is as good as its card says."""
+"""The data set has the documented properties, and the shipped network the accuracy of its model card."""
 
 import re
 import subprocess
@@ -14,12 +14,12 @@ from hookedu.models.shapes import CLASSES, Sample, Shapes, SmallCNN, load_model
 from hookedu.models.shapes.small_cnn import WEIGHTS
 from hookedu.models.shapes.train import accuracy_by_class, card, train
 
-UNSEEN = 101  # a seed that neither the training nor the card has used
+UNSEEN = 101  # a seed that was used neither for training nor for the model card
 
 
 @pytest.fixture(scope="module")
 def unseen() -> Sample:
-    """360 pictures in one batch."""
+    """Return 360 images in one batch."""
     return next(iter(DataLoader(Shapes(360, UNSEEN), batch_size=360)))
 
 
@@ -29,11 +29,11 @@ def test_an_item_depends_on_seed_and_index_alone():
     assert all(
         torch.equal(torch.as_tensor(a), torch.as_tensor(b)) for a, b in zip(alone, workers, strict=True)
     )
-    np.random.seed(0), torch.manual_seed(0)  # the global generators have no say, and are left alone
+    np.random.seed(0), torch.manual_seed(0)  # the global generators are neither used nor changed
     state = torch.get_rng_state()
     assert torch.equal(Shapes(12, seed=3)[11].image, alone.image)
     assert torch.equal(torch.get_rng_state(), state)
-    # Among seven items there are two of one class: these differ as well.
+    # Two of seven items are of the same class, and they differ as well.
     assert len({Shapes(1, seed)[0].image.numpy().tobytes() for seed in range(7)}) == 7
     assert len({sample.image.numpy().tobytes() for sample in Shapes(7, seed=3)}) == 7
 
@@ -50,7 +50,7 @@ def test_a_sample_is_what_its_docstring_says(unseen):
 def test_items_beyond_the_end_are_refused(index):
     with pytest.raises(IndexError, match=f"item {index} of 6"):
         Shapes(6, seed=1)[index]
-    assert len(list(Shapes(6, seed=1))) == 6  # so that a plain loop ends
+    assert len(list(Shapes(6, seed=1))) == 6  # a plain loop ends with the IndexError
 
 
 def test_negative_arguments_are_refused():
@@ -61,7 +61,7 @@ def test_negative_arguments_are_refused():
 def test_every_six_items_hold_each_class_once(unseen):
     blocks = unseen.label.view(-1, len(CLASSES))
     assert torch.equal(blocks.sort(dim=1).values, torch.arange(6).expand_as(blocks))
-    assert len({tuple(block.tolist()) for block in blocks}) > 40  # and in an order that cannot be guessed
+    assert len({tuple(block.tolist()) for block in blocks}) > 40  # and the order is random
 
 
 def test_boxes_are_tight_and_shapes_whole(unseen):
@@ -79,11 +79,11 @@ def test_distractors_keep_clear_of_the_box_and_are_never_filled_or_closed(unseen
     assert not (near & unseen.distractors).any()
     assert (unseen.distractors.sum(dim=(1, 2)) > 20).all()
 
-    def filled(masks):  # somewhere a square of 5×5 pixels has no hole
+    def filled(masks):  # a square of 5×5 pixels without a hole exists
         return (nn.functional.avg_pool2d(masks[:, None].float(), 5, stride=1) == 1).flatten(1).any(dim=1)
 
     assert filled(unseen.mask).all() and not filled(unseen.distractors).any()
-    # Ground floods in from the border, in steps of a pixel, and reaches whatever no closed figure encloses.
+    # Flood fill from the border, pixel by pixel: it reaches everything that no closed figure encloses.
     free = ~unseen.distractors
     reached = free.clone()
     reached[:, 1:-1, 1:-1] = False
@@ -96,7 +96,7 @@ def test_distractors_keep_clear_of_the_box_and_are_never_filled_or_closed(unseen
 
 
 def test_only_the_form_tells_the_class(unseen):
-    """Colour, size and place say no more than chance (1 in 6); how much of its box a shape fills says much."""
+    """Colour, size and position predict the class about as badly as chance (1 in 6), its form much better."""
     area = unseen.mask.sum(dim=(1, 2)).float()
     colour = (unseen.image * unseen.mask[:, None]).sum(dim=(2, 3)) / area[:, None]
     corners = unseen.box.float()
@@ -104,7 +104,7 @@ def test_only_the_form_tells_the_class(unseen):
     sides = corners[:, 2:] - corners[:, :2]
 
     def named(features) -> float:
-        """Share of the second half that the nearest class mean of the first half names rightly."""
+        """Return the accuracy on the second half of a nearest-mean classifier fitted to the first half."""
         features = (features - features.mean(dim=0)) / features.std(dim=0)
         half, label = len(features) // 2, unseen.label
         means = torch.stack([features[:half][label[:half] == c].mean(dim=0) for c in range(len(CLASSES))])

@@ -1,4 +1,4 @@
-"""Plots: cases 27 and 28 of the table, and the conventions of the design, on the pixels themselves."""
+"""Plots: cases 27 and 28 of CASES.md, and the conventions of all plots, checked on the pixels."""
 
 import matplotlib
 import numpy as np
@@ -26,7 +26,7 @@ def title(ax) -> str:
 
 
 def has_colour(ax, colour) -> int:
-    """How many pixels have a colour."""
+    """Return the number of pixels that have a colour."""
     return int((ax.images[0].get_array() == np.array(colour)).all(-1).sum())
 
 

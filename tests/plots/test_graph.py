@@ -1,4 +1,4 @@
-"""The pictures of graphs say what is true of the tensors they were given."""
+"""Plots of shared memory match the tensors that they are given."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ def said(ax):
 
 
 def arrows(ax):
-    """Where each arrow ends: one place a piece of memory."""
+    """Return the position at which each arrow ends: one per storage."""
     return [text.xy for text in ax.texts if not text.get_text()]
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the widgets share: a model left as it was, and no widget left behind."""
+"""Fixtures of the widget tests: models must be unchanged afterwards, and no widget left behind."""
 
 import copy
 import gc
@@ -17,7 +17,7 @@ matplotlib.use("agg")
 
 
 def marks(model) -> list:
-    """Everything of a model and the process that a widget must not change."""
+    """Return all state of a model and the process that a widget must not change."""
     return [
         [module.training for module in model.modules()],
         copy.deepcopy(model.state_dict()),
@@ -29,7 +29,7 @@ def marks(model) -> list:
 
 
 def same(one, other) -> bool:
-    """Whether two nested values hold the same tensors and the same everything else."""
+    """Check whether two nested values are equal, tensors included."""
     if isinstance(one, torch.Tensor):
         return isinstance(other, torch.Tensor) and torch.equal(one, other)
     if isinstance(one, dict):
@@ -41,7 +41,7 @@ def same(one, other) -> bool:
 
 @pytest.fixture
 def untouched():
-    """Call it with a model: at the end of the test the model must be as it is then."""
+    """Return a function that takes a model, which must be unchanged at the end of the test."""
     watched = []
     yield lambda model: watched.append((model, marks(model)))
     for model, before in watched:
@@ -50,7 +50,7 @@ def untouched():
 
 @pytest.fixture(scope="package", autouse=True)
 def collecting_is_cheap():
-    """Put what was there before out of the garbage collector's sight: else each sweep walks all of torch."""
+    """Freeze existing objects, as otherwise every collection traverses all of torch."""
     gc.collect()
     gc.freeze()
     yield
@@ -59,7 +59,7 @@ def collecting_is_cheap():
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    """After each test: no figure of pyplot, no thread; every widget is closed and let go."""
+    """Close all widgets after each test, and check that no pyplot figure and no thread is left."""
     threads, figures = threading.active_count(), plt.get_fignums()
     yield
     preference.language = "both"
@@ -71,7 +71,7 @@ def nothing_left():
 
 @pytest.fixture
 def closes():
-    """Close a widget and see that every part of it is gone."""
+    """Return a function that closes a widget and checks that its parts and observers are gone."""
 
     def close(widget) -> None:
         before = len(ipywidgets.widgets.widget._instances)

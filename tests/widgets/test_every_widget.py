@@ -1,4 +1,4 @@
-"""What holds for LayerPicker, HookTimeline and HookInspector alike, whatever the model and its input are."""
+"""Behaviour that LayerPicker, HookTimeline and HookInspector share, for various models and inputs."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ WIDGETS = [LayerPicker, HookTimeline, HookInspector]
 
 
 class Tokens(nn.Module):
-    """A Transformer encoder on a dict of tokens."""
+    """A Transformer encoder whose input is a dict of tokens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,8 +70,8 @@ def test_an_error_is_shown_kept_and_survived(widget, build, x, zh, en, untouched
     assert en in shown._error_says.value and type(shown.error).__name__ in shown._error_report.value
     button = shown._refresh if widget is HookInspector else shown._again
     button.click()
-    assert shown.error is not None  # it is still so
-    for module in model.modules():  # mended
+    assert shown.error is not None  # the model is still broken
+    for module in model.modules():  # repair the model
         module.__dict__.pop("forward", None)
     if build is Failing:
         model.broken.forward = lambda x: x
@@ -82,7 +82,7 @@ def test_an_error_is_shown_kept_and_survived(widget, build, x, zh, en, untouched
 
 @pytest.mark.parametrize("layer", ["embed", "encoder.layers.0.linear1", ""])
 def test_what_has_no_maps_is_a_strip(layer):
-    """3-D and 2-D activations: a row a position, a column a unit."""
+    """3-D and 2-D activations are drawn with one row per position and one column per unit."""
     picker = LayerPicker(Tokens(), {"tokens": torch.tensor([[1, 2, 3], [4, 5, 6]])})
     picker.value = layer
     strip = picker.figure.axes[0]

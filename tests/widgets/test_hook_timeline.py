@@ -82,7 +82,7 @@ def test_all_right_answers_give_full_score_and_a_wrong_one_does_not():
         right = steps._name(steps.recording[number + 1])
         assert answers.count(right) == 1 and len(set(answers)) == len(answers) > 1
         assert tuple(value for _, value in steps._answers.options) == tuple(answers)
-        assert steps._answers.value is None  # nothing is chosen for the learner
+        assert steps._answers.value is None  # no answer is preselected
         wrong = next(a for a in answers if a != right)
         steps._answers.value = wrong if number == 3 else right
         steps._check.click()
@@ -112,7 +112,7 @@ def test_no_question_has_two_right_answers(build):
     assert steps.error is None
     for number in range(len(steps.recording) - 1):
         right = steps.recording[number + 1]
-        if isinstance(right.leaf, str):  # the other parameter of the module may come first as well
+        if isinstance(right.leaf, str):  # the other parameter of the module may come first
             others = [
                 a
                 for a in steps.answers(number)

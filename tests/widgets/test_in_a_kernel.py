@@ -1,4 +1,4 @@
-"""The widgets in a real kernel: a cell that runs twenty times leaves one widget behind, and the notebook stays small."""
+"""The widgets in a real kernel: a cell that runs twenty times leaves one widget, in a small notebook."""
 
 import json
 import textwrap
@@ -41,7 +41,7 @@ display(LanguageToggle(), picker, HookTimeline(small, torch.ones(1, 2)), HookIns
 
 @pytest.fixture(scope="module")
 def kernel():
-    """Executes code in one kernel; returns what it prints and the cell."""
+    """Return a function that executes code in one kernel, and returns its stdout and the cell."""
     notebook = nbformat.v4.new_notebook()
     client = NotebookClient(notebook, timeout=300, kernel_name="python3", store_widget_state=False)
     with client.setup_kernel():
@@ -65,7 +65,7 @@ def test_twenty_runs_leave_nothing_behind(kernel):
     after, more = (json.loads(kernel(f"print({what})")[0]) for what in ("census()", "resident()"))
     assert after == before
     assert after[1] == 0 and after[3] == 0
-    assert more - memory < 40  # one forgotten recording a run would be 160 MB
+    assert more - memory < 40  # one leaked recording per run would be 160 MB
 
 
 def test_two_widgets_of_one_cell_live_together(kernel):

@@ -1,4 +1,4 @@
-"""LayerPicker without a browser: real models, real runs, and the numbers behind the pictures."""
+"""LayerPicker without a browser: real models, real runs, and the numbers behind the plots."""
 
 import asyncio
 import io
@@ -17,18 +17,18 @@ from tests.hooks.capture_models import Answer, Failing, Repeated, Residual, Retu
 
 
 def colours(picker: LayerPicker) -> int:
-    """How many colours the picture has."""
+    """Return the number of colours of the plot."""
     return len(Image.open(io.BytesIO(picker._picture.value)).convert("RGB").getcolors(1 << 24))
 
 
 def run(code: str, **names) -> torch.Tensor:
-    """Run a program of "Show code" as somebody would who copies it."""
+    """Run a program of "Show code" as a user would who copies it."""
     exec(code, names)
     return names["shown"]
 
 
 class Attention(nn.Module):
-    """A Transformer encoder on tokens, with a dict for input and a dict for output."""
+    """A Transformer encoder on tokens that takes and returns a dict."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ def test_an_error_is_shown_in_both_languages_and_the_widget_goes_on(case, untouc
     assert type(picker.error).__name__ in shown
     assert picker.figure is None and not picker._picture.value
     frames = picker.error.__traceback__
-    while frames:  # no tensor is kept alive by the traceback
+    while frames:  # the traceback keeps no tensor alive
         assert not any(isinstance(v, torch.Tensor) for v in frames.tb_frame.f_locals.values())
         frames = frames.tb_next
     picker._view.value = "weights"
@@ -249,7 +249,7 @@ def test_a_layer_that_is_gone_is_said_and_others_can_still_be_chosen():
     model = conv_relu()
     picker = LayerPicker(model, images())
     del model[3]
-    picker._list.value = "3"  # a click: it must not raise into nowhere
+    picker._list.value = "3"  # like a click, whose exceptions nobody would see
     assert "3" in str(picker.error) and "LayerNotFound" in picker._error_report.value
     picker._list.value = "1"
     assert picker.error is None and picker.value == "1" and colours(picker) > 5
@@ -305,7 +305,7 @@ def test_of_two_fast_clicks_the_last_wins_and_one_picture_is_drawn():
         while picker._waiting:
             await asyncio.sleep(0)
         picker._list.value = "2"
-        assert list(picker.recording) == ["2"]  # who asks gets the answer at once
+        assert list(picker.recording) == ["2"]  # reading an attribute runs the pending update
         picker._list.value = "3"
         while picker._waiting:
             await asyncio.sleep(0)
@@ -316,7 +316,7 @@ def test_of_two_fast_clicks_the_last_wins_and_one_picture_is_drawn():
 
 
 def test_clicks_from_another_thread_wait_for_the_main_loop():
-    """JupyterLab delivers clicks in a thread of its own; the model must not run there."""
+    """JupyterLab delivers clicks in a separate thread, in which the model must not run."""
     threads = []
     model = conv_relu()
     model[3].register_forward_hook(lambda *_: threads.append(__import__("threading").current_thread()))

@@ -1,4 +1,4 @@
-"""Exercises of lesson 00, start here."""
+"""Lesson 00, start here: fix a one-line function."""
 
 from hookedu.exercises.lesson_00.double import DOUBLE
 

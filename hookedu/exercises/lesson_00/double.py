@@ -1,4 +1,4 @@
-"""00.1 `double(grad)`: mend a one-line function that forgets to return."""
+"""00.1 `double(grad)`: fix a one-line function that does not return its result."""
 
 import random
 from typing import Any
@@ -30,11 +30,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "always_two"
     else:
         mistake = next((name for name, value in mistakes.items() if same(result, value)), None)
-    # A list of the right numbers looks like the right tensor
+    # show() prints a list of the right numbers exactly like the right tensor.
     kind = "; isinstance(result, torch.Tensor) == False" if mistake == "not_a_tensor" else ""
     return [
         Criterion(
-            *("doubles", same(result, 2 * grad) and not changed, 2),
+            "doubles",
+            same(result, 2 * grad) and not changed,
+            points=2,
             given=f"grad = {show(grad)}; result = double(grad)",
             expected=f"result == {show(2 * grad)}; grad == {show(grad)}",
             got=f"result == {show(result)}; grad == {show(saw['grad'])}{kind}",

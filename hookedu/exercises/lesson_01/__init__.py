@@ -1,4 +1,4 @@
-"""Lesson 01, graph and leaves: who keeps a gradient, adding up and zeroing, retain_grad, the vector of backward."""
+"""Lesson 01, graph and leaves: classify tensors, accumulate and zero gradients, retain_grad, backward(vector)."""
 
 from hookedu.exercises.lesson_01.choose_vector import CHOOSE_VECTOR
 from hookedu.exercises.lesson_01.classify import CLASSIFY

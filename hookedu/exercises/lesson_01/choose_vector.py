@@ -1,4 +1,4 @@
-"""01.4 `choose_vector(x, y, wanted)`: the vector for which y.backward(v) leaves a wanted gradient in x.grad."""
+"""01.4 `choose_vector(x, y, wanted)`: find the vector v with which y.backward(v) leaves the wanted x.grad."""
 
 import random
 from typing import Any
@@ -12,10 +12,9 @@ from hookedu.language import Text
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, float, int, torch.Tensor]:
-    """(x, k, power, v) for y = k * x**power; the wanted gradient is v times the slope."""
-    n = rng.choice(
-        (2, 4)
-    )  # not 3, the length in the lesson's example: a torch.ones(3) copied from there must fail
+    """Return (x, k, power, v) for y = k * x**power; the wanted gradient is v times the slope."""
+    # Not 3, the length in the lesson's example: a torch.ones(3) copied from there must fail.
+    n = rng.choice((2, 4))
     return whole(rng, n).requires_grad_(), float(rng.randint(2, 5)), rng.choice((2, 3)), whole(rng, n)
 
 
@@ -35,7 +34,7 @@ def _probe(choose_vector: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _recognise(saw: dict[str, Any], x: torch.Tensor, slope: torch.Tensor, v: torch.Tensor) -> str | None:
-    """The mistake behind a vector, or behind what was left in x.grad."""
+    """Return the id of the mistake behind the vector or behind what was left in x.grad, or None."""
     vector, wanted = saw["vector"], v * slope
     if not isinstance(vector, torch.Tensor):
         return "returns_nothing" if vector is None else "not_a_tensor"
@@ -43,7 +42,7 @@ def _recognise(saw: dict[str, Any], x: torch.Tensor, slope: torch.Tensor, v: tor
         return "wrong_shape"
     if torch.isinf(vector).all():
         return "divides_by_zero"
-    if close(vector, v):  # the right vector, but x.grad was not clean
+    if close(vector, v):  # the right vector, but x.grad was not empty
         return "runs_backward" if close(saw["before"], wanted) else "leaves_a_rest"
     likely = {
         "returns_wanted": wanted,
@@ -66,7 +65,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         got += f"; x.grad == {show(saw['after'])}"
     return [
         Criterion(
-            *("yields", clean and close(saw["after"], wanted), 3),
+            "yields",
+            clean and close(saw["after"], wanted),
+            points=3,
             essential=True,
             given=f"x = {show(x)}; y = {k:g} * x**{power}; v = choose_vector(x, y, {show(wanted)}); y.backward(v)",
             expected=f"x.grad == {show(wanted)}",

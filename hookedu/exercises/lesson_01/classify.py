@@ -1,4 +1,4 @@
-"""01.1 `classify(tensors)`: which tensors keep their gradient, which only pass it on, which never get one."""
+"""01.1 `classify(tensors)`: which tensors keep their gradient, only pass it on, or never get one."""
 
 import random
 from typing import Any
@@ -14,7 +14,10 @@ _WORDS = ("keeps", "passes", "none")
 
 
 def _case(rng: random.Random) -> tuple[dict[str, torch.Tensor], dict[str, str], dict[str, str]]:
-    """(tensors, how each was made, what each is), under names that tell nothing, in an order that tells nothing."""
+    """Return (tensors, recipes, kinds), each by name.
+
+    A recipe says how the tensor was made, a kind is one of `_WORDS`. Names and order are random and reveal nothing.
+    """
     w, data = whole(rng, 2).requires_grad_(), whole(rng, 2)
     with torch.no_grad():
         quiet = 2 * w
@@ -48,7 +51,7 @@ def _probe(classify: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _recognise(got: dict[str, Any], kinds: dict[str, str], recipes: dict[str, str]) -> str | None:
-    """The mistake behind a dictionary that is not right."""
+    """Return the id of the mistake behind a wrong dictionary, or None."""
     said = {word: {str(got.get(n)) for n, kind in kinds.items() if kind == word} for word in _WORDS}
     parameter = next(n for n, recipe in recipes.items() if "Parameter" in recipe)
     if got.keys() < kinds.keys():
@@ -75,7 +78,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         wanted = "{" + ", ".join(f"{name!r}: ..." for name in list(kinds)[:3]) + ", …}"
         return [
             Criterion(
-                *("is_dict", False),
+                "is_dict",
+                passed=False,
                 essential=True,
                 given="kinds = classify(tensors)",
                 expected=wanted,
@@ -88,7 +92,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     shown = wrong or next(iter(kinds))
     return [
         Criterion(
-            *("untouched", not changed),
+            "untouched",
+            not changed,
             essential=True,
             given=f"{changed[0]} = {recipes[changed[0]]}" if changed else "",
             expected=f"{changed[0]}.requires_grad == False" if changed else "",
@@ -96,7 +101,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_tensors",
         ),
         Criterion(
-            *("right", wrong is None and not extra, 3),
+            "right",
+            wrong is None and not extra,
+            points=3,
             essential=True,
             given=f"{shown} = {recipes[shown]}",
             expected=f"{shown!r}: {kinds[shown]!r}",

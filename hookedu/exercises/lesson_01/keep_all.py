@@ -13,7 +13,7 @@ from hookedu.language import Text
 
 
 def _case(rng: random.Random) -> tuple[dict[str, torch.Tensor], float, torch.Tensor]:
-    """(tensors, k, loss): a leaf x, data without gradient, h = k * x, y = h**2, loss = (data * y).sum()."""
+    """Return (tensors, k, loss): leaf x, data without gradient, h = k * x, y = h**2, loss = (data * y).sum()."""
     n = rng.randint(2, 3)
     x, data, k = whole(rng, n).requires_grad_(), whole(rng, n), float(rng.randint(2, 5))
     h = k * x
@@ -28,7 +28,7 @@ def _probe(keep_all: Any, rng: random.Random) -> dict[str, Any]:
     given = dict(tensors)
     keep_all(given, loss)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # we look at .grad of non-leaves on purpose
+        warnings.simplefilter("ignore")  # reading .grad of non-leaves is intended here
         grads = {name: copies(tensor.grad) for name, tensor in tensors.items()}
     return {
         "grads": grads,
@@ -60,7 +60,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     wrong = [name for name in expected if not right[name]] or ["y"]
     return [
         Criterion(
-            *("data_untouched", not saw["data_flag"]),
+            "data_untouched",
+            not saw["data_flag"],
             essential=True,
             given=given,
             expected="data.requires_grad == False",
@@ -68,7 +69,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_data",
         ),
         Criterion(
-            *("keeps", all(right.values()), 3),
+            "keeps",
+            all(right.values()),
+            points=3,
             essential=True,
             given=given,
             expected="; ".join(f"{name}.grad == {show(expected[name])}" for name in wrong),

@@ -1,4 +1,4 @@
-"""01.2 `sum_gradients(w, losses)`: add up what should add up, and clear away what was there before."""
+"""01.2 `sum_gradients(w, losses)`: accumulate the gradients of several losses, without what was there before."""
 
 import random
 from typing import Any
@@ -12,16 +12,16 @@ from hookedu.language import Text
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
-    """(w, factors, old): loss i is (factor i * w**2).sum(); old is what w.grad holds before the second call."""
+    """Return (w, factors, old): loss i is (factors[i] * w**2).sum(); old is w.grad before the second call."""
     n = rng.randint(2, 3)
-    # Rising, so that no loss is like another, nor like their average.
+    # Ascending factors, so that the losses differ and neither the first nor the last equals their average.
     columns = [sorted(rng.sample(range(2, 10), 3)) for _ in range(n)]
     factors = list(torch.tensor(columns, dtype=torch.float32).T)
     return whole(rng, n).requires_grad_(), factors, whole(rng, n)
 
 
 def _losses(w: torch.Tensor, factors: list[torch.Tensor]) -> list[torch.Tensor]:
-    h = w**2  # shared by all losses, so that the first backward frees what the others need
+    h = w**2  # shared by all losses: the first backward frees what the others need
     return [(factor * h).sum() for factor in factors]
 
 
@@ -29,7 +29,7 @@ def _probe(sum_gradients: Any, rng: random.Random) -> dict[str, Any]:
     w, factors, old = _case(rng)
     result = sum_gradients(w, _losses(w, factors))
     if isinstance(result, (list, tuple)) and len(result) == 1:
-        result = result[0]  # what torch.autograd.grad gives
+        result = result[0]  # torch.autograd.grad returns a tuple
     report = {"returned": result, "first": copies(w.grad)}
     w.grad = old.clone()
     sum_gradients(w, _losses(w, factors))
@@ -37,8 +37,8 @@ def _probe(sum_gradients: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _recognise(got: Any, parts: list[torch.Tensor], returned: Any) -> str | None:
-    """The mistake behind w.grad after the first call, where it is not the sum of the parts."""
-    total = sum(parts)
+    """Return the id of the mistake behind a w.grad that is not the sum of the parts, or None."""
+    total = sum(parts, start=torch.zeros(()))
     if got is None:
         return "returns_instead" if close(returned, total) else "no_backward"
     if close(got, torch.zeros_like(total)):
@@ -47,8 +47,9 @@ def _recognise(got: Any, parts: list[torch.Tensor], returned: Any) -> str | None
         return "zeroes_each"
     if close(got, parts[0]):
         return "only_first"
-    # Added by hand: what w.grad held after each pass (p0, p0 + p1, ...), or one and the same tensor each time.
-    running = sum(part * (len(parts) - i) for i, part in enumerate(parts))
+    # Summed by hand over the passes: the values of w.grad after each pass (p0, p0 + p1, ...), or w.grad itself, which
+    # is the same tensor every time.
+    running = sum((part * (len(parts) - i) for i, part in enumerate(parts)), start=torch.zeros(()))
     if close(got, running) or close(got, total * len(parts)):
         return "adds_twice"
     return "averages" if close(got, total / len(parts)) else None
@@ -58,11 +59,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     w, factors, old = _case(rng)
     w = w.detach()
     parts = [2 * factor * w for factor in factors]
-    total = sum(parts)
+    total = sum(parts, start=torch.zeros(()))
     given = f"w = {show(w)}; h = w**2; losses = " + ", ".join(f"({show(f)} * h).sum()" for f in factors)
     return [
         Criterion(
-            *("adds", close(saw["first"], total), 2),
+            "adds",
+            close(saw["first"], total),
+            points=2,
             essential=True,
             given=given,
             expected=f"w.grad == {show(total)}",
@@ -70,7 +73,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_recognise(saw["first"], parts, saw["returned"]),
         ),
         Criterion(
-            *("starts_clean", close(saw["second"], total), 1),
+            "starts_clean",
+            close(saw["second"], total),
+            points=1,
             given=f"w.grad = {show(old)}; {given}",
             expected=f"w.grad == {show(total)}",
             got=f"w.grad == {show(saw['second'])}",

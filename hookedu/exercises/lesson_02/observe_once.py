@@ -1,4 +1,4 @@
-"""02.3 `observe_once(y, seen)`: a hook that takes itself off after the first gradient."""
+"""02.3 `observe_once(y, seen)`: a hook that removes itself after the first gradient."""
 
 import random
 from typing import Any
@@ -14,8 +14,8 @@ from hookedu.language import Text
 
 def _probe(observe_once: Any, rng: random.Random) -> dict[str, Any]:
     x, k, w = case(rng)
-    y, seen, neighbour = k * x, [whole(rng, 2)], []  # `seen` comes with something that is not ours
-    y.register_hook(neighbour.append)  # somebody else's hook: it must go on working
+    y, seen, neighbour = k * x, [whole(rng, 2)], []  # `seen` already holds an item of the caller
+    y.register_hook(neighbour.append)  # a third party's hook, which must keep working
     handle = observe_once(y, seen)
     early, hung = copies(seen), hooks_on(y) == 2
     (w * y).sum().backward(retain_graph=True)
@@ -31,10 +31,10 @@ def _probe(observe_once: Any, rng: random.Random) -> dict[str, Any]:
     }
     report |= {"neighbour": len(neighbour), "x_grad": copies(x.grad)}
 
-    z, seen_z = x * x, []  # another tensor, later: it must be observed too
+    z, seen_z = x * x, []  # a second tensor must be observed too
     observe_once(z, seen_z)
     (w * z).sum().backward()
-    u, seen_u = k * x, []  # taken off before anything happened: it must stay silent
+    u, seen_u = k * x, []  # removed before any backward: must stay silent
     remove_handle(observe_once(u, seen_u))
     cancelled = hooks_on(u)
     (w * u).sum().backward()
@@ -59,7 +59,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     return [
         unchanged(given, saw["x_grad"], 3 * k * w),
         Criterion(
-            *("neighbours", saw["neighbour"] == 2),
+            "neighbours",
+            saw["neighbour"] == 2,
             essential=True,
             given=given,
             expected=Text(zh="`y` 上别人的钩子触发 2 次", en="the other hook on `y` fires 2 times"),
@@ -67,7 +68,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="clears_everybody",
         ),
         Criterion(
-            *("sees", same(both, expected), 2),
+            "sees",
+            same(both, expected),
+            points=2,
             essential=True,
             given=given,
             expected=f"seen == {show(expected)}",
@@ -75,7 +78,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("every_tensor", same(saw["other"], [w])),
+            "every_tensor",
+            same(saw["other"], [w]),
             essential=True,
             given=f"seen_z = []; z = x * x; observe_once(z, seen_z); ({show(w)} * z).sum().backward()",
             expected=f"seen_z == {show([w])}",
@@ -83,7 +87,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="shared_flag",
         ),
         Criterion(
-            *("gone", saw["hooks"] == 1, 1),
+            "gone",
+            saw["hooks"] == 1,
+            points=1,
             given=Text(
                 zh="第 1 次反向传播之后，`y` 上你的钩子", en="your hooks on `y` after backward number 1"
             ),
@@ -92,7 +98,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="only_ignores",
         ),
         Criterion(
-            *("handle", saw["handle"] == HANDLE and saw["cancelled"] == 0, 1),
+            "handle",
+            saw["handle"] == HANDLE and saw["cancelled"] == 0,
+            points=1,
             given="handle = observe_once(y, seen)"
             if saw["handle"] != HANDLE
             else "observe_once(y, seen).remove()",

@@ -1,4 +1,4 @@
-"""What the exercises of lesson 02 share: one small graph, one criterion, and mistakes that fit several."""
+"""A small graph, criteria and mistakes shared by the exercises of lesson 02."""
 
 import random
 from typing import Any
@@ -12,20 +12,21 @@ from hookedu.language import Text
 
 
 def case(rng: random.Random) -> tuple[torch.Tensor, float, torch.Tensor]:
-    """(x, k, w) for y = k * x and loss = (w * y).sum(): the gradient of y is w, that of x is k * w."""
+    """Return (x, k, w) for y = k * x and loss = (w * y).sum(): y's gradient is w, that of x is k * w."""
     n = rng.randint(2, 4)
     return whole(rng, n).requires_grad_(), float(rng.randint(2, 5)), whole(rng, n)
 
 
 def given_line(x: torch.Tensor, k: float, w: torch.Tensor) -> str:
-    """The case as a message shows it."""
+    """Return the case as a message shows it."""
     return f"x = {show(x)}; y = {k:g} * x; loss = ({show(w)} * y).sum()"
 
 
 def unchanged(given: str, got: Any, expected: torch.Tensor, mistake: str = "changes_gradient") -> Criterion:
-    """Watching must not change what is watched: x.grad is what it is without any hook."""
+    """Require that x.grad is what it is without hooks: watching must not change gradients."""
     return Criterion(
-        *("unchanged", same(got, expected)),
+        "unchanged",
+        same(got, expected),
         essential=True,
         given=given,
         expected=f"x.grad == {show(expected)}",
@@ -35,9 +36,10 @@ def unchanged(given: str, got: Any, expected: torch.Tensor, mistake: str = "chan
 
 
 def left_alone(given: str, switched: bool) -> Criterion:
-    """Watching must not change the tensors either: what needed no gradient before needs none after."""
+    """Require that no requires_grad was switched on: watching must not change the tensors either."""
     return Criterion(
-        *("left_alone", not switched),
+        "left_alone",
+        not switched,
         essential=True,
         given=given,
         expected="requires_grad == False",

@@ -1,4 +1,4 @@
-"""02.1 `watch(y, seen)`: watch one gradient and hand the handle back."""
+"""02.1 `watch(y, seen)`: watch one gradient and return the handle."""
 
 import random
 from typing import Any
@@ -56,7 +56,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     return [
         unchanged(given, saw["x_grad"], 3 * k * w, "runs_backward" if saw["early"] else "changes_gradient"),
         Criterion(
-            *("sees", same(seen, expected), 2),
+            "sees",
+            same(seen, expected),
+            points=2,
             essential=True,
             given=given,
             expected=f"seen == {show(expected)}",

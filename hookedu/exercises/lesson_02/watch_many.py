@@ -24,7 +24,11 @@ _NAMES = ("stem", "conv", "gate", "pool", "skip", "head")
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    """(x, tensors, weights): five named tensors; the second needs no gradient, the fourth is a leaf that does."""
+    """Return (x, tensors, weights).
+
+    Of the five named tensors, the second requires no gradient and the fourth is a leaf that does. The weights are the
+    gradients of the other four.
+    """
     x, names = whole(rng, 2).requires_grad_(), rng.sample(_NAMES, 5)
     made = (2 * x, torch.ones(2), 3 * x, whole(rng, 2).requires_grad_(), x + 1)
     weights = {name: whole(rng, 2) for name in (names[0], *names[2:])}
@@ -32,7 +36,7 @@ def _case(rng: random.Random) -> tuple[torch.Tensor, dict[str, torch.Tensor], di
 
 
 def _loss(tensors: dict[str, torch.Tensor], weights: dict[str, torch.Tensor]) -> torch.Tensor:
-    return sum((weights[name] * tensors[name]).sum() for name in weights)
+    return sum(((weights[name] * tensors[name]).sum() for name in weights), start=torch.zeros(()))
 
 
 def _probe(watch_many: Any, rng: random.Random) -> dict[str, Any]:
@@ -85,7 +89,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     return [
         unchanged(twice, saw["x_grad"], expected_x),
         Criterion(
-            *("sees", same(seen, weights), 2),
+            "sees",
+            same(seen, weights),
+            points=2,
             essential=True,
             given=given,
             expected=f"seen == {show(weights)}",
@@ -93,7 +99,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("newest", same(second, newest)),
+            "newest",
+            same(second, newest),
             essential=True,
             given=twice,
             expected=f"seen == {show(newest)}",
@@ -102,7 +109,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         left_alone(f"watch_many(tensors, seen); tensors['{names[1]}']", saw["switched"]),
         Criterion(
-            *("handle", good, 1),
+            "handle",
+            good,
+            points=1,
             given="handles = watch_many(tensors, seen)",
             expected=Text(
                 zh="一个列表，里面是 {n} 个句柄，它们能取下所有钩子",

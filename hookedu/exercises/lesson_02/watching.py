@@ -23,11 +23,11 @@ from hookedu.language import Text
 
 
 class _Interruption(Exception):
-    """What the probe raises inside the block, as a training step that fails would."""
+    """Raised by the probe inside the block, as a failing training step would."""
 
 
 def _tensors(x: torch.Tensor, k: float) -> dict[str, torch.Tensor]:
-    """A leaf, two results of it, and a tensor that needs no gradient."""
+    """Return a leaf, two results computed from it, and a tensor that requires no gradient."""
     return {"x": x, "scaled": k * x, "fixed": torch.ones(2), "shifted": x + 1}
 
 
@@ -36,7 +36,7 @@ def _loss(tensors: dict[str, torch.Tensor], w: torch.Tensor) -> torch.Tensor:
 
 
 def _separate(watching: Any, x: torch.Tensor, k: float, w: torch.Tensor) -> list[Any]:
-    """What two `with` in a row collect, each on a tensor of its own."""
+    """Return what two consecutive `with` blocks collect, each for its own tensor."""
     collected = []
     for name in ("first", "second"):
         y = k * x
@@ -49,7 +49,7 @@ def _separate(watching: Any, x: torch.Tensor, k: float, w: torch.Tensor) -> list
 def _probe(watching: Any, rng: random.Random) -> dict[str, Any]:
     x, k, w = case(rng)
     tensors, stranger = _tensors(x, k), []
-    tensors["scaled"].register_hook(lambda grad: stranger.append(1))  # somebody else's: it must go on working
+    tensors["scaled"].register_hook(lambda grad: stranger.append(1))  # a third party's, must keep working
     manager = watching(tensors)
     if not is_manager(manager):
         return {"manager": manager}
@@ -81,7 +81,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         got = show(saw["manager"]).strip("<>")
         return [
             Criterion(
-                *("is_manager", False),
+                "is_manager",
+                passed=False,
                 essential=True,
                 given="manager = watching(tensors)",
                 expected="manager.__enter__, manager.__exit__",
@@ -102,7 +103,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "late_binding"
     elif seen.keys() == {"scaled", "shifted"}:
         mistake = "skips_leaves"
-    else:  # names of an earlier check: the dictionary has outlived it
+    else:  # names of an earlier check mean that its dictionary is still in use
         mistake = "shared_dict" if seen.keys() > expected.keys() else None
     given = (
         f"x = {show(x)}; y = {k:g} * x; z = x + 1; loss = ({show(w)} * y).sum() + ({show(3 * w)} * z).sum()"
@@ -111,7 +112,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     return [
         unchanged(given, saw["x_grad"], k * w + 3 * w),
         Criterion(
-            *("sees", same(seen, expected), 2),
+            "sees",
+            same(seen, expected),
+            points=2,
             essential=True,
             given=f"{given}; {call}",
             expected=f"seen == {show(expected)}",
@@ -120,7 +123,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         left_alone("with watching(tensors) as seen: ...; tensors['fixed']", saw["switched"]),
         Criterion(
-            *("strangers", saw["stranger"] == 2),
+            "strangers",
+            saw["stranger"] == 2,
             essential=True,
             given=Text(
                 zh="`y` 上有别人的钩子；块里和块之后各做一次反向传播",
@@ -131,7 +135,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="clears_everybody",
         ),
         Criterion(
-            *("separate", same(separate, own)),
+            "separate",
+            same(separate, own),
             essential=True,
             given="with watching({'first': y}) as one: ...; with watching({'second': z}) as two: ...",
             expected=f"one, two == {show(own)}",
@@ -139,21 +144,27 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="shared_dict",
         ),
         Criterion(
-            *("clean", clean, 1),
+            "clean",
+            clean,
+            points=1,
             given=call,
             expected=left.format(n=0),
             got=left.format(n=saw["left"]),
             mistake="never_removes",
         ),
         Criterion(
-            *("clean_after_error", saw["left_by_error"] == 0, 1),
+            "clean_after_error",
+            saw["left_by_error"] == 0,
+            points=1,
             given="with watching(tensors): raise ...",
             expected=left.format(n=0),
             got=left.format(n=saw["left_by_error"]),
             mistake="no_finally",
         ),
         Criterion(
-            *("error_escapes", saw["escaped"], 1),
+            "error_escapes",
+            saw["escaped"],
+            points=1,
             given="with watching(tensors): raise ...",
             expected=Text(zh="异常传出来", en="the exception comes through"),
             got=Text(zh="异常不见了", en="the exception is gone"),

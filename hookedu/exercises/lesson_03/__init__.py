@@ -1,4 +1,4 @@
-"""Lesson 03, changing gradients: double, clip, chain, mend an in-place hook, reverse on one path only."""
+"""Lesson 03, changing gradients: double, clip, chain, fix in-place hooks, reverse on one path only."""
 
 from hookedu.exercises.lesson_03.build_chain import BUILD_CHAIN
 from hookedu.exercises.lesson_03.clip_by_norm import CLIP_BY_NORM

@@ -1,4 +1,4 @@
-"""03.3 `build_chain(y, factors, seen)`: each hook starts from what the one before it returned."""
+"""03.3 `build_chain(y, factors, seen)`: each hook continues from what the previous hook returned."""
 
 import random
 from dataclasses import replace
@@ -21,7 +21,8 @@ from hookedu.exercises.shared import HANDLE, MISREGISTERED, NO_HANDLE
 from hookedu.exercises.tools import copies, same
 from hookedu.language import Text
 
-# Powers of two: every ratio is exact. No three of them form a geometric row, so no mistake looks right.
+# Powers of two, so that every ratio is exact. No three of them form a geometric progression, so no mistake gives the
+# right result by coincidence.
 _FACTORS = (2.0, -2.0, 4.0, -4.0, 0.5, -0.5)
 
 
@@ -46,7 +47,7 @@ def _probe(build_chain: Any, rng: random.Random) -> dict[str, Any]:
     report |= {"after_removal": copies(paths.x.grad)}
 
     def without_last(share: int) -> list[Any]:
-        """What `seen` holds when the last `share` handles were removed before backward."""
+        """Return what `seen` holds if the last `share` handles are removed before backward."""
         skip, y = paths.run()
         seen: list[Any] = []
         handles = build_chain(y, list(factors), seen)
@@ -55,13 +56,13 @@ def _probe(build_chain: Any, rng: random.Random) -> dict[str, Any]:
         (paths.w * (skip + y)).sum().backward()
         return copies(seen)
 
-    # The hooks of the last factor: one of them, or as many as each factor has.
+    # Remove the hooks of the last factor: the last hook alone, or as many hooks as each factor has.
     several = len(handles) // len(factors) if isinstance(handles, (list, tuple)) else 1
     return report | {"without_last": [without_last(1), without_last(max(1, several))]}
 
 
 def _recognise(saw: dict[str, Any], w: torch.Tensor, factors: list[float]) -> str | None:
-    """Which mistake is behind what `seen` holds, or None."""
+    """Return the id of the mistake behind what `seen` holds, or None."""
     seen, (f0, f1, f2) = saw["seen"], factors
     if saw["early"]:
         return "asks_too_early"
@@ -78,11 +79,11 @@ def _recognise(saw: dict[str, Any], w: torch.Tensor, factors: list[float]) -> st
         "looks_first": (1, f0, f1),
         "in_place": (f2, f2, f2),
     }
-    for first in (f0, f0 - 1):  # the difference to 0 or to 1
+    for first in (f0, f0 - 1):  # the first difference is taken to 0 or to 1
         steps = (first, first * (f1 - f0), first * (f1 - f0) * (f2 - f1))
         if same(seen, [f * w for f in steps]):
             return "difference"
-    # A ratio computed in the loop and looked up later, or the factor itself.
+    # The last ratio computed in the loop, or the last factor, looked up by every hook when it runs.
     late = [(ratio, ratio**2, ratio**3), (f2, f2**2, f2**3)]
     for name, pattern in patterns.items():
         if same(seen, [f * w for f in pattern]):
@@ -102,22 +103,30 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     silent = same(saw["after_removal"], k * w)
     each = any(same(looks, expected[:-1]) for looks in saw["without_last"])
     if good and silent and not each:
-        handle = {
-            "given": given.replace("loss.b", "handles[-1].remove(); loss.b"),
-            "expected": f"seen == {show(expected[:-1])}",
-            "got": f"seen == {show(saw['without_last'][0])}",
-            "mistake": "one_for_all",
-        }
+        handle = Criterion(
+            "handle",
+            passed=False,
+            points=1,
+            given=given.replace("loss.b", "handles[-1].remove(); loss.b"),
+            expected=f"seen == {show(expected[:-1])}",
+            got=f"seen == {show(saw['without_last'][0])}",
+            mistake="one_for_all",
+        )
     else:
-        handle = {
-            "given": "handles = build_chain(y, factors, seen)",
-            "expected": Text(zh="句柄的列表，每个系数一个", en="a list of handles, one for each factor"),
-            "got": show(handles).replace("<", "").replace(">", ""),
-            "mistake": "some_handles" if several or handles == HANDLE else "no_handle",
-        }
+        handle = Criterion(
+            "handle",
+            good and silent,
+            points=1,
+            given="handles = build_chain(y, factors, seen)",
+            expected=Text(zh="句柄的列表，每个系数一个", en="a list of handles, one for each factor"),
+            got=show(handles).replace("<", "").replace(">", ""),
+            mistake="some_handles" if several or handles == HANDLE else "no_handle",
+        )
     return [
         Criterion(
-            *("looks", same(saw["seen"], expected) and not saw["early"], 2),
+            "looks",
+            same(saw["seen"], expected) and not saw["early"],
+            points=2,
             essential=True,
             given=given,
             expected=f"seen == {show(expected)}",
@@ -125,7 +134,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_recognise(saw, w, factors),
         ),
         Criterion(
-            *("final", same(saw["x_grad"], final), 1),
+            "final",
+            same(saw["x_grad"], final),
+            points=1,
             essential=True,
             given=given,
             expected=f"x.grad == {show(final)}",
@@ -133,7 +144,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="only_notes" if same(saw["x_grad"], k * w) else None,
         ),
         neighbour(given, saw["s_grad"], 2 * w),
-        Criterion(*("handle", good and silent and each, 1), **handle),
+        handle,
     ]
 
 

@@ -1,4 +1,4 @@
-"""03.2 `clip_by_norm(y, max_norm)`: a gradient that is too long is shortened, every other one is left alone."""
+"""03.2 `clip_by_norm(y, max_norm)`: shorten a gradient whose norm is too large, and leave every other alone."""
 
 import random
 from dataclasses import replace
@@ -25,14 +25,20 @@ from hookedu.exercises.shared import HANDLE, MISREGISTERED, NO_HANDLE
 from hookedu.exercises.tools import close, copies, same
 from hookedu.language import Text
 
-_ROUND = ((1, 2, 2, 3), (2, 3, 6, 7), (2, 6, 9, 11), (4, 4, 7, 9), (1, 4, 8, 9))  # three sides and their norm
+_ROUND = (
+    (1, 2, 2, 3),
+    (2, 3, 6, 7),
+    (2, 6, 9, 11),
+    (4, 4, 7, 9),
+    (1, 4, 8, 9),
+)  # three values and their norm
 
 
 def _case(rng: random.Random) -> tuple[Paths, list[torch.Tensor], float]:
-    """(paths, gradients, max_norm): a gradient that is too long, a short one, and 0."""
+    """Return (paths, gradients, max_norm): one gradient above max_norm, one below it, and 0."""
     paths = Paths.make(rng, 3)
     with torch.no_grad():
-        paths.x.mul_(10)  # so that the norm of y is not the gradient's
+        paths.x.mul_(10)  # so that the norm of y differs from that of the gradient
     *sides, norm = rng.choice(_ROUND)
     rng.shuffle(sides)
     short = torch.tensor([float(rng.choice((-1, 1)) * v) for v in sides])
@@ -40,13 +46,13 @@ def _case(rng: random.Random) -> tuple[Paths, list[torch.Tensor], float]:
 
 
 def _grid(paths: Paths, gradients: list[torch.Tensor]) -> Paths:
-    """The case once more in two dimensions: its gradient w has a row that is too long and a short one."""
+    """Return the case in two dimensions: one row of its gradient w is above max_norm, the other below."""
     s, x = (torch.stack([leaf.detach()] * 2).requires_grad_() for leaf in (paths.s, paths.x))
     return Paths(s, x, paths.k, torch.stack(gradients[:2]))
 
 
 def _per_dim(gradient: torch.Tensor, max_norm: float, dim: int) -> torch.Tensor:
-    """What becomes of the gradient where each row, or each column, is clipped by itself."""
+    """Return the gradient with each column (dim 0) or each row (dim 1) clipped separately."""
     return gradient * (max_norm / gradient.norm(dim=dim, keepdim=True)).clamp(max=1)
 
 
@@ -104,7 +110,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "norm_of_y" if close(got_long, k * long * max_norm / y.norm()) else None
     return [
         Criterion(
-            *("clips", close(got_long, k * wanted), 2),
+            "clips",
+            close(got_long, k * wanted),
+            points=2,
             essential=True,
             given=given(long),
             expected=f"x.grad == {show(k * wanted)}",
@@ -112,7 +120,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("leaves", close(got_short, k * short)),
+            "leaves",
+            close(got_short, k * short),
             essential=True,
             given=given(short),
             expected=f"x.grad == {show(k * short)}",
@@ -120,7 +129,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="always_scales" if close(got_short, k * short * (max_norm / short.norm())) else None,
         ),
         Criterion(
-            *("whole", close(saw["grid"], wanted_grid)),
+            "whole",
+            close(saw["grid"], wanted_grid),
             essential=True,
             given=given(grid.w),
             expected=f"x.grad == {show(wanted_grid)}",
@@ -129,7 +139,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         neighbour(given(long), s_long, 2 * long),
         Criterion(
-            *("zero", same(got_zero, k * zero), 1),
+            "zero",
+            same(got_zero, k * zero),
+            points=1,
             given=given(zero),
             expected=f"x.grad == {show(zero)}",
             got=f"x.grad == {show(got_zero)}",

@@ -53,7 +53,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "twice" if same(got, 4 * plain) else None
     return [
         Criterion(
-            *("doubles", same(got, 2 * plain), 2),
+            "doubles",
+            same(got, 2 * plain),
+            points=2,
             essential=True,
             given=given,
             expected=f"x.grad == {show(2 * plain)}",

@@ -1,4 +1,4 @@
-"""03.5 `reverse_gradient(x, strength)`: the same value forward, a reversed gradient backward, on one path only."""
+"""03.5 `reverse_gradient(x, strength)`: same value forward, reversed gradient backward, on one path only."""
 
 import random
 from typing import Any
@@ -13,8 +13,8 @@ from hookedu.exercises.shared import HANDLE, MISREGISTERED
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
-# Where y may require no gradient: plain data, and twice without gradients.
-_CALLS = (
+# Calls for which y requires no gradient: x requires none, grad mode is off, or both.
+_CALLS: tuple[str, ...] = (
     "x.requires_grad == False; y = reverse_gradient(x, strength)",
     "x.requires_grad == True; with torch.no_grad(): y = reverse_gradient(x, strength)",
     "x.requires_grad == False; with torch.no_grad(): y = reverse_gradient(x, strength)",
@@ -22,7 +22,7 @@ _CALLS = (
 
 
 def _case(rng: random.Random) -> tuple[Paths, torch.Tensor, float]:
-    """(paths, u, strength): u is the gradient that the other user of x sends."""
+    """Return (paths, u, strength): u is the gradient that x receives from its other use."""
     paths = Paths.make(rng)
     return paths, whole(rng, len(paths.w)), float(rng.choice((2, 3, 4, 5)))
 
@@ -43,7 +43,7 @@ def _probe(reverse_gradient: Any, rng: random.Random) -> dict[str, Any]:
         with torch.set_grad_enabled(enabled):
             try:
                 calls.append(copies(reverse_gradient(x, strength)))
-            except Exception as error:  # what it is, the judge will say
+            except Exception as error:  # the judge decides what it means
                 calls.append(type(error).__name__)
     return report | {"calls": calls}
 
@@ -62,7 +62,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "no_return" if y is None else "returns_handle" if y == HANDLE else None
     criteria = [
         Criterion(
-            *("forward", same(y, x)),
+            "forward",
+            same(y, x),
             essential=True,
             given=given,
             expected=f"y == {show(x)}",
@@ -86,7 +87,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     return [
         *criteria,
         Criterion(
-            *("reversed", same(got, expected), 3),
+            "reversed",
+            same(got, expected),
+            points=3,
             essential=True,
             given=given,
             expected=f"dloss/dx == {show(u - strength * w)}",
@@ -95,7 +98,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         neighbour(given.replace("* y)", "* (skip + y))") + "; skip = 2 * s", saw["s_grad"], 2 * w),
         Criterion(
-            *("no_grad", same(calls[call], x), 1),
+            "no_grad",
+            same(calls[call], x),
+            points=1,
             given=call,
             expected=f"y == {show(x)}",
             got=show(calls[call]).strip("'"),

@@ -1,7 +1,7 @@
-"""What the exercises of lesson 03 share: two paths that meet in one addition, and mistakes that fit several.
+"""Two paths that meet in an addition, and the criteria and mistakes shared by the exercises of lesson 03.
 
-The addition hands one gradient tensor to both paths. The neighbour's path is built first, so backward comes to it
-last: whoever changes the gradient in place has spoilt the neighbour's by then.
+The addition passes the same gradient tensor to both paths. The neighbouring path is built first, so backward reaches it
+last: a hook that modifies the gradient in place has corrupted the neighbour's gradient by then.
 """
 
 import random
@@ -19,7 +19,10 @@ from hookedu.language import Text
 
 @dataclass(frozen=True)
 class Paths:
-    """skip = 2 * s; y = k * x; loss = (w * (skip + y)).sum(): y's gradient is w, x's k * w, s's 2 * w."""
+    """The graph skip = 2 * s; y = k * x; loss = (w * (skip + y)).sum().
+
+    Without hooks, the gradient of y is w, that of x is k * w and that of s is 2 * w.
+    """
 
     s: torch.Tensor
     x: torch.Tensor
@@ -28,27 +31,28 @@ class Paths:
 
     @classmethod
     def make(cls, rng: random.Random, n: int | None = None) -> "Paths":
-        """Two leaves, a factor and a gradient of n (2 to 4) whole numbers."""
+        """Return a random case whose tensors hold n whole numbers, by default 2 to 4."""
         n = n or rng.randint(2, 4)
         s, x = whole(rng, n).requires_grad_(), whole(rng, n).requires_grad_()
         return cls(s, x, float(rng.randint(2, 5)), whole(rng, n))
 
     def run(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """(skip, y), fresh, with the leaves' gradients forgotten."""
+        """Clear the gradients of the leaves and return newly computed (skip, y)."""
         self.s.grad = self.x.grad = None
         skip = 2 * self.s
         return skip, self.k * self.x
 
     @property
     def given(self) -> str:
-        """The case as a message shows it."""
+        """The graph as a message shows it."""
         return f"skip = 2 * s; y = {self.k:g} * x; loss = ({show(self.w)} * (skip + y)).sum()"
 
 
 def neighbour(given: str, got: Any, expected: torch.Tensor) -> Criterion:
-    """The other path's gradient must be what it is without any hook."""
+    """Require that the gradient on the other path is what it is without hooks."""
     return Criterion(
-        *("neighbour", same(got, expected)),
+        "neighbour",
+        same(got, expected),
         essential=True,
         given=given,
         expected=f"s.grad == {show(expected)}",
@@ -58,7 +62,7 @@ def neighbour(given: str, got: Any, expected: torch.Tensor) -> Criterion:
 
 
 def hands_over_all(call: str, handle: Any, after_removal: Any, plain: torch.Tensor) -> Criterion:
-    """`call` must return a handle; once that is removed, x.grad must be what it is without any hook."""
+    """Require that `call` returns a handle, and that x.grad is `plain` after its removal."""
     criterion = hands_over(call, handle, same(after_removal, plain))
     if handle != HANDLE or criterion.passed:
         return criterion

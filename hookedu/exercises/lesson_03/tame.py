@@ -1,4 +1,4 @@
-"""03.4 `tame(branch)`: find what two hooks change in place, and mend both."""
+"""03.4 `tame(branch)`: find what two hooks change in place, and fix both."""
 
 import random
 from typing import Any
@@ -15,7 +15,7 @@ from hookedu.language import Text
 
 
 def _case(rng: random.Random) -> tuple[Paths, torch.Tensor]:
-    """(paths, w): a gradient of two positive and two negative numbers."""
+    """Return (paths, w): the gradient w has two positive and two negative numbers."""
     signs = [1.0, 1.0, -1.0, -1.0]
     rng.shuffle(signs)
     size = torch.tensor([float(v) for v in rng.sample(range(2, 10), 4)])
@@ -58,7 +58,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     one = handles == HANDLE or (isinstance(handles, list) and handles == [HANDLE])
     removable = handed and same(saw["none"]["x_grad"], k * w) and same(saw["none"]["s_grad"], skip)
 
-    looks = {  # what x.grad is when something is missing -> the mistake
+    looks = {  # mistake: the x.grad that it leaves
         "forgot_return": k * w,
         "halve_missing": k * positive,
         "positive_missing": k * w / 2,
@@ -89,7 +89,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         alone_got = " · ".join(f"s.grad == {show(s_grad)}" for s_grad in alone)
     return [
         Criterion(
-            *("branch", same(got, tamed)),
+            "branch",
+            same(got, tamed),
             essential=True,
             given=given,
             expected=f"x.grad == {show(tamed)}",
@@ -97,7 +98,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("skip", same(both["s_grad"], skip), 2),
+            "skip",
+            same(both["s_grad"], skip),
+            points=2,
             essential=True,
             given=given,
             expected=f"s.grad == {show(skip)}",
@@ -105,14 +108,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=culprit,
         ),
         Criterion(
-            *("handle", removable, 1),
+            "handle",
+            removable,
+            points=1,
             given="handles = tame(branch)",
             expected=Text(zh="2 个句柄的列表", en="a list of 2 handles"),
             got=show(handles).replace("<", "").replace(">", ""),
             mistake="merged" if one else None if handed else "no_handle",
         ),
         Criterion(
-            *("alone", removable and safe and first_right and second_right, 1),
+            "alone",
+            removable and safe and first_right and second_right,
+            points=1,
             given=Text(
                 zh="再来 2 次：每次只留下 1 个钩子，先是第一个",
                 en="2 more runs, each with only 1 of the hooks left on, first the first",

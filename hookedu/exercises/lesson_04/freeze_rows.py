@@ -1,4 +1,4 @@
-"""04.3 `freeze_rows(embedding, rows)`: some rows of an embedding get a gradient of zero."""
+"""04.3 `freeze_rows(embedding, rows)`: set the gradient of some rows of an embedding to zero."""
 
 import random
 from typing import Any
@@ -13,17 +13,17 @@ from hookedu.exercises.shared import HANDLE, MISREGISTERED
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
-_N_ROWS, _WIDTH = 6, 7  # wider than high: a row's number is a column's number too
+_N_ROWS, _WIDTH = 6, 7  # more columns than rows, so that every row index is a valid column index
 
 
 def _rows(rng: random.Random) -> list[int]:
-    """Three rows with others between them, unsorted and rows[0] < rows[-1]: no slice from one to another fits."""
+    """Return three unsorted rows with others in between, and rows[0] < rows[-1]: no range of rows fits."""
     a, b, c = rng.choice([(0, 2, 4), (1, 3, 5)])
     return rng.choice([[b, a, c], [a, c, b]])
 
 
 def _case(rng: random.Random) -> tuple[torch.nn.Embedding, list[int], torch.Tensor]:
-    """(embedding, rows to freeze, c): the gradient of (c * embedding(all rows)).sum() is c."""
+    """Return (embedding, rows to freeze, c): the gradient of (c * embedding(all rows)).sum() is c."""
     embedding = torch.nn.Embedding(_N_ROWS, _WIDTH)
     embedding.weight.data = torch.stack([whole(rng, _WIDTH) for _ in range(_N_ROWS)])
     return (
@@ -57,7 +57,7 @@ def _probe(freeze_rows: Any, rng: random.Random) -> dict[str, Any]:
     report["grad"] = copies(weight.grad)
     (asked,) = torch.autograd.grad((c * embedding(everything)).sum(), weight)
     report["asked"] = copies(asked)
-    # An adapter is added to the table: the addition hands one and the same gradient to both.
+    # An adapter is added to the weight: the addition passes the same gradient tensor to both.
     (c.clone() * (weight + adapter)).sum().backward()
     report["adapter_grad"] = copies(adapter.grad)
     remove_handles(handle)
@@ -72,7 +72,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     call = f"rows = {rows}; freeze_rows(embedding, rows)"
     given = call + "; loss.backward()"
     unchanged = Criterion(
-        *("unchanged", same(saw["weight"], embedding.weight.detach())),
+        "unchanged",
+        same(saw["weight"], embedding.weight.detach()),
         essential=True,
         given=call,
         expected=Text(zh="`embedding.weight` 不变", en="`embedding.weight` is as before"),
@@ -83,7 +84,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         return [
             unchanged,
             Criterion(
-                *("freezes", False),
+                "freezes",
+                passed=False,
                 essential=True,
                 given=call,
                 expected="embedding.weight.requires_grad == True",
@@ -109,18 +111,40 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     return [
         unchanged,
         _gradient(
-            "freezes", 2, given, "embedding.weight.grad", grad, expected, rows, mistake, essential=True
+            "freezes",
+            points=2,
+            essential=True,
+            given=given,
+            what="embedding.weight.grad",
+            got=grad,
+            expected=expected,
+            rows=rows,
+            mistake=mistake,
         ),
         _gradient(
-            *("under_autograd_grad", 1, f"{call}; torch.autograd.grad(loss, embedding.weight)", "grad"),
-            *(saw["asked"], expected, rows, "post_accumulate"),
+            "under_autograd_grad",
+            points=1,
+            given=f"{call}; torch.autograd.grad(loss, embedding.weight)",
+            what="grad",
+            got=saw["asked"],
+            expected=expected,
+            rows=rows,
+            mistake="post_accumulate",
         ),
         _gradient(
-            *("others", 1, f"{call}; (c * (embedding.weight + adapter)).sum().backward()", "adapter.grad"),
-            *(saw["adapter_grad"], c, rows, "changes_in_place"),
+            "others",
+            points=1,
+            given=f"{call}; (c * (embedding.weight + adapter)).sum().backward()",
+            what="adapter.grad",
+            got=saw["adapter_grad"],
+            expected=c,
+            rows=rows,
+            mistake="changes_in_place",
         ),
         Criterion(
-            *("handle", saw["handle"] == HANDLE and same(saw["grad_after"], c), 1),
+            "handle",
+            saw["handle"] == HANDLE and same(saw["grad_after"], c),
+            points=1,
             given="handle = freeze_rows(embedding, rows)",
             expected=Text(
                 zh="一个句柄；`remove()` 之后梯度一切如初",
@@ -139,7 +163,7 @@ def _same_row(got: Any, expected: torch.Tensor, row: int) -> bool:
 
 
 def _is_slice(grad: Any, c: torch.Tensor, rows: list[int]) -> bool:
-    """Whether what became zero is a slice between two of the rows, with the rows between them."""
+    """Check whether a slice became zero: first to last or lowest to highest row, inclusive or exclusive."""
     return any(
         same(grad, _frozen(c, list(range(*ends))))
         for ends in (
@@ -151,12 +175,25 @@ def _is_slice(grad: Any, c: torch.Tensor, rows: list[int]) -> bool:
     )
 
 
-def _gradient(name, points, given, what, got, expected, rows, mistake, essential=False) -> Criterion:
-    """A gradient is as it should be; the message shows one row, the first that is not."""
+def _gradient(
+    id: str,
+    *,
+    points: int,
+    essential: bool = False,
+    given: str,
+    what: str,
+    got: Any,
+    expected: torch.Tensor,
+    rows: list[int],
+    mistake: str | None,
+) -> Criterion:
+    """Require an expected gradient; the message shows its first wrong row, or the first of `rows`."""
     row = next((r for r in range(_N_ROWS) if not _same_row(got, expected, r)), rows[0])
     shown = got[row] if isinstance(got, torch.Tensor) and got.shape == expected.shape else got
     return Criterion(
-        *(name, same(got, expected), points),
+        id,
+        same(got, expected),
+        points=points,
         essential=essential,
         given=given,
         expected=f"{what}[{row}] == {show(expected[row])}",

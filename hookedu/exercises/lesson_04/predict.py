@@ -1,4 +1,4 @@
-"""04.1 `predict(k, m, s)`: what four observers of the same two backward passes report."""
+"""04.1 `predict(k, m, s)`: what four observers of two backward passes report."""
 
 import random
 from typing import Any
@@ -12,7 +12,7 @@ from hookedu.language import Text
 _N_SETTINGS = 3
 _WHAT = ("look", "y.grad", "look_w", "look_after: param.grad")
 
-# For each of the four values, the wrong ways to get it that we know: mistake id -> formula.
+# Known wrong formulas for each of the four values, by the id of the mistake.
 _WRONG = (
     {"hook_sees_later_change": lambda k, m, s: m + s, "hook_adds_up": lambda k, m, s: 2 * m},
     {
@@ -30,7 +30,7 @@ _WRONG = (
 
 
 def _settings(rng: random.Random) -> list[tuple[int, int, int]]:
-    """Triples (k, m, s) for which no wrong formula gives the right value by luck."""
+    """Return triples (k, m, s) for which no wrong formula gives the right value by coincidence."""
     found: list[tuple[int, int, int]] = []
     while len(found) < _N_SETTINGS:
         k, m, s = rng.randint(2, 6), rng.randint(2, 9), rng.choice([-4, -3, -2, 2, 3, 4, 5])
@@ -43,7 +43,7 @@ def _settings(rng: random.Random) -> list[tuple[int, int, int]]:
 
 
 def _truth(k: int, m: int, s: int) -> list[float]:
-    """What PyTorch does: the program of the task, run."""
+    """Run the program of the task and return the four values that PyTorch reports."""
     looks: list[torch.Tensor] = []
     looks_w: list[torch.Tensor] = []
     after: list[torch.Tensor] = []
@@ -56,6 +56,7 @@ def _truth(k: int, m: int, s: int) -> list[float]:
     w.register_post_accumulate_grad_hook(lambda param: after.append(param.grad.clone()))
     (m * y).backward(retain_graph=True)
     (m * y).backward()
+    assert y.grad is not None  # retain_grad() was called
     return [value.item() for value in (looks[1], y.grad, looks_w[1], after[1])]
 
 
@@ -64,12 +65,12 @@ def _probe(predict: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _numbers(values: Any) -> list[float] | None:
-    """Four numbers, or None; one-element tensors count as numbers."""
+    """Return the four numbers, or None if there are none; one-element tensors count as numbers."""
     if isinstance(values, torch.Tensor) and values.dim() == 1:
         values = values.tolist()
     if not isinstance(values, list) or len(values) != len(_WHAT):
         return None
-    plain = [v.item() if isinstance(v, torch.Tensor) and v.numel() == 1 else v for v in values]
+    plain: list[Any] = [v.item() if isinstance(v, torch.Tensor) and v.numel() == 1 else v for v in values]
     return plain if all(type(v) in (int, float) for v in plain) else None
 
 
@@ -80,11 +81,13 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         raise ValueError("one prediction a setting")
     calls = [f"predict(k={k}, m={m}, s={s})" for k, m, s in settings]
     numbers = [_numbers(values) for values in predicted]
-    if None in numbers:
+    readable = [values for values in numbers if values is not None]
+    if len(readable) < len(numbers):
         bad = numbers.index(None)
         return [
             Criterion(
-                *("four_numbers", False),
+                "four_numbers",
+                passed=False,
                 essential=True,
                 given=calls[bad],
                 expected=Text(zh="4 个数", en="4 numbers"),
@@ -93,10 +96,17 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             )
         ]
     truths = [_truth(*setting) for setting in settings]
-    return [_one_value(place, settings, calls, numbers, truths) for place in range(len(_WHAT))]
+    return [_one_value(place, settings, calls, readable, truths) for place in range(len(_WHAT))]
 
 
-def _one_value(place, settings, calls, numbers, truths) -> Criterion:
+def _one_value(
+    place: int,
+    settings: list[tuple[int, int, int]],
+    calls: list[str],
+    numbers: list[list[float]],
+    truths: list[list[float]],
+) -> Criterion:
+    """Require one of the four values in every setting; the message shows the first setting that is wrong."""
     got, expected = [n[place] for n in numbers], [t[place] for t in truths]
     shown = next((i for i, pair in enumerate(zip(got, expected, strict=True)) if pair[0] != pair[1]), 0)
     recognised = [
@@ -105,7 +115,9 @@ def _one_value(place, settings, calls, numbers, truths) -> Criterion:
         if got == [formula(*setting) for setting in settings]
     ]
     return Criterion(
-        *(f"value_{place + 1}", got == expected, 1),
+        f"value_{place + 1}",
+        got == expected,
+        points=1,
         given=calls[shown],
         expected=f"{_WHAT[place]} == {expected[shown]:g}",
         got=f"{_WHAT[place]} == {got[shown]:g}",

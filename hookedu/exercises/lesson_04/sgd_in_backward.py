@@ -1,4 +1,4 @@
-"""04.2 `sgd_in_backward(model, lr)`: every parameter takes its step the moment its gradient is ready."""
+"""04.2 `sgd_in_backward(model, lr)`: update every parameter as soon as its gradient is ready."""
 
 import random
 from typing import Any
@@ -19,7 +19,7 @@ _FROZEN = "0.bias"
 
 
 def _case(rng: random.Random) -> tuple[torch.nn.Sequential, list[torch.Tensor]]:
-    """(model, two inputs): two linear layers in whole numbers, the bias of the first one frozen."""
+    """Return (model, two inputs): two linear layers of whole numbers, with the first bias frozen."""
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
     for name, parameter in model.named_parameters():
         parameter.data = whole(rng, parameter.numel()).reshape(parameter.shape)
@@ -28,7 +28,7 @@ def _case(rng: random.Random) -> tuple[torch.nn.Sequential, list[torch.Tensor]]:
 
 
 def _after_sgd(rng: random.Random, lr: float = _LR, zero: bool = True) -> list[dict[str, torch.Tensor]]:
-    """The parameters after each of the two steps of torch.optim.SGD; zero=False lets the gradients add up."""
+    """Return the parameters after each of two torch.optim.SGD steps; with zero=False gradients accumulate."""
     model, inputs = _case(rng)
     optimizer = torch.optim.SGD(
         [p for p in model.parameters() if p.requires_grad], lr=abs(lr), maximize=lr < 0
@@ -51,7 +51,7 @@ def _probe(sgd_in_backward: Any, rng: random.Random) -> dict[str, Any]:
         "post": sum(len(p._post_accumulate_grad_hooks or ()) for p in model.parameters()),
     }
     report = {"hooks": hooks, "at_once": parameters(model), "handles": handles, "after": [], "grads": []}
-    alive: list[int] = []  # how many .grad there are each time the answer's hook on a parameter is done
+    alive: list[int] = []  # number of .grad present each time after the answer's hook has run
     ours = [
         p.register_post_accumulate_grad_hook(
             lambda _: alive.append(sum(q.grad is not None for q in model.parameters()))
@@ -75,7 +75,7 @@ def _probe(sgd_in_backward: Any, rng: random.Random) -> dict[str, Any]:
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     state = rng.getstate()
 
-    def again() -> random.Random:  # each simulation starts from the same case
+    def again() -> random.Random:  # every simulation starts from the same case
         rng.setstate(state)
         return rng
 
@@ -108,7 +108,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         kept = None if left else "frees_at_the_end"
     return [
         Criterion(
-            *("first_step", all_close(first, expected[0]), 2),
+            "first_step",
+            all_close(first, expected[0]),
+            points=2,
             essential=True,
             given=f"{call}; model.{shown} = {show(start[shown])}",
             expected=f"model.{shown} == {show(expected[0][shown])}",
@@ -116,14 +118,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("second_step", all_close(second, expected[1]), 1),
+            "second_step",
+            all_close(second, expected[1]),
+            points=1,
             given=f"{call}; model(x2).sum().backward()",
             expected=f"model.{_NAMES[-1]} == {show(expected[1][_NAMES[-1]])}",
             got=f"model.{_NAMES[-1]} == {show(second[_NAMES[-1]])}",
             mistake="keeps_grad" if all_close(second, _after_sgd(again(), zero=False)[1]) else None,
         ),
         Criterion(
-            *("freed", not left and not most, 1),
+            "freed",
+            not left and not most,
+            points=1,
             given=call,
             expected=Text(
                 zh="每个钩子运行完，没有一个 `.grad` 还留着",

@@ -1,4 +1,4 @@
-"""What the exercises of lesson 04 share: parameters as plain values, and mistakes that fit several."""
+"""Helpers, a criterion and a mistake shared by the exercises of lesson 04."""
 
 from typing import Any
 
@@ -12,21 +12,23 @@ from hookedu.language import Text
 
 
 def parameters(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """A copy of every parameter, by name."""
+    """Return a copy of every parameter, by name."""
     return copies(dict(model.named_parameters()))
 
 
 def remove_handles(handles: Any) -> None:
-    """Call remove() on one handle or on each in a list; anything else is left alone."""
+    """Remove one handle or every handle in a list or tuple; ignore anything else."""
     for handle in handles if isinstance(handles, (list, tuple)) else [handles]:
         remove_handle(handle)
 
 
 def handles_given(handles: Any, off: bool, call: str) -> Criterion:
-    """The answer returned a list of handles, and with them everything came off."""
+    """Require a non-empty list of handles; `off` says whether removing them undid everything."""
     given_back = isinstance(handles, list) and len(handles) > 0
     return Criterion(
-        *("handles", given_back and off, 1),
+        "handles",
+        given_back and off,
+        points=1,
         given=call,
         expected=Text(
             zh="句柄的列表；`remove()` 之后一切如初",

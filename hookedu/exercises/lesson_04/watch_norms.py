@@ -1,4 +1,4 @@
-"""04.4 `watch_norms(model, seen)`: the norm of every parameter's gradient, in the order backward gets to them."""
+"""04.4 `watch_norms(model, seen)`: norms of the parameters' gradients, in backward order."""
 
 import itertools
 import math
@@ -15,12 +15,12 @@ from hookedu.exercises.shared import CALLS_NOW, FROZEN, LATE_BINDING, NO_ARGUMEN
 from hookedu.exercises.tools import all_close, gradients, whole
 from hookedu.language import Text
 
-_USED = ("stem", "body", "head")  # in the order that forward calls them
+_USED = ("stem", "body", "head")  # in the order of calls in forward
 _FROZEN = "body.bias"
 
 
 class _Net(torch.nn.Module):
-    """Three linear layers, defined in another order than forward uses them."""
+    """Three linear layers, defined in another order than forward calls them."""
 
     def __init__(self, defined: tuple[str, ...], rng: random.Random):
         super().__init__()
@@ -38,14 +38,14 @@ class _Net(torch.nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[_Net, torch.Tensor, torch.Tensor]:
-    """(model, x, w) for loss = (w * model(x)).sum()."""
+    """Return (model, x, w) for loss = (w * model(x)).sum()."""
     orders = [order for order in itertools.permutations(_USED) if order != _USED]
     model = _Net(rng.choice(orders), rng)
     return model, whole(rng, 6).reshape(2, 3), whole(rng, 3)
 
 
 def _two_passes(model: _Net, x: torch.Tensor, w: torch.Tensor) -> None:
-    """Two backward passes without zero_grad() between; the second gradient is three times the first."""
+    """Run two backward passes without zero_grad(); the second gradient is three times the first."""
     for scale in (1, 3):
         (scale * w * model(x)).sum().backward()
 
@@ -65,19 +65,19 @@ def _probe(watch_norms: Any, rng: random.Random) -> dict[str, Any]:
     return report | {"off": len(seen) == before}
 
 
-def _truth(rng: random.Random) -> tuple[list[tuple[str, float]], dict[str, Any], list[str]]:
-    """((name, norm) in backward order for both passes, every .grad afterwards, names in the model's order)."""
+def _truth(rng: random.Random) -> tuple[list[tuple[str, float]], _Net]:
+    """Return (name, norm) of the gradients of both passes, in backward order, and the model after the passes."""
     model, x, w = _case(rng)
     pairs: list[tuple[str, float]] = []
-    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    for name, p in trained:
-        p.register_hook(lambda grad, name=name: pairs.append((name, grad.norm().item())))
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            parameter.register_hook(lambda grad, name=name: pairs.append((name, grad.norm().item())))
     _two_passes(model, x, w)
-    return pairs, gradients(model), [name for name, _ in trained]
+    return pairs, model
 
 
 def _pairs(seen: Any) -> list[tuple[str, Any]] | None:
-    """What was noted, as (name, value) pairs; None where it has another form."""
+    """Return what was noted as (name, value) pairs, or None if it has another form."""
     if not isinstance(seen, list) or not all(isinstance(entry, list) and len(entry) == 2 for entry in seen):
         return None
     if not all(isinstance(name, str) for name, _ in seen):
@@ -85,15 +85,36 @@ def _pairs(seen: Any) -> list[tuple[str, Any]] | None:
     return [(name, value) for name, value in seen]
 
 
+def _wrong_pairs(saw: dict[str, Any], pairs: list[tuple[str, Any]] | None) -> str | None:
+    """Return the id of the mistake if not every name was noted exactly once per pass, or None."""
+    if saw["early"]:
+        return "asks_too_early"
+    if not saw["seen"]:
+        return "rebinds_list" if saw["hooks"] else "not_registered"
+    if pairs is None:
+        return "no_pairs"
+    return "late_binding" if len({name for name, _ in pairs}) == 1 else None
+
+
+def _by_name(pairs: list[tuple[str, Any]]) -> list[Any]:
+    """Return the values of the two passes, one after the other, each sorted by name."""
+    half = len(pairs) // 2
+    return [value for one in (pairs[:half], pairs[half:]) for _, value in sorted(one, key=lambda p: p[0])]
+
+
+def _close(value: Any, expected: float) -> bool:
+    return type(value) in (int, float) and math.isclose(value, expected, rel_tol=1e-4)
+
+
 def _all_close(values: list[Any], expected: list[float]) -> bool:
-    return all(
-        type(v) in (int, float) and math.isclose(v, e, rel_tol=1e-4)
-        for v, e in zip(values, expected, strict=True)
-    )
+    return all(_close(value, e) for value, e in zip(values, expected, strict=True))
 
 
 def _wrong_norms(values: list[Any], expected: list[float], of_parameters: list[float]) -> str | None:
-    """Why the values are not the norms; the second half of `expected` is three times the first."""
+    """Return the id of the mistake behind wrong norms, or None.
+
+    The second half of `expected`, the norms of the second pass, is three times the first half.
+    """
     if any(isinstance(v, torch.Tensor) and v.numel() > 1 for v in values):
         return "keeps_gradients"
     if any(isinstance(v, (torch.Tensor, Opaque)) for v in values):
@@ -108,7 +129,7 @@ def _wrong_norms(values: list[Any], expected: list[float], of_parameters: list[f
 
 
 def _rounded(value: Any) -> Any:
-    """The same with floats as a message shows them."""
+    """Return the value with floats rounded as a message shows them."""
     if isinstance(value, list):
         return [_rounded(v) for v in value]
     if isinstance(value, torch.Tensor) and value.dim() == 0:
@@ -117,36 +138,20 @@ def _rounded(value: Any) -> Any:
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
-    again = random.Random()
-    again.setstate(rng.getstate())
-    expected, grads, model_order = _truth(rng)
-    half = len(expected) // 2
-    given = "watch_norms(model, seen); loss.backward(); (3 * loss).backward()"
-    pairs = _pairs(saw["seen"])
+    expected, model = _truth(rng)
     names = [name for name, _ in expected]
+    half = len(names) // 2
+    model_order = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    pairs = _pairs(saw["seen"])
     got = [name for name, _ in pairs or ()]
     complete = sorted(got[:half]) == sorted(got[half:]) == sorted(model_order)
-    if saw["early"]:
-        mistake = "asks_too_early"
-    elif not saw["seen"]:
-        mistake = "rebinds_list" if saw["hooks"] else "not_registered"
-    elif pairs is None:
-        mistake = "no_pairs"
-    else:
-        mistake = "late_binding" if len(set(got)) == 1 else None
-    by_name = sorted(range(half), key=lambda i: expected[i][0])
-    wanted = [expected[i + at][1] for at in (0, half) for i in by_name]
     upside_down = got == names[::-1]
-    in_time = (pairs or [])[::-1] if upside_down else pairs or []
-    noted = [value for at in (0, half) for _, value in sorted(in_time[at : at + half], key=lambda p: p[0])]
-    model, _, _ = _case(again)
-    of_parameters = [model.get_parameter(expected[i][0]).norm().item() for i in by_name] * 2
-    right = complete and _all_close(noted, wanted)
-    place = next((i for i in range(len(wanted)) if complete and not _all_close([noted[i]], [wanted[i]])), 0)
-    name = expected[by_name[place % half]][0]
+    in_time = pairs[::-1] if pairs and upside_down else pairs
+    given = "watch_norms(model, seen); loss.backward(); (3 * loss).backward()"
     return [
         Criterion(
-            *("unchanged", all_close(saw["grads"], grads)),
+            "unchanged",
+            all_close(saw["grads"], gradients(model)),
             essential=True,
             given=given,
             expected=Text(zh="每个 `.grad` 都和没有钩子时一样", en="every `.grad` as it is without hooks"),
@@ -154,29 +159,59 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_gradient",
         ),
         Criterion(
-            *("sees", complete, 2),
+            "sees",
+            complete,
+            points=2,
             essential=True,
             given=given,
             expected=f"[name for name, norm in seen] == {show(names)}",
             got=f"seen == {show(_rounded(saw['seen']))}",
-            mistake=mistake,
+            mistake=_wrong_pairs(saw, pairs),
         ),
         Criterion(
-            *("order", complete and got == names, 1),
+            "order",
+            complete and got == names,
+            points=1,
             given=given,
             expected=f"[name for name, norm in seen] == {show(names[:half])} × 2",
             got=f"[name for name, norm in seen] == {show(got)}",
             mistake="upside_down" if upside_down else "model_order" if got == model_order * 2 else None,
         ),
-        Criterion(
-            *("norms", right, 1),
-            given=given,
-            expected=f"{name}: {wanted[place]:g}",
-            got=f"{name}: {show(_rounded(noted[place])) if complete else ''}",
-            mistake=_wrong_norms(noted, wanted, of_parameters) if complete else None,
-        ),
+        _norms(given, in_time if complete else None, expected, model),
         handles_given(saw["handles"], saw["off"], "handles = watch_norms(model, seen)"),
     ]
+
+
+def _norms(
+    given: str, pairs: list[tuple[str, Any]] | None, expected: list[tuple[str, float]], model: _Net
+) -> Criterion:
+    """Require the right norms; `pairs` is in backward order, or None if a pass lacks or repeats a name."""
+    half = len(expected) // 2
+    names = sorted(name for name, _ in expected[:half])
+    wanted = _by_name(expected)
+    if pairs is None:
+        return Criterion(
+            "norms",
+            passed=False,
+            points=1,
+            given=given,
+            expected=f"{names[0]}: {wanted[0]:g}",
+            got=f"{names[0]}: ",
+        )
+    noted = _by_name(pairs)
+    wrong = [i for i, value in enumerate(noted) if not _close(value, wanted[i])]
+    shown = wrong[0] if wrong else 0
+    name = names[shown % half]
+    of_parameters = [model.get_parameter(name).norm().item() for name in names] * 2
+    return Criterion(
+        "norms",
+        not wrong,
+        points=1,
+        given=given,
+        expected=f"{name}: {wanted[shown]:g}",
+        got=f"{name}: {show(_rounded(noted[shown]))}",
+        mistake=_wrong_norms(noted, wanted, of_parameters),
+    )
 
 
 WATCH_NORMS = Exercise(

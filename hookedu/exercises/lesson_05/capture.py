@@ -1,4 +1,4 @@
-"""05.1 `capture(module, seen)`: input and output of every call, and the handle."""
+"""05.1 `capture(module, seen)`: keep input and output of every call, and return the handle."""
 
 import random
 from typing import Any
@@ -26,7 +26,7 @@ from hookedu.language import Text
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """E3's net with other numbers: (two kernels, each of one number; two pictures, each of one number)."""
+    """Return (kernels, pictures) for the network of example E3, each filled with a single number."""
     kernels = whole(rng, 2).reshape(2, 1, 1, 1).expand(2, 1, 3, 3)
     return kernels, [torch.full((1, 1, 4, 4), v) for v in whole(rng, 2).tolist()]
 
@@ -55,7 +55,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     given += f"net(torch.full((1, 1, 4, 4), {pictures[0].max():g})); net(torch.full((1, 1, 4, 4), {pictures[1].max():g}))"
     return [
         Criterion(
-            *("unchanged", same(saw["out"], out)),
+            "unchanged",
+            same(saw["out"], out),
             essential=True,
             given=given,
             expected=f"net(x) == {show([o.flatten() for o in out])}",
@@ -64,7 +65,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         graph_kept(given, saw["cut"] == 0),
         Criterion(
-            *("sees", same(seen, expected), 2),
+            "sees",
+            same(seen, expected),
+            points=2,
             essential=True,
             given=given,
             expected=f"seen == {_shapes(expected)}",
@@ -93,7 +96,7 @@ def _recognise(saw: dict[str, Any], expected: list[Any]) -> str | None:
 
 
 def _shapes(value: Any) -> str:
-    """Nested structure with a tensor as its shape and first and last value: whole maps are too long for a line."""
+    """Format nested tensors by shape, first and last value: whole feature maps are too long for one line."""
     if isinstance(value, torch.Tensor):
         ends = f" {value.flatten()[0]:g}…{value.flatten()[-1]:g}" if value.numel() > 1 else f" {show(value)}"
         return "×".join(map(str, value.shape)) + ends

@@ -1,4 +1,4 @@
-"""05.5 `every_call(model, x)`: all outputs of all modules, also of those that run several times."""
+"""05.5 `every_call(model, x)`: all outputs of all leaf modules, however often each one runs."""
 
 import random
 from collections import OrderedDict
@@ -28,7 +28,7 @@ from hookedu.language import Text
 
 
 class _Interruption(Exception):
-    """What the model raises, as one that runs out of memory would."""
+    """Raised by the model, as one that runs out of memory would."""
 
 
 class _Twice(nn.Module):
@@ -39,7 +39,8 @@ class _Twice(nn.Module):
         self.body = nn.Sequential(OrderedDict(fc=linear(weight), act=nn.ReLU()))
         self.head, self.spare = linear(weight[:1]), nn.Tanh()
         self.rounds, self.broken = rounds, False
-        self.cut, self.hooks = False, None  # what the last run met
+        self.cut = False  # whether a hook has detached an output
+        self.hooks: int | None = None  # number of hooks during the last run
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.hooks = module_hooks(self)
@@ -55,11 +56,11 @@ class _Twice(nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """(x, weight, rounds)."""
+    """Return (x, weight, rounds)."""
     while True:
         x, weight, rounds = whole(rng, 2).reshape(1, 2), whole(rng, 4).reshape(2, 2), rng.randint(2, 3)
         first, *_, last = _expected(x, weight, rounds)["body.fc"]
-        if not torch.equal(first, last):  # else the first call and the last could not be told apart
+        if not torch.equal(first, last):  # otherwise the first call and the last are indistinguishable
             return x, weight, rounds
 
 
@@ -112,7 +113,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     right_keys = isinstance(found, dict) and found.keys() == expected.keys()
     return [
         Criterion(
-            *("keys", right_keys, 1),
+            "keys",
+            right_keys,
+            points=1,
             essential=True,
             given="every_call(model, x).keys()",
             expected=show(list(expected)),
@@ -120,7 +123,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_keys(saw, expected),
         ),
         Criterion(
-            *("values", same(found, expected), 1),
+            "values",
+            same(found, expected),
+            points=1,
             essential=True,
             given=given,
             expected=show(expected),
@@ -132,14 +137,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         none_left("clean", "every_call(model, x)", saw["left"], "leaves_hooks"),
         none_lost("every_call(model, x)", saw["lost"]),
         Criterion(
-            *("through_call", saw["root_calls"] == 1, 1),
+            "through_call",
+            saw["root_calls"] == 1,
+            points=1,
             given="model.register_forward_hook(...); every_call(model, x)",
             expected=fires.format(n=1),
             got=fires.format(n=saw["root_calls"]),
             mistake="forward_directly" if saw["root_calls"] == 0 else None,
         ),
         Criterion(
-            *("as_found", saw["training"], 1),
+            "as_found",
+            saw["training"],
+            points=1,
             given="model.train(); every_call(model, x)",
             expected="model.training == True",
             got="model.training == False",

@@ -1,4 +1,4 @@
-"""05.3 `extracting(model, names)`: outputs by name, and no hook left whatever goes wrong."""
+"""05.3 `extracting(model, names)`: outputs by name, and no hook left behind whatever fails."""
 
 import random
 from collections import OrderedDict
@@ -26,13 +26,13 @@ from hookedu.language import Text
 
 
 class _Interruption(Exception):
-    """What the model's last layer raises, as one that runs out of memory would."""
+    """Raised by the model's last layer, as one that runs out of memory would."""
 
 
 class _Head(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, broken: bool) -> None:
         super().__init__()
-        self.broken = False
+        self.broken = broken
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if self.broken:
@@ -41,19 +41,18 @@ class _Head(nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, list[str]]:
-    """(x, weight, names) of a model with `body.fc`, `body.act` and `head`."""
+    """Return (x, weight, names) for a model with `body.fc`, `body.act` and `head`; `body` varies."""
     stem = rng.choice(("body", "trunk", "block"))
     while True:
         x, weight = whole(rng, 2).reshape(1, 2), whole(rng, 4).reshape(2, 2)
-        if (
-            x @ weight.T > 0
-        ).any():  # else ReLU lets nothing through, and nobody could tell what a hook changed
+        # If ReLU let nothing through, it would be impossible to tell what a hook changed.
+        if (x @ weight.T > 0).any():
             return x, weight, [f"{stem}.fc", f"{stem}.act"]
 
 
-def _model(weight: torch.Tensor, names: list[str]) -> nn.Sequential:
+def _model(weight: torch.Tensor, names: list[str], broken: bool = False) -> nn.Sequential:
     body = nn.Sequential(OrderedDict(fc=linear(weight), act=nn.ReLU()))
-    return nn.Sequential(OrderedDict([(names[0].split(".")[0], body), ("head", _Head())]))
+    return nn.Sequential(OrderedDict([(names[0].split(".")[0], body), ("head", _Head(broken))]))
 
 
 def _probe(extracting: Any, rng: random.Random) -> dict[str, Any]:
@@ -75,8 +74,8 @@ def _probe(extracting: Any, rng: random.Random) -> dict[str, Any]:
     model(3 * x)
     report |= {"after": copies(seen), "left": onlooker.others(), "lost": onlooker.lost()}
 
-    broken, escaped = _model(weight, names), False
-    broken.head.broken, onlooker = True, Onlooker(broken)
+    broken, escaped = _model(weight, names, broken=True), False
+    onlooker = Onlooker(broken)
     try:
         with extracting(broken, list(names)):
             broken(x)
@@ -101,7 +100,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     if saw["manager"] is not True:
         return [
             Criterion(
-                *("is_manager", False),
+                "is_manager",
+                passed=False,
                 essential=True,
                 given="manager = extracting(model, names)",
                 expected="manager.__enter__, manager.__exit__",
@@ -115,7 +115,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     accepts = Text(zh="写错的名字没有人理会", en="nobody minds the misspelt name")
     return [
         Criterion(
-            *("unchanged", same(saw["out"], expected[names[1]].sum(1))),
+            "unchanged",
+            same(saw["out"], expected[names[1]].sum(1)),
             essential=True,
             given=f"x = {show(x)}; {call}model(x)",
             expected=f"model(x) == {show(expected[names[1]].sum(1))}",
@@ -124,7 +125,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         graph_kept(f"{call}model(x); model(2 * x)", not saw["cut"]),
         Criterion(
-            *("unchanged_again", same(saw["again"], 2 * expected[names[1]].sum(1))),
+            "unchanged_again",
+            same(saw["again"], 2 * expected[names[1]].sum(1)),
             essential=True,
             given=f"x = {show(x)}; {call}model(x); model(2 * x)",
             expected=f"model(2 * x) == {show(2 * expected[names[1]].sum(1))}",
@@ -132,7 +134,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_output",
         ),
         Criterion(
-            *("sees", same(seen, expected), 1),
+            "sees",
+            same(seen, expected),
+            points=1,
             essential=True,
             given=f"x = {show(x)}; {call}model(x)",
             expected=f"seen == {show(expected)}",
@@ -149,22 +153,28 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         none_lost(call + "model(x)", saw["lost"]),
         none_left("clean_after_error", call + "model(broken)", saw["left_by_error"], "no_finally"),
         Criterion(
-            *("error_escapes", saw["escaped"], 1),
+            "error_escapes",
+            saw["escaped"],
+            points=1,
             given=call + "model(broken)",
             expected=Text(zh="异常传出来", en="the exception comes through"),
             got=Text(zh="异常不见了", en="the exception is gone"),
             mistake="swallows_error",
         ),
         Criterion(
-            *("refuses_name", saw["refused"], 1),
+            "refuses_name",
+            saw["refused"],
+            points=1,
             given=f"with extracting(model, {[*names, 'head.nope']}): ...",
             expected=refuses,
             got=accepts,
             mistake="ignores_bad_name",
         ),
         none_left(
-            *("clean_after_name", f"with extracting(model, {[*names, 'head.nope']}): ..."),
-            *(saw["left_by_name"], "leaves_on_bad_name"),
+            "clean_after_name",
+            f"with extracting(model, {[*names, 'head.nope']}): ...",
+            saw["left_by_name"],
+            "leaves_on_bad_name",
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""05.2 `prove(model, x, skip)`: what the hooks saw, held against what forward itself returns."""
+"""05.2 `prove(model, x, skip)`: compare what hooks saw with what forward itself returns."""
 
 import random
 from typing import Any
@@ -14,21 +14,21 @@ from hookedu.exercises.tools import linear, module_hooks, whole
 from hookedu.language import Text
 
 _SKIPPED = (nn.ReLU6, nn.Hardtanh, nn.Identity)  # exact on whole numbers
-_CALLED = ["Linear", "Linear", "ReLU"]  # in the order of calls, without the skipped one
-_NESTED = ["Sequential", "Linear", "ReLU"]  # the same where the first child holds a Linear and a ReLU
+_CALLED = ["Linear", "Linear", "ReLU"]  # in the order of calls, without the skipped module
+_NESTED = ["Sequential", "Linear", "ReLU"]  # the same if the first child contains a Linear and a ReLU
 
 
 _RUNS = Text(zh="`forward` 运行了 {n} 次", en="runs of `forward`: {n}")
 
 
 class _Net(nn.Module):
-    """E4's net. `lies` is added to one value of each intermediate result that forward reports."""
+    """Network of example E4, which adds `lies[i]` to one value of the i-th intermediate result it reports."""
 
     def __init__(
         self, weights: list[torch.Tensor], skip: type[nn.Module], lies: list[float], nested: bool = False
     ) -> None:
         super().__init__()
-        self.relu, self.fc2 = nn.ReLU(), linear(weights[1])  # not in the order of calls
+        self.relu, self.fc2 = nn.ReLU(), linear(weights[1])  # deliberately not in the order of calls
         self.squash, self.fc1 = skip(), linear(weights[0])
         if nested:
             self.fc1 = nn.Sequential(self.fc1, nn.ReLU())
@@ -47,7 +47,7 @@ class _Net(nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, list[torch.Tensor], type[nn.Module], list[float]]:
-    """(x, weights, skip, lies): one lie upwards, one downwards, one result told truly, in some order."""
+    """Return (x, weights, skip, lies); the lies are one positive, one negative and 0, in random order."""
     weights = [whole(rng, 4).reshape(2, 2), whole(rng, 2).reshape(1, 2)]
     lies = [float(rng.randint(2, 9)), -float(rng.randint(2, 9)), 0.0]
     rng.shuffle(lies)
@@ -77,7 +77,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     ).format(call=given, lies=show(lies))
     return [
         Criterion(
-            *("names", names == _CALLED, 1),
+            "names",
+            names == _CALLED,
+            points=1,
             essential=True,
             given=given,
             expected=show(expected),
@@ -85,7 +87,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_names(honest, names, skip),
         ),
         Criterion(
-            *("differences", _equal(honest, [0.0] * 3) and _equal(lying, wanted), 1),
+            "differences",
+            _equal(honest, [0.0] * 3) and _equal(lying, wanted),
+            points=1,
             essential=True,
             given=told,
             expected=show([[name, v] for name, v in zip(_CALLED, wanted, strict=True)]),
@@ -93,7 +97,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_differences(lying, lies),
         ),
         Criterion(
-            *("children", nested == _NESTED),
+            "children",
+            nested == _NESTED,
             essential=True,
             given="self.fc1 = nn.Sequential(nn.Linear(2, 2), nn.ReLU()); " + given,
             expected=show([[name, 0.0] for name in _NESTED]),
@@ -101,7 +106,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="not_only_children" if nested[:2] == ["Linear", "ReLU"] or "_Net" in nested else None,
         ),
         Criterion(
-            *("once", calls == [1, 1, 1], 1),
+            "once",
+            calls == [1, 1, 1],
+            points=1,
             given=given,
             expected=_RUNS.format(n=1),
             got=_RUNS.format(n=max(calls)),
@@ -120,7 +127,7 @@ def _names(value: Any) -> list[Any]:
 
 
 def _numbers(value: Any) -> list[Any]:
-    """The second thing in each entry, as a number where it is one: a tensor of one element counts."""
+    """Return the second item of each entry, or None; a tensor of one element becomes a number."""
     found = []
     for entry in _entries(value):
         number = entry[1] if isinstance(entry, list) and len(entry) == 2 else None

@@ -16,10 +16,10 @@ from hookedu.language import Text
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, ...]:
-    """(x, direction, strength, first weight, second weight): two square layers, a batch of two."""
+    """Return (x, direction, strength, first weight, second weight): two square layers, a batch of two."""
     while True:
         x, first, second = (whole(rng, 4).reshape(2, 2) for _ in range(3))
-        if min(first.det().abs(), second.det().abs()) > 0.5:  # else a push could get lost on its way
+        if min(first.det().abs(), second.det().abs()) > 0.5:  # otherwise the layers could cancel a push
             return x, whole(rng, 2), torch.tensor(float(rng.randint(2, 5))), first, second
 
 
@@ -29,7 +29,7 @@ def _probe(steer: Any, rng: random.Random) -> dict[str, Any]:
     made, plain_forward = [], net[0].forward
 
     def forward(x: torch.Tensor) -> torch.Tensor:
-        """fc1's own output, kept before any hook gets it: only a change in place can spoil it."""
+        """Keep the output of fc1 before any hook receives it, so that only a change in place can alter it."""
         made.append(plain_forward(x))
         return made[-1]
 
@@ -68,7 +68,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "steers_input" if same(got, (x + push) @ first.T @ second.T) else None
     return [
         Criterion(
-            *("untouched", same(saw["weights"], kept)),
+            "untouched",
+            same(saw["weights"], kept),
             essential=True,
             given=given + call,
             expected=f"fc1.bias == {show(kept[1])}",
@@ -76,7 +77,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_weights",
         ),
         Criterion(
-            *("steers", same(got, steered) and same(saw["again"], steered), 2),
+            "steers",
+            same(got, steered) and same(saw["again"], steered),
+            points=2,
             essential=True,
             given=given + call + "; fc2(fc1(x))",
             expected=show(steered),
@@ -84,7 +87,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="steers_once" if same(got, steered) else mistake,
         ),
         Criterion(
-            *("others", same(saw["others"], [hidden]), 1),
+            "others",
+            same(saw["others"], [hidden]),
+            points=1,
             given=Text(
                 zh="`fc1` 自己算出的 `output`，运行之后再看",
                 en="the `output` that `fc1` itself made, after the run",
@@ -94,7 +99,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="in_place",
         ),
         Criterion(
-            *("gradient", same(saw["x_grad"], x_grad), 1),
+            "gradient",
+            same(saw["x_grad"], x_grad),
+            points=1,
             given=given + call + "; fc2(fc1(x)).sum().backward()",
             expected=f"x.grad == {show(x_grad)}",
             got=f"x.grad == {show(saw['x_grad'])}",

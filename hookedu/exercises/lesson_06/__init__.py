@@ -1,4 +1,4 @@
-"""Lesson 06, forward pre-hooks: refuse an input, change it, log keyword arguments, rebuild weights."""
+"""Exercises of lesson 06, forward pre-hooks: refuse an input, change it, log keywords, recompute weights."""
 
 from hookedu.exercises.lesson_06.log_kwargs import LOG_KWARGS
 from hookedu.exercises.lesson_06.normalise import NORMALISE

@@ -1,4 +1,4 @@
-"""06.3 `log_kwargs(layer, log)`: see what a plain pre-hook cannot, and keep no tensor alive."""
+"""Exercise 06.3, `log_kwargs(layer, log)`: log keyword arguments without keeping any tensor alive."""
 
 import random
 from typing import Any
@@ -20,7 +20,7 @@ from hookedu.language import Text
 
 
 class _Attend(nn.Module):
-    """One positional input and two keywords; notes what its forward gets, and trips over nothing."""
+    """A layer with one positional input and any keyword arguments; it records what its forward receives."""
 
     def __init__(self):
         super().__init__()
@@ -34,7 +34,7 @@ class _Attend(nn.Module):
 
 
 def _plain(value: Any) -> Any:
-    """A torch.Size has no plain form of its own; a list of whole numbers says the same."""
+    """Convert every torch.Size to a list: `encode` would keep only the name of its type."""
     if isinstance(value, dict):
         return {key: _plain(v) for key, v in value.items()}
     if isinstance(value, (list, torch.Size)):
@@ -43,7 +43,7 @@ def _plain(value: Any) -> Any:
 
 
 def _case(rng: random.Random) -> list[dict[str, Any]]:
-    """The keyword arguments of three calls."""
+    """Return the keyword arguments of three calls."""
     shape = (rng.randint(1, 4), rng.randint(2, 9))
     scales = rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2)
     return [{"mask": torch.zeros(shape), "scale": scales[0]}, {}, {"scale": scales[1]}]
@@ -75,7 +75,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     x = torch.ones(1, 2)
     return [
         Criterion(
-            *("positional", saw["same_input"]),
+            "positional",
+            saw["same_input"],
             essential=True,
             given=calls,
             expected=Text(
@@ -85,7 +86,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="replaces_args" if all(same(value, x) for value in saw["inputs"]) else "unpacks_args",
         ),
         Criterion(
-            *("unchanged", saw["same_output"] and same_kwargs),
+            "unchanged",
+            saw["same_output"] and same_kwargs,
             essential=True,
             given=calls,
             expected=Text(
@@ -95,7 +97,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=None if same_kwargs else "changes_kwargs",
         ),
         Criterion(
-            *("logs", log == expected, 3),
+            "logs",
+            log == expected,
+            points=3,
             essential=True,
             given=calls,
             expected=f"log == {show(_with_tuples(expected))}",
@@ -124,7 +128,7 @@ def _logging_mistake(saw: dict[str, Any], log: list[Any]) -> str | None:
 
 
 def _with_tuples(log: list[Any]) -> list[Any]:
-    """The log with shapes as learners write them; on their way here tuples became lists."""
+    """Return the log with shapes as tuples, as learners write them; `encode` has made lists of them."""
     return [
         {k: tuple(v) if isinstance(v, list) else v for k, v in one.items()} if isinstance(one, dict) else one
         for one in log
@@ -138,7 +142,7 @@ def _short(value: Any) -> str:
 
 
 def same_options(received: Any, expected: list[dict[str, Any]]) -> bool:
-    """Whether forward got, in each call, the names and values that the caller gave."""
+    """Check whether forward received the caller's names and values in every call."""
     if not isinstance(received, list) or len(received) != len(expected):
         return False
     return all(

@@ -1,4 +1,4 @@
-"""06.2 `normalise(layer, mean, std)`: change the first input and nothing else."""
+"""Exercise 06.2, `normalise(layer, mean, std)`: change the first input and nothing else."""
 
 import random
 from typing import Any
@@ -21,12 +21,12 @@ from hookedu.language import Text
 
 
 class _Gate(nn.Module):
-    """Two inputs, so that an answer can lose or spoil the second; notes what its forward gets."""
+    """A layer with two inputs, so that an answer can lose or change the second; it records both."""
 
     def __init__(self):
         super().__init__()
         self.received: list[Any] = []
-        self.first: Any = None  # the first input itself, with its graph
+        self.first: Any = None  # first input of the last call, with its graph
 
     def forward(self, x: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
         self.received.append(copies([x, gate]))
@@ -35,10 +35,10 @@ class _Gate(nn.Module):
 
 
 def _case(rng: random.Random) -> dict[str, torch.Tensor]:
-    """Spreads are powers of two: every way to write the formula gives the same bits."""
+    """Return a case whose std is made of powers of two: every form of the formula gives the same bits."""
     n = rng.randint(2, 3)
     std = torch.tensor([rng.choice([2.0, 4.0, 8.0]) for _ in range(n)])
-    x = whole(rng, 2 * n).reshape(2, n)  # all different, so that no column is constant
+    x = whole(rng, 2 * n).reshape(2, n)  # all values differ, so no column is constant
     return {"x": x, "gate": whole(rng, n), "mean": whole(rng, n), "std": std}
 
 
@@ -48,7 +48,7 @@ def _probe(normalise: Any, rng: random.Random) -> dict[str, Any]:
     handle = normalise(layer, case["mean"], case["std"])
     report = {"handle": handle, "hooks": module_hooks(layer), "output": copies(layer(x, gate))}
     report |= {"x_after": copies(x), "received": layer.received[0], "calls": len(layer.received)}
-    if same(report["x_after"], before):  # in place, a leaf that needs a gradient would only raise
+    if same(report["x_after"], before):  # an in-place answer would only raise on a leaf that requires grad
         leaf = before.clone().requires_grad_()
         layer(leaf, gate)
         if isinstance(layer.first, torch.Tensor) and layer.first.requires_grad:
@@ -80,7 +80,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "own_statistics" if _own_statistics(got, x) else None
     return [
         Criterion(
-            *("intact", same(saw["x_after"], x)),
+            "intact",
+            same(saw["x_after"], x),
             essential=True,
             given=given,
             expected=Text(zh="调用者的 `x` 不变", en="the caller's `x` as it was"),
@@ -88,7 +89,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="in_place",
         ),
         Criterion(
-            *("receives", same(got, expected), 1),
+            "receives",
+            same(got, expected),
+            points=1,
             essential=True,
             given=given,
             expected=Text(zh="`forward` 收到 {x}", en="`forward` receives {x}").format(x=show(expected)),
@@ -96,14 +99,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("rest", same(received[1], gate), 1),
+            "rest",
+            same(received[1], gate),
+            points=1,
             given=given,
             expected=Text(zh="第二个输入仍是 {x}", en="the second input still {x}").format(x=show(gate)),
             got=show(received[1]),
             mistake="changes_the_rest",
         ),
         Criterion(
-            *("gradient", same(saw.get("gradient"), gradient), 1),
+            "gradient",
+            same(saw.get("gradient"), gradient),
+            points=1,
             given=f"x = {show(x)}; normalise(layer, {show(mean)}, {show(std)})",
             expected=Text(zh="经过钩子的梯度 {x}", en="a gradient through the hook of {x}").format(
                 x=show(gradient)
@@ -116,7 +123,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 
 def _own_statistics(got: Any, x: torch.Tensor) -> bool:
-    """Whether the batch's own mean was taken off, by column or over all."""
+    """Check whether the batch's own mean was subtracted: by column, by row or over all values."""
     if not isinstance(got, torch.Tensor) or got.shape != x.shape:
         return False
     return any(bool(m.abs().max() < 1e-4) for m in (got.mean(0), got.mean(1), got.mean().reshape(1)))

@@ -1,4 +1,4 @@
-"""06.1 `refuse_nan(layer, name)`: a guard that stops a forward pass before the layer has run."""
+"""Exercise 06.1, `refuse_nan(layer, name)`: a guard that stops a forward pass before the layer runs."""
 
 import contextlib
 import io
@@ -24,13 +24,17 @@ from hookedu.exercises.tools import copies, module_hooks, same, whole
 from hookedu.language import Text
 
 _NAMES = ("stem", "norm", "gate", "neck", "head", "encoder")
-# What people raise on purpose; a NameError or a TypeError inside a hook is a slip, and its traceback says more.
+# Errors that learners raise on purpose. A NameError or TypeError inside a hook is a slip, and its traceback says
+# more than a verdict.
 _PLAIN = (ValueError, AssertionError)
 _ON_PURPOSE = (*_PLAIN, RuntimeError, ArithmeticError)
 
 
 def _case(rng: random.Random) -> tuple[str, torch.Tensor, torch.Tensor]:
-    """(name, a clean batch, the same with more NaN than it has rows or columns: nobody counts those by luck)."""
+    """Return (name, clean batch, the same batch with NaN).
+
+    There are more NaN than rows or columns, so that no other count gives the right number by chance.
+    """
     columns = rng.randint(2, 3)
     clean = whole(rng, 3 * columns).reshape(3, columns)
     broken = clean.clone()
@@ -39,9 +43,11 @@ def _case(rng: random.Random) -> tuple[str, torch.Tensor, torch.Tensor]:
     return rng.choice(_NAMES), clean, broken
 
 
-def _call(layer: nn.Module, *inputs: torch.Tensor, expected: tuple = _ON_PURPOSE) -> dict[str, Any]:
-    """What a call ends in: an output or an error, and whether anything was said on the way."""
-    said, error = io.StringIO(), None
+def _call(
+    layer: nn.Module, *inputs: torch.Tensor, expected: tuple[type[Exception], ...] = _ON_PURPOSE
+) -> dict[str, Any]:
+    """Call the layer; return its output or error, and whether anything was printed or warned."""
+    said, output, error = io.StringIO(), None, None
     with contextlib.redirect_stdout(said), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
@@ -57,7 +63,7 @@ def _call(layer: nn.Module, *inputs: torch.Tensor, expected: tuple = _ON_PURPOSE
 
 
 def _gradient(layer: nn.Module, clean: torch.Tensor) -> torch.Tensor | None:
-    """What comes back to a clean input through the layer."""
+    """Return the gradient that a clean input receives through the layer."""
     x = clean.clone().requires_grad_()
     output = layer(x)
     if isinstance(output, torch.Tensor) and output.requires_grad:
@@ -106,7 +112,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     only_total = name in said and counted and not apart
     return [
         Criterion(
-            *("unchanged", call["error"] is None and same(call.get("output"), output)),
+            "unchanged",
+            call["error"] is None and same(call.get("output"), output),
             essential=True,
             given=given + f"layer({show(clean)})",
             expected=show(output),
@@ -114,7 +121,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="refuses_everything" if call["error"] else "changes_output",
         ),
         Criterion(
-            *("refuses", error is not None, 1),
+            "refuses",
+            error is not None,
+            points=1,
             essential=True,
             given=bad,
             expected="ValueError",
@@ -122,7 +131,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=silent,
         ),
         Criterion(
-            *("before", same(saw["mean"], norm.running_mean)),
+            "before",
+            same(saw["mean"], norm.running_mean),
             essential=True,
             given=bad,
             expected=f"layer.running_mean == {show(norm.running_mean)}",
@@ -130,14 +140,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="too_late",
         ),
         Criterion(
-            *("kind", error == "ValueError", 1),
+            "kind",
+            error == "ValueError",
+            points=1,
             given=bad,
             expected="ValueError",
             got=str(error),
             mistake="wrong_kind",
         ),
         Criterion(
-            *("says", name in said and counted and apart, 1),
+            "says",
+            name in said and counted and apart,
+            points=1,
             given=both if only_total else bad,
             expected=Text(
                 zh="信息里有 `{name}` 和 `{count}`", en="a message that contains `{name}` and `{count}`"
@@ -146,21 +160,27 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="no_name" if name not in said else "adds_up" if only_total else "no_count",
         ),
         Criterion(
-            *("every_input", saw["second"] is not None, 1),
+            "every_input",
+            saw["second"] is not None,
+            points=1,
             given=f"layer = nn.Bilinear(...); layer({show(clean)}, {show(broken)})",
             expected="ValueError",
             got=Text(zh="没有异常", en="no exception"),
             mistake="first_only",
         ),
         Criterion(
-            *("infinity", saw["infinity"] is None, 1),
+            "infinity",
+            saw["infinity"] is None,
+            points=1,
             given=f"layer = nn.ReLU(); layer({show(torch.where(broken.isnan(), float('inf'), broken))})",
             expected=Text(zh="没有异常", en="no exception"),
             got=str(saw["infinity"]),
             mistake="refuses_infinity",
         ),
         Criterion(
-            *("gradient", same(saw.get("gradient"), gradient), 1),
+            "gradient",
+            same(saw.get("gradient"), gradient),
+            points=1,
             given=f"x = {show(clean)}; nn.ReLU()(x).sum().backward()",
             expected=f"x.grad == {show(gradient)}",
             got=f"x.grad == {show(saw.get('gradient'))}",

@@ -1,4 +1,4 @@
-"""What the exercises of lesson 06 share: mistakes that fit several of them."""
+"""Mistakes shared by several exercises of lesson 06."""
 
 from hookedu.exercises.exercise import Mistake
 from hookedu.exercises.shared import no_handle

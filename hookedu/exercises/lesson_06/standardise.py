@@ -1,4 +1,4 @@
-"""06.4 `standardise(conv)`: rebuild a convolution's weights before each forward pass."""
+"""Exercise 06.4, `standardise(conv)`: recompute a convolution's weights before each forward pass."""
 
 import random
 from typing import Any
@@ -16,14 +16,14 @@ from hookedu.exercises.tools import close, copies, module_hooks, same
 from hookedu.language import Text
 
 _RATE = 0.5
-_ROUNDING = 1e-3  # the formula can be written in many ways
+_ROUNDING = 1e-3  # tolerance: the formula can be written in many ways
 
 
 def _case(rng: random.Random) -> dict[str, torch.Tensor]:
-    """A convolution 2 -> 3 channels with 2x2 kernels: weights, bias, an input, a loss's weights.
+    """Return weight and bias of a 2 -> 3 convolution with 2x2 kernels, an input and the weights of a loss.
 
     Only channel 0 is ordinary. Channel 1 is constant and the weights of channel 2 are tiny, so that the 1e-5 of
-    the formula counts: without it there is nan, and in another place another number.
+    the formula matters: without it channel 1 becomes nan, and in another position it changes channel 2.
     """
     out = 3
 
@@ -44,7 +44,7 @@ def _formula(weight: torch.Tensor, dims: tuple[int, ...] = (1, 2, 3), correction
 
 
 def _close(got: Any, expected: torch.Tensor, channels: int = 0) -> bool:
-    """Close, measured for each channel by its own largest number: they differ by orders of magnitude."""
+    """Check closeness relative to each channel's largest value: channels differ by orders of magnitude."""
     if not isinstance(got, torch.Tensor) or got.shape != expected.shape or got.dtype != expected.dtype:
         return False
     pairs = zip(got.unbind(channels), expected.detach().unbind(channels), strict=True)
@@ -57,6 +57,7 @@ def _close(got: Any, expected: torch.Tensor, channels: int = 0) -> bool:
 def _probe(standardise: Any, rng: random.Random) -> dict[str, Any]:
     case = _case(rng)
     conv = nn.Conv2d(2, len(case["bias"]), 2)
+    assert conv.bias is not None
     with torch.no_grad():
         conv.weight.copy_(case["weight"])
         conv.bias.copy_(case["bias"])
@@ -74,14 +75,14 @@ def _probe(standardise: Any, rng: random.Random) -> dict[str, Any]:
     (output * case["g"]).sum().backward()
     raw = named.get("weight_raw")
     report["gradient"] = copies(raw.grad) if raw is not None else None
-    with torch.no_grad():  # one step, as an optimizer that was made after standardise() takes it
+    with torch.no_grad():  # one step of an optimizer that was created after standardise()
         for parameter in named.values():
             if parameter.grad is not None:
                 parameter -= _RATE * parameter.grad
         report["again"] = copies(conv(case["x"]))
         remove_handle(handle)
         if raw is not None:
-            raw.mul_(-1)  # with the hook off nobody rebuilds the weights: the output must stay
+            raw.mul_(-1)  # without the hook the weights are not recomputed: same output
         report["after_removal"] = copies(conv(case["x"]))
     return report
 
@@ -91,9 +92,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     weight, bias, x, g = (case[key] for key in ("weight", "bias", "x", "g"))
     raw = weight.clone().requires_grad_()
     expected = F.conv2d(x, _formula(raw), bias)
-    (expected * g).sum().backward()
+    (raw_grad,) = torch.autograd.grad((expected * g).sum(), raw)
     new_bias = bias - _RATE * g.sum((0, 2, 3))
-    again = F.conv2d(x, _formula((raw - _RATE * raw.grad).detach()), new_bias)
+    again = F.conv2d(x, _formula((raw - _RATE * raw_grad).detach()), new_bias)
     expected = expected.detach()
 
     out, names = saw["output"], saw["parameters"]
@@ -116,7 +117,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = "returns_weight"
     elif isinstance(start, torch.Tensor) and not same(start, weight):
         mistake = "other_start"
-    else:  # by the ordinary channel: a slip of the formula counts for more than where its 1e-5 stands
+    else:  # by the ordinary channel: a wrong formula takes precedence over a misplaced 1e-5
         mistake = next((name for name, value in wrong.items() if _ordinary(out, value)), None)
         if mistake == "misplaces_eps" and bool(out.isnan().any()):
             mistake = "no_eps"
@@ -124,7 +125,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     gradient = saw.get("gradient")
     return [
         Criterion(
-            *("output", _close(out, expected, channels=1), 2),
+            "output",
+            _close(out, expected, channels=1),
+            points=2,
             essential=True,
             given=given,
             expected=show(expected),
@@ -132,7 +135,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("parameters", names == ["bias", "weight_raw"], 1),
+            "parameters",
+            names == ["bias", "weight_raw"],
+            points=1,
             given="sorted(name for name, _ in conv.named_parameters())",
             expected="['bias', 'weight_raw']",
             got=show(names),
@@ -143,9 +148,11 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             else None,
         ),
         Criterion(
-            *("gradient", _close(gradient, raw.grad), 1),
+            "gradient",
+            _close(gradient, raw_grad),
+            points=1,
             given=given + "; loss.backward()",
-            expected=f"conv.weight_raw.grad == {show(raw.grad)}",
+            expected=f"conv.weight_raw.grad == {show(raw_grad)}",
             got=show(gradient),
             mistake="new_parameter"
             if saw["new_parameter"]
@@ -154,7 +161,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             else "half_detached",
         ),
         Criterion(
-            *("rebuilt", _close(saw.get("again"), again, channels=1), 1),
+            "rebuilt",
+            _close(saw.get("again"), again, channels=1),
+            points=1,
             given=given + "; loss.backward(); optimizer.step(); conv(x)",
             expected=show(again),
             got=show(saw.get("again")),

@@ -1,4 +1,4 @@
-"""Lesson 07, backward hooks: read shapes, explain zeros, change, mend and stop what flows backward."""
+"""Exercises of lesson 07, backward hooks: read shapes, explain zeros, change, repair and stop gradients."""
 
 from hookedu.exercises.lesson_07.grad_shapes import GRAD_SHAPES
 from hookedu.exercises.lesson_07.guided_relu import GUIDED_RELU

@@ -1,4 +1,4 @@
-"""07.1 `grad_shapes(layer, x)`: the shapes in grad_input and grad_output of a Linear."""
+"""Exercise 07.1, `grad_shapes(layer, x)`: the shapes in grad_input and grad_output of a Linear."""
 
 import random
 from typing import Any
@@ -13,7 +13,7 @@ from hookedu.language import Text
 
 
 def _cases(rng: random.Random) -> tuple[nn.Linear, dict[str, torch.Tensor]]:
-    """(layer, inputs): all sizes differ, so that no two shapes agree by luck."""
+    """Return (layer, inputs); all sizes differ, so that no two shapes are equal by chance."""
     n_in, n_out, batch, steps = rng.sample(range(2, 10), 4)
     return linear(rng, n_in, n_out), {
         "two_d": torch.ones(batch, n_in, requires_grad=True),
@@ -23,7 +23,7 @@ def _cases(rng: random.Random) -> tuple[nn.Linear, dict[str, torch.Tensor]]:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """torch.Size and tuples as lists, so that it does not matter which of them an answer uses."""
+    """Convert nested tuples and torch.Size to lists: an answer may use any of them."""
     if isinstance(value, (tuple, list)) and depth < 5:
         return [_plain(v, depth + 1) for v in value]
     return value
@@ -43,14 +43,14 @@ def _probe(grad_shapes: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _tuples(value: Any) -> str:
-    """A report the way Python writes nested tuples, with the comma of a tuple of one."""
+    """Format a report as Python writes nested tuples, with the comma of a one-element tuple."""
     if not isinstance(value, list):
         return show(value)
     return "(" + ", ".join(_tuples(v) for v in value[:8]) + ("," if len(value) == 1 else "") + ")"
 
 
 def _traces(saw: dict[str, Any]) -> Text:
-    """What an answer left behind, and where; empty where it left nothing."""
+    """Describe what an answer left behind, and where; empty if it left nothing."""
     places = [
         name for name, left in (("layer.weight", saw["grad_on_layer"]), ("x", saw["grad_on_x"])) if left
     ]
@@ -72,7 +72,7 @@ def _expected(layer: nn.Linear, x: torch.Tensor) -> list[list[Any]]:
 
 
 def _mistake(got: Any, layer: nn.Linear, x: torch.Tensor) -> str | None:
-    """Which misunderstanding gives `got` for an input that needs a gradient."""
+    """Return the mistake that gives `got` for an input that requires grad, or None."""
     (inner,), (outer,) = _expected(layer, x)
     if not isinstance(got, list) or len(got) != 2:
         return None
@@ -101,7 +101,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     def criterion(kind: str, name: str, essential: bool, mistake: str | None) -> Criterion:
         expected = _expected(layer, inputs[name])
         return Criterion(
-            *(kind, saw[name] == expected, 1),
+            kind,
+            saw[name] == expected,
+            points=1,
             essential=essential,
             given=line(inputs[name]),
             expected=_tuples(expected),
@@ -118,7 +120,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         criterion("any_dimensions", "three_d", False, "two_d_only"),
         criterion("none", "frozen", False, of_none),
         Criterion(
-            *("clean", not traces.en, 1),
+            "clean",
+            not traces.en,
+            points=1,
             given="grad_shapes(layer, x)",
             expected=Text(zh="没有钩子，没有 `.grad`", en="no hook, no `.grad`"),
             got=traces,

@@ -1,4 +1,4 @@
-"""07.3 `guided_relu(model)`: every ReLU lets only positive gradients back."""
+"""Exercise 07.3, `guided_relu(model)`: let every ReLU pass back positive gradients only."""
 
 import random
 from collections.abc import Callable
@@ -22,9 +22,8 @@ from hookedu.exercises.shared import HANDLE
 from hookedu.exercises.tools import copies, same, whole
 from hookedu.language import Text
 
-_Rule = Callable[
-    [torch.Tensor, torch.Tensor], torch.Tensor
-]  # (grad_output, what went into the ReLU) -> grad_input
+# (grad_output, input of the ReLU) -> grad_input
+_Rule = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 _RULES: dict[str, _Rule] = {
     "plain": lambda grad, before: torch.where(before > 0, grad, 0.0),
     "guided": lambda grad, before: torch.where(before > 0, grad.clamp(min=0), 0.0),
@@ -34,16 +33,16 @@ _RULES: dict[str, _Rule] = {
 }
 
 
-def _model(rng: random.Random) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
-    """(model, x, w): two ReLUs, the second inside a block, and what loss = (w * model(x)).sum() needs."""
+def _model(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor, torch.Tensor]:
+    """Return (model, x, w) for loss = (w * model(x)).sum(); the second of two ReLUs is inside a block."""
     block = nn.Sequential(linear(rng, 4, 4), nn.ReLU())
     model = nn.Sequential(linear(rng, 3, 4), nn.ReLU(), block, linear(rng, 4, 2))
     return model, torch.stack([whole(rng, 3), whole(rng, 3)]), torch.stack([whole(rng, 2), whole(rng, 2)])
 
 
-def _gradients(model: nn.Module, x: torch.Tensor, w: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The gradient of x under every rule, worked out by hand."""
-    first, second, last = model[0].weight.detach(), model[2][0].weight.detach(), model[3].weight.detach()
+def _gradients(model: nn.Sequential, x: torch.Tensor, w: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Compute the gradient of x under every rule, by hand."""
+    first, second, last = (m.weight.detach() for m in model.modules() if isinstance(m, nn.Linear))
     low = x @ first.T
     high = low.clamp(min=0) @ second.T
 
@@ -57,8 +56,8 @@ def _gradients(model: nn.Module, x: torch.Tensor, w: torch.Tensor) -> dict[str, 
     return found
 
 
-def _case(rng: random.Random) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
-    """A model on which every rule gives another gradient."""
+def _case(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor, torch.Tensor]:
+    """Return a case in which every rule gives a different gradient."""
     while True:
         model, x, w = _model(rng)
         found = list(_gradients(model, x, w).values())
@@ -95,7 +94,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     given = f"model = Sequential(Linear, ReLU, Sequential(Linear, ReLU), Linear); x = {show(x)}; loss = ({show(w)} * model(x)).sum()"
     return [
         Criterion(
-            *("guided", same(saw["x_grad"], found["guided"]), 2),
+            "guided",
+            same(saw["x_grad"], found["guided"]),
+            points=2,
             essential=True,
             given=given,
             expected=f"x.grad == {show(found['guided'])}",
@@ -103,21 +104,27 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="nothing_changed" if mistake == "plain" else mistake,
         ),
         Criterion(
-            *("others", same(saw["other"], untouched), 1),
+            "others",
+            same(saw["other"], untouched),
+            points=1,
             given="handles = guided_relu(model); (w * another_model(x)).sum().backward()",
             expected=f"x.grad == {show(untouched)}",
             got=f"x.grad == {show(saw['other'])}",
             mistake="every_model",
         ),
         Criterion(
-            *("handle", good and same(saw["after"], found["plain"]), 1),
+            "handle",
+            good and same(saw["after"], found["plain"]),
+            points=1,
             given="handles = guided_relu(model)",
             expected=Text(zh="2 个句柄的列表", en="a list of 2 handles"),
             got=show(handles).replace("<", "").replace(">", ""),
             mistake=None if good else "no_handle",
         ),
         Criterion(
-            *("full", not saw["legacy"], 1),
+            "full",
+            not saw["legacy"],
+            points=1,
             given="guided_relu(model)",
             expected="register_full_backward_hook",
             got="register_backward_hook" if saw["legacy"] else "register_full_backward_hook",

@@ -1,7 +1,7 @@
-"""07.2 `pool_mask(features, size)`: where a gradient comes back through a max pool, and so where the zeros are."""
+"""Exercise 07.2, `pool_mask(features, size)`: the positions that receive a gradient through a max pool."""
 
 import random
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 import torch.nn.functional as F
@@ -12,21 +12,27 @@ from hookedu.exercises.tools import copies, same
 from hookedu.language import Text
 
 
+class _Shown(TypedDict):
+    given: str
+    expected: str
+    got: str
+
+
 def _cases(rng: random.Random) -> tuple[int, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(size, distinct, tied, bordered): maps without equal numbers, all of one number, and with a row too many."""
+    """Return (size, distinct, tied, bordered): maps of distinct values, of one value, with a row too many."""
     size = rng.choice([2, 3])
     side = 2 * size
     while True:
         values = torch.tensor([float(v) for v in rng.sample(range(-60, 60), 2 * side * side)])
         distinct = values.reshape(1, 2, side, side)
-        distinct[0, 0, :size, :size] -= 120  # a window of negatives, which has a winner too
+        distinct[0, 0, :size, :size] -= 120  # a window of negative values has a maximum too
         masks = [_mask(distinct, size), *_misunderstood(distinct, size).values()]
         if not any(torch.equal(a, b) for i, a in enumerate(masks) for b in masks[:i]):
-            break  # on this input every misunderstanding shows
+            break  # every misunderstanding gives another mask on this input
     tied = torch.full((1, 2, side, side), float(rng.randint(2, 9)))
     bordered = torch.tensor([float(v) for v in rng.sample(range(-60, 60), (side + 1) * side)])
     bordered = bordered.reshape(1, 1, side + 1, side)
-    bordered[..., -1, 0] = 99.0  # the largest of all stands where no window reaches
+    bordered[..., -1, 0] = 99.0  # the largest value is outside of all windows
     return size, distinct, tied, bordered
 
 
@@ -37,7 +43,7 @@ def _mask(features: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def _misunderstood(features: torch.Tensor, size: int) -> dict[str, torch.Tensor]:
-    """The masks that people get wrong, by name, on maps without equal numbers."""
+    """Return the masks that known mistakes give for maps of distinct values, by name."""
     mask, flat = _mask(features, size), features.flatten(2)
     counted = F.max_pool2d(features, size, return_indices=True)[1].flatten()
     overlapping = F.max_pool2d(features, size, stride=1, return_indices=True)[1].flatten(2)
@@ -63,13 +69,13 @@ def _probe(pool_mask: Any, rng: random.Random) -> dict[str, Any]:
     report["tied"] = copies(pool_mask(tied.clone(), size))
     try:
         report["bordered"] = copies(pool_mask(bordered.clone(), size))
-    except (RuntimeError, IndexError, ValueError) as error:  # sizes that do not fit, in many forms
+    except (RuntimeError, IndexError, ValueError) as error:  # all that sizes which do not fit may raise
         report["bordered"] = f"{type(error).__name__}: {error}"[:120]
     return report
 
 
 def _mistake(got: Any, features: torch.Tensor, size: int) -> str | None:
-    """Which misunderstanding gives `got` on maps without equal numbers."""
+    """Return the mistake that gives `got` for maps of distinct values, or None."""
     if not isinstance(got, torch.Tensor):
         return None
     pooled = F.max_pool2d(features, size)
@@ -84,7 +90,7 @@ def _mistake(got: Any, features: torch.Tensor, size: int) -> str | None:
         "only_nonzero": "only_positive",
     }
     found = next((name for name, mask in known.items() if torch.equal(got.bool(), mask)), None)
-    return names.get(found, found)
+    return names.get(found, found) if found else None
 
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
@@ -92,8 +98,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     tie_mistake = "marks_ties" if same(saw["tied"], torch.ones_like(tied, dtype=torch.bool)) else "other_tie"
     wanted = {name: _mask(maps, size) for name, maps in (("d", distinct), ("t", tied), ("b", bordered))}
 
-    def shown(maps: torch.Tensor, got: Any, mask: torch.Tensor) -> dict[str, str]:
-        """given, expected and got: of the first map that differs, of the first of all where the shape does not fit."""
+    def shown(maps: torch.Tensor, got: Any, mask: torch.Tensor) -> _Shown:
+        """Describe the first map that differs; the very first if the shape of `got` does not fit."""
         fits = isinstance(got, torch.Tensor) and got.shape == mask.shape
         differs = (got != mask).flatten(2).any(2).nonzero().tolist() if fits else []
         place = tuple(differs[0]) if differs else (0, 0)
@@ -106,18 +112,24 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
     return [
         Criterion(
-            *("routes", same(saw["distinct"], wanted["d"]), 2),
+            "routes",
+            same(saw["distinct"], wanted["d"]),
+            points=2,
             essential=True,
             mistake=_mistake(saw["distinct"], distinct, size),
             **shown(distinct, saw["distinct"], wanted["d"]),
         ),
         Criterion(
-            *("ties", same(saw["tied"], wanted["t"]), 1),
+            "ties",
+            same(saw["tied"], wanted["t"]),
+            points=1,
             mistake=tie_mistake,
             **shown(tied, saw["tied"], wanted["t"]),
         ),
         Criterion(
-            *("border", same(saw["bordered"], wanted["b"]), 1),
+            "border",
+            same(saw["bordered"], wanted["b"]),
+            points=1,
             mistake="border",
             **shown(bordered, saw["bordered"], wanted["b"]),
         ),

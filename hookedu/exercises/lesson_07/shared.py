@@ -1,4 +1,4 @@
-"""What the exercises of lesson 07 share: layers of whole numbers, quiet warnings, and mistakes that fit several."""
+"""Layers of whole numbers, a way to silence warnings, and mistakes shared by exercises of lesson 07."""
 
 import contextlib
 import random
@@ -15,7 +15,7 @@ from hookedu.language import Text
 
 
 def linear(rng: random.Random, n_in: int, n_out: int) -> nn.Linear:
-    """A Linear with whole numbers as weights and no bias: its gradients are exact."""
+    """Return a Linear without bias whose weights are whole numbers, so that its gradients are exact."""
     layer = nn.Linear(n_in, n_out, bias=False)
     with torch.no_grad():
         layer.weight.copy_(torch.stack([whole(rng, n_in) for _ in range(n_out)]))
@@ -24,7 +24,7 @@ def linear(rng: random.Random, n_in: int, n_out: int) -> nn.Linear:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without PyTorch's warnings about backward hooks: a check speaks through its verdict."""
+    """Silence warnings, such as PyTorch's about backward hooks: a check reports only its verdict."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""07.5 `stop_gradient(layer)`: nothing flows back past a layer, which itself goes on learning."""
+"""Exercise 07.5, `stop_gradient(layer)`: stop the gradient at a layer that itself goes on learning."""
 
 import random
 from typing import Any
@@ -23,7 +23,7 @@ from hookedu.language import Text
 
 
 class _Shift(nn.Module):
-    """x + bias: its backward hands on the very tensor it received, as a residual's sum does."""
+    """x + bias, whose backward passes on the very tensor it receives, as that of a residual sum does."""
 
     def __init__(self, bias: torch.Tensor):
         super().__init__()
@@ -34,10 +34,10 @@ class _Shift(nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[nn.Linear, nn.Linear, _Shift, torch.Tensor, torch.Tensor]:
-    """(front, layer, shift, x, w); x is one row of two samples, and so is w."""
+    """Return (front, layer, shift, x, w); x and w have one row per sample, two in all."""
     front, layer, shift = linear(rng, 3, 4), linear(rng, 4, 4), _Shift(whole(rng, 4).repeat(2, 1))
-    rows = [torch.stack([whole(rng, n), whole(rng, n)]) for n in (3, 4)]
-    return front, layer, shift, *rows
+    x, w = (torch.stack([whole(rng, n), whole(rng, n)]) for n in (3, 4))
+    return front, layer, shift, x, w
 
 
 def _probe(stop_gradient: Any, rng: random.Random) -> dict[str, Any]:
@@ -65,7 +65,8 @@ def _probe(stop_gradient: Any, rng: random.Random) -> dict[str, Any]:
             first.weight.copy_(front.weight)
         stop_gradient(first)
         try:
-            alone = run((w * first(x)).sum(), first.weight)[0]  # x needs no gradient: grad_input is (None,)
+            # x does not require grad: grad_input is (None,)
+            alone = run((w * first(x)).sum(), first.weight)[0]
         except (TypeError, AttributeError, RuntimeError) as error:
             alone = f"{type(error).__name__}: {error}"[:120]
     return {"inner": inner, "own": own, "after": after, "skip": skip, "alone": alone, "handle": handle}
@@ -81,7 +82,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     given = f"h = front(x) == {show(hidden)}; y = layer(h); loss = ({show(w)} * y).sum()"
     return [
         Criterion(
-            *("own", same(saw["own"], own), 1),
+            "own",
+            same(saw["own"], own),
+            points=1,
             essential=True,
             given=given,
             expected=f"layer.weight.grad == {show(own)}",
@@ -89,7 +92,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="freezes_layer" if frozen else "weights_too",
         ),
         Criterion(
-            *("stopped", stopped, 1),
+            "stopped",
+            stopped,
+            points=1,
             essential=True,
             given=given,
             expected=f"front.weight.grad == {show(nothing)}",
@@ -97,14 +102,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="nothing_stops",
         ),
         Criterion(
-            *("skip", same(saw["skip"], [w.T @ x, w]), 1),
+            "skip",
+            same(saw["skip"], [w.T @ x, w]),
+            points=1,
             given=f"h = front(x) == {show(hidden)}; y = layer(h) + h; loss = ({show(w)} * y).sum()",
             expected=f"front.weight.grad == {show(w.T @ x)}",
             got=f"front.weight.grad == {show(saw['skip'][0])}",
             mistake="in_place",
         ),
         Criterion(
-            *("first", same(saw["alone"], w.T @ x), 1),
+            "first",
+            same(saw["alone"], w.T @ x),
+            points=1,
             given=f"x = {show(x)} (requires_grad=False); y = layer(x); loss = ({show(w)} * y).sum()",
             expected=f"layer.weight.grad == {show(w.T @ x)}",
             got=show(saw["alone"]),

@@ -1,4 +1,4 @@
-"""07.4 `watch_output(layer, seen)`: the gradient of a layer's output, with an in-place ReLU right behind it."""
+"""Exercise 07.4, `watch_output(layer, seen)`: the gradient of an output that an in-place ReLU overwrites."""
 
 import random
 from typing import Any
@@ -20,11 +20,12 @@ def _rows(rng: random.Random, n: int) -> torch.Tensor:
 
 
 def _case(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor, list[torch.Tensor]]:
-    """(model, x, two w's) for loss = (w * model(x)).sum(); the ReLU closes some positions and opens others."""
+    """Return (model, x, two w's) for loss = (w * model(x)).sum(); the ReLU blocks some positions, not all."""
     while True:
-        model = nn.Sequential(linear(rng, 3, 4), nn.ReLU(inplace=True), linear(rng, 4, 2))
+        first, last = linear(rng, 3, 4), linear(rng, 4, 2)
+        model = nn.Sequential(first, nn.ReLU(inplace=True), last)
         x = _rows(rng, 3)
-        if all(0 < n < 4 for n in (x @ model[0].weight.T > 0).sum(1).tolist()):
+        if all(0 < n < 4 for n in (x @ first.weight.T > 0).sum(1).tolist()):
             return model, x.requires_grad_(), [_rows(rng, 2), _rows(rng, 2)]
 
 
@@ -51,9 +52,9 @@ def _probe(watch_output: Any, rng: random.Random) -> dict[str, Any]:
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     model, x, ws = _case(rng)
     x = x.detach()
-    first, last = model[0].weight.detach(), model[2].weight.detach()
+    first, last = (m.weight.detach() for m in model.modules() if isinstance(m, nn.Linear))
     out = x @ first.T
-    behind = [w @ last for w in ws]  # of the ReLU's output
+    behind = [w @ last for w in ws]  # gradients of the ReLU's output
     wanted = [torch.where(out > 0, grad, 0.0) for grad in behind]
     seen = saw["seen"]
     named = {
@@ -70,7 +71,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     else:
         mistake = "reads_dot_grad" if seen[0] is None else "keeps_tuple"
     given = f"model = Sequential(layer, ReLU(inplace=True), Linear); layer(x) == {show(out)}; loss = ({show(ws[0])} * model(x)).sum()"
-    total = sum(wanted) @ first
+    total = sum(wanted, torch.zeros(())) @ first
     sees = {"expected": f"seen[0] == {show(wanted[0])}"}
     if mistake == "not_each_pass":
         sees = {"expected": f"len(seen) == {len(ws)}", "got": f"len(seen) == {len(seen)}"}
@@ -82,7 +83,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         }
     return [
         Criterion(
-            *("unchanged", same(saw["x_grad"], total)),
+            "unchanged",
+            same(saw["x_grad"], total),
             essential=True,
             given=given,
             expected=f"x.grad == {show(total)}",
@@ -90,7 +92,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_gradient",
         ),
         Criterion(
-            *("sees", same(seen, wanted), 3),
+            "sees",
+            same(seen, wanted),
+            points=3,
             essential=True,
             given=given,
             expected=sees["expected"],
@@ -98,7 +102,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("evaluation", saw["evaluated"] == "ok", 1),
+            "evaluation",
+            saw["evaluated"] == "ok",
+            points=1,
             given="with torch.no_grad(): model(x)",
             expected="ok",
             got=str(saw["evaluated"]),

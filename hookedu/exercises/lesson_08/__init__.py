@@ -1,4 +1,4 @@
-"""Lesson 08, order and lifetime: say when each hook fires, name layers, find and prevent hooks that should not be."""
+"""Exercises of lesson 08, order and lifetime: order events, name layers, find and prevent leaked hooks."""
 
 from hookedu.exercises.lesson_08.count_calls import COUNT_CALLS
 from hookedu.exercises.lesson_08.in_order import IN_ORDER

@@ -1,4 +1,4 @@
-"""08.5 `count_calls(model, x)`: which modules run and how often, by one global hook that comes off again."""
+"""Exercise 08.5, `count_calls(model, x)`: count calls by class with one global hook, which is then removed."""
 
 import random
 from typing import Any
@@ -16,11 +16,11 @@ from hookedu.language import Text
 
 
 class _Interruption(Exception):
-    """What the model raises, as one that runs out of memory would."""
+    """Raised by a model in its forward, as running out of memory would."""
 
 
 class Model(nn.Module):
-    """Runs its body `rounds` times; the modules in `hidden` stand in a plain list, where model.modules() sees none."""
+    """A model that runs its body `rounds` times, then modules in a plain list, which model.modules() omits."""
 
     def __init__(self, weight: torch.Tensor, rounds: int, n_hidden: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Model(nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, int, int]:
-    """(weight, rounds, modules in the list)."""
+    """Return (weight, rounds, number of modules in the plain list)."""
     rounds, n_hidden = rng.sample(range(2, 12), 2)
     return whole(rng, 4).reshape(2, 2), rounds, n_hidden
 
@@ -49,26 +49,27 @@ def _probe(count_calls: Any, rng: random.Random) -> dict[str, Any]:
     broken.broken = True
     with without_global_hooks():
         passed_on = False
-        try:  # the broken one first, so that counts which outlive a call show in the next
+        try:  # the broken one first: counts that outlive a call then show in the next
             count_calls(broken, x)
         except _Interruption:
             passed_on = True
         report = {"left_by_error": _hooks_on(broken), "passed_on": passed_on}
-        for table in GLOBAL_HOOKS.values():  # what the first run left must not count in the second
+        for table in GLOBAL_HOOKS.values():  # hooks left by the first run must not count in the second
             table.clear()
         registers = (register_module_forward_pre_hook, register_module_forward_hook)
         theirs = [register(SomeonesHook()) for register in registers]
         found = count_calls(model, x)
-        kept = sum(handle.id in handle.hooks_dict_ref() for handle in theirs)
+        kept = sum(handle.id in (handle.hooks_dict_ref() or ()) for handle in theirs)
         return report | {
-            "found": dict(found) if isinstance(found, dict) else found,  # a Counter is a dict, too
+            # Of a Counter, which is a dict too, `encode` would keep only the type.
+            "found": dict(found) if isinstance(found, dict) else found,
             "left": _hooks_on(model) - kept,
             "lost": kept < len(theirs),
         }
 
 
 def _hooks_on(model: nn.Module) -> int:
-    """Hooks of the process and of a model, together."""
+    """Count the global hooks and the forward hooks of a model, together."""
     return module_hooks(model) + sum(
         len(table) for name, table in GLOBAL_HOOKS.items() if name.endswith("_hooks")
     )
@@ -89,7 +90,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     )
     return [
         Criterion(
-            *("counts", counts and found == expected, 2),
+            "counts",
+            counts and found == expected,
+            points=2,
             essential=True,
             given=Text(
                 zh="`model` 运行 `body`（`Linear`、`ReLU`）{rounds} 次，再运行普通列表里的 {n} 个 `Tanh`",
@@ -100,21 +103,27 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_recognised(found, expected) if counts or not isinstance(found, dict) else None,
         ),
         Criterion(
-            *("clean", saw["left"] == 0, 1),
+            "clean",
+            saw["left"] == 0,
+            points=1,
             given=call,
             expected=hooks.format(n=0),
             got=hooks.format(n=saw["left"]),
             mistake="leaves_hook",
         ),
         Criterion(
-            *("others", not saw["lost"], 1),
+            "others",
+            not saw["lost"],
+            points=1,
             given=call,
             expected=Text(zh="别人的全局钩子还在", en="someone else's global hook is still there"),
             got=Text(zh="别人的全局钩子没了", en="someone else's global hook is gone"),
             mistake="removes_others",
         ),
         Criterion(
-            *("clean_after_error", saw["left_by_error"] == 0 and saw["passed_on"] is True, 1),
+            "clean_after_error",
+            saw["left_by_error"] == 0 and saw["passed_on"] is True,
+            points=1,
             given="count_calls(broken, x)",
             expected=passed_on.format(n=0),
             got=(passed_on if saw["passed_on"] else swallowed).format(n=saw["left_by_error"]),
@@ -128,7 +137,8 @@ def _recognised(found: Any, expected: dict[str, int]) -> str | None:
         return "returns_nothing"
     if not isinstance(found, dict):
         return "returns_total" if type(found) is int and found == sum(expected.values()) else None
-    if not all(isinstance(key, str) and key.isidentifier() for key in found):  # str(module) is no name
+    # The text of a module, str(module), is not the name of its class.
+    if not all(isinstance(key, str) and key.isidentifier() for key in found):
         return "keys_not_names"
     if found == {"Model": 1, "Sequential": 1, "Linear": 1, "ReLU": 1} | (
         {"Tanh": expected["Tanh"]} if "Tanh" in found else {}
@@ -147,7 +157,7 @@ def _recognised(found: Any, expected: dict[str, int]) -> str | None:
         ("forward_directly", {"Model"}),
         ("leaves_only", {"Model", "Sequential"}),
         ("own_hooks_only", {"Tanh"}),
-        ("own_hooks_only", {"Tanh", "Model"}),  # hooked through named_modules(), its first name "" left out
+        ("own_hooks_only", {"Tanh", "Model"}),  # hooks through named_modules(), skipping its first name, ""
     ):
         if missing == names:
             return mistake

@@ -1,4 +1,4 @@
-"""08.1 `in_order(events)`: the order in which the hooks of a chain of layers fire."""
+"""Exercise 08.1, `in_order(events)`: the order in which the hooks of a chain of layers fire."""
 
 import functools
 import random
@@ -14,23 +14,25 @@ from hookedu.hooks.state import restored
 from hookedu.hooks.timeline import timeline
 from hookedu.language import Text
 
-_Event = tuple[str, int]  # (kind, number of the layer)
+_Event = tuple[str, int]  # (kind, index of the layer)
 _FORWARD = ["forward_pre", "forward"]
 _BACKWARD = ["output_grad", "backward_pre", "param_grad", "post_accumulate", "backward", "input_grad"]
 
 
 @functools.cache
 def _truth(layers: int) -> tuple[_Event, ...]:
-    """What PyTorch does: a chain of layers, run. A layer's input is the output of the one before, so only the first
-    has an input of its own."""
-    with restored():  # making layers draws random numbers
+    """Return the events of a chain of layers in the order in which PyTorch fires them.
+
+    A layer's input is the output of the layer before it, so only the first layer has an input event of its own.
+    """
+    with restored():  # creating layers draws random numbers
         chain = nn.Sequential(*(nn.Linear(2, 2, bias=False) for _ in range(layers)))
         events = timeline(chain, torch.ones(1, 2, requires_grad=True), layers=nn.Linear)
     return tuple((e.kind, int(e.path)) for e in events if e.kind != "input_grad" or e.path == "0")
 
 
 def _cases(rng: random.Random) -> list[list[_Event]]:
-    """Shuffled lists: two of all events, then one of some."""
+    """Return three shuffled lists: all events of two chains, then some events of the second."""
     small, large = rng.sample([2, 3, 4], 2)
     everything = [_truth(small), _truth(large)]
     some = rng.sample(everything[1], rng.randint(6, 9))
@@ -45,7 +47,7 @@ def _sorted(events: list[_Event]) -> list[_Event]:
 def _by(
     backward: list[str] = _BACKWARD, layers: Callable[[int], int] = lambda layer: -layer
 ) -> Callable[[_Event], Any]:
-    """A sort key: forward up the layers, then backward, in that order of kinds and of layers."""
+    """Return a sort key: forward, layer by layer, then backward in the given order of kinds and layers."""
     kinds = [*_FORWARD, *backward]
     return lambda e: (e[0] not in _FORWARD, e[1] if e[0] in _FORWARD else layers(e[1]), kinds.index(e[0]))
 
@@ -55,7 +57,7 @@ def _kind(event: _Event) -> int:
 
 
 def _moved(*kinds: str, before: str | None) -> list[str]:
-    """The kinds of backward with some moved before another, or to the end."""
+    """Return the kinds of backward events with some moved before another, or to the end."""
     rest = [kind for kind in _BACKWARD if kind not in kinds]
     at = rest.index(before) if before else len(rest)
     return [*rest[:at], *kinds, *rest[at:]]
@@ -63,11 +65,11 @@ def _moved(*kinds: str, before: str | None) -> list[str]:
 
 _OF_PARAMETERS = ("param_grad", "post_accumulate")
 
-# Ways to sort that we know to be wrong: mistake id -> sort keys
+# Known wrong orders: mistake id -> sort keys
 _WRONG: dict[str, list[Callable[[_Event], Any]]] = {
     "first_layer_first": [_by(layers=lambda layer: layer)],
     "kind_by_kind": [
-        _kind,  # layers as they came
+        _kind,  # layers in the given order
         lambda e: (_kind(e), e[1]),
         lambda e: (_kind(e), e[1] if e[0] in _FORWARD else -e[1]),
     ],
@@ -102,7 +104,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     wrong = next((i for i in (0, 1) if found[i] != expected[i]), 0)
     return [
         Criterion(
-            *("order", found[:2] == expected[:2], 3),
+            "order",
+            found[:2] == expected[:2],
+            points=3,
             essential=True,
             given=f"in_order({_short(cases[wrong])})",
             expected=_short(expected[wrong]),
@@ -110,7 +114,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_recognised(cases[:2], found[:2]),
         ),
         Criterion(
-            *("only_given", found[2] == expected[2], 1),
+            "only_given",
+            found[2] == expected[2],
+            points=1,
             given=f"in_order({_short(cases[2])})",
             expected=_short(expected[2]),
             got=_short(found[2]),
@@ -143,7 +149,7 @@ def _plain(events: list[_Event]) -> list[list[Any]]:
 
 
 def _short(events: Any) -> str:
-    """A list of events the way a message shows it: all of them."""
+    """Format a list of events for a message, at most 40 of them: no case has more."""
     if not isinstance(events, list):
         return str(events)
     return ", ".join(f"{kind[:20]} {layer}" for kind, layer in events[:40])

@@ -1,4 +1,4 @@
-"""08.2 `output_shapes(model, x)`: every child's output shape by name, without a mark on the model."""
+"""Exercise 08.2, `output_shapes(model, x)`: every child's output shape by name, leaving no trace."""
 
 import random
 from typing import Any
@@ -15,7 +15,7 @@ from hookedu.language import Text
 
 
 class _SmallResNet(nn.Module):
-    """The stages of a ResNet, tiny, under names that change from check to check."""
+    """The stages of a tiny ResNet, under names that differ from check to check."""
 
     def __init__(self, names: list[str], width: int, classes: int) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class _SmallResNet(nn.Module):
         self.runs = 0
 
     def shapes(self, x: torch.Tensor) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Name -> (shape of the input, shape of the output), without calling the model."""
+        """Return name -> (input shape, output shape), without calling the model."""
         found = {}
         for name, stage in self.named_children():
             x = x.flatten(1) if isinstance(stage, nn.Linear) else x
@@ -43,7 +43,7 @@ class _SmallResNet(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.runs += 1
-        *stages, last = self._modules.values()
+        *stages, last = (module for module in self._modules.values() if module is not None)
         for stage in stages:
             x = stage(x)
         return last(x.flatten(1))
@@ -64,7 +64,7 @@ def _probe(output_shapes: Any, rng: random.Random) -> dict[str, Any]:
     theirs = first.register_forward_hook(SomeonesHook())
     found = output_shapes(model, x)
     lost = theirs.id not in first._forward_hooks
-    if isinstance(found, dict):  # a torch.Size is a tuple, too
+    if isinstance(found, dict):  # of a torch.Size, `encode` would keep only the type
         found = {name: tuple(v) if isinstance(v, tuple) else v for name, v in found.items()}
     return {
         "found": found,
@@ -88,7 +88,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     call = "output_shapes(model, x)"
     return [
         Criterion(
-            *("shapes", _are_shapes(found) and found == expected, 1),
+            "shapes",
+            _are_shapes(found) and found == expected,
+            points=1,
             essential=True,
             given=f"x.shape = {tuple(x.shape)}; {call}",
             expected=_show(expected),
@@ -96,21 +98,27 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_recognised(found, shapes),
         ),
         Criterion(
-            *("once", saw["runs"] <= 1, 1),  # 0: a copy of it ran
+            "once",
+            saw["runs"] <= 1,  # 0 if a copy of the model ran
+            points=1,
             given=call,
             expected=runs.format(n=1),
             got=runs.format(n=saw["runs"]),
             mistake="runs_again",
         ),
         Criterion(
-            *("same_modules", not saw["replaced"], 1),
+            "same_modules",
+            not saw["replaced"],
+            points=1,
             given=f"{call}; list(model.modules())",
             expected=Text(zh="原来的模块", en="the modules that were there"),
             got=Text(zh="有模块被换掉了", en="some modules have been replaced"),
             mistake="replaces_children",
         ),
         Criterion(
-            *("no_marks", saw["marks"] == [] and saw["mode"] is True, 1),
+            "no_marks",
+            saw["marks"] == [] and saw["mode"] is True,
+            points=1,
             given=f"{call}; vars(module)",
             expected=Text(zh="没有新的属性，`training` 是 True", en="no new attribute, `training` is True"),
             got=Text(
@@ -120,7 +128,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="marks_modules" if saw["marks"] else "switches_mode",
         ),
         Criterion(
-            *("clean", saw["left"] == 0 and not saw["lost"], 1),
+            "clean",
+            saw["left"] == 0 and not saw["lost"],
+            points=1,
             given=call,
             expected=hooks.format(n=0, theirs=1),
             got=hooks.format(n=saw["left"], theirs=int(not saw["lost"])),
@@ -136,7 +146,7 @@ def _are_shapes(found: Any) -> bool:
 
 
 def _show(found: Any) -> str:
-    """As the learner sees it: a tuple crosses over as a list."""
+    """Format shapes as tuples, as learners write them; `encode` has made lists of them."""
     return show({name: tuple(v) for name, v in found.items()} if _are_shapes(found) else found)
 
 

@@ -1,4 +1,4 @@
-"""08.4 `register_once(handles, name, module, hook)`: a registration that may run again and never stacks."""
+"""Exercise 08.4, `register_once(handles, name, module, hook)`: a registration that never stacks hooks."""
 
 import random
 from typing import Any
@@ -16,7 +16,7 @@ from hookedu.language import Text
 
 
 def _case(rng: random.Random) -> dict[str, Any]:
-    """Two names, and what each hook writes down: numbers, so that no two are alike."""
+    """Return two names, and the numbers that hooks record, which all differ."""
     numbers = rng.sample(range(100, 1000), 8)
     names = rng.sample(["count", "keep", "shapes", "norms"], 2)
     return {
@@ -34,7 +34,7 @@ def _probe(register_once: Any, rng: random.Random) -> dict[str, Any]:
     a, b, x = nn.Identity(), nn.Identity(), torch.ones(1)
     seen: list[int] = []
 
-    def noting(number: int) -> SomeonesHook:  # a new one each time, as in a cell that runs again
+    def noting(number: int) -> SomeonesHook:  # a new hook each time, as in a cell that runs again
         return SomeonesHook(lambda module, args, output: seen.append(number))
 
     def fired(*modules: nn.Module) -> list[int]:
@@ -43,8 +43,9 @@ def _probe(register_once: Any, rng: random.Random) -> dict[str, Any]:
             module(x)
         return list(seen)
 
-    a.register_forward_hook(noting(case["other"]))  # someone else's
+    a.register_forward_hook(noting(case["other"]))  # someone else's hook
     handles: dict[Any, Any] = {}
+    returned: Any = None
     after_each = []
     for number in case["runs"]:
         returned = register_once(handles, name, a, noting(number))
@@ -73,7 +74,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     fires = Text(zh="触发的钩子：{hooks}", en="hooks that fired: {hooks}")
     return [
         Criterion(
-            *("again", saw["again"] == [other, runs[-1]], 2),
+            "again",
+            saw["again"] == [other, runs[-1]],
+            points=2,
             essential=True,
             given=Text(
                 zh="`{call}` 运行 {n} 次，钩子依次是 {hooks}；`a` 上原有别人的 {other}；然后 `a(x)`",
@@ -84,21 +87,27 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_recognised(saw, other, runs),
         ),
         Criterion(
-            *("two_names", saw["two_names"] == [other, runs[-1], second], 1),
+            "two_names",
+            saw["two_names"] == [other, runs[-1], second],
+            points=1,
             given=f"register_once(handles, {second_name!r}, a, hook); a(x)",
             expected=fires.format(hooks=show([other, runs[-1], second])),
             got=fires.format(hooks=show(saw["two_names"])),
             mistake="one_for_all" if saw["two_names"] == [other, second] else None,
         ),
         Criterion(
-            *("moved", saw["moved"] == [other, second, moved], 1),
+            "moved",
+            saw["moved"] == [other, second, moved],
+            points=1,
             given=f"register_once(handles, {name!r}, b, hook); a(x); b(x)",
             expected=fires.format(hooks=show([other, second, moved])),
             got=fires.format(hooks=show(saw["moved"])),
             mistake="stays_on_old_module" if runs[-1] in saw["moved"] else None,
         ),
         Criterion(
-            *("handle", saw["returned"] == HANDLE and saw["removable"] and saw["after"] == [other], 1),
+            "handle",
+            saw["returned"] == HANDLE and saw["removable"] and saw["after"] == [other],
+            points=1,
             given=f"handle = {call}",
             expected="RemovableHandle",
             got=show(saw["returned"]).strip("<>"),

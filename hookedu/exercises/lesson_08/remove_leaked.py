@@ -1,4 +1,4 @@
-"""08.3 `remove_leaked(model, handles)`: take off every hook whose handle nobody has any more."""
+"""Exercise 08.3, `remove_leaked(model, handles)`: remove every hook whose handle is lost."""
 
 import random
 from collections import OrderedDict
@@ -13,7 +13,7 @@ from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.tools import linear, whole
 from hookedu.language import Text
 
-_Place = tuple[str, str]  # (name of the module, kind of the hook)
+_Place = tuple[str, str]  # (path of the module, kind of the hook)
 _REGISTER = {
     "forward": "register_forward_hook",
     "forward_pre": "register_forward_pre_hook",
@@ -24,14 +24,14 @@ _FORWARD = ("forward", "forward_pre")
 _TOP, _INSIDE = ("stem", "body", "head"), ("body.fc", "body.act")
 
 
-_look = SomeonesHook()  # every hook of the exercise: which one it is, only its handle tells
+_look = SomeonesHook()  # serves as every hook of the exercise: only handles tell them apart
 
 
 def _places(rng: random.Random) -> tuple[list[_Place], list[_Place]]:
-    """(where the hooks are whose handles are known, where the leaked ones are).
+    """Return (places of the hooks whose handles are known, places of the leaked hooks).
 
-    The first leaked one is a twin of the first known one, and not alone on its module. The two inside `body` are
-    together on a module that no known one is on.
+    The first leaked hook is a twin of the first known one, and its module carries another leaked hook. The two leaked
+    hooks inside `body` are on one module, which carries no known hook.
     """
     known_inside, other = rng.sample(_INSIDE, 2)
     known = [
@@ -50,7 +50,7 @@ def _places(rng: random.Random) -> tuple[list[_Place], list[_Place]]:
 
 
 def _case(rng: random.Random) -> tuple[nn.Module, list[RemovableHandle], list[RemovableHandle]]:
-    """(model, known handles, leaked handles)."""
+    """Return (model, known handles, leaked handles)."""
     known, leaked = _places(rng)
     body = nn.Sequential(OrderedDict(fc=linear(whole(rng, 4).reshape(2, 2)), act=nn.ReLU()))
     model = nn.Sequential(OrderedDict(stem=nn.Identity(), body=body, head=nn.Identity()))
@@ -58,7 +58,7 @@ def _case(rng: random.Random) -> tuple[nn.Module, list[RemovableHandle], list[Re
     handles: dict[bool, list[RemovableHandle]] = {False: [], True: []}
     rng.shuffle(places)
     twins = sorted(places.index((known[0], is_leaked)) for is_leaked in (True, False))
-    for at, is_leaked in zip(twins, (True, False), strict=True):  # the leaked twin is the older one
+    for at, is_leaked in zip(twins, (True, False), strict=True):  # the leaked twin is registered first
         places[at] = (known[0], is_leaked)
     for (path, kind), is_leaked in places:
         handles[is_leaked].append(getattr(model.get_submodule(path), _REGISTER[kind])(_look))
@@ -89,7 +89,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     left = Text(zh="还有 {n} 个漏网的钩子挂着", en="{n} leaked hooks still on")
     return [
         Criterion(
-            *("found", names and sorted(found) == expected, 2),
+            "found",
+            names and sorted(found) == expected,
+            points=2,
             essential=True,
             given=Text(
                 zh="有句柄的：{known}；没有的：{leaked}", en="with a handle: {known}; without: {leaked}"
@@ -99,14 +101,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_recognised(found, saw, known, leaked),
         ),
         Criterion(
-            *("off", saw["left"] == 0, 1),
+            "off",
+            saw["left"] == 0,
+            points=1,
             given=call,
             expected=left.format(n=0),
             got=left.format(n=saw["left"]),
             mistake=_left_on(saw, known, leaked),
         ),
         Criterion(
-            *("kept", saw["lost"] == 0, 1),
+            "kept",
+            saw["lost"] == 0,
+            points=1,
             given=call,
             expected=lost.format(n=0),
             got=lost.format(n=saw["lost"]),
@@ -140,35 +146,49 @@ def _recognised(found: Any, saw: dict[str, Any], known: list[_Place], leaked: li
 
 
 def _by_names(found: list[str], saw: dict[str, Any], known: list[_Place], leaked: list[_Place]) -> str | None:
-    def are(places: list[_Place]) -> bool:
-        return found == _names(places)
-
-    if are(known + leaked):
+    """Return the mistake that gives these names, sorted, or None."""
+    if found == _names(known + leaked):
         return "removes_all"
-    if are(known) and saw["lost"]:
+    if found == _names(known) and saw["lost"]:
         return "wrong_way_round"
-    if saw["left"] == saw["lost"] == 0:  # the hooks are as they should be, the names are not
-        if not found:
-            return "listed_too_late"
-        if found == sorted(set(_names(leaked))):
-            return "names_once"
-        parts = [name.split(".") for name in _names(leaked)]
-        if found in (sorted(names[0] for names in parts), sorted(names[-1] for names in parts)):
-            return "part_of_the_name"
+    if saw["left"] == saw["lost"] == 0 and (mistake := _misnamed(found, _names(leaked))):
+        return mistake
     if len(found) == 1 and saw["left"] == len(leaked) - 1:
         return "stops_early"
-    if are([p for p in leaked if p[1] == "forward"]) or are([p for p in leaked if p[1] in _FORWARD]):
-        return "misses_kinds"
-    if are([p for p in leaked if p[0] in _TOP]):
-        return "top_level_only"
-    modules = {path for path, _ in known}
-    if (
-        found == []
-        or are([p for p in leaked if p not in known])
-        or are([p for p in leaked if p[0] not in modules])
-    ):
-        return "twin_missed"
+    return _incomplete(found, known, leaked)
+
+
+def _misnamed(found: list[str], names: list[str]) -> str | None:
+    """Return the mistake behind wrong names of the right hooks, or None."""
+    if not found:
+        return "listed_too_late"
+    if found == sorted(set(names)):
+        return "names_once"
+    parts = [name.split(".") for name in names]
+    if found in (sorted(path[0] for path in parts), sorted(path[-1] for path in parts)):
+        return "part_of_the_name"
     return None
+
+
+def _incomplete(found: list[str], known: list[_Place], leaked: list[_Place]) -> str | None:
+    """Return the mistake by which only these of the leaked hooks are found, or None."""
+    known_modules = {path for path, _ in known}
+    subsets = {
+        "misses_kinds": [
+            [place for place in leaked if place[1] == "forward"],
+            [place for place in leaked if place[1] in _FORWARD],
+        ],
+        "top_level_only": [[place for place in leaked if place[0] in _TOP]],
+        "twin_missed": [
+            [],
+            [place for place in leaked if place not in known],
+            [place for place in leaked if place[0] not in known_modules],
+        ],
+    }
+    return next(
+        (mistake for mistake, ways in subsets.items() if any(found == _names(places) for places in ways)),
+        None,
+    )
 
 
 def _names(places: list[_Place]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Lesson 09, feature maps: keep them, lay them out, log them, find dead channels, compare with an extractor."""
+"""Exercises of lesson 09, feature maps: keep, tile, log, find dead channels, compare with an extractor."""
 
 from hookedu.exercises.lesson_09.conv_groups import CONV_GROUPS
 from hookedu.exercises.lesson_09.dead_channels import DEAD_CHANNELS

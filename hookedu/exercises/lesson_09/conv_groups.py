@@ -1,4 +1,4 @@
-"""09.1 `conv_groups(model, x)`: every convolution's output as it was, whatever works in place afterwards."""
+"""Exercise 09.1, `conv_groups(model, x)`: keep convolution outputs despite later in-place operations."""
 
 import random
 from contextlib import suppress
@@ -34,11 +34,11 @@ from hookedu.language import Text
 
 _CALL = "conv_groups(model, x)"
 _SMALL, _LARGE = "(2, 1, 2, 2)", "(2, 2, 3, 3)"
-_OUTPUT = "(1, 2, 2, 2)"  # the shape that all calls give out
+_OUTPUT = "(1, 2, 2, 2)"  # output shape of every call
 
 
 class _Net(nn.Module):
-    """Three convolutions, all overwritten: two by in-place ReLUs, of which one runs twice, and one by `+=`."""
+    """Three convolutions whose outputs are overwritten: two by in-place ReLUs (one runs twice), one by `+=`."""
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__()
@@ -60,10 +60,10 @@ class _Net(nn.Module):
 
 
 def _truth(net: _Net, x: torch.Tensor) -> tuple[dict[str, list], dict[str, list], list]:
-    """(what each call gave out, what `detach()` alone would keep, the last group with every ReLU's inplace off)."""
+    """Return (every output, what `detach()` alone would keep, the large group with all `inplace` off)."""
     with torch.no_grad():
-        a = net.body[0]._conv_forward(x, net.body[0].weight, None)
-        second, last = net.body[2][0], net.last
+        first, second, last = (m for m in net.modules() if isinstance(m, nn.Conv2d))
+        a = first._conv_forward(x, first.weight, None)
         b = second._conv_forward(a.relu(), second.weight, None)
         c = second._conv_forward(b.relu(), second.weight, None)
         d = last._conv_forward(c.relu(), last.weight, None)
@@ -73,7 +73,7 @@ def _truth(net: _Net, x: torch.Tensor) -> tuple[dict[str, list], dict[str, list]
 
 
 def _case(rng: random.Random) -> tuple[_Net, torch.Tensor]:
-    """(net, x) in which every convolution gives negatives and no overwriting goes unseen."""
+    """Return (net, x) such that outputs differ from call to call and overwriting changes each of them."""
     while True:
         net, x = _Net(rng), picture(rng, 1, 1, 3, 3)
         truth, overwritten, switched_off = _truth(net, x)
@@ -85,7 +85,7 @@ def _case(rng: random.Random) -> tuple[_Net, torch.Tensor]:
 
 
 def _named(found: Any) -> Any:
-    """Its keys as text: a shape may come as tuple or torch.Size."""
+    """Convert keys to text: a shape may be a tuple or a torch.Size."""
     if not isinstance(found, dict):
         return found
     return {str(tuple(k)) if isinstance(k, tuple) else k: v for k, v in found.items()}
@@ -121,7 +121,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     given = f"x = {show(x)}; model: conv, relu_, [conv, relu_] × 2, conv, out += h, relu_"
     return [
         Criterion(
-            *("keys", right_keys, 1),
+            "keys",
+            right_keys,
+            points=1,
             essential=True,
             given=f"{_CALL}.keys()",
             expected=show(list(expected)),
@@ -129,7 +131,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_keys(found, expected),
         ),
         Criterion(
-            *("values", same(found, expected), 2),
+            "values",
+            same(found, expected),
+            points=2,
             essential=True,
             given=given,
             **_first_difference(found, expected, right_keys),
@@ -145,7 +149,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 
 def _first_difference(found: Any, expected: dict[str, list], right_keys: bool) -> dict[str, str]:
-    """Expected and got of the first group that differs: all of them would fill a page."""
+    """Return `expected` and `got` of the first group that differs: all groups would fill a page."""
     key = next((k for k in expected if right_keys and not same(found[k], expected[k])), _SMALL)
     return {
         "expected": f"[{key}] == {show(expected[key])}",

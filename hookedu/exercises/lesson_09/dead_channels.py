@@ -1,4 +1,4 @@
-"""09.4 `dead_channels(model, relu, batches)`: which channels no picture wakes."""
+"""Exercise 09.4, `dead_channels(model, relu, batches)`: the channels that no picture activates."""
 
 import random
 from typing import Any
@@ -21,13 +21,21 @@ from hookedu.language import Text
 
 _CALL = "dead_channels(model, relu, batches)"
 _BATCHES, _PICTURES = 3, 2
-# What channels do. Weak: above 0, but very little.
-_ROLES = ("dead", "dead", "weak", "only first batch", "only last batch", "one picture", "strong")
+# The behaviours of channels; a weak one is just above 0.
+_ROLES: tuple[str, ...] = (
+    "dead",
+    "dead",
+    "weak",
+    "only first batch",
+    "only last batch",
+    "one picture",
+    "strong",
+)
 _WEAK = 2.0**-13
 
 
 class _Net(nn.Module):
-    """ReLU, then something in place, then a layer: the ReLU's output does not last."""
+    """A ReLU, an in-place operation and a layer: the output of the ReLU is overwritten."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +48,7 @@ class _Net(nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[list[str], torch.Tensor]:
-    """(the role of each channel, x of shape (batch, picture, channel, 2, 2))."""
+    """Return (the role of each channel, x of shape (batch, picture, channel, 2, 2))."""
     roles = rng.sample(_ROLES, len(_ROLES))
     x = -torch.tensor(
         [
@@ -75,12 +83,12 @@ def _probe(dead_channels: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _silent(x: torch.Tensor) -> list[int]:
-    """Channels of (..., channel, 2, 2) that are nowhere above 0."""
+    """Return the channels of (..., channel, 2, 2) that are nowhere above 0."""
     return (x.relu().flatten(0, -4).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
 
 
 def _plain(found: Any) -> Any:
-    """Numbers as ints, whether they came in a tensor or in a list."""
+    """Convert channel numbers to a list of ints, whether they are in a tensor or in a list."""
     if isinstance(found, torch.Tensor) and found.dim() == 1 and found.dtype == torch.int64:
         return found.tolist()
     if isinstance(found, list):
@@ -95,7 +103,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     what = "; ".join(f"{channel}: {role}" for channel, role in enumerate(roles))
     return [
         Criterion(
-            *("finds", right, 3),
+            "finds",
+            right,
+            points=3,
             essential=True,
             given=f"{_BATCHES} batches of {_PICTURES}; channels {{{what}}}",
             expected=show(expected),
@@ -126,8 +136,8 @@ def _mistake(found: Any, roles: list[str], x: torch.Tensor) -> str | None:
         "overwritten": [],
         "last_batch_only": _silent(x[-1]),
         "first_batch_only": _silent(x[0]),
-        "one_picture_only": _silent(x[0, :1]),  # of the first batch, or of each:
-        "one_picture_each": _silent(x[:, :1]),
+        "one_picture_only": _silent(x[0, :1]),  # of the first batch
+        "one_picture_each": _silent(x[:, :1]),  # of each batch: the same mistake
         "quiet_somewhere": quiet_once,
         "threshold": sorted([*dead, roles.index("weak")]),
         "smallest": list(range(len(roles))),

@@ -1,4 +1,4 @@
-"""09.5 `disagreement(model, x, names)`: hooks against torchvision's create_feature_extractor."""
+"""Exercise 09.5, `disagreement(model, x, names)`: hooks against torchvision's create_feature_extractor."""
 
 import random
 from collections import OrderedDict
@@ -27,7 +27,7 @@ _NAMES = ["stem", "body.second", "body.third", "last"]
 
 
 class _Watch(Onlooker):
-    """Counts the runs of `stem` as well: whoever makes an extractor for each name runs it more often."""
+    """An Onlooker that also counts the runs of `stem`, which one extractor per name runs more often."""
 
     def __init__(self, model: nn.Module) -> None:
         self.stem_runs = 0
@@ -39,9 +39,14 @@ class _Watch(Onlooker):
 
 
 def _case(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
-    """(model, x): in-place ReLUs overwrite `stem` and `body.third`; the one after `last` an extractor drops."""
+    """Return (model, x).
+
+    In-place ReLUs overwrite `stem`, `body.third` and `last`; an extractor drops the ReLU after `last`.
+    """
     while True:
-        body = OrderedDict(second=conv(rng, 2, 2, 1), third=conv(rng, 2, 2, 1), act=nn.ReLU(inplace=True))
+        body: OrderedDict[str, nn.Module] = OrderedDict(
+            second=conv(rng, 2, 2, 1), third=conv(rng, 2, 2, 1), act=nn.ReLU(inplace=True)
+        )
         model = nn.Sequential(
             OrderedDict(
                 stem=conv(rng, 1, 2, 2),
@@ -59,12 +64,12 @@ def _case(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
 
 
 def _outputs(model: nn.Sequential, x: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What each of the four layers gives out, as it was."""
+    """Return the output of each of the four layers, before it is overwritten."""
     with torch.no_grad():
-        stem = model.stem(x)
-        second = model.body.second(stem.relu())
-        third = model.body.third(second)
-        last = model.last(third.relu())
+        stem = model.get_submodule("stem")(x)
+        second = model.get_submodule("body.second")(stem.relu())
+        third = model.get_submodule("body.third")(second)
+        last = model.get_submodule("last")(third.relu())
     return dict(zip(_NAMES, (stem, second, third, last), strict=True))
 
 
@@ -93,7 +98,7 @@ def _probe(disagreement: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _plain(found: Any) -> Any:
-    """Differences as floats, also where they came as tensors of one number."""
+    """Convert differences that are one-element tensors to numbers."""
     if not isinstance(found, dict):
         return found
     return {k: v.item() if isinstance(v, torch.Tensor) and v.numel() == 1 else v for k, v in found.items()}
@@ -112,7 +117,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     expected, found = _expected(model, x), _plain(saw["found"])
     return [
         Criterion(
-            *("differences", _near(found, expected), 4),
+            "differences",
+            _near(found, expected),
+            points=4,
             essential=True,
             given=f"x = {show(x)}; model: stem, relu_, [second, third, relu_], last, relu_; names = {show(_NAMES)}",
             expected=show(expected),
@@ -129,7 +136,7 @@ def _mistake(saw: dict[str, Any], found: Any, model: nn.Sequential, x: torch.Ten
     if found is None:
         return "returns_nothing"
     nothing = dict.fromkeys(_NAMES, 0.0)
-    # The ReLU after `last` overwrites what a hook kept, while the extractor drops it.
+    # The ReLU after `last` overwrites what a hook kept; the extractor drops that ReLU.
     if _near(found, nothing | {"last": -_outputs(model, x)["last"].min().item()}):
         return "overwritten"
     if _near(found, nothing):

@@ -1,16 +1,16 @@
-"""09.3 `log_maps(folder, tag, pictures)`: into an event file, and out of it again."""
+"""Exercise 09.3, `log_maps(folder, tag, pictures)`: write pictures to an event file and read them back."""
 
 import io
 import random
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import matplotlib.image
 import torch
 
-# Loaded with the module, not in the probe: a grader's warm process then pays for it once.
+# Imported with the module, not in the probe, so that a grader's warm process loads it only once.
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch.utils.tensorboard import SummaryWriter
 
@@ -19,11 +19,19 @@ from hookedu.exercises.lesson_09.shared import RETURNS_NOTHING
 from hookedu.exercises.observation import show
 from hookedu.language import Text
 
-_EARLIER = "events.out.tfevents.0000000001.earlier"  # read before any file that is written now
+# Its timestamp makes readers read it before any file that is written now.
+_EARLIER = "events.out.tfevents.0000000001.earlier"
+
+
+@runtime_checkable
+class _Stoppable(Protocol):
+    """The thread of a SummaryWriter, which `threading` knows as a plain Thread."""
+
+    def stop(self) -> None: ...
 
 
 def _case(rng: random.Random) -> tuple[str, dict[int, torch.Tensor], dict[int, torch.Tensor]]:
-    """(tag, pictures of an earlier run, new pictures): by step, values in fifths."""
+    """Return (tag, pictures of an earlier run, new pictures), pictures by step, with values in fifths."""
     height, width = rng.sample((3, 4, 5, 6), 2)
     steps = sorted(rng.sample(range(2, 40), 7))
 
@@ -47,7 +55,7 @@ def _probe(log_maps: Any, rng: random.Random) -> dict[str, Any]:
         unread = False
         try:
             found = log_maps(folder, tag, {step: picture.clone() for step, picture in pictures.items()})
-        except KeyError as error:  # what a reader says that knows nothing of the tag
+        except KeyError as error:  # raised by a reader that does not know the tag
             if "Reservoir" not in str(error):
                 raise
             found, unread = None, True
@@ -57,11 +65,14 @@ def _probe(log_maps: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _end_writers(before: set[threading.Thread]) -> int:
-    """How many writers were never closed. Each has a thread, which would later write where no folder is."""
+    """Stop the writers that were never closed, and return their number.
+
+    The thread of each would later write to a folder that no longer exists.
+    """
     left = [
         thread
         for thread in set(threading.enumerate()) - before
-        if type(thread).__module__.startswith("tensorboard.")
+        if type(thread).__module__.startswith("tensorboard.") and isinstance(thread, _Stoppable)
     ]
     for thread in left:
         thread.stop()
@@ -69,7 +80,7 @@ def _end_writers(before: set[threading.Thread]) -> int:
 
 
 def _read(folder: str) -> list[list[Any]]:
-    """[[tag, step, pixels], ...] of all pictures in a folder; pixels (H, W) from 0 to 255."""
+    """Return [[tag, step, pixels], ...] of all pictures in a folder; pixels are (H, W), from 0 to 255."""
     reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()
     return [
         [tag, event.step, _pixels(event.encoded_image_string)]
@@ -89,14 +100,16 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     every = earlier | pictures
     height, width = next(iter(pictures.values())).shape
     expected = [[step, height, width] for step in every]
-    written = [[step, pixels] for name, step, pixels in saw["file"] if name == tag]
+    written = [(step, pixels) for name, step, pixels in saw["file"] if name == tag]
     steps, found = [step for step, _ in written], saw["found"]
     open_writers = Text(zh="{n} 个没有关上", en="{n} left open")
     given = f"{tag!r}: steps {list(earlier)} from an earlier run; pictures of {height} by {width} at {list(pictures)}"
     wrong = next((s for s, pixels in written if s in every and not _alike(pixels, every[s])), None)
     return [
         Criterion(
-            *("closed", saw["open"] == 0, 1),
+            "closed",
+            saw["open"] == 0,
+            points=1,
             essential=True,
             given=f"log_maps(folder, {tag!r}, pictures)",
             expected=open_writers.format(n=0),
@@ -104,7 +117,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="not_closed",
         ),
         Criterion(
-            *("steps", steps == list(every), 1),
+            "steps",
+            steps == list(every),
+            points=1,
             essential=True,
             given=given,
             expected=f"in the file: {tag!r} at {list(every)}",
@@ -112,7 +127,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_steps(saw["file"], tag, earlier, pictures),
         ),
         Criterion(
-            *("pixels", wrong is None, 1),
+            "pixels",
+            wrong is None,
+            points=1,
             essential=True,
             given=f"pictures[{wrong}] = {show(every[wrong])}" if wrong is not None else "",
             expected=f"in the file: {show((255 * every[wrong]).to(torch.uint8))}"
@@ -122,7 +139,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_pixels(dict(written), pictures),
         ),
         Criterion(
-            *("read", found == expected, 2),
+            "read",
+            found == expected,
+            points=2,
             essential=True,
             given=given,
             expected=show(expected),

@@ -1,4 +1,4 @@
-"""09.2 `one_scale(maps, columns)`: the maps of a layer as one picture, all measured alike."""
+"""Exercise 09.2, `one_scale(maps, columns)`: tile the maps of a layer into one picture, on one scale."""
 
 import random
 from typing import Any
@@ -15,15 +15,15 @@ _C, _H, _W = 5, 2, 3
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, int]:
-    """(maps, columns): different whole numbers of both signs; the last row is not full."""
+    """Return (maps, columns): distinct whole numbers of both signs; the last row of tiles is not full."""
     while True:
         numbers = torch.tensor([float(v) for v in rng.sample(range(-60, 41), _C * _H * _W)])
-        if 0 < numbers.max() < -numbers.min():  # else dividing by either would be the same
+        if 0 < numbers.max() < -numbers.min():  # else max() and abs().max() would be equal
             return numbers.reshape(_C, _H, _W), rng.choice((2, 3))
 
 
 def _tiled(scaled: torch.Tensor, columns: int, blank: float = 0.0) -> torch.Tensor:
-    """(C, H, W) row by row as one (rows·H, columns·W)."""
+    """Tile (C, H, W), row by row, into one picture of (rows·H, columns·W)."""
     channels, height, width = scaled.shape
     blanks = torch.full((-channels % columns, height, width), blank)
     rows = torch.cat([scaled, blanks]).split(columns)
@@ -35,7 +35,7 @@ def _scaled(maps: torch.Tensor) -> torch.Tensor:
 
 
 def _misunderstood(maps: torch.Tensor, columns: int) -> dict[str, torch.Tensor]:
-    """What each misunderstanding makes of it."""
+    """Return the pictures that known mistakes give, by name."""
     scaled, rows = _scaled(maps), -(-_C // columns)
     grid = _tiled(scaled, columns)
     positive = maps.clamp(min=0)
@@ -87,7 +87,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     unequal = isinstance(constant, torch.Tensor) and constant.isnan().any()
     return [
         Criterion(
-            *("grid", close(got, expected), 3),
+            "grid",
+            close(got, expected),
+            points=3,
             essential=True,
             given=f"maps = {show(maps)}, columns = {columns}",
             expected=f"{tuple(expected.shape)}: {show(expected)}",
@@ -95,14 +97,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_mistake(got, maps, columns),
         ),
         Criterion(
-            *("constant", close(constant, zeros), 1),
+            "constant",
+            close(constant, zeros),
+            points=1,
             given=f"maps = torch.full(({_C}, {_H}, {_W}), {maps[0, 0, 0]:g}), columns = {columns}",
             expected=show(zeros),
             got=show(constant),
             mistake="divides_by_zero" if unequal else None,
         ),
         Criterion(
-            *("untouched", same(saw["maps"], maps), 1),
+            "untouched",
+            same(saw["maps"], maps),
+            points=1,
             given=f"one_scale(maps, {columns})",
             expected=f"maps == {show(maps)}",
             got=f"maps == {show(saw['maps'])}",

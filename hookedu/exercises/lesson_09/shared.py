@@ -1,4 +1,4 @@
-"""What the exercises of lesson 09 share: convolutions of small whole numbers, and mistakes that fit several."""
+"""Convolutions of small whole numbers, and a criterion and mistakes shared by exercises of lesson 09."""
 
 import random
 
@@ -10,11 +10,11 @@ from hookedu.language import Text
 
 
 class Interruption(Exception):
-    """What a model raises, as one that runs out of memory would."""
+    """Raised by a model in its forward, as running out of memory would."""
 
 
 def conv(rng: random.Random, n_in: int, n_out: int, size: int, padding: int = 0) -> nn.Conv2d:
-    """A Conv2d without bias whose weights are ±1 and ±2: a few of them in a row still give exact sums."""
+    """Return a Conv2d without bias whose weights are ±1 and ±2: a few in sequence still give exact sums."""
     layer = nn.Conv2d(n_in, n_out, size, padding=padding, bias=False)
     values = [float(rng.choice((-2, -1, 1, 2))) for _ in range(layer.weight.numel())]
     with torch.no_grad():
@@ -23,15 +23,17 @@ def conv(rng: random.Random, n_in: int, n_out: int, size: int, padding: int = 0)
 
 
 def picture(rng: random.Random, *shape: int) -> torch.Tensor:
-    """Whole numbers from -9 to 9 as float32, of that shape."""
+    """Return a float32 tensor of the given shape with whole numbers from -9 to 9."""
     n = torch.Size(shape).numel()
     return torch.tensor([float(rng.randint(-9, 9)) for _ in range(n)]).reshape(shape)
 
 
 def unchanged(given: str, same: bool) -> Criterion:
-    """The model must be as it was: its modes and the `inplace` of its modules."""
+    """Require that `training` and `inplace` of all modules are unchanged."""
     return Criterion(
-        *("unchanged", same, 1),
+        "unchanged",
+        same,
+        points=1,
         given=given,
         expected=Text(zh="模型和原来一样", en="the model as it was"),
         got=Text(
@@ -43,7 +45,7 @@ def unchanged(given: str, same: bool) -> Criterion:
 
 
 def settings(model: nn.Module) -> list[tuple[bool, bool | None]]:
-    """`training` and `inplace` of every module, to see whether an answer changed them."""
+    """Return `training` and `inplace` of every module, to detect whether an answer changed them."""
     return [(module.training, getattr(module, "inplace", None)) for module in model.modules()]
 
 

@@ -1,4 +1,4 @@
-"""Lesson 10, a check-up for training: means, gradients in order, the first nan, vanishing gradients, clipping."""
+"""Exercises of lesson 10, diagnosing training: means, gradients in order, nan, vanishing, clipping."""
 
 from hookedu.exercises.lesson_10.child_means import CHILD_MEANS
 from hookedu.exercises.lesson_10.clip_before_step import CLIP_BEFORE_STEP

@@ -1,4 +1,4 @@
-"""10.1 `child_means(model, x)`: the mean of every child's output by name, computed before anyone overwrites it."""
+"""Exercise 10.1, `child_means(model, x)`: the mean of every child's output, before it is overwritten."""
 
 import random
 from collections import OrderedDict
@@ -31,7 +31,7 @@ _RUN = ("stem", "act", "head")
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(x, weight of the stem, weight of the head), such that the ReLU changes something and not all."""
+    """Return (x, weight of the stem, weight of the head); the ReLU changes some values, but not all."""
     while True:
         x, stem, head = whole(rng, 3).reshape(1, 3), whole(rng, 9).reshape(3, 3), whole(rng, 6).reshape(2, 3)
         values = x @ stem.T
@@ -75,7 +75,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     values = keys and all(number_close(found[name], expected[name]) for name in _RUN)
     return [
         Criterion(
-            *("names", keys, 1),
+            "names",
+            keys,
+            points=1,
             essential=True,
             given="child_means(model, x).keys()",
             expected=show(list(_RUN)),
@@ -83,7 +85,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_names(found, saw["order"]),
         ),
         Criterion(
-            *("unchanged", same(saw["out"], out)),
+            "unchanged",
+            same(saw["out"], out),
             essential=True,
             given=given,
             expected=f"model(x) == {show(out)}",
@@ -91,7 +94,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_output",
         ),
         Criterion(
-            *("means", values, 2),
+            "means",
+            values,
+            points=2,
             essential=True,
             given=given,
             expected=show(rounded(expected)),
@@ -99,7 +104,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_means(found, expected, x.mean().item()) if keys else None,
         ),
         Criterion(
-            *("order", saw["order"] == list(_RUN), 1),
+            "order",
+            saw["order"] == list(_RUN),
+            points=1,
             given="list(child_means(model, x))",
             expected=show(list(_RUN)),
             got=show(saw["order"]),

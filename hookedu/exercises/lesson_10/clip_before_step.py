@@ -1,4 +1,4 @@
-"""10.5 `clip_before_step(optimizer, max_norm)`: what clip_grad_norm_ does, in a hook of the optimizer."""
+"""Exercise 10.5, `clip_before_step(optimizer, max_norm)`: clip_grad_norm_ as a hook of the optimizer."""
 
 import random
 from typing import Any
@@ -14,7 +14,7 @@ from hookedu.language import Text
 
 
 def _case(rng: random.Random) -> tuple[list[torch.Tensor], list[torch.Tensor], float]:
-    """(values of a, b, c in two groups, their gradients after both passes, max_norm); a fourth one gets no gradient."""
+    """Return (values of a, b and c, their gradients after both backward passes, max_norm)."""
     while True:
         values, grads = [[whole(rng, n) for n in (2, 1, 3)] for _ in range(2)]
         max_norm = float(rng.randint(4, 8))
@@ -23,6 +23,7 @@ def _case(rng: random.Random) -> tuple[list[torch.Tensor], list[torch.Tensor], f
 
 
 def _optimizer(values: list[torch.Tensor]) -> tuple[torch.optim.Optimizer, list[torch.nn.Parameter]]:
+    """Return (optimizer with two groups, [a, b, c]); a fourth parameter never gets a gradient."""
     a, b, c = (torch.nn.Parameter(v.clone()) for v in values)
     unused = torch.nn.Parameter(torch.ones(2))
     return torch.optim.SGD([{"params": [a, unused]}, {"params": [b, c]}], lr=1.0), [a, b, c]
@@ -34,13 +35,14 @@ def _step(
     values: list[torch.Tensor],
     grads: list[torch.Tensor],
 ) -> list[torch.Tensor]:
-    """Two backward passes, of 3 and of -2 times the gradients, and a step from `values`: how far each moved."""
+    """Start from `values`, run backward on 3 and on -2 times `grads`, and step; return how far each moved."""
     with torch.no_grad():
         for p, value in zip(params, values, strict=True):
             p.copy_(value)
     optimizer.zero_grad()
     for times in (3, -2):
-        sum((times * g * p).sum() for p, g in zip(params, grads, strict=True)).backward()
+        products = ((times * g * p).sum() for p, g in zip(params, grads, strict=True))
+        sum(products, torch.zeros(())).backward()
     optimizer.step()
     return [(value - p).detach() for p, value in zip(params, values, strict=True)]
 
@@ -65,7 +67,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     given = f"grads = {show(grads)}; max_norm = {max_norm:g}; optimizer.step(); lr = 1"
     return [
         Criterion(
-            *("clips", _all_close(saw["moved"], wanted), 3),
+            "clips",
+            _all_close(saw["moved"], wanted),
+            points=3,
             essential=True,
             given=given,
             expected=Text(zh="移动了 {by}", en="moved by {by}").format(by=f"`{show(wanted)}`"),
@@ -73,7 +77,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong(saw, values, grads, max_norm),
         ),
         Criterion(
-            *("leaves", _all_close(saw["short"], short), 1),
+            "leaves",
+            _all_close(saw["short"], short),
+            points=1,
             given=f"grads = {show(short)}; max_norm = {max_norm:g}; optimizer.step(); lr = 1",
             expected=Text(zh="移动了 {by}", en="moved by {by}").format(by=f"`{show(short)}`"),
             got=Text(zh="移动了 {by}", en="moved by {by}").format(by=f"`{show(saw['short'])}`"),

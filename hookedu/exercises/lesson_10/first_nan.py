@@ -1,4 +1,4 @@
-"""10.3 `first_nan(model, x)`: the first module, in the order in which they run, that turns clean input into nan."""
+"""Exercise 10.3, `first_nan(model, x)`: the first module to run that turns clean input into nan."""
 
 import random
 from typing import Any
@@ -24,7 +24,7 @@ from hookedu.language import Text
 
 
 class _Divide(nn.Module):
-    """x / by: 0 / 0 is nan, anything else / 0 is inf."""
+    """x / by: 0 / 0 is nan, any other number / 0 is inf."""
 
     def __init__(self, by: torch.Tensor) -> None:
         super().__init__()
@@ -50,13 +50,17 @@ _RUN = ("stem", "scale", "body", "clean", "again", "tail")
 
 
 def _case(rng: random.Random) -> tuple[list[str], torch.Tensor, torch.Tensor]:
-    """(names of the three modules in the body, x, what the stem divides by)."""
+    """Return (names of the three modules in the body, x, divisor of the stem)."""
     inner = rng.sample(["centre", "shift", "norm", "mix", "gate"], 3)
     return inner, whole(rng, 3).reshape(1, 3), whole(rng, 3)
 
 
 def _model(inner: list[str], by: torch.Tensor, *, ill: bool, broken: bool = False) -> Chain:
-    """Scale makes inf of clean numbers; the middle one of the body makes nan of that; `again` makes nan anew."""
+    """Build the model, which produces nan where it is `ill`.
+
+    `scale` then makes inf of clean numbers, the middle module of the body makes nan of that, `clean` removes it, and
+    `again` produces nan anew.
+    """
     before, maker, after = inner
     zero = torch.where(torch.arange(3) == 0, 0.0, by) if ill else by
     body = Chain(
@@ -72,7 +76,7 @@ def _model(inner: list[str], by: torch.Tensor, *, ill: bool, broken: bool = Fals
         "spare": nn.Tanh(),
     }
     model = Chain(children, _RUN, broken)
-    if ill:  # again: 0 / 0, for what _Clean leaves is made 0 first
+    if ill:  # `again` then computes 0 / 0: what _Clean leaves becomes 0 here
         model.clean = nn.Sequential(_Clean(), nn.Hardshrink(100.0))
     return model
 
@@ -86,7 +90,7 @@ def _probe(first_nan: Any, rng: random.Random) -> dict[str, Any]:
         report[case] = first_nan(model, value.clone())
         report["left"] += backward_hooks(model)
         report[f"{case}_out"] = model.out
-    broken = _model(inner, by, ill=False, broken=True)  # healthy: an answer may stop a run at the first nan
+    broken = _model(inner, by, ill=False, broken=True)  # healthy: an answer may stop the run at the first nan
     return report | interrupted(first_nan, broken, x)
 
 
@@ -102,7 +106,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     out = (out - out[..., :1]) / by
     return [
         Criterion(
-            *("finds", found == expected, 2),
+            "finds",
+            found == expected,
+            points=2,
             essential=True,
             given=given,
             expected=repr(expected),
@@ -110,7 +116,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong(found, inner),
         ),
         Criterion(
-            *("healthy", saw["healthy"] is None, 1),
+            "healthy",
+            saw["healthy"] is None,
+            points=1,
             essential=True,
             given=Text(zh="一个不会造出 `nan` 的模型", en="a model that makes no `nan`"),
             expected="None",
@@ -118,7 +126,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="not_none",
         ),
         Criterion(
-            *("unchanged", saw["healthy_out"] is None or _near(saw["healthy_out"], out)),
+            "unchanged",
+            saw["healthy_out"] is None or _near(saw["healthy_out"], out),
             essential=True,
             given=Text(zh="一个不会造出 `nan` 的模型", en="a model that makes no `nan`"),
             expected=f"model(x) == {show(out)}",
@@ -126,7 +135,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_output",
         ),
         Criterion(
-            *("input", saw["spoilt"] is None, 1),
+            "input",
+            saw["spoilt"] is None,
+            points=1,
             given=f"x = {show(spoilt)}",
             expected="None",
             got=show(saw["spoilt"]),

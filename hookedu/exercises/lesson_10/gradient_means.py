@@ -1,4 +1,4 @@
-"""10.2 `gradient_means(model, loss)`: the mean of every parameter's gradient, in the order in which they arrive."""
+"""Exercise 10.2, `gradient_means(model, loss)`: the means of parameter gradients, in order of arrival."""
 
 import itertools
 import random
@@ -28,7 +28,7 @@ _ORDERS = [o for o in itertools.permutations(_RUN) if o not in (_RUN, _RUN[::-1]
 
 
 def _case(rng: random.Random) -> tuple[Chain, torch.Tensor]:
-    """(model, loss), after an earlier backward that left twice the same gradient in every .grad."""
+    """Return (model, loss), after an earlier backward that left twice the gradient of `loss` in every .grad."""
     layers = {name: linear(whole(rng, 9).reshape(3, 3), whole(rng, 3)) for name in rng.choice(_ORDERS)}
     model = Chain(layers | {"spare": nn.Linear(2, 2)}, _RUN)
     model.get_parameter(_FROZEN).requires_grad_(False)
@@ -44,7 +44,7 @@ def _probe(gradient_means: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _truth(rng: random.Random) -> tuple[list[tuple[str, float]], dict[str, Any], Chain]:
-    """((name, mean) in order of arrival, every .grad afterwards, the model)."""
+    """Return ((name, mean) in order of arrival, every .grad afterwards, the model)."""
     model, loss = _case(rng)
     pairs: list[tuple[str, float]] = []
     for name, p in model.named_parameters():
@@ -70,7 +70,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     place = next((n for n, mean in pairs if complete and not number_close(noted[n], mean)), names[0])
     return [
         Criterion(
-            *("names", complete, 2),
+            "names",
+            complete,
+            points=2,
             essential=True,
             given=given,
             expected=f"[name for name, mean in ...] == {show(names)}",
@@ -78,7 +80,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong_names(found, well_formed, got, names),
         ),
         Criterion(
-            *("unchanged", all_close(saw["grads"], grads)),
+            "unchanged",
+            all_close(saw["grads"], grads),
             essential=True,
             given=given,
             expected=Text(zh="每个 `.grad` 都和没有钩子时一样", en="every `.grad` as it is without hooks"),
@@ -86,7 +89,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_gradient",
         ),
         Criterion(
-            *("order", got == names, 1),
+            "order",
+            got == names,
+            points=1,
             essential=True,
             given=given,
             expected=show(names),
@@ -98,7 +103,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             else None,
         ),
         Criterion(
-            *("means", right, 2),
+            "means",
+            right,
+            points=2,
             given=given,
             expected=f"{place}: {dict(pairs)[place]:g}",
             got=f"{place}: {show(rounded(noted.get(place)))}",

@@ -1,7 +1,7 @@
-"""What the exercises of lesson 10 share: a model that runs its children in its own order, and mistakes that fit several."""
+"""A model with a running order of its own, and criteria and mistakes shared by exercises of lesson 10."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,18 +14,18 @@ from hookedu.language import Text
 
 
 class Interruption(Exception):
-    """What a model raises, as one that runs out of memory would."""
+    """Raised by a model in its forward, as running out of memory would."""
 
 
 class Chain(nn.Module):
-    """Runs its children in the order `run`, which is not the one in which they are defined."""
+    """A model that runs its children in the order `run`, not in the order of their definition."""
 
-    def __init__(self, children: dict[str, nn.Module], run: Sequence[str], broken: bool = False) -> None:
+    def __init__(self, children: Mapping[str, nn.Module], run: Sequence[str], broken: bool = False) -> None:
         super().__init__()
         for name, child in children.items():
             self.add_module(name, child)
         self.run, self.broken = run, broken
-        self.out: torch.Tensor | None = None  # of the last run
+        self.out: torch.Tensor | None = None  # output of the last run
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for name in self.run:
@@ -37,7 +37,7 @@ class Chain(nn.Module):
 
 
 def backward_hooks(model: nn.Module) -> int:
-    """How many forward, backward and parameter hooks a model carries now."""
+    """Count the forward, backward and parameter hooks of a model."""
     on_modules = sum(len(m._backward_hooks) + len(m._backward_pre_hooks) for m in model.modules())
     on_parameters = sum(
         len(p._backward_hooks or ()) + len(p._post_accumulate_grad_hooks or ()) for p in model.parameters()
@@ -46,7 +46,7 @@ def backward_hooks(model: nn.Module) -> int:
 
 
 def interrupted(answer: Callable[..., Any], broken: Chain, *args: Any) -> dict[str, Any]:
-    """What an answer leaves on a broken chain, and whether the chain's exception reached the caller."""
+    """Report how many hooks an answer leaves on a broken chain, and whether its exception got through."""
     try:
         answer(broken, *args)
         passed_on = False
@@ -56,14 +56,16 @@ def interrupted(answer: Callable[..., Any], broken: Chain, *args: Any) -> dict[s
 
 
 def clean_after_error(given: str, saw: dict[str, Any]) -> Criterion:
-    """The hooks must come off when the model raises, and the exception must come through."""
+    """Require that the hooks are removed when the model raises, and that the exception gets through."""
     left, passed_on = saw["left_by_error"], saw["passed_on"] is True
     came = Text(zh="异常传了出来，留下 {n} 个钩子", en="the exception came through, {n} hooks left on")
     swallowed = Text(
         zh="异常没有传出来，留下 {n} 个钩子", en="the exception did not come through, {n} hooks left on"
     )
     return Criterion(
-        *("clean_after_error", left == 0 and passed_on, 1),
+        "clean_after_error",
+        left == 0 and passed_on,
+        points=1,
         given=given,
         expected=came.format(n=0),
         got=(came if passed_on else swallowed).format(n=left),
@@ -72,12 +74,12 @@ def clean_after_error(given: str, saw: dict[str, Any]) -> Criterion:
 
 
 def number_close(got: Any, expected: float) -> bool:
-    """A Python number that differs by no more than rounding."""
+    """Check whether `got` is a Python number that equals `expected` but for rounding."""
     return type(got) in (int, float) and math.isclose(got, expected, rel_tol=1e-4, abs_tol=1e-6)
 
 
 def rounded(value: Any) -> Any:
-    """The same with floats as a message shows them."""
+    """Round floats to the digits that a message shows, also inside lists, dicts and scalar tensors."""
     if isinstance(value, list):
         return [rounded(v) for v in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""10.4 `vanishing(model, x, target, ratio)`: which children get too small a gradient at their output."""
+"""Exercise 10.4, `vanishing(model, x, target, ratio)`: children whose output gets too small a gradient."""
 
 import random
 from collections.abc import Callable
@@ -26,9 +26,9 @@ from hookedu.exercises.shared import none_left
 from hookedu.exercises.tools import linear, whole
 from hookedu.language import Text
 
-_RUN = ("stem", "narrow", "act", "wide", "head")
-_WEAK = ["stem", "narrow"]  # the expected ones, in the order of running
-_NAMES = ("lift", "mix", "gate", "fold", "join", "turn", "spread", "pick")
+_RUN: tuple[str, ...] = ("stem", "narrow", "act", "wide", "head")
+_WEAK = ["stem", "narrow"]  # the expected children, in running order
+_NAMES: tuple[str, ...] = ("lift", "mix", "gate", "fold", "join", "turn", "spread", "pick")
 _CLASSES = 12
 
 Size = Callable[[torch.Tensor], float]
@@ -37,9 +37,9 @@ Size = Callable[[torch.Tensor], float]
 def _case(
     rng: random.Random,
 ) -> tuple[dict[str, str], dict[str, torch.Tensor], torch.Tensor, torch.Tensor, float]:
-    """(names, weights, x, target, ratio), names and weights by role.
+    """Return (names, weights, x, target, ratio); names and weights are by role.
 
-    As many tries as it takes until each mistake has a result of its own; 2 milliseconds, as a rule.
+    Cases are drawn until each mistake gives a result of its own, which usually takes 2 milliseconds.
     """
     names = dict(zip(_RUN, rng.sample(_NAMES, len(_RUN)), strict=True))
     while True:
@@ -72,7 +72,7 @@ def _case(
 def _gradients(
     weights: dict[str, torch.Tensor], x: torch.Tensor, target: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """The gradient at the output of every child, computed without a hook and without anything in place."""
+    """Compute the gradient at every child's output, without hooks or in-place operations."""
     outputs = {}
     for name in _RUN:
         x = x.relu() if name == "act" else F.linear(x, weights[name].clone().requires_grad_())
@@ -123,7 +123,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     complete = well_formed and sorted(found) == sorted(weak)
     return [
         Criterion(
-            *("finds", complete, 3),
+            "finds",
+            complete,
+            points=3,
             essential=True,
             given=given,
             expected=show(weak),
@@ -131,14 +133,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_wrong(by_role, grads, ratio),
         ),
         Criterion(
-            *("healthy", saw["none"] == [], 1),
+            "healthy",
+            saw["none"] == [],
+            points=1,
             essential=True,
             given="ratio = 1e-9",
             expected="[]",
             got=show(saw["none"]),
         ),
         Criterion(
-            *("order", found == weak, 1),
+            "order",
+            found == weak,
+            points=1,
             given=given,
             expected=show(weak),
             got=show(found),

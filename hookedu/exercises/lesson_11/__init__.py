@@ -1,4 +1,4 @@
-"""Lesson 11, Grad-CAM: channel weights, the map, the pointing game, and a channel switched off."""
+"""Exercises of lesson 11, Grad-CAM: channel weights, the map, the pointing game, switching a channel off."""
 
 from hookedu.exercises.lesson_11.channel_effect import CHANNEL_EFFECT
 from hookedu.exercises.lesson_11.channel_weights import CHANNEL_WEIGHTS

@@ -1,4 +1,4 @@
-"""11.4 `channel_effect(model, layer, channel, images, labels)`: switch a channel off and measure."""
+"""Exercise 11.4, `channel_effect(model, layer, channel, images, labels)`: switch a channel off."""
 
 import copy
 import random
@@ -16,11 +16,11 @@ from hookedu.exercises.tools import close, copies, module_hooks
 from hookedu.language import Text
 
 _LAYERS = ("conv2", "relu1")
-_PICTURES = 3  # as many as channels may be asked for: a picture switched off instead is no IndexError
+_PICTURES = 3  # as many as candidate channels: switching off a picture instead raises no IndexError
 
 
 def _case(rng: random.Random) -> tuple[Case, list[int]]:
-    """The net and its pictures, and for each layer a channel that speaks for some of them and against others."""
+    """Return (case, a channel for each layer that raises some labels' logits and lowers others)."""
     while True:
         case = make_case(rng, _PICTURES)
         fit = [[c for c in range(3) if _is_mixed(_effect(case, layer, c))] for layer in _LAYERS]
@@ -33,14 +33,14 @@ def _is_mixed(effects: torch.Tensor) -> bool:
 
 
 def _run(case: Case, layer: str, change: Any) -> torch.Tensor:
-    """(N, classes): logits with a layer's output replaced by `change(output)`."""
+    """Compute the logits, (N, classes), with a layer's output replaced by `change(output)`."""
     module = case.model.get_submodule(layer)
     with torch.no_grad(), module.register_forward_hook(lambda module, args, output: change(output)):
         return case.model(case.images)
 
 
 def _without(channel: int) -> Any:
-    """Sets one channel of an output to 0."""
+    """Return a function that sets one channel of an output to 0."""
 
     def change(output: torch.Tensor) -> torch.Tensor:
         mask = torch.ones(output.shape[1])
@@ -51,7 +51,7 @@ def _without(channel: int) -> Any:
 
 
 def _effect(case: Case, layer: str, channel: int) -> torch.Tensor:
-    """(N,): how much the labels' logits fall."""
+    """Compute how much the labels' logits fall, (N,)."""
     return _drop(case, _run(case, layer, _without(channel)))
 
 
@@ -64,11 +64,11 @@ def _probe(channel_effect: Any, rng: random.Random) -> dict[str, Any]:
     case, channels = _case(rng)
     effects, spoilt, changed, left = [], 0, 0, 0
     for name, channel in zip(_LAYERS, channels, strict=True):
-        model = copy.deepcopy(case.model)  # what an answer leaves on one is not in the way on the other
+        model = copy.deepcopy(case.model)  # one per layer: what an answer leaves on it has no further effect
         module, kept = model.get_submodule(name), []
 
         def keep(module: Any, args: Any, output: torch.Tensor, kept: list[Any] = kept) -> None:
-            """Someone else's hook, which runs first: it keeps an output and what it was."""
+            """Keep an output and a copy of it, as a hook of someone else's that runs first."""
             kept.append((output.detach(), output.detach().clone()))
 
         with module.register_forward_hook(keep):
@@ -82,7 +82,7 @@ def _probe(channel_effect: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _likely(case: Case, layer: str, channel: int) -> dict[str, list[torch.Tensor]]:
-    """Mistakes and what they give."""
+    """Return the values that known mistakes give, by name."""
     right, off = _effect(case, layer, channel), _run(case, layer, _without(channel))
 
     def picture(output: torch.Tensor) -> torch.Tensor:
@@ -151,7 +151,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     count = Text(zh="{n} 个张量变了", en="{n} tensors have changed")
     return [
         Criterion(
-            *("weights", saw["changed"] == 0),
+            "weights",
+            saw["changed"] == 0,
             essential=True,
             given=Text(zh="模型的参数，运行之后", en="the model's parameters, after the run"),
             expected=count.format(n=0),
@@ -159,7 +160,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="changes_weights",
         ),
         Criterion(
-            *("effect", not wrong, 3),
+            "effect",
+            not wrong,
+            points=3,
             essential=True,
             given=f"{case.given(_LAYERS[place])}; channel = {channels[place]}",
             expected=show(wanted[place]),
@@ -167,7 +170,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("others", saw["spoilt"] == 0, 1),
+            "others",
+            saw["spoilt"] == 0,
+            points=1,
             given=Text(zh="别的钩子留下的 `output`", en="the `output` that another hook had kept"),
             expected=count.format(n=0),
             got=count.format(n=saw["spoilt"]),
@@ -178,7 +183,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 
 def _mistake(got: Any, case: Case, layer: str, channel: int) -> str | None:
-    """The mistake behind a wrong answer, where it is a known one."""
+    """Return the known mistake behind a wrong answer, or None."""
     if got is None:
         return "returns_nothing"
     return "returns_list" if isinstance(got, list) else recognise(got, _likely(case, layer, channel))

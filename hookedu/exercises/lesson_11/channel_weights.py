@@ -1,4 +1,4 @@
-"""11.1 `channel_weights(model, layer, images, labels)`: how much each channel speaks for each picture's class."""
+"""Exercise 11.1, `channel_weights(model, layer, images, labels)`: each channel's weight for a class."""
 
 import random
 from functools import partial
@@ -35,7 +35,7 @@ def _probe(channel_weights: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _likely(case: Case, layer: str) -> dict[str, list[torch.Tensor]]:
-    """Mistakes and what they give."""
+    """Return the values that known mistakes give, by name."""
     maps, grads = case.truth(layer)
     named = {
         "sums": [grads.sum(dim=(2, 3))],
@@ -49,7 +49,9 @@ def _likely(case: Case, layer: str) -> dict[str, list[torch.Tensor]]:
             grads.mean(dim=(2, 3)).relu(),
         ],
         "relu_on_gradient": [grads.relu().mean(dim=(2, 3))],
-        "head_weights": [case.model.head.weight[case.labels] / n for n in (1, 64, maps[0, 0].numel())],
+        "head_weights": [
+            case.model.get_parameter("head.weight")[case.labels] / n for n in (1, 64, maps[0, 0].numel())
+        ],
         "grad_input": [(grads * (maps > 0)).mean(dim=(2, 3))],
     }
     return named | {
@@ -70,7 +72,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     row = first_wrong(got, expected)
     return [
         Criterion(
-            *("weights", not wrong, 3),
+            "weights",
+            not wrong,
+            points=3,
             essential=True,
             given=case.given(layer),
             expected=_describe(expected, row),
@@ -82,7 +86,7 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 
 def _describe(weights: Any, row: int) -> str:
-    """Shape, and the weights of one picture."""
+    """Describe the shape, and the weights of one picture."""
     if not isinstance(weights, torch.Tensor):
         return f"weights: {show(weights)}"
     shape = "×".join(map(str, weights.shape))

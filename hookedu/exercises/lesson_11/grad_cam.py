@@ -1,4 +1,4 @@
-"""11.2 `grad_cam(model, layer, images, labels)`: where each picture speaks for its class."""
+"""Exercise 11.2, `grad_cam(model, layer, images, labels)`: the regions that support a picture's class."""
 
 import random
 from functools import partial
@@ -26,7 +26,7 @@ _OTHERS = ("conv1", "relu1", "pool", "conv2", "relu2")
 
 
 def _calls(rng: random.Random) -> list[tuple[Case, str]]:
-    """What is asked: a layer whose maps are smaller than the picture, one where they are not, and a single picture."""
+    """Return the calls to make: maps smaller than the picture, maps of its size, and a single picture."""
     case = make_case(rng)
     return [(case, "relu2"), (case, "relu1"), (case.first(), "relu2")]
 
@@ -44,12 +44,12 @@ def _probe(grad_cam: Any, rng: random.Random) -> dict[str, Any]:
 def _up(
     cam: torch.Tensor, mode: str = "bilinear", size: tuple[int, int] = (6, 8), **how: Any
 ) -> torch.Tensor:
-    """(N, h, w) to (N, *size)."""
+    """Resize (N, h, w) to (N, *size)."""
     return F.interpolate(cam[:, None], size=size, mode=mode, **how)[:, 0]
 
 
 def _raw(maps: torch.Tensor, grads: torch.Tensor) -> torch.Tensor:
-    """(N, h, w): the weighted sum, as it is before the ReLU."""
+    """Compute the weighted sum of the maps, (N, h, w), before the ReLU."""
     return (grads.mean(dim=(2, 3), keepdim=True) * maps).sum(dim=1)
 
 
@@ -58,7 +58,7 @@ def _cam(maps: torch.Tensor, grads: torch.Tensor) -> torch.Tensor:
 
 
 def _likely(case: Case, layer: str) -> dict[str, list[torch.Tensor]]:
-    """Mistakes and what they give."""
+    """Return the values that known mistakes give, by name."""
     maps, grads = case.truth(layer)
     raw, cam = _raw(maps, grads), _cam(maps, grads)
     weights = grads.mean(dim=(2, 3), keepdim=True)
@@ -73,7 +73,7 @@ def _likely(case: Case, layer: str) -> dict[str, list[torch.Tensor]]:
         "align_corners": [_up(raw.relu(), align_corners=True)],
         "bicubic": [_up(raw.relu(), "bicubic")],
         "fixed_size": [_up(raw.relu(), size=(side, side)) for side in (16, 32)]
-        + [_up(raw.relu(), size=tuple(8 * n for n in raw.shape[-2:]))],
+        + [_up(raw.relu(), size=(8 * raw.shape[1], 8 * raw.shape[2]))],
         "square": [_up(raw.relu(), size=(side, side)) for side in (6, 8)],
         "squeezes": [cam.squeeze()],
         "height_and_width": [_up(raw.relu(), size=(8, 6))],
@@ -103,7 +103,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     call = "grad_cam(model, layer, images, labels)"
     return [
         Criterion(
-            *("cam", not wrong, 4),
+            "cam",
+            not wrong,
+            points=4,
             essential=True,
             given=case.given(layer),
             expected=_describe(expected, picture),
@@ -116,18 +118,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
 
 
 def _mistake(got: Any, case: Case, layer: str) -> str | None:
-    """The mistake behind a wrong answer, where it is a known one."""
+    """Return the known mistake behind a wrong answer, or None."""
     if got is None:
         return "returns_nothing"
     if isinstance(got, list):
         return "returns_list"
     if isinstance(got, Opaque) and got.type.startswith("Tensor of float32"):
-        return "fixed_size"  # too large to travel: maps of 64×64 in place of the pictures' 6×8
+        return "fixed_size"  # too large for `encode`: maps of 64×64, not the pictures' 6×8
     return recognise(got, _likely(case, layer))
 
 
 def _describe(cam: Any, picture: int) -> str | Text:
-    """Shape, and the range and a row of one picture's map: a whole one is too long for a line."""
+    """Describe the shape, and the range and a row of one map: a whole map is too long for a line."""
     if isinstance(cam, list):
         return Text(zh="一个列表，{n} 项", en="a list of {n}").format(n=len(cam))
     if not isinstance(cam, torch.Tensor) or cam.numel() == 0:

@@ -1,4 +1,4 @@
-"""11.3 `hit_rate(cams, boxes)`: the pointing game."""
+"""Exercise 11.3, `hit_rate(cams, boxes)`: the pointing game."""
 
 import math
 import random
@@ -16,7 +16,7 @@ _N, _H, _W = 200, 6, 10
 
 
 def _peaks(cams: torch.Tensor, width: int = _W) -> tuple[torch.Tensor, torch.Tensor]:
-    """(x, y) of each map's highest point, counted in rows of `width`."""
+    """Return (x, y) of each map's maximum, for rows of `width` values."""
     place = cams.flatten(1).argmax(dim=1)
     return place % width, place // width
 
@@ -28,6 +28,11 @@ def _inside(x: Any, y: Any, boxes: torch.Tensor) -> float:
 
 def _right(cams: torch.Tensor, boxes: torch.Tensor) -> float:
     return _inside(*_peaks(cams), boxes)
+
+
+def _swapped(cams: torch.Tensor, boxes: torch.Tensor) -> float:
+    x, y = _peaks(cams)
+    return _inside(y, x, boxes)
 
 
 def _whole_batch(cams: torch.Tensor, boxes: torch.Tensor) -> float:
@@ -43,7 +48,7 @@ def _centre_of_mass(cams: torch.Tensor, boxes: torch.Tensor) -> float:
 
 
 def _sizes(boxes: torch.Tensor) -> torch.Tensor:
-    """Boxes as they are where the last two numbers are taken for width and height."""
+    """Return the boxes that result if the last two numbers are taken for width and height."""
     return torch.cat([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], dim=1)
 
 
@@ -58,16 +63,16 @@ _Way = Callable[[torch.Tensor, torch.Tensor], float]
 
 
 def _moved(*edges: int) -> _Way:
-    """The rate with every box's `x0, y0, x1, y1` moved by so much."""
+    """Return a function that computes the rate with every box's `x0, y0, x1, y1` moved by `edges`."""
     return lambda cams, boxes: _right(cams, boxes + torch.tensor(edges))
 
 
-# What people do, in each of the forms that it takes.
+# Known mistakes, each with the forms that it takes.
 _WRONG: dict[str, list[_Way]] = {
     "end_included": [_moved(0, 0, 1, 1), _moved(0, 0, 1, 0), _moved(0, 0, 0, 1)],
     "start_left_out": [_moved(1, 1, 0, 0), _moved(1, 0, 0, 0), _moved(0, 1, 0, 0)],
     "both_edges": [_moved(1, 1, 1, 1)],
-    "swapped": [lambda cams, boxes: _inside(*reversed(_peaks(cams)), boxes)],
+    "swapped": [_swapped],
     "wrong_width": [lambda cams, boxes: _inside(*_peaks(cams, width=_H), boxes)],
     "fixed_width": [lambda cams, boxes: _inside(*_peaks(cams, width=64), boxes)],
     "lowest": [lambda cams, boxes: _right(-cams, boxes)],
@@ -87,11 +92,11 @@ _WRONG: dict[str, list[_Way]] = {
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor]:
-    """(cams, boxes): wider than high, and every wrong way gives a rate of its own."""
+    """Return (cams, boxes): wider than high, and every wrong way gives a rate of its own."""
     while True:
         generator = torch.Generator().manual_seed(rng.getrandbits(32))
         cams = torch.rand(_N, _H, _W, generator=generator)
-        # Half of the boxes stand so that the peak is in them, on their edge or just beside; the rest anywhere.
+        # Half of the boxes have the peak inside, on an edge or just outside; the others are anywhere.
         start = torch.stack(_peaks(cams), dim=1) - torch.randint(-1, 5, (_N, 2), generator=generator)
         start[::2] = torch.randint(0, _W, (_N // 2, 2), generator=generator)
         start = start.clamp(torch.tensor(0), torch.tensor([_W - 4, _H - 3]))
@@ -111,19 +116,19 @@ def _probe(hit_rate: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _number(value: Any) -> float | None:
-    """A number, whether it comes as one or as a tensor that holds one."""
+    """Convert a number, or a tensor that holds one, to a float; None for anything else."""
     if isinstance(value, torch.Tensor) and value.numel() == 1:
         value = value.item()
     return float(value) if type(value) in (int, float) else None
 
 
 def _equal(rate: float | None, expected: float) -> bool:
-    """Whether a rate is that one but for float32's rounding, which grows with a percentage."""
+    """Check whether a rate is the expected one up to float32 rounding, which is larger for percentages."""
     return rate is not None and math.isclose(rate, expected, rel_tol=1e-5, abs_tol=1e-6)
 
 
 def _recognise(rates: list[float | None], cases: list[Any]) -> str | None:
-    """The wrong way that leads to every rate: a single one may be met by luck."""
+    """Return the mistake that gives every rate, or None: a single rate may be met by chance."""
     for name, ways in _WRONG.items():
         for way in ways:
             if all(_equal(rate, way(*case)) for rate, case in zip(rates, cases, strict=True)):
@@ -148,7 +153,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         mistake = _recognise(rates, cases)
     return [
         Criterion(
-            *("rate", not wrong, 3),
+            "rate",
+            not wrong,
+            points=3,
             essential=True,
             given=f"cams: {_N}×{_H}×{_W}; boxes: {_N}×4, boxes[0] == {show(case[1][0])}",
             expected=f"{_right(*case):g}",
@@ -156,7 +163,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("untouched", saw["untouched"] is True),
+            "untouched",
+            saw["untouched"] is True,
             essential=True,
             given="hit_rate(cams, boxes)",
             expected=Text(zh="`cams` 和 `boxes` 没有变", en="`cams` and `boxes` are as they were"),

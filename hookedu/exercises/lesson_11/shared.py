@@ -1,4 +1,4 @@
-"""What the exercises of lesson 11 share: a net that is no square anywhere, its truth, and mistakes that fit several."""
+"""A net without square maps, its true gradients, and mistakes shared by exercises of lesson 11."""
 
 import random
 from collections import OrderedDict
@@ -14,15 +14,15 @@ from hookedu.exercises.exercise import Mistake
 from hookedu.exercises.tools import close
 from hookedu.language import Text
 
-Pick = Callable[[torch.Tensor], torch.Tensor]  # logits to the one number that is taken back
+Pick = Callable[[torch.Tensor], torch.Tensor]  # logits -> the scalar that backward starts from
 
 
 @dataclass(frozen=True)
 class Case:
-    """A small net of random weights, some pictures, and a class for each that is not the likeliest one.
+    """A small net of random weights, pictures, and for each picture a class other than the likeliest one.
 
-    The head sees every place of the last maps, so gradients differ from place to place: an average that is left
-    out shows, as it would not behind a global average pool.
+    The head sees every position of the last maps, so gradients differ between positions: a missing average shows,
+    which it would not before a global average pool.
     """
 
     model: nn.Sequential
@@ -30,20 +30,24 @@ class Case:
     labels: torch.Tensor
 
     def truth(self, layer: str, pick: Pick | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """(maps, grads) of a layer's output, both (N, C, h, w); `pick` in place of the labels' logits."""
+        """Return (maps, grads) of a layer's output, both (N, C, h, w); `pick` replaces the labels' logits."""
         kept: list[torch.Tensor] = []
         module = self.model.get_submodule(layer)
-        with module.register_forward_hook(lambda module, args, output: kept.append(output)):
+
+        def keep(module: nn.Module, args: Any, output: torch.Tensor) -> None:
+            kept.append(output)
+
+        with module.register_forward_hook(keep):
             logits = self.model(self.images)
         score = (pick or self.score)(logits)
         return kept[0].detach(), torch.autograd.grad(score, kept[0])[0]
 
     def score(self, logits: torch.Tensor) -> torch.Tensor:
-        """The labels' logits, added up: each picture's maps touch its own alone."""
+        """Return the sum of the labels' logits: each picture's maps affect its own logit alone."""
         return logits.gather(1, self.labels[:, None]).sum()
 
     def other_classes(self) -> dict[str, list[Pick]]:
-        """What people take back in place of the labels' logits: the mistake's id, and the ways to make it."""
+        """Return what learners backpropagate in place of the labels' logits: mistake id -> its forms."""
         labels, rows = self.labels, range(len(self.labels))
         return {
             "wrong_class": [lambda logits: logits.amax(dim=1).sum()],
@@ -61,17 +65,17 @@ class Case:
         }
 
     def given(self, layer: str) -> str:
-        """The input, as a message shows it."""
+        """Describe the input, for a message."""
         shape = "×".join(map(str, self.images.shape))
         return f"layer = model.{layer}; images: {shape}; labels = {self.labels.tolist()}"
 
     def first(self) -> "Case":
-        """The same with the first picture alone: what looks at "all" dimensions of size 1 goes wrong here."""
+        """Return the case with its first picture alone, on which `squeeze()` removes too many dimensions."""
         return Case(self.model, self.images[:1], self.labels[:1])
 
 
 def make_case(rng: random.Random, pictures: int = 2) -> Case:
-    """A case whose labels differ and whose maps at `relu2` go above 0 and below, before the ReLU cuts them off."""
+    """Return a case whose labels differ and whose weighted sums at `relu2` have both signs before the ReLU."""
     model = nn.Sequential(
         OrderedDict(
             conv1=nn.Conv2d(2, 3, 3, padding=1),
@@ -89,10 +93,10 @@ def make_case(rng: random.Random, pictures: int = 2) -> Case:
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.normal_(generator=generator)
-            model.head.weight /= model(
-                images
-            ).std()  # logits near 1: large ones would leave no gradient behind a softmax
-            model.head.bias -= model(images).mean(dim=0)  # so that the pictures' likeliest classes differ
+            # Logits near 1: through a softmax, large ones would get no gradient.
+            model.get_parameter("head.weight").div_(model(images).std())
+            # Centred, so that the likeliest classes of the pictures differ.
+            model.get_parameter("head.bias").sub_(model(images).mean(dim=0))
             likeliest = model(images).argmax(dim=1).tolist()
         labels = [rng.choice([k for k in range(4) if k != best]) for best in likeliest]
         case = Case(model, images, torch.tensor(labels))
@@ -101,75 +105,83 @@ def make_case(rng: random.Random, pictures: int = 2) -> Case:
 
 
 def _is_mixed(maps: torch.Tensor, grads: torch.Tensor) -> bool:
-    """Whether the weighted sum of each picture goes well above 0 and well below."""
+    """Check whether the weighted sum of each picture goes well above 0 and well below."""
     raw = (grads.mean(dim=(2, 3), keepdim=True) * maps).sum(dim=1).flatten(1)
     high, low = raw.amax(dim=1), raw.amin(dim=1)
     return bool((torch.minimum(high, -low) > 0.1 * torch.maximum(high, -low)).all())
 
 
 def recognise(got: Any, likely: dict[str, list[torch.Tensor]]) -> str | None:
-    """The mistake of which a candidate has the values that came."""
+    """Return the mistake that gives the values of `got`, or None."""
     return next((name for name, values in likely.items() if any(close(got, v) for v in values)), None)
 
 
 def first_wrong(got: Any, expected: torch.Tensor) -> int:
-    """The first picture whose part of the answer is wrong, to be shown: others may well be right."""
+    """Return the index of the first picture whose result is wrong: that of others may be right."""
     if not isinstance(got, torch.Tensor) or got.shape != expected.shape:
         return 0
     return next((i for i in range(len(got)) if not close(got[i], expected[i])), 0)
 
 
 def says(criterion: str, id: str, zh: str, en: str) -> Mistake:
-    """A mistake that the judge recognises behind the criterion of that id."""
+    """Return a mistake that the judge recognises when the given criterion fails."""
     return Mistake(id, Text(zh=zh, en=en), fails=criterion)
 
 
 def class_mistakes(criterion: str) -> tuple[Mistake, ...]:
-    """Those of `Case.other_classes`, for the criterion of that id."""
+    """Return the mistakes of `Case.other_classes`, for the given criterion."""
     return (
         says(
-            *(criterion, "wrong_class"),
+            criterion,
+            "wrong_class",
             "你用的是网络自己最看好的类（`argmax` 或 `max`）。要解释的是 `labels` 里的类：第 `i` 张图取 `logits[i, labels[i]]`。",
             "You took the class that the net itself likes best (`argmax` or `max`). Explain the one in `labels`: "
             "`logits[i, labels[i]]` of picture `i`.",
         ),
         says(
-            *(criterion, "one_class"),
+            criterion,
+            "one_class",
             "所有图都用了同一个类。每张图有自己的类：`logits.gather(1, labels[:, None])` 各取各的。",
             "You took the same class for every picture. Each has its own: `logits.gather(1, labels[:, None])` picks them.",
         ),
         says(
-            *(criterion, "one_picture"),
+            criterion,
+            "one_picture",
             "只有一张图有梯度：你只对一个 logit 做了反向传播。先把每张图的那个 logit 加起来：各图互不影响，和的梯度就是各自的梯度。",
             "Only one picture got a gradient: you ran backward from a single logit. Add up one logit of each picture: "
             "pictures do not touch each other, so each gets its own gradient.",
         ),
         says(
-            *(criterion, "probabilities"),
+            criterion,
+            "probabilities",
             "你用的是 `softmax` 之后的概率。它的梯度混进了别的类，概率接近 1 时又几乎为零。请用 logit。",
             "You took the probability after `softmax`. Its gradient mixes in the other classes, and fades where the "
             "probability is near 1. Take the logit.",
         ),
         says(
-            *(criterion, "uses_loss"),
+            criterion,
+            "uses_loss",
             "你对损失做了反向传播：损失变小才是这个类变强，符号反了，还混进了别的类。请用 logit。",
             "You ran backward from the loss: it falls where the class gains, so the sign is wrong, and the other classes "
             "are mixed in. Take the logit.",
         ),
         says(
-            *(criterion, "all_classes"),
+            criterion,
+            "all_classes",
             "你把所有类的 logit 都加进去了。每张图只取 `labels` 里的那一个。",
             "You added up the logits of all classes. Take one of each picture: the one in `labels`.",
         ),
         says(
-            *(criterion, "crossed"),
+            criterion,
+            "crossed",
             "`logits[:, labels]` 是 `N×N`：每张图都取了**所有图**的类。要逐图各取一个：`logits.gather(1, labels[:, None])`，"
             "或者 `logits[torch.arange(len(labels)), labels]`。",
             "`logits[:, labels]` is `N×N`: from each picture it takes the classes of **all** pictures. Take one of each: "
             "`logits.gather(1, labels[:, None])`, or `logits[torch.arange(len(labels)), labels]`.",
         ),
         says(
-            *(criterion, "mean_of_pictures"),
+            criterion,
+            "mean_of_pictures",
             "差一个倍数 `N`：你对各图的 logit 取了平均，每张图的梯度就被图的张数除了一次。要加起来：`.sum()`。",
             "You are off by the factor `N`: you averaged the pictures' logits, which divides each gradient by the number of "
             "pictures. Add them up: `.sum()`.",
@@ -232,5 +244,5 @@ REPLACES_OUTPUT = Mistake(
     raises=r"must be Tensor, not \w+|'(?:tuple|list|RemovableHandle)' object has no attribute",
 )
 
-# What happens on the way to the gradient of a layer's output, whatever is then made of it.
+# Mistakes on the way to the gradient of a layer's output, whatever is then computed from it.
 GRADIENT_MISTAKES = (NEEDS_INDEX, NEEDS_SCALAR, NO_GRAPH, NO_BACKWARD, REPLACES_OUTPUT, LEAVES_HOOK)

@@ -1,4 +1,4 @@
-"""Lesson 12, beyond: hooks on what autograd saves, under checkpointing, under compilation, and between processes."""
+"""Exercises of lesson 12, advanced hooks: saved tensors, checkpointing, compilation, communication."""
 
 from hookedu.exercises.lesson_12.count_recomputed import COUNT_RECOMPUTED
 from hookedu.exercises.lesson_12.half_hook import HALF_HOOK

@@ -1,4 +1,4 @@
-"""12.2 `count_recomputed(model, x)`: which layers checkpointing runs again, and where it stops."""
+"""Exercise 12.2, `count_recomputed(model, x)`: which layers checkpointing reruns, and where it stops."""
 
 import random
 from collections import Counter
@@ -17,18 +17,18 @@ from hookedu.exercises.tools import module_hooks
 from hookedu.language import Text
 
 _NAMES = ["fc", "act", "body", "neck", "head", "stem", "gate", "proj", "mix", "out"]
-_Kinds = list[str]  # what each layer is, a key of _LAYERS; the last two save nothing
+_Kinds = list[str]  # kind of each layer, a key of _LAYERS, of which the last two save nothing
 
 
 def _case(rng: random.Random) -> tuple[list[str], _Kinds, int]:
-    """(names, layers in order, width): at least two that save something, then 1 to 3 that save nothing."""
+    """Return (names, kinds, width): at least two layers that save tensors, then 1 to 3 that save none."""
     saving = [rng.choice(["linear", "tanh"]) for _ in range(rng.randint(2, 4))]
     idle = [rng.choice(["times 2", "flatten"]) for _ in range(rng.randint(1, 3))]
     return rng.sample(_NAMES, len(saving + idle)), [*saving, *idle], rng.randint(2, 5)
 
 
 class Twice(nn.Module):
-    """Multiplies by 2: backward needs no saved tensor for that."""
+    """A layer that multiplies by 2, for which backward needs no saved tensor."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return 2 * x
@@ -38,15 +38,16 @@ _LAYERS = {
     "linear": lambda width: nn.Linear(width, width),
     "tanh": lambda width: nn.Tanh(),
     "times 2": lambda width: Twice(),
-    "flatten": lambda width: nn.Sequential(nn.Flatten()),  # with a child of its own, which nobody asked for
+    # Has a child of its own, which is not to be counted.
+    "flatten": lambda width: nn.Sequential(nn.Flatten()),
 }
 
 
 class EndsTwice(nn.Sequential):
-    """Runs its layers in order, the first and the last of them twice."""
+    """A Sequential that runs its first and its last layer twice."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self[-1](super().forward(self[0](x)))
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return self[-1](super().forward(self[0](input)))
 
 
 def _model(names: list[str], kinds: _Kinds, width: int) -> nn.Sequential:
@@ -77,14 +78,16 @@ def _probe(count_recomputed: Any, rng: random.Random) -> dict[str, Any]:
 
 def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     names, kinds, _ = _case(rng)
-    once = dict.fromkeys(names, 1) | {names[0]: 2, names[-1]: 2}  # how often each starts in one forward pass
-    # those that save nothing stand at the end, where recomputation does not come
+    once = dict.fromkeys(names, 1) | {names[0]: 2, names[-1]: 2}  # starts of each layer in one forward pass
+    # Layers that save nothing are at the end, which recomputation does not reach.
     expected = {n: once[n] * (kind in ("linear", "tanh")) for n, kind in zip(names, kinds, strict=True)}
     found = saw["found"]
     layers = ", ".join(f"{name}: {kind}" for name, kind in zip(names, kinds, strict=True))
     return [
         Criterion(
-            *("counts", found == expected, 3),
+            "counts",
+            _numbers(found) and found == expected,
+            points=3,
             essential=True,
             given=Text(
                 zh="各层：{layers}；一次前向传播里，{first} 和 {last} 各运行 2 次",
@@ -98,40 +101,66 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     ]
 
 
+def _numbers(found: Any) -> bool:
+    """Check whether this is a dictionary of plain numbers, which can be compared with other numbers."""
+    return isinstance(found, dict) and all(type(n) in (int, float, bool) for n in found.values())
+
+
 def _recognised(saw: dict[str, Any], once: dict[str, int], expected: dict[str, int]) -> str | None:
-    found, starts = saw["found"], saw["starts"]
+    """Return the mistake behind a wrong answer, or None."""
+    found = saw["found"]
     if found is None:
         return "returns_nothing"
     if not isinstance(found, dict):
         return "returns_total" if type(found) is int else "not_a_dict"
-    values = list(found.values())
     if not found.keys() <= expected.keys():
         return "other_names"
+    if not _numbers(found):
+        return None
+    return _wrong_run(saw, once) or _wrong_counts(found, once, expected)
+
+
+def _wrong_run(saw: dict[str, Any], once: dict[str, int]) -> str | None:
+    """Return the mistake in how the answer ran the model, or None."""
+    starts = saw["starts"]
     if not saw["backward"]:
         return "no_backward"
     if starts == list(once.values()):
         return "not_checkpointed"
-    if starts[0] < 4:  # twice in forward and twice again
+    if starts[0] < 4:  # twice in forward and twice in recomputation
         return "in_pieces"
-    if starts == [2 * n for n in once.values()] and found == once:
+    if starts == [2 * n for n in once.values()] and saw["found"] == once:
         return "no_early_stop"
-    if found == once:
-        return "counts_first"
+    return None
+
+
+def _wrong_counts(found: dict[Any, Any], once: dict[str, int], expected: dict[str, int]) -> str | None:
+    """Return the mistake in what the answer counted, or None."""
+    recomputed = {name: n for name, n in expected.items() if n}
+    stopped = list(recomputed)[-1]  # recomputation ends inside the forward of this layer
+    last = list(expected)[-1]
     both = {name: once[name] + n for name, n in expected.items()}
-    if found in (both, {k: n - 1 for k, n in both.items()}, {k: n // 2 for k, n in both.items()}):
-        return "counts_both"
-    if found == {name: min(n, 1) for name, n in expected.items()}:
-        return "only_whether"
-    if sum(expected.values()) <= found.get(list(expected)[-1], 0) == sum(values):
+    known = {
+        "counts_first": [once],
+        "counts_both": [
+            both,
+            {name: n - 1 for name, n in both.items()},
+            {name: n // 2 for name, n in both.items()},
+            both | {stopped: both[stopped] - 1},
+        ],
+        "only_whether": [{name: min(n, 1) for name, n in expected.items()}],
+        "zeros_missing": [recomputed],
+        "after_hooks": [
+            expected | {stopped: 0},
+            {name: n for name, n in recomputed.items() if name != stopped},
+        ],
+    }
+    for mistake, counts in known.items():
+        if found in counts:
+            return mistake
+    if sum(expected.values()) <= found.get(last, 0) == sum(found.values()):
         return "late_binding"
-    if found == {name: n for name, n in expected.items() if n}:
-        return "zeros_missing"
-    stopped = [name for name, n in expected.items() if n][-1]  # where recomputation ends, inside of forward
-    if found in (expected | {stopped: 0}, {n: c for n, c in expected.items() if c and n != stopped}):
-        return "after_hooks"
-    if found == {name: once[name] + n - (name == stopped) for name, n in expected.items()}:
-        return "counts_both"
-    return "off_too_early" if not any(values) else None
+    return "off_too_early" if not any(found.values()) else None
 
 
 COUNT_RECOMPUTED = Exercise(

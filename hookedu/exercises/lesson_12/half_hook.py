@@ -1,4 +1,4 @@
-"""12.4 `half_hook(group, bucket)`: a communication hook that sends half as many bytes."""
+"""Exercise 12.4, `half_hook(group, bucket)`: a communication hook that sends half as many bytes."""
 
 import random
 from collections.abc import Callable
@@ -16,18 +16,19 @@ from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.tools import close, copies, whole
 from hookedu.language import Text
 
-_AVERAGE = (
-    40_000.0  # of the large gradient: float16 holds it (up to 65504), but no sum over three ranks or more
-)
+# Average of the large gradient: float16 holds it (up to 65504), but not its sum over three ranks or more.
+_AVERAGE = 40_000.0
 
 
 class _Stop(Exception):
-    """Ends backward before what the answer returned gets to DDP, which may crash on it."""
+    """Ends backward before DDP receives an invalid result, on which it may crash."""
 
 
 class _Result(Future):
-    """The future of a communication: it is settled when somebody waits, or when the hook has returned, never before,
-    so that an answer which reads too early is seen to."""
+    """The future of a communication, settled when somebody waits or when the hook has returned.
+
+    It is never settled earlier, so that an answer that reads the result too early is detected.
+    """
 
     def __init__(self, settle: Callable[[], None]):
         super().__init__()
@@ -51,7 +52,7 @@ class _Result(Future):
 
 
 class _Work(dist.Work):
-    """What `dist.all_reduce` gives back."""
+    """The return value of `dist.all_reduce`."""
 
     def __init__(self, result: _Result):
         super().__init__()
@@ -66,17 +67,19 @@ class _Work(dist.Work):
 
 
 class Peers(dist.ProcessGroup):
-    """Rank 0 of a group in one process. Rank i's gradients are `shares[i]` times those of rank 0, and it runs the same
-    hook: the sum of what all ranks send is thus what rank 0 sends, times the sum of the shares.
+    """Rank 0 of a process group, simulated in one process.
 
-    PyTorch lets a process group be written in Python; its own tests do (test_c10d_pypg.py).
+    Rank i's gradients are `shares[i]` times those of rank 0, and it runs the same hook: the sum of what all ranks send
+    is thus what rank 0 sends, times the sum of the shares.
+
+    PyTorch supports process groups written in Python; its own tests use them (test_c10d_pypg.py).
     """
 
     def __init__(self, shares: list[int]):
         super().__init__(0, len(shares))
         self._total, self.sent, self._open = float(sum(shares)), [], []
 
-    def allreduce(self, tensors: list[torch.Tensor], options: Any) -> dist.Work:
+    def allreduce(self, tensors: list[torch.Tensor], options: Any) -> dist.Work:  # pyright: ignore[reportIncompatibleMethodOverride]  # the one overload that PyTorch calls here
         if options.reduceOp != dist.ReduceOp.SUM:
             raise RuntimeError("Cannot use ReduceOp.AVG with Gloo: this group only sums")
         self.sent += [[str(t.dtype).removeprefix("torch."), t.numel()] for t in tensors]
@@ -85,7 +88,7 @@ class Peers(dist.ProcessGroup):
         return _Work(result)
 
     def settle(self) -> None:
-        """All that is under way arrives."""
+        """Complete all pending communications."""
         while self._open:
             tensors, result = self._open.pop(0)
             for tensor in tensors:
@@ -97,7 +100,7 @@ class Peers(dist.ProcessGroup):
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, list[int]]:
-    """(x, shares): the gradient of rank 0 is x, whose last value is large; at least three ranks."""
+    """Return (x, shares): x is the gradient of rank 0, its last value is large; at least three ranks."""
     shares = [1, *rng.sample(range(2, 8), rng.randint(2, 5))]
     return torch.cat([whole(rng, 4), torch.tensor([_AVERAGE * len(shares) // sum(shares)])]), shares
 
@@ -107,7 +110,7 @@ def _probe(half_hook: Any, rng: random.Random) -> dict[str, Any]:
     group, layer = Peers(shares), nn.Linear(len(x), 1, bias=False)
     report: dict[str, Any] = {"returned": None, "value": None, "done": True, "calls": 0}
 
-    def hook(state, bucket):  # DDP wants its own annotations or none
+    def hook(state, bucket):  # DDP accepts only its own annotations, or none
         report["calls"] += 1
         returned = half_hook(group, bucket)
         group.settle()
@@ -117,7 +120,7 @@ def _probe(half_hook: Any, rng: random.Random) -> dict[str, Any]:
         report["done"] = returned.done()
         if not report["done"]:
             raise _Stop
-        report["value"] = returned.wait()  # the answer's own error, should its callback have raised one
+        report["value"] = returned.wait()  # raises the error of the answer's callback, if any
         if not isinstance(report["value"], torch.Tensor) or report["value"].shape != bucket.buffer().shape:
             raise _Stop
         return returned
@@ -150,7 +153,8 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     size = Text(zh="发送 {n} 字节", en="{n} bytes sent")
     return [
         Criterion(
-            *("future", a_future and saw["done"] and isinstance(saw["value"], torch.Tensor)),
+            "future",
+            a_future and saw["done"] and isinstance(saw["value"], torch.Tensor),
             essential=True,
             given="half_hook(group, bucket)",
             expected=Text(zh="一个装着张量的 Future", en="a Future that holds a tensor"),
@@ -158,7 +162,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=_no_future(saw, a_future),
         ),
         Criterion(
-            *("average", close(got, expected, 2e-3) and types != {"bfloat16"}, 3),
+            "average",
+            close(got, expected, 2e-3) and types != {"bfloat16"},
+            points=3,
             essential=True,
             given=given,
             expected=show(expected),
@@ -166,14 +172,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="other_shape" if got is None else _recognised(got, x, n, total, types),
         ),
         Criterion(
-            *("bytes", sent == 2 * len(x), 2),
+            "bytes",
+            sent == 2 * len(x),
+            points=2,
             given=given,
             expected=size.format(n=2 * len(x)),
             got=size.format(n=sent),
             mistake="sends_float32" if sent == 4 * len(x) else None,
         ),
         Criterion(
-            *("float32", saw["dtype"] == "float32", 1),
+            "float32",
+            saw["dtype"] == "float32",
+            points=1,
             given="half_hook(group, bucket).wait().dtype",
             expected="float32",
             got=saw["dtype"],
@@ -195,7 +205,7 @@ def _no_future(saw: dict[str, Any], a_future: bool) -> str | None:
 
 
 def _recognised(got: Any, x: torch.Tensor, n: int, total: int, sent: set[str]) -> str | None:
-    """Told by the small values; the large one shows what overflowed."""
+    """Return the mistake that the small values show, or None; the large value shows only overflow."""
     if not isinstance(got, torch.Tensor) or got.shape != (1, len(x)):
         return None
     if sent == {"bfloat16"}:
@@ -328,7 +338,7 @@ HALF_HOOK = Exercise(
             "`async_op=True` 马上就返回，那时还没有求和，你就读了。把后面的事写进 `future.then(...)`，或者先 `wait()`。",
             "`async_op=True` returns at once, before anything was added, and you read too early. Put what follows into `future.then(...)`, or `wait()` first.",
             fails="average",
-            raises=r"completed\(\) INTERNAL ASSERT FAILED",  # what Future.value() says before there is one
+            raises=r"completed\(\) INTERNAL ASSERT FAILED",  # raised by Future.value() before there is a value
         ),
         says(
             "sends_float32",

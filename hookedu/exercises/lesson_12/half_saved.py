@@ -1,4 +1,4 @@
-"""12.1 `half_saved(counts)`: keep what autograd saves in half precision, and count the bytes."""
+"""Exercise 12.1, `half_saved(counts)`: keep saved tensors in half precision, and count the bytes."""
 
 import contextlib
 import random
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch._C import _autograd
 
 from hookedu.exercises.exercise import Criterion, Exercise
 from hookedu.exercises.lesson_12.shared import says
@@ -14,12 +15,12 @@ from hookedu.exercises.tools import copies, same
 from hookedu.hooks.tensors import parts
 from hookedu.language import Text
 
-_COLUMNS = 2  # of the matrix that rows are taken from
-_BIG = 2051  # a row that float16 cannot name: it would become 2052
+_COLUMNS = 2  # of the table that a row is selected from
+_BIG = 2051  # a row number that float16 would round to 2052
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """(x, w, columns of the second product): values that float16 rounds, each to another value."""
+    """Return (x, w, columns of the second product); float16 changes every value of x and w."""
     x, w = (
         torch.tensor([[rng.randint(1025, 2040) + 0.375 for _ in range(2)] for _ in range(2)]) for _ in "xw"
     )
@@ -27,7 +28,10 @@ def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, int]:
 
 
 def _run(x: torch.Tensor, w: torch.Tensor, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """A loss, and the table of which one row was taken: saves float32 (twice), int64, bool and float64."""
+    """Return (loss, the table that one row was selected from).
+
+    On the way, autograd saves tensors of float32 (twice), int64, bool and float64.
+    """
     table = torch.zeros(_BIG + 2, _COLUMNS, requires_grad=True)
     row = table.index_select(0, torch.tensor([_BIG]))
     product = x @ w + torch.where(x > 0, row, 2 * row)
@@ -35,7 +39,7 @@ def _run(x: torch.Tensor, w: torch.Tensor, columns: int) -> tuple[torch.Tensor, 
 
 
 def _saved(case: tuple[torch.Tensor, torch.Tensor, int]) -> list[torch.Tensor]:
-    """Everything that autograd hands over, in order."""
+    """Return every tensor that autograd passes to `pack`, in order."""
     handed: list[torch.Tensor] = []
     x, w, columns = case
     with torch.autograd.graph.saved_tensors_hooks(
@@ -46,12 +50,12 @@ def _saved(case: tuple[torch.Tensor, torch.Tensor, int]) -> list[torch.Tensor]:
 
 
 def _halved(tensor: torch.Tensor) -> int:
-    """Bytes of a tensor when float32 is kept as float16."""
+    """Return the size of a tensor in bytes, with float32 kept as float16."""
     return tensor.nbytes // 2 if tensor.dtype == torch.float32 else tensor.nbytes
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    """All tensors inside of what `pack` returned."""
+    """Return all tensors inside of what `pack` returned."""
     if isinstance(value, torch.Tensor):
         return [value]
     held = [item for _, item in parts(value)] or list(getattr(value, "__dict__", {}).values())
@@ -59,26 +63,26 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def _hooks_on() -> Any:
-    """The pair (pack, unpack) that is in force, or None."""
-    return torch._C._autograd._top_saved_tensors_default_hooks(False)
+    """Return the pair (pack, unpack) that is in force, or None."""
+    return _autograd._top_saved_tensors_default_hooks(False)
 
 
 @contextlib.contextmanager
 def _hooks_restored() -> Iterator[None]:
-    """At the end no more hooks are in force than before."""
+    """Remove, at the end, the hooks that were not in force at the start."""
     before = _hooks_on()
     try:
         yield
     finally:
         while (hooks := _hooks_on()) is not None and hooks != before:
-            torch._C._autograd._pop_saved_tensors_default_hooks()
+            _autograd._pop_saved_tensors_default_hooks()
 
 
 def _by_hand(half_saved: Any) -> dict[str, Any]:
-    """What its hooks do with tensors of ours; None where that cannot be seen.
+    """Call the hooks of an answer on our own tensors; a value is None where it cannot be observed.
 
-    packed: bytes that `pack` really keeps of a tensor of 400. attached: whether what it keeps of a float64 output
-    holds the graph. float16: the type in which a float16 comes back.
+    packed: bytes that `pack` really keeps of a tensor of 400 bytes. attached: whether what it keeps of a float64
+    output holds the graph. float16: the dtype in which a float16 tensor comes back.
     """
     output = torch.ones(2, dtype=torch.float64, requires_grad=True).exp()
     with _hooks_restored(), half_saved({"saved": 0, "kept": 0}):
@@ -98,13 +102,14 @@ def _by_hand(half_saved: Any) -> dict[str, Any]:
 
 def _probe(half_saved: Any, rng: random.Random) -> dict[str, Any]:
     x, w, columns = _case(rng)
-    x, w = x.requires_grad_(), torch.nn.Parameter(w)  # as autograd hands over weights: a type of their own
+    x, w = x.requires_grad_(), torch.nn.Parameter(w)  # autograd passes weights in a type of their own
     counts, before = {"saved": 0, "kept": 0}, _hooks_on()
     with _hooks_restored():
         with half_saved(counts):
             loss, table = _run(x, w, columns)
         stays_on = _hooks_on() != before
     loss.backward()
+    assert table.grad is not None
     return {
         "x": copies(x.grad),
         "w": copies(w.grad),
@@ -117,7 +122,7 @@ def _probe(half_saved: Any, rng: random.Random) -> dict[str, Any]:
 def _gradients(
     case: tuple[torch.Tensor, torch.Tensor, int], kept: torch.dtype, all_half: bool = False
 ) -> dict[str, Any]:
-    """The gradients of x and w, where float32 (all_half: everything that floats) was kept in another type."""
+    """Compute the gradients of x and w if float32 (`all_half`: any floating dtype) is kept as `kept`."""
     x, w, columns = case
     xs, ws = (t.to(kept).float() for t in (x, w))
     ones = torch.full((2, 2), float(columns))
@@ -146,7 +151,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     ).format(row=_BIG)
     return [
         Criterion(
-            *("gradients", same(got, right) and saw["rows"] == [_BIG], 2),
+            "gradients",
+            same(got, right) and saw["rows"] == [_BIG],
+            points=2,
             essential=True,
             given=given,
             expected=f"x.grad == {show(right['x'])}, w.grad == {show(right['w'])}, row {_BIG}",
@@ -154,35 +161,45 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("packed", saw["packed"] in (None, 200), 1),
+            "packed",
+            saw["packed"] in (None, 200),
+            points=1,
             given="pack(torch.rand(100))",
             expected=Text(zh="留下 200 字节", en="200 bytes are kept"),
             got=Text(zh="留下 {n} 字节", en="{n} bytes are kept").format(n=saw["packed"]),
             mistake="keeps_both",
         ),
         Criterion(
-            *("counts", saw["counts"] == counts, 2),
+            "counts",
+            saw["counts"] == counts,
+            points=2,
             given=given,
             expected=show(counts),
             got=show(saw["counts"]),
             mistake=_miscounted(saw["counts"], handed),
         ),
         Criterion(
-            *("ends", not saw["stays_on"], 1),
+            "ends",
+            not saw["stays_on"],
+            points=1,
             given="with half_saved(counts): ...",
             expected=Text(zh="`with` 之后，钩子不再起作用", en="after the `with`, the hooks are gone"),
             got=Text(zh="`with` 之后，钩子还在", en="after the `with`, the hooks are still there"),
             mistake="stays_on",
         ),
         Criterion(
-            *("float16", saw["float16"] in (None, "float16"), 1),
+            "float16",
+            saw["float16"] in (None, "float16"),
+            points=1,
             given="unpack(pack(torch.ones(2, dtype=torch.float16)))",
             expected="float16",
             got=show(saw["float16"]).strip("'"),
             mistake="grows",
         ),
         Criterion(
-            *("detached", not saw["attached"], 1),
+            "detached",
+            not saw["attached"],
+            points=1,
             given="pack(y)  # y = x.exp(), float64",
             expected="requires_grad == False",
             got="requires_grad == True",

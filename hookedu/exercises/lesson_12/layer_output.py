@@ -1,8 +1,8 @@
-"""12.3 `layer_output(compiled, name, x)`: look into a model that has been compiled and has run."""
+"""Exercise 12.3, `layer_output(compiled, name, x)`: look into a model that is compiled and has run."""
 
 import random
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -19,7 +19,7 @@ _LAYERS = ("encoder.fc", "head")
 
 
 class Net(nn.Module):
-    """Two linear layers, the first of them inside of another module."""
+    """Two linear layers, the first of them inside another module."""
 
     def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
         super().__init__()
@@ -31,28 +31,30 @@ class Net(nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(first weight, second weight, x)."""
+    """Return (first weight, second weight, x)."""
     return whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2), whole(rng, 2).reshape(1, 2) / 16
 
 
 def _fresh(model: Net) -> Net:
-    """The model with a `forward` of its own. What is compiled is kept with the code, which all nets of a class share:
-    with theirs, checks would see each other's, and after the eighth nothing would be compiled at all."""
+    """Give the model a `forward` with its own code object, and return it.
+
+    Dynamo keeps compiled code with the code object, which all instances of a class share: checks would reuse each
+    other's compilations, and after the eighth nothing would be compiled at all.
+    """
     forward = Net.forward
     model.forward = MethodType(FunctionType(forward.__code__.replace(), forward.__globals__), model)
     return model
 
 
 def _probe(layer_output: Any, rng: random.Random) -> dict[str, Any]:
-    from torch._dynamo.utils import (
-        counters,
-    )  # sees compilations by any backend; here, for it takes seconds to load
+    # Counts compilations by any backend; imported here because it takes seconds to load.
+    from torch._dynamo.utils import counters
 
     first, second, x = _case(rng)
     model, runs = _fresh(Net(first, second)), [0]
 
     def backend(graph: torch.fx.GraphModule, inputs: Any) -> Any:
-        """Compiles nothing, as "eager" does, and counts how often its work runs."""
+        """Compile nothing, as "eager" does, and count how often the graph runs."""
 
         def run(*args: Any) -> Any:
             runs[0] += 1
@@ -60,8 +62,9 @@ def _probe(layer_output: Any, rng: random.Random) -> dict[str, Any]:
 
         return run
 
-    compiled = torch.compile(model, backend=backend, dynamic=False)
-    with torch.compiler.set_stance("default"):  # whatever the notebook, or the answer, leaves in force
+    # torch.compile is annotated as returning a function; given a module, it returns a module.
+    compiled = cast(nn.Module, torch.compile(model, backend=backend, dynamic=False))
+    with torch.compiler.set_stance("default"):  # whatever stance the notebook or the answer leaves set
         compiled(x)
         built, modes = counters["frames"]["ok"], [m.training for m in model.modules()]
         outputs = [layer_output(compiled, name, x.clone()) for name in _LAYERS]
@@ -99,7 +102,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
     call = " and ".join(f"layer_output(compiled, {name!r}, x)" for name in _LAYERS)
     return [
         Criterion(
-            *("output", right, 3),
+            "output",
+            right,
+            points=3,
             essential=True,
             given=given + call,
             expected=show(expected),
@@ -107,14 +112,18 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake=mistake,
         ),
         Criterion(
-            *("stance", saw["runs_compiled"], 1),
+            "stance",
+            saw["runs_compiled"],
+            points=1,
             given=Text(zh="之后再调用 `compiled(x)`", en="`compiled(x)` once more, afterwards"),
             expected=Text(zh="编译好的代码运行了", en="the compiled code runs"),
             got=Text(zh="编译好的代码没有运行", en="the compiled code does not run"),
             mistake="stance_stays",
         ),
         Criterion(
-            *("rebuilt", not saw["rebuilt"], 1),
+            "rebuilt",
+            not saw["rebuilt"],
+            points=1,
             given=call,
             expected=Text(zh="没有重新编译", en="nothing is compiled anew"),
             got=Text(zh="重新编译了 {n} 次", en="{n} graphs compiled anew").format(n=saw["rebuilt"]),
@@ -122,7 +131,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
         ),
         none_left("left", call, saw["left"], "leaves_hook"),
         Criterion(
-            *("modes", not saw["modes"], 1),
+            "modes",
+            not saw["modes"],
+            points=1,
             given=call,
             expected=Text(zh="每个模块的 `training` 照旧", en="`training` of each module as before"),
             got=Text(zh="{n} 个模块的 `training` 变了", en="`training` of {n} modules has changed").format(
@@ -131,7 +142,9 @@ def _judge(saw: dict[str, Any], rng: random.Random) -> list[Criterion]:
             mistake="switches_mode",
         ),
         Criterion(
-            *("detached", not saw["attached"], 1),
+            "detached",
+            not saw["attached"],
+            points=1,
             given=call,
             expected="requires_grad == False",
             got="requires_grad == True",

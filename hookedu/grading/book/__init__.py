@@ -1,1 +1,1 @@
-"""The gradebook (one SQLite file), and the rules by which attempts become grades."""
+"""The gradebook (one SQLite file) and the rules that turn attempts into grades."""

@@ -1,23 +1,23 @@
-"""The gradebook: grades.db, and grades.csv made from it.
+"""The gradebook grades.db and access to it.
 
-grades.db is SQLite; its `user_version` is VERSION. One transaction writes one submission, so that a run that
-was stopped at any moment has kept what was finished. An older file is brought up to date when it is opened, in one
-transaction; a newer one is left alone.
+grades.db is an SQLite file whose `user_version` is VERSION. Each submission is written in one transaction, so a run
+that is stopped at any moment keeps what was finished. An older file is migrated when it is opened, in one transaction;
+a newer one is left unchanged.
 
-    submissions   one row an attempt: a path inside the folder or zip, with one content
-        source, attempt (from 1; a path whose content changed counts on), student, lesson ('' unknown),
-        sha256 (of its bytes; '' where they could not be read), submitted_at (UTC, ISO 8601; '' unknown), status,
+    submissions   one row per attempt; an attempt is one content of one path inside the folder or zip
+        source, attempt (from 1; incremented when the content of the path changes), student, lesson ('' if unknown),
+        sha256 (of its bytes; '' if they could not be read), submitted_at (UTC, ISO 8601; '' if unknown), status,
         points, max_points, seconds, notes (JSON, a list of {"zh", "en"}), graded_at (UTC), version (of hookedu),
-        course (what the lesson was when it was graded, see matching.Key)
-    results       one row an exercise of an attempt
-        source, attempt, exercise, outcome (or 'lost'), message_id, points, max_points, seed (a run repeats with it),
+        course (fingerprint of the lesson when it was graded, see matching.Key)
+    results       one row per exercise of an attempt
+        source, attempt, exercise, outcome (or 'lost'), message_id, points, max_points, seed (repeats the run),
         error ("NameError: ..."), feedback (JSON: what the learner would have read, exercises.feedback.Feedback)
-    adjustments   points set by hand: student, exercise (or a lesson, for all of it), points (NULL: taken back),
-        reason, made_at (UTC). All are kept, the newest counts. Grading never writes here.
-    rules         rule ('attempt', 'due', 'late'), lesson ('' all others), value: see grading.grades
+    adjustments   points set by hand: student, exercise (or a lesson, for all of it), points (NULL: withdrawn),
+        reason, made_at (UTC). All rows are kept, the newest one counts. Grading never writes here.
+    rules         rule ('attempt', 'due', 'late'), lesson ('' for all others), value: see book.grades
 
-`points` are the judge's. What counts in the end, with adjustments and rules, is worked out when it is shown
-(`Gradebook.grades`). What was graded from other folders stays: one gradebook may serve a whole term.
+`points` are the judge's. The points that count, with adjustments and rules, are computed when they are shown
+(`Gradebook.grades`). Rows graded from other folders are kept: one gradebook may serve a whole term.
 """
 
 import contextlib
@@ -59,7 +59,8 @@ CREATE TABLE adjustments (
 );
 CREATE TABLE rules (rule TEXT NOT NULL, lesson TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rule, lesson));
 """
-# From each version to the next. Version 1 had one attempt a path, notes as lines of `zh · en`, feedback as plain text.
+# SQL from each version to the next. Version 1 had one attempt per path, notes as lines of `zh · en`, and feedback as
+# plain text.
 _MIGRATIONS = {
     1: f"""
 ALTER TABLE submissions RENAME TO submissions_1;
@@ -120,10 +121,23 @@ _COURSE_CHANGED = Text(
 
 
 class Gradebook:
-    """The grades in one folder. Used by one thread."""
+    """The gradebook of one folder, to be used by one thread.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of grades.db and of everything made from it.
+    create : bool
+        Create the folder and the file if they are missing.
+
+    Raises
+    ------
+    CourseError
+        If there is no gradebook and `create` is false, if the folder cannot be written to, or if the file is not a
+        sound gradebook or comes from a newer version. The file is left unchanged then.
+    """
 
     def __init__(self, folder: Path, create: bool = True):
-        """Open or begin the gradebook; CourseError where that cannot be, with nothing changed."""
         self.folder, self.db, self.csv = folder, folder / "grades.db", folder / "grades.csv"
         if not create and not self.db.exists():
             raise CourseError(_MISSING.format(path=folder))
@@ -153,7 +167,7 @@ class Gradebook:
             if version < VERSION:
                 self._bring_up_to_date(version)
             self._connection.execute("PRAGMA foreign_keys = ON")
-            with self._connection:  # a read-only file shows here, before anything has run
+            with self._connection:  # fails on a read-only file now, before anything has run
                 self._connection.execute("DELETE FROM submissions WHERE 0")
         except BaseException:
             self._connection.close()
@@ -168,11 +182,11 @@ class Gradebook:
         )
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         self._connection.close()
 
     def graded(self) -> dict[str, str]:
-        """The hash of every submission with a grade that stands; an error of the grader's own does not."""
+        """Return the hash of every submission whose grade stands, by source; those with a grader error do not."""
         return dict(
             self._connection.execute(
                 f"SELECT source, sha256 FROM submissions s WHERE {_CURRENT} AND status != ?",
@@ -181,8 +195,11 @@ class Gradebook:
         )
 
     def save(self, row: Row) -> None:
-        """Write one submission: in place of the last from the same path where its content is the same, or could
-        not be read then; else as a further attempt."""
+        """Write one submission.
+
+        It replaces the last attempt of the same path if the content is the same, or if that attempt's content could not
+        be read. Otherwise it becomes a further attempt.
+        """
         with self.told(), self._connection as transaction:
             last = transaction.execute(
                 f"SELECT attempt, sha256 FROM submissions s WHERE source = ? AND {_CURRENT}", (row.source,)
@@ -211,7 +228,7 @@ class Gradebook:
             )
 
     def require(self, student: str, lesson: str) -> None:
-        """CourseError, with the nearest names, where a student has handed in nothing for a lesson."""
+        """Raise CourseError, with the nearest names, if a student has submitted nothing for a lesson."""
         rows = self._connection.execute("SELECT DISTINCT student, lesson FROM submissions").fetchall()
         if (student, lesson) not in rows:
             names = sorted({name for name, of in rows if of == lesson} or {name for name, _ in rows})
@@ -219,9 +236,24 @@ class Gradebook:
             raise CourseError(_UNKNOWN_STUDENT.format(student=student, lesson=lesson, near=near))
 
     def adjust(self, student: str, exercise: str, points: float | None, reason: str) -> None:
-        """Set a student's points for an exercise or a lesson, or take back what was set (None). Every change is kept.
+        """Set a student's points by hand; every change is kept.
 
-        CourseError where the student has handed in nothing for that lesson."""
+        Parameters
+        ----------
+        student : str
+            Name of the student's folder.
+        exercise : str
+            Id of an exercise, or of a lesson to set the points of all of it.
+        points : float or None
+            The points; None withdraws what was set before.
+        reason : str
+            The reason, which the student is going to read.
+
+        Raises
+        ------
+        CourseError
+            If the student has submitted nothing for that lesson, or the file cannot be written.
+        """
         self.require(student, exercise.split(".")[0])
         with self.told(), self._connection as transaction:
             transaction.execute(
@@ -230,26 +262,30 @@ class Gradebook:
             )
 
     def forget(self, student: str) -> None:
-        """Delete all that is known about a student, beyond recovery from the file; CourseError where there is nobody
-        of that name."""
+        """Delete all that is known about a student, so that it cannot be recovered from the file.
+
+        Raises
+        ------
+        CourseError
+            If there is no student of that name, or the file cannot be written.
+        """
         if student not in (names := self.students()):
             raise CourseError(_NOBODY.format(student=student, near=_nearest(student, names)))
         with self.told():
             with self._connection as transaction:
-                transaction.execute(
-                    "DELETE FROM submissions WHERE student = ?", (student,)
-                )  # and results with them
+                # ON DELETE CASCADE deletes the results as well.
+                transaction.execute("DELETE FROM submissions WHERE student = ?", (student,))
                 transaction.execute("DELETE FROM adjustments WHERE student = ?", (student,))
-            # A deleted row stays readable in the file, and so does one that was graded again, until this.
+            # Until this, rows that were deleted, or replaced by grading again, are still readable in the file.
             self._connection.execute("VACUUM")
 
     def rules(self) -> Rules:
-        """The rules by which attempts become grades."""
+        """Return the rules that turn attempts into grades."""
         rows = self._connection.execute("SELECT rule, lesson, value FROM rules")
         return Rules({(rule, lesson): value for rule, lesson, value in rows})
 
     def change_rules(self, by: Rules) -> None:
-        """Add to the rules or replace them; they hold until changed again."""
+        """Add rules or replace existing ones; they hold until they are changed again."""
         rules = self.rules().changed(by)
         with self.told(), self._connection as transaction:
             transaction.execute("DELETE FROM rules")
@@ -258,7 +294,10 @@ class Gradebook:
             )
 
     def grades(self, student: str | None = None) -> Iterator[Grade]:
-        """Every attempt, or one student's, by student and lesson; one student in memory at a time."""
+        """Yield the grade of every attempt, or of one student's, ordered by student and lesson.
+
+        Only the attempts of one student at one lesson are in memory at a time.
+        """
         rules = self.rules()
         query = "SELECT exercise, points, reason, made_at FROM adjustments WHERE student = ? ORDER BY id"
         for _, rows in itertools.groupby(
@@ -285,22 +324,25 @@ class Gradebook:
                 **{name: row[name] for name in _AS_THEY_ARE},
                 status=Status(row["status"]),
                 notes=tuple(_loads(row["notes"])),
-                results=tuple(Result(*values, _feedback(said)) for *values, said in results),
+                results=tuple(Result(*values, feedback=_feedback(said)) for *values, said in results),
                 submitted=datetime.datetime.fromisoformat(row["submitted_at"])
                 if row["submitted_at"]
                 else None,
             )
 
     def students(self) -> list[str]:
-        """Everybody who has handed in anything."""
+        """Return the names of all students with a submission."""
         return [s for (s,) in self._connection.execute("SELECT DISTINCT student FROM submissions ORDER BY 1")]
 
     def exercises(self) -> list[str]:
-        """The ids of all exercises with a result."""
+        """Return the ids of all exercises with a result."""
         return [e for (e,) in self._connection.execute("SELECT DISTINCT exercise FROM results ORDER BY 1")]
 
     def remarks(self, courses: Mapping[str, str]) -> list[Text]:
-        """What an instructor should know about the grades as a whole. courses: each lesson's fingerprint now."""
+        """Return what an instructor should know about the grades as a whole.
+
+        `courses` maps each lesson to its current fingerprint.
+        """
         found = []
         several = self._connection.execute(
             "SELECT student FROM submissions WHERE lesson != '' GROUP BY student, lesson"
@@ -321,7 +363,7 @@ class Gradebook:
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
-        """A write that fails inside becomes one CourseError with the remedy."""
+        """Turn a failed write in this context into one CourseError that tells the remedy."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -329,7 +371,7 @@ class Gradebook:
 
 
 class _Foreign(Exception):
-    """A SQLite file, but not a sound gradebook."""
+    """Raised for an SQLite file that is not a sound gradebook."""
 
 
 def _nearest(student: str, names: list[str]) -> str:
@@ -345,7 +387,7 @@ def _iso(when: datetime.datetime | None) -> str:
 
 
 def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=vars)  # Text and Feedback as objects of their fields
+    return json.dumps(value, ensure_ascii=False, default=vars)  # Text and Feedback: objects of their fields
 
 
 def _loads(text: str) -> Any:

@@ -1,13 +1,13 @@
-"""What counts: from attempts, adjustments and rules to the points that a student gets for a lesson.
+"""Compute the points that a student gets for a lesson from attempts, adjustments and rules.
 
-Nothing of this is stored beside what it comes from, so a changed rule or adjustment never needs a new run.
+The results are not stored, so a changed rule or adjustment never requires a new run.
 
-    adjust    the points of one exercise, set by hand with a reason, in place of the judge's, whichever attempt counts;
-              or those of a whole lesson, which then neither exercises nor lateness change
-    late      a part of the lesson's points for every day (or hour) begun after the due date, never below 0 points:
-              the rule of Canvas, a percentage of the points possible, counted in begun days
-    attempt   `last`, as nbgrader, Canvas and Gradescope do, or `best`. The last attempt is the newest of the files
-              that lie there now; an earlier content of the same path never is.
+    adjust    points set by hand with a reason: those of one exercise, which replace the judge's whichever attempt
+              counts; or those of a whole lesson, which neither exercises nor lateness change any more
+    late      a deduction for every day (or hour) begun after the due date, never below 0 points: as in Canvas, a
+              percentage of the points possible, counted in begun days
+    attempt   `last`, as in nbgrader, Canvas and Gradescope, or `best`. The last attempt is the newest of the files that
+              exist now; an earlier content of the same path is never the last attempt.
 """
 
 import datetime
@@ -51,13 +51,13 @@ _BAD_ADDRESS = Text(
 
 @dataclass(frozen=True)
 class Late:
-    """How much is taken off: `percent` of the points possible for each day or hour begun."""
+    """The deduction for late work: `percent` of the points possible for each "day" or "hour" begun (`per`)."""
 
     percent: float
     per: str
 
     def off(self, lateness: datetime.timedelta, possible: float) -> float:
-        """The points to take off."""
+        """Return the points to deduct."""
         return self.percent / 100 * possible * math.ceil(lateness / _PERIODS[self.per])
 
 
@@ -70,7 +70,7 @@ def _late(value: str) -> Late:
 
 def _due(value: str) -> datetime.datetime:
     try:
-        return datetime.datetime.fromisoformat(value).astimezone(datetime.UTC)  # naive: local
+        return datetime.datetime.fromisoformat(value).astimezone(datetime.UTC)  # a naive time is local time
     except (ValueError, OverflowError):
         raise CourseError(_BAD_DUE.format(value=value)) from None
 
@@ -85,9 +85,17 @@ _READERS = {"attempt": _attempt, "due": _due, "late": _late}
 
 
 class Rules:
-    """The rules of one gradebook, as text by (rule, lesson); lesson "" stands for every lesson without its own.
+    """The rules of one gradebook.
 
-    CourseError where a text is no rule.
+    Parameters
+    ----------
+    texts : mapping of (str, str) to str
+        The value of each rule as text, by rule and lesson; lesson "" stands for every lesson without its own rule.
+
+    Raises
+    ------
+    CourseError
+        If a text is not a valid rule.
     """
 
     def __init__(self, texts: Mapping[tuple[str, str], str]):
@@ -96,18 +104,33 @@ class Rules:
 
     @classmethod
     def of_options(cls, attempt: str | None, due: Iterable[str], late: Iterable[str]) -> "Rules":
-        """From the command line: `last`; `2026-12-01T23:59`, `02=2026-12-01T23:59`; `10%/day`, `02=none`."""
+        """Return the rules given on the command line.
+
+        Parameters
+        ----------
+        attempt : str or None
+            "last" or "best".
+        due : iterable of str
+            "2026-12-01T23:59", or "02=2026-12-01T23:59" for one lesson; "none" withdraws a date.
+        late : iterable of str
+            "10%/day", or "02=10%/day" for one lesson; "none" withdraws a rule.
+
+        Raises
+        ------
+        CourseError
+            If a text is not a valid rule, or there is no such lesson.
+        """
         texts = {("attempt", ""): attempt} if attempt else {}
         for rule, options in (("due", due), ("late", late)):
             for option in options:
                 lesson, _, value = option.rpartition("=")
                 if rule == "due" and value != _NONE:
-                    value = _due(value).isoformat()  # UTC: it means the same wherever it is read
+                    value = _due(value).isoformat()  # in UTC, so that it means the same on every machine
                 texts[rule, catalog.find(lesson).id if lesson else ""] = value
         return cls(texts)
 
     def changed(self, by: "Rules") -> "Rules":
-        """These rules and newer ones; a rule for late work without any due date is a CourseError."""
+        """Return these rules updated by newer ones; raise CourseError for late work without any due date."""
         texts = {key: text for key, text in (self.texts | by.texts).items() if text != _NONE}
         kinds = {rule for rule, _ in texts}
         if "late" in kinds and "due" not in kinds:
@@ -115,14 +138,14 @@ class Rules:
         return Rules(texts)
 
     def of(self, rule: str, lesson: str):
-        """A lesson's "attempt" (a word), "due" (a UTC datetime or None) or "late" (a Late or None)."""
+        """Return a lesson's rule: "attempt" (a str), "due" (a UTC datetime or None) or "late" (a Late or None)."""
         default = ATTEMPTS[0] if rule == "attempt" else None
         return self._read.get((rule, lesson), self._read.get((rule, ""), default))
 
 
 @dataclass(frozen=True)
 class Adjustment:
-    """Points set by hand."""
+    """Points set by hand, with the reason and the time of the change."""
 
     points: float
     reason: str
@@ -131,23 +154,39 @@ class Adjustment:
 
 @dataclass(frozen=True)
 class Mark:
-    """One exercise as it counts."""
+    """The result of one exercise and, if its points were set by hand, the adjustment."""
 
     result: Result
     adjustment: Adjustment | None = None
 
     @property
     def points(self) -> float:
-        """Those set by hand, else the judge's."""
+        """The points set by hand, else the judge's."""
         return self.adjustment.points if self.adjustment else self.result.points
 
 
 @dataclass(frozen=True)
 class Grade:
-    """One attempt at a lesson with everything that decides its points.
+    """One attempt at a lesson with everything that determines its points.
 
-    attempts: how many there are. counts: whether this is the one that counts. lateness: past `due`; zero where in time.
-    total: the lesson's points where those were set by hand.
+    Attributes
+    ----------
+    row : Row
+        The attempt as graded.
+    marks : tuple of Mark
+        Its exercises.
+    due : datetime or None
+        The due date.
+    lateness : timedelta
+        Time between `due` and the submission; zero if it was in time.
+    penalty : float
+        Points deducted for lateness.
+    attempts : int
+        Number of the student's attempts at this lesson.
+    counts : bool
+        Whether this is the attempt that counts.
+    total : Adjustment or None
+        The points of the whole lesson, if they were set by hand.
     """
 
     row: Row
@@ -161,7 +200,7 @@ class Grade:
 
     @property
     def points(self) -> float:
-        """What the student gets."""
+        """The points that the student gets."""
         if self.total:
             return tidy(self.total.points)
         return tidy(sum(mark.points for mark in self.marks) - self.penalty)
@@ -173,8 +212,17 @@ class Grade:
 
 
 def weigh(rows: list[Row], adjustments: Mapping[str, Adjustment], rules: Rules) -> list[Grade]:
-    """The grades of all attempts of one student at one lesson; adjustments are that student's, by exercise,
-    or by lesson where the whole of it was set."""
+    """Return the grades of all attempts of one student at one lesson.
+
+    Parameters
+    ----------
+    rows : list of Row
+        The attempts; at least one.
+    adjustments : mapping of str to Adjustment
+        That student's adjustments, by exercise, or by lesson where the points of a whole lesson were set.
+    rules : Rules
+        The rules of the gradebook.
+    """
     grades = [_grade(row, adjustments, rules) for row in rows]
     newest: dict[str, Grade] = {}
     for grade in grades:
@@ -204,14 +252,19 @@ def _grade(row: Row, adjustments: Mapping[str, Adjustment], rules: Rules) -> Gra
 
 
 def tidy(points: float) -> float:
-    """Points with at most two decimals, and as an int where there are none."""
+    """Return points rounded to two decimals, as an int if they are whole."""
     points = round(points, 2)
     return int(points) if points == int(points) else points
 
 
 def address(text: str, lesson_too: bool = False) -> tuple[str, str]:
-    """ "ann/02.1" as student and exercise, and with `lesson_too` "ann/02" as student and lesson; CourseError where it
-    is neither, or there is no such thing."""
+    """Split "ann/02.1" into student and exercise; with `lesson_too` also "ann/02" into student and lesson.
+
+    Raises
+    ------
+    CourseError
+        If the text has neither form, or there is no such exercise or lesson.
+    """
     student, _, what = text.rpartition("/")
     if not student:
         raise CourseError(_BAD_ADDRESS.format(value=text))

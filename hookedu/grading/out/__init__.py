@@ -1,1 +1,1 @@
-"""What comes out of a gradebook: files for other systems, pages for students and instructors, the closing table."""
+"""Output of a gradebook: files for other systems, pages for students and instructors, the closing table."""

@@ -1,12 +1,12 @@
-"""Grades as files for other programs.
+"""Export grades to files for other programs.
 
-    grades.csv                                a row an attempt, for a spreadsheet
-    canvas.csv, moodle.csv                    a row a student, a column a lesson
-    gradescope/STUDENT/LESSON/results.json    what an autograder hands to Gradescope
+    grades.csv                                one row per attempt, for a spreadsheet
+    canvas.csv, moodle.csv                    one row per student, one column per lesson
+    gradescope/STUDENT/LESSON/results.json    what an autograder passes to Gradescope
 
-A student's folder name is taken for the login name: Canvas's "SIS Login ID", Moodle's user name. Inside Gradescope,
-`run_autograder` puts the submission into a folder of its own, runs `hookedu grade` and `hookedu report`, and copies
-results.json from there.
+A student's folder name is taken as the login name: Canvas's "SIS Login ID", Moodle's user name. To use hookedu inside
+Gradescope, `run_autograder` puts the submission into its own folder, runs `hookedu grade` and `hookedu report`, and
+copies results.json from there.
 """
 
 import contextlib
@@ -47,15 +47,27 @@ OUR_FAULT = Text(
 
 
 def write_csv(book: Gradebook) -> None:
-    """Write a gradebook's grades.csv anew: a reader sees the old file or the new one, never half of it."""
+    """Rewrite a gradebook's grades.csv; a reader sees either the old file or the new one, never a part."""
     with book.told():
         write_grades(book.csv, book.grades(), book.exercises())
 
 
 def write_grades(path: Path, grades: Iterable[Grade], exercises: list[str]) -> None:
-    """grades.csv: every attempt; `counts` is 1 for the one that a student's grade is. `points` are final, with what
-    was set by hand and without `late_penalty`."""
-    with _fresh(path, "utf-8-sig") as file:  # without a byte order mark Excel shows Chinese as nonsense
+    """Write grades.csv, one row per attempt.
+
+    The column `counts` is 1 for the attempt that determines the student's grade. `points` are final: they include
+    points set by hand, and `late_penalty` is already deducted.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    grades : iterable of Grade
+        Every attempt.
+    exercises : list of str
+        Ids of the exercises, one column each.
+    """
+    with _fresh(path, "utf-8-sig") as file:  # without a byte order mark Excel garbles Chinese
         write = csv.writer(file).writerow
         write(
             [
@@ -80,10 +92,12 @@ def write_grades(path: Path, grades: Iterable[Grade], exercises: list[str]) -> N
 
 
 def write_canvas(path: Path, grades: Iterable[Grade]) -> None:
-    """The file for Canvas, Grades, Import: `Student, ID, SIS Login ID, Section`, then the assignments, each with its
-    points in the row `Points Possible`. Canvas matches students by login where ID is empty, assignments by title.
+    """Write the file for Canvas (Grades, Import).
 
-    Written from lib/gradebook_importer.rb of canvas-lms.
+    The columns are `Student, ID, SIS Login ID, Section`, then the assignments, each with its points in the row
+    `Points Possible`. Canvas matches students by login if ID is empty, and assignments by title.
+
+    The format follows lib/gradebook_importer.rb of canvas-lms.
     """
     students, titles, possible = _by_student(grades)
     with _fresh(path) as file:
@@ -91,16 +105,18 @@ def write_canvas(path: Path, grades: Iterable[Grade]) -> None:
         write(["Student", "ID", "SIS Login ID", "Section", *titles.values()])
         write(["Points Possible", "", "", "", *(possible[lesson] for lesson in titles)])
         for student, found in students.items():
-            # A first cell that contains those words would be read as another row of points.
+            # Canvas would read a first cell that contains these words as another row of points.
             name = "" if "Points Possible" in student else _cell(student)
             write([name, "", _cell(student), "", *(found[le].points if le in found else "" for le in titles)])
 
 
 def write_moodle(path: Path, grades: Iterable[Grade]) -> None:
-    """The file for Moodle, Grades, Import, CSV file, mapped from `Username` to the user name: for each lesson its
-    grade and its feedback. Both are mapped, or Moodle empties the one that is not; "-" is no grade.
+    """Write the file for Moodle (Grades, Import, CSV file), with a grade and a feedback column per lesson.
 
-    Written from grade/import/csv/classes/load_data.php of Moodle and its page "Grade import".
+    `Username` is to be mapped to the user name, and both columns of a lesson are to be mapped: Moodle empties the one
+    that is not. "-" means no grade.
+
+    The format follows grade/import/csv/classes/load_data.php of Moodle and its documentation page "Grade import".
     """
     students, titles, _ = _by_student(grades)
     with _fresh(path) as file:
@@ -118,10 +134,10 @@ def write_moodle(path: Path, grades: Iterable[Grade]) -> None:
 
 
 def write_gradescope(folder: Path, grades: Iterable[Grade]) -> None:
-    """A results.json for each lesson of one student, in the student's folder.
+    """Write one results.json per lesson of one student into the student's folder.
 
-    Written from "Autograder Specifications" of Gradescope: `score` overrides the sum of the tests, so that it can
-    hold a penalty.
+    The format follows Gradescope's "Autograder Specifications": `score` overrides the sum of the tests, so that it can
+    include a penalty.
     """
     for grade in grades:
         if grade.counts and grade.row.lesson:
@@ -131,7 +147,7 @@ def write_gradescope(folder: Path, grades: Iterable[Grade]) -> None:
 
 
 def gradescope(grade: Grade) -> dict[str, Any]:
-    """One grade in Gradescope's form."""
+    """Return one grade in Gradescope's format."""
     tests = []
     for mark in grade.marks:
         result, exercise = mark.result, find(mark.result.exercise)
@@ -160,25 +176,25 @@ def gradescope(grade: Grade) -> dict[str, Any]:
 
 
 def remarks(grade: Grade) -> list[Text]:
-    """What a student is told about a grade beside the exercises: how it ended, what was repaired, what is late."""
-    # What a defect of ours says may name files of the instructor's.
+    """Return what a student is told in addition to the exercises: how the run ended, repairs, lateness."""
+    # The notes on a defect of the grader may name files of the instructor.
     notes = [OUR_FAULT] if grade.row.status is Status.GRADER_ERROR else list(grade.row.notes)
     return notes + by_rule(grade)
 
 
 def by_rule(grade: Grade) -> list[Text]:
-    """What decided a grade beside the judge: lateness, a total set by hand."""
+    """Return what determined a grade in addition to the judge: lateness, and a total set by hand."""
     total = [TOTAL.format(points=tidy(grade.total.points), reason=grade.total.reason)] if grade.total else []
     return ([late_text(grade)] if grade.penalty else []) + total
 
 
 def late_text(grade: Grade) -> Text:
-    """What lateness cost."""
+    """Return the text on lateness and the points deducted for it."""
     return LATE.format(hours=f"{grade.lateness.total_seconds() / 3600:.1f}", points=grade.penalty)
 
 
 def by_hand_text(mark: Mark) -> Text:
-    """What an adjustment says; "" where there is none."""
+    """Return the text of an adjustment, or an empty text if there is none."""
     by_hand = mark.adjustment
     return (
         BY_HAND.format(points=tidy(by_hand.points), reason=by_hand.reason) if by_hand else Text(zh="", en="")
@@ -186,7 +202,7 @@ def by_hand_text(mark: Mark) -> Text:
 
 
 def summary(grade: Grade) -> str:
-    """A grade in one paragraph for a feedback column."""
+    """Return a grade in one paragraph, for a feedback column."""
     lines = []
     for mark in grade.marks:
         sign, _, word = outcome(mark.result.outcome)
@@ -196,19 +212,18 @@ def summary(grade: Grade) -> str:
 
 
 def outcome(value: str) -> tuple[str, str, Text]:
-    """Sign, colour and word of a result's outcome, LOST included."""
+    """Return the sign, colour and word of a result's outcome, LOST included."""
     return ("–", "", NO_RESULT) if value == LOST else LOOKS[Outcome(value)]
 
 
 def file_names(students: Iterable[str]) -> dict[str, str]:
-    """A file name for each student: safe on any system, without a path in it, and no two the same."""
+    """Return a unique file name for each student, safe on every system and without any path in it."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for student in students:
         name = re.sub(r"[^\w.-]+", "_", student).strip("._-")[:50]  # at most 200 bytes of UTF-8
-        reserved = re.fullmatch(
-            r"(?i)(con|prn|aux|nul|com\d|lpt\d|index)(\..*)?", name
-        )  # Windows's, and ours
+        # Device names of Windows, and "index", which would become the folder's index page.
+        reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d|index)(\..*)?", name)
         if not name or name != student or reserved or name.casefold() in taken:
             name += "-" + hashlib.sha256(student.encode()).hexdigest()[:8]
         taken.add(name.casefold())
@@ -219,7 +234,7 @@ def file_names(students: Iterable[str]) -> dict[str, str]:
 def _by_student(
     grades: Iterable[Grade],
 ) -> tuple[dict[str, dict[str, Grade]], dict[str, str], dict[str, int]]:
-    """The grades that count by student and lesson; the lessons' titles, in order; their points."""
+    """Return the grades that count by student and lesson, and the lessons' titles (in order) and points."""
     students: dict[str, dict[str, Grade]] = {}
     possible: dict[str, int] = {}
     for grade in grades:
@@ -235,19 +250,19 @@ def _both(text: Text) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that a spreadsheet will not take for a formula."""
+    """Return the text so that no spreadsheet takes it for a formula."""
     return "'" + text if text[:1] in ("=", "+", "-", "@") else text
 
 
 def write_text(path: Path, text: str) -> None:
-    """Put a whole file in place of the old one."""
+    """Replace a file as a whole."""
     with _fresh(path) as file:
         file.write(text)
 
 
 @contextlib.contextmanager
 def _fresh(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
-    """A new file in place of the old: a reader sees one or the other, never half of it."""
+    """Yield a new file that replaces the old one at the end; a reader sees one or the other, never a part."""
     with tempfile.NamedTemporaryFile(
         "w", dir=path.parent, delete=False, encoding=encoding, newline=""
     ) as new:

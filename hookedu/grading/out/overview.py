@@ -1,4 +1,4 @@
-"""What a class did as a whole, gathered from the grades that count, for the report on it."""
+"""Statistics of a class for the class report, computed from the grades that count."""
 
 import re
 from collections import Counter
@@ -13,9 +13,8 @@ from hookedu.grading.matching import read_cells
 from hookedu.grading.rows import LOST, Status
 from hookedu.language import Text
 
-_UNNAMED = Text(
-    zh="检查 `{id}` 没有通过。例如：", en="The check `{id}` failed. For example:"
-)  # a criterion behind which no mistake is recognised
+# For a failed criterion for which the judge recognises no known mistake.
+_UNNAMED = Text(zh="检查 `{id}` 没有通过。例如：", en="The check `{id}` failed. For example:")
 _RAISED = Text(zh="运行时出错：`{error}`。例如：", en="It raised `{error}`. For example:")
 _NOTHING = Feedback()
 _WRONG = {Outcome.PARTLY.value, Outcome.INCORRECT.value, Outcome.RAISED.value}
@@ -23,45 +22,45 @@ _WRONG = {Outcome.PARTLY.value, Outcome.INCORRECT.value, Outcome.RAISED.value}
 
 @dataclass
 class Misunderstood:
-    """One mistake, and who made it. tried: how many tried that exercise. example: shown where `says` is general."""
+    """One mistake and the students who made it."""
 
     exercise: str
     id: str
     says: Text
-    example: Feedback
-    section: Text
+    example: Feedback  # empty if `says` is specific enough
+    section: Text  # heading of the section to look at
     lesson: str  # the notebook's name
     students: list[str] = field(default_factory=list)
-    tried: int = 0
+    tried: int = 0  # number of students who tried the exercise
 
 
 @dataclass
 class ExerciseView:
-    """One exercise over the class; outcomes: students by outcome."""
+    """Statistics of one exercise over the class."""
 
     id: str
     max_points: int
-    outcomes: Counter = field(default_factory=Counter)
-    points: float = 0.0
+    outcomes: Counter = field(default_factory=Counter)  # number of students by outcome
+    points: float = 0.0  # sum over the students
 
     @property
     def count(self) -> int:
-        """How many handed in that lesson."""
+        """Number of students who submitted the lesson."""
         return self.outcomes.total()
 
     @property
     def solved(self) -> int:
-        """How many solved it."""
+        """Number of students who solved the exercise."""
         return self.outcomes[Outcome.CORRECT.value]
 
     @property
     def mean(self) -> float:
-        """Mean points, what was set by hand included."""
+        """Mean points, including those set by hand."""
         return tidy(self.points / self.count)
 
 
 class Overview:
-    """The class, one grade at a time: `add` them all, then read."""
+    """Statistics of the class: `add` every grade that counts, then read the properties."""
 
     def __init__(self) -> None:
         self.grades: list[Grade] = []
@@ -69,7 +68,7 @@ class Overview:
         self._mistakes: dict[tuple[str, str], Misunderstood] = {}
 
     def add(self, grade: Grade) -> None:
-        """Take in one grade that counts; its feedback is not kept."""
+        """Add one grade that counts, without keeping its feedback."""
         brief = [replace(mark, result=replace(mark.result, feedback=_NOTHING)) for mark in grade.marks]
         self.grades.append(replace(grade, marks=tuple(brief)))
         for mark in grade.marks:
@@ -87,7 +86,7 @@ class Overview:
         exercise = exercises.find(result.exercise)
         kind = result.message_id
         known = exercise.mistake(kind)
-        if kind == Outcome.RAISED.value:  # errors that no mistake explains are told apart by their type
+        if kind == Outcome.RAISED.value:  # errors that no mistake explains are distinguished by their type
             kind = result.error.partition(":")[0]
         if (exercise.id, kind) not in self._mistakes:
             lesson = catalog.find(exercise.lesson)
@@ -105,12 +104,12 @@ class Overview:
 
     @property
     def exercises(self) -> list[ExerciseView]:
-        """Every exercise, in order."""
+        """All exercises, in order."""
         return [self._exercises[name] for name in sorted(self._exercises)]
 
     @property
     def mistakes(self) -> list[Misunderstood]:
-        """What was misunderstood, the most frequent first."""
+        """All mistakes, the most frequent first."""
         for mistake in self._mistakes.values():
             outcomes = self._exercises[mistake.exercise].outcomes
             mistake.tried = outcomes.total() - outcomes[Outcome.NOT_ATTEMPTED.value] - outcomes[LOST]
@@ -118,35 +117,35 @@ class Overview:
 
     @property
     def statuses(self) -> list[tuple[Status, int]]:
-        """How many ended how."""
+        """Number of submissions by status, for the statuses that occur."""
         counts = Counter(grade.row.status for grade in self.grades)
         return [(status, counts[status]) for status in Status if counts[status]]
 
     @property
     def students(self) -> int:
-        """How many there are."""
+        """Number of students."""
         return len({grade.row.student for grade in self.grades})
 
     @property
     def submissions(self) -> int:
-        """How many grades count."""
+        """Number of grades that count."""
         return len(self.grades)
 
     @property
     def mean(self) -> str:
-        """The mean of points reached of points possible, "73 %"."""
+        """Points reached as a share of all points possible, such as "73%"."""
         possible = sum(grade.row.max_points for grade in self.grades)
         return f"{sum(grade.points for grade in self.grades) / possible:.0%}" if possible else "–"
 
     @property
     def attention(self) -> list[Grade]:
-        """What somebody has to look at."""
+        """Grades that somebody has to look at."""
         return [grade for grade in self.grades if not grade.row.status.fine]
 
 
 @cache
 def sections(lesson_id: str) -> dict[str, Text]:
-    """For each exercise of a lesson the heading of the section that it closes: "2.8 许多钩子 · Many hooks"."""
+    """Return the heading of the section that each exercise of a lesson ends, such as "2.8 许多钩子 · Many hooks"."""
     found, heading = {}, None
     slugs = {exercise.slug: exercise.id for exercise in exercises.of_lesson(lesson_id)}
     for cell in read_cells(catalog.find(lesson_id).notebook.read_bytes()):

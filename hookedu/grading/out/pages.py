@@ -1,10 +1,10 @@
-"""Grades as pages that open from disk: one for each student, and one on the class for the instructor.
+"""Write grades as HTML pages that open from disk: one per student, and a class report for the instructor.
 
-    feedback/STUDENT.html    points, messages, next steps, the student's own traceback: what `check` shows, no more
-    report.html              what the class misunderstood, points an exercise, time, everybody's grade
+    feedback/STUDENT.html    points, messages, next steps, the student's own traceback: what `check` shows and no more
+    report.html              what the class misunderstood, points per exercise, run times, every student's grade
 
-Everything is in the file itself: style, script, pictures. Whatever comes from outside is escaped by Jinja's
-autoescape, and a content security policy lets no script but ours run and loads nothing.
+Each file contains everything it needs: style, script and pictures. Everything that comes from outside is escaped by
+Jinja's autoescape, and a content security policy allows only the page's own script to run and nothing to be loaded.
 """
 
 import base64
@@ -30,7 +30,7 @@ from hookedu.grading.out.overview import Overview
 from hookedu.grading.out.terminal import LOOKS
 from hookedu.language import Text
 
-MOST = 15  # mistakes in the picture, and before the fold below it
+MOST = 15  # mistakes in the picture and in the list below it; the rest are folded away
 
 _STUDENT_SAYS = {
     "for_student": Text(
@@ -82,16 +82,21 @@ _CLASS_SAYS = {
 }  # fmt: skip
 
 
-def write(book: Gradebook, advance: Callable[[], None] = lambda: None) -> Path:
-    """Write every page and file that comes from a gradebook into its folder; the class report's path comes back.
+def write(book: Gradebook, advance: Callable[[], object] = lambda: None) -> Path:
+    """Write every page and file made from a gradebook into its folder, and return the path of the class report.
 
-    `advance` is called after each student. CourseError where a file cannot be written.
+    `advance` is called after each student.
+
+    Raises
+    ------
+    CourseError
+        If a file cannot be written.
     """
     with book.told():
         return _write(book, advance)
 
 
-def _write(book: Gradebook, advance: Callable[[], None]) -> Path:
+def _write(book: Gradebook, advance: Callable[[], object]) -> Path:
     names = exports.file_names(book.students())
     feedback = book.folder / "feedback"
     feedback.mkdir(exist_ok=True)
@@ -114,7 +119,13 @@ def _write(book: Gradebook, advance: Callable[[], None]) -> Path:
 
 
 def forget(book: Gradebook, student: str) -> None:
-    """Delete a student from the gradebook and from every file in its folder; CourseError where that cannot be."""
+    """Delete a student from the gradebook and from every file in its folder.
+
+    Raises
+    ------
+    CourseError
+        If there is no student of that name, or a file cannot be deleted or written.
+    """
     names = exports.file_names(book.students())
     book.forget(student)
     with book.told():
@@ -128,7 +139,7 @@ def forget(book: Gradebook, student: str) -> None:
 
 
 def student_page(grades: list[Grade]) -> str:
-    """The page of one student, from all attempts of theirs."""
+    """Return the page of one student, given all of the student's attempts."""
     lessons = [
         (grade, [other for other in grades if other.row.lesson == grade.row.lesson and not other.counts])
         for grade in grades
@@ -138,7 +149,7 @@ def student_page(grades: list[Grade]) -> str:
 
 
 def class_page(overview: Overview, links: dict[str, str]) -> str:
-    """The report on the class; links: where each student's page lies, as a URL."""
+    """Return the class report; `links` are the URLs of the students' pages."""
     mistakes = overview.mistakes[:MOST]
     drawn = {
         "mistakes": pictures.mistakes(
@@ -170,9 +181,9 @@ def _environment() -> jinja2.Environment:
         "panel": lambda feedback: Markup(feedback.html()),
         "when": _when,
     }
-    script = environment.loader.get_source(environment, "page.js")[0]
+    script = loader.get_source(environment, "page.js")[0]
     environment.globals |= {
-        "style": Markup(environment.loader.get_source(environment, "page.css")[0]),
+        "style": Markup(loader.get_source(environment, "page.css")[0]),
         "script": Markup(script),
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "statuses": {status: text for status, (_, text) in LOOKS.items()},
@@ -189,5 +200,5 @@ def _environment() -> jinja2.Environment:
 
 
 def _when(moment: datetime.datetime) -> str:
-    """A time in this machine's zone, which it names."""
+    """Format a time in this machine's time zone, with the offset from UTC."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M %z")

@@ -1,7 +1,7 @@
-"""The class report's pictures: matplotlib figures as SVG that stands in the page itself.
+"""Figures of the class report: matplotlib figures as SVG that is embedded in the page.
 
-Their text is exercise numbers, message ids and English words; the caption in both languages is the page's. Ink has the
-page's own colour, so that one picture suits light and dark; the colours of bars have contrast to both.
+Their text consists of exercise ids, message ids and English words; the page adds a caption in both languages. Text and
+axes take the page's text colour, so that one figure suits light and dark themes; the bars contrast with both.
 """
 
 import io
@@ -16,9 +16,9 @@ from matplotlib.ticker import MaxNLocator
 from hookedu.exercises.exercise import Outcome
 from hookedu.grading.rows import LOST
 
-WIDTH = 4.6  # inches: on a telephone the text is still 8 points high
-_INK = "#010203"  # becomes the page's text colour
-# Okabe and Ito's colours, which people with colour blindness tell apart; the numbers inside say the same.
+WIDTH = 4.6  # inches; the text is still 8 points high on a phone
+_INK = "#010203"  # placeholder, replaced by the page's text colour
+# Based on Okabe and Ito's palette, which is safe for colour blindness; the numbers in the bars say the same.
 _COLOURS = {
     Outcome.CORRECT.value: ("correct", "#009e73"),
     Outcome.PARTLY.value: ("partly", "#f0c040"),
@@ -30,7 +30,7 @@ _COLOURS = {
 
 
 def outcomes(exercises: Sequence[str], counts: Sequence[dict[str, int]]) -> Markup:
-    """A bar an exercise, divided by outcome; counts: of each exercise, students by outcome."""
+    """Draw one bar per exercise, divided by outcome; `counts` holds the students by outcome for each exercise."""
     figure, axes = _figure(0.9 + 0.34 * len(exercises))
     left = [0] * len(exercises)
     for outcome, (label, colour) in _COLOURS.items():
@@ -49,7 +49,7 @@ def outcomes(exercises: Sequence[str], counts: Sequence[dict[str, int]]) -> Mark
 
 
 def mistakes(names: Sequence[str], counts: Sequence[int]) -> Markup:
-    """A bar a mistake, the most frequent first; names: "02.2 late_binding"."""
+    """Draw one bar per mistake, in the given order from top to bottom; names look like "02.2 late_binding"."""
     figure, axes = _figure(0.7 + 0.3 * len(names))
     bars = axes.barh(names, counts, color=_COLOURS[Outcome.INCORRECT.value][1], height=0.7)
     axes.bar_label(bars, padding=3, color=_INK, fontsize=9)
@@ -61,7 +61,7 @@ def mistakes(names: Sequence[str], counts: Sequence[int]) -> Markup:
 
 
 def seconds(values: Sequence[float]) -> Markup:
-    """How long submissions ran, in seconds."""
+    """Draw a histogram of how long submissions ran, in seconds."""
     figure, axes = _figure(2.2)
     axes.hist(values, bins=min(20, max(5, len(values) // 3)), color=_COLOURS[LOST][1])
     _whole(axes.yaxis)
@@ -71,7 +71,7 @@ def seconds(values: Sequence[float]) -> Markup:
 
 
 def _figure(height: float):
-    # An own Figure, not pyplot's: nothing of the caller's matplotlib is touched.
+    # A Figure without pyplot: the caller's matplotlib state is not touched.
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axes = figure.add_subplot()
     axes.set_facecolor("none")
@@ -89,13 +89,13 @@ def _whole(axis) -> None:
 
 def _svg(figure: Figure, name: str, label: str) -> Markup:
     out = io.StringIO()
-    # Text stays text, and two runs give the same bytes.
+    # Text stays text instead of becoming paths, and two runs give the same bytes.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure.savefig(
             out, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
         )
     svg = out.getvalue()[out.getvalue().index("<svg") :].replace(_INK, "currentColor")
-    for side in ("width", "height"):  # the page's style says how large it is
+    for side in ("width", "height"):  # the page's style sheet sets the size
         svg = re.sub(rf'(<svg[^>]*?) {side}="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)  # ids differ between pictures of one page
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)  # unique ids within the page
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))

@@ -1,6 +1,7 @@
-"""What an instructor sees in the terminal: a progress bar, and at the end a table.
+"""Terminal output for the instructor: a progress bar, and a table at the end.
 
-Names, notes and everything else from outside are `rich` text, never markup: a student called "[red]" stays so.
+Names, notes and everything else from outside are printed as `rich` text, never as markup: a student named "[red]" is
+shown under that name.
 """
 
 from collections import Counter
@@ -16,8 +17,8 @@ from rich.text import Text as Line
 from hookedu.grading.rows import LOST, Graded, Row, Status
 from hookedu.language import Text
 
-WHOLE_TABLE = 40  # rows; a larger class gets a summary and the rows that need attention
-ATTENTION = 30  # of those at most
+WHOLE_TABLE = 40  # rows; for a larger class a summary and the rows that need attention are shown
+ATTENTION = 30  # maximum number of rows that need attention
 
 LOOKS = {
     Status.GRADED: ("green", Text(zh="已评分", en="graded")),
@@ -57,15 +58,15 @@ def _both(text: Text) -> str:
 
 
 class _Rate(ProgressColumn):
-    """Submissions a minute."""
+    """Progress column with the submissions per minute."""
 
     def render(self, task: Task) -> Line:
-        """As rich asks for it."""
+        """Return the text of the column, as rich requires."""
         return Line(_both(_PER_MINUTE.format(n=60 * (task.speed or 0))))
 
 
 def progress(console: Console) -> Progress:
-    """The bar over a batch: done, rate, time left."""
+    """Return the progress bar of a batch: number done, rate, time left."""
     return Progress(
         *(TextColumn(_both(_GRADING), markup=False), BarColumn(), MofNCompleteColumn(), _Rate(), TimeLeft()),
         console=console,
@@ -74,7 +75,21 @@ def progress(console: Console) -> Progress:
 
 
 def closing(console: Console, graded: Graded, outside: list[str], csv: Path, remarks: list[Text]) -> None:
-    """The table of a batch, what there is to say about the gradebook as a whole, and where the grades are."""
+    """Print the table of a batch, remarks on the gradebook as a whole, and where the grades are.
+
+    Parameters
+    ----------
+    console : Console
+        Where to print.
+    graded : Graded
+        The result of the batch.
+    outside : list of str
+        Notebooks outside any student's folder.
+    csv : Path
+        Path of grades.csv.
+    remarks : list of Text
+        Remarks on the gradebook, see `Gradebook.remarks`.
+    """
     if graded.rows:
         rows = list(graded.rows)
         if len(rows) <= WHOLE_TABLE:
@@ -122,7 +137,7 @@ def _table(rows: list[Row]) -> Table:
 
 
 def _notes(console: Console, rows: list[Row]) -> None:
-    """What there is to say about single submissions, below the table, where there is room for it."""
+    """Print the notes on single submissions below the table, where there is room for them."""
     for row in rows:
         for note in row.notes:
             console.print(Line(f"{row.source}: {_both(note)}"), soft_wrap=True)
@@ -141,14 +156,11 @@ def _status(status: Status) -> Line:
 
 
 def _summary(rows: list[Row]) -> Table:
-    """How many ended how, and the mean of their points."""
+    """Return a table with the number of submissions and their mean points by status."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for text, justify in (
-        (_HEAD["status"], "left"),
-        (Text(zh="份数", en="Count"), "right"),
-        (Text(zh="平均得分", en="Mean points"), "right"),
-    ):
-        table.add_column(Line(_both(text)), justify=justify)
+    table.add_column(Line(_both(_HEAD["status"])), justify="left")
+    table.add_column(Line(_both(Text(zh="份数", en="Count"))), justify="right")
+    table.add_column(Line(_both(Text(zh="平均得分", en="Mean points"))), justify="right")
     counts = Counter(row.status for row in rows)
     for status in Status:
         if counts[status]:

@@ -1,12 +1,12 @@
-"""Run submissions, isolated, and read what they report. Nothing here judges.
+"""Run submissions in isolation and read what they report; nothing in this package judges.
 
-runner      a Plan -> a Run: its records, and how the process ended
-sandbox     the grader's end: start the warm process in bubblewrap and ask it for forks
-bubblewrap  which bwrap program is used
+runner      Plan -> Run: the records, and how the process ended
+sandbox     the grader's side: starts the warm process in bubblewrap and requests forks from it
+bubblewrap  selects the bwrap program
 seccomp     the system calls that a submission is refused
-warm        the warm process: torch is loaded once, each submission is a fork
+warm        the warm process: loads torch once and forks for each submission
 namespaces  the namespaces of those forks
-keeper      what stands in for them without isolation
+keeper      replaces the namespaces when running without isolation
 worker      the fork: runs the cells and the probes within limits
 cluster     the same on the workers of a Dask cluster
 """

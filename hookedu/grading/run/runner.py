@@ -1,8 +1,7 @@
-"""One submission in a fork of its own: asked for, listened to with limits, ended with all it started.
+"""Run one submission in its own fork: request it, read its results within limits, end it with all that it started.
 
-Nothing that comes back is trusted. The parent knows which lines must come and in which order; the first line
-that is something else makes the whole submission `tampered`. Records that came before a crash or the time
-limit are kept.
+Nothing that comes back is trusted. The grader knows which lines must arrive and in which order; the first line that
+deviates makes the whole submission `tampered`. Records that arrived before a crash or the time limit are kept.
 """
 
 import contextlib
@@ -24,9 +23,9 @@ from hookedu.grading.run.sandbox import Launched, Sandbox
 from hookedu.grading.run.worker import MEMORY_GONE
 from hookedu.language import Text
 
-_TICK = 0.05  # seconds: how soon an exit without a word, or a stop, is noticed
+_TICK = 0.05  # seconds between two checks for a stop request and for the deadlines
 
-_GRACE = 4.0  # seconds between the end of the results and the end of the process
+_GRACE = 4.0  # seconds allowed between the end of the results and the end of the process
 
 _TIMEOUT = Text(zh="{limit:g} 秒后被终止", en="ended after {limit:g} seconds")
 _CPU = Text(zh="用尽了处理器时间", en="it used up its processor time")
@@ -45,21 +44,21 @@ _START = Text(
 
 @dataclass
 class Run:
-    """What came back: records by exercise, and how it ended."""
+    """Outcome of a run: the records by exercise, and how the process ended."""
 
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     status: Status = Status.GRADED
     notes: list[Text] = field(default_factory=list)
 
     def ended(self, status: Status, note: Text) -> "Run":
-        """This run, ended otherwise than it should."""
+        """Record an abnormal end, and return this run."""
         self.status = status
         self.notes.append(note)
         return self
 
 
 class Stopped(Exception):
-    """The whole batch is being stopped; this submission counts as not run."""
+    """Raised when the whole batch is being stopped; the submission counts as not run."""
 
 
 def run(
@@ -70,7 +69,37 @@ def run(
     sandbox: Sandbox,
     stop: threading.Event,
 ) -> Run:
-    """Run a plan in a fork of its own, after the lesson's own setup cells. Raises Stopped where `stop` is set."""
+    """Run a plan in its own fork, after the lesson's own setup cells.
+
+    Parameters
+    ----------
+    plan : Plan
+        The cells to run and the exercises to probe.
+    setup : tuple of str
+        Sources of the lesson's setup cells.
+    seeds : dict of str to int
+        Seed of the probe of each exercise in the plan.
+    limits : Limits
+        Resource limits of the submission.
+    sandbox : Sandbox
+        Where the fork is requested.
+    stop : threading.Event
+        Set by another thread to end the run.
+
+    Returns
+    -------
+    Run
+        The records received, the status and notes on it. Nothing in it has been judged.
+
+    Raises
+    ------
+    Stopped
+        If `stop` is set before the run has ended.
+    CourseError
+        If the machine cannot start the warm process or isolate submissions.
+    OSError
+        If even a newly started warm process cannot take the job.
+    """
     job = {
         "setup": setup,
         "steps": [{"source": step.source, "probes": step.probes} for step in plan.steps],
@@ -91,7 +120,7 @@ def run(
 
 
 class _Transcript:
-    """The lines that must come, in their order; feed() raises ObservationError at the first that is another."""
+    """Parser of the expected lines in their order; feed() raises ObservationError at the first deviation."""
 
     def __init__(self, probes: tuple[str, ...]):
         self._expected = list(probes)
@@ -101,7 +130,7 @@ class _Transcript:
         self.failed = ""
 
     def feed(self, data: bytes) -> None:
-        """Take what was read; half a line waits for its rest."""
+        """Parse what was read; an incomplete line is buffered."""
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         if len(self._buffer) > MAX_BYTES:
             raise ObservationError(f"a line of more than {MAX_BYTES} bytes")
@@ -138,19 +167,18 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
             if stop.is_set():
                 raise Stopped
             ready = [key.fileobj for key, _ in selector.select(_TICK)]
-            if channel in ready:  # first: what it wrote before its end still counts
+            if channel in ready:  # before `line`: what the process wrote before its end still counts
                 data = os.read(channel, 65536)
                 script.feed(data)
-                if not data:  # it ended, or closed the channel and goes on
+                if not data:  # the process has ended, or has closed the channel and continues
                     selector.unregister(channel)
                     closed = time.monotonic() + _GRACE
             elif line in ready:
                 return _how_it_ended(line, script, limits)
             if script.ready and not timed:
                 deadline, timed = time.monotonic() + limits.seconds, True
-            if script.done and time.monotonic() > min(
-                closed, deadline
-            ):  # all was said; its end is slow to be told
+            # All results have arrived; do not wait any longer for the report of the process's end.
+            if script.done and time.monotonic() > min(closed, deadline):
                 return _finished(script, limits)
             if time.monotonic() > closed:
                 return script.run.ended(Status.KILLED, _CLOSED)
@@ -162,7 +190,8 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
 
 def _how_it_ended(line: socket.socket, script: _Transcript, limits: Limits) -> Run:
     told = line.recv(4096)
-    end = json.loads(told) if told else {"code": -signal.SIGKILL}  # its keeper was killed, from outside
+    # No report: the warm process or the keeper was killed from outside.
+    end: dict[str, Any] = json.loads(told) if told else {"code": -signal.SIGKILL}
     if script.done:
         return _finished(script, limits)
     if not script.ready:
@@ -186,8 +215,19 @@ def _finished(script: _Transcript, limits: Limits) -> Run:
 
 
 def seeds_for(plan: Plan, source: str, seed: str) -> dict[str, int]:
-    """A seed for each exercise of one submission: the parent keeps them, so that it can judge, and a run with the
-    same `seed` repeats exactly."""
+    """Return a seed for each exercise of one submission.
+
+    The grader keeps the seeds, because it needs them to judge. A run with the same `seed` repeats exactly.
+
+    Parameters
+    ----------
+    plan : Plan
+        The exercises to probe.
+    source : str
+        Path of the submission; different submissions get different seeds.
+    seed : str
+        Seed of the batch.
+    """
     return {
         exercise: int.from_bytes(
             hashlib.sha256(f"{seed}:{source}:{exercise}".encode("utf-8", "replace")).digest()[:4], "big"

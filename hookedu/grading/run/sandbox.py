@@ -1,8 +1,8 @@
-"""The grader's end of the warm process: start it, inside bubblewrap unless told otherwise, and ask it for forks.
+"""The grader's side of the warm process: start it, in bubblewrap unless isolation is off, and request forks from it.
 
-What the submissions see of the file system is named here, read-only: Python, its packages, the system's
-libraries and hookedu itself. Not there: the course with its solutions, other submissions, the gradebook, any
-home, the network, the instructor's environment.
+What submissions see of the file system is listed here, all of it read-only: Python, its packages, the system's
+libraries and hookedu itself. They do not see the course with its solutions, other submissions, the gradebook, any home,
+the network or the instructor's environment.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from hookedu.grading.run.bubblewrap import Program
 from hookedu.language import Text
 
 _PACKAGE = Path(catalog.__file__).resolve().parent
-_ROOT = "/hookedu"  # where the package lies inside
+_ROOT = "/hookedu"  # parent folder of the package inside the sandbox
 _NO_SANDBOX = Text(
     zh="这台机器上无法隔离提交的代码：{why}。在 Linux 上请允许用户命名空间，或安装系统的 `bubblewrap`；"
     "如果你信任这些提交，也可以加上 `--no-isolation`。",
@@ -39,13 +39,21 @@ _NO_START = Text(
 
 @dataclass
 class Launched:
-    """One submission that runs: its results come out of `channel`, its end over `line`; closing that ends it."""
+    """One running submission.
+
+    Attributes
+    ----------
+    channel : int
+        File descriptor of the pipe from which its results are read.
+    line : socket.socket
+        Control socket: how the submission ended is reported there, and closing it ends the submission.
+    """
 
     channel: int
     line: socket.socket
 
     def close(self) -> None:
-        """End the submission, if it has not ended, and wait until nothing of it is left."""
+        """End the submission if it still runs, and wait until no process of it is left."""
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_WR)
             while self.line.recv(4096):
@@ -55,37 +63,51 @@ class Launched:
 
 
 class Sandbox:
-    """The warm process, started when the first job comes. Any number of threads may ask it for forks."""
+    """The warm process, started with the first job; any number of threads may request forks from it.
+
+    Parameters
+    ----------
+    isolated : bool
+        Start it in bubblewrap.
+    startup : float
+        Seconds that the warm process may take to start.
+    """
 
     def __init__(self, isolated: bool, startup: float):
-        """startup: seconds that the warm process may take to start."""
         self.isolated, self._startup = isolated, startup
         self._lock = threading.Lock()
-        self._program: Program | None = None  # the one that works here, once that is known
+        self._program: Program | None = None  # the one that works on this machine, once known
         self._process: subprocess.Popen | None = None
         self._socket: socket.socket | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="hookedu-warm-")
 
     def launch(self, job: dict[str, Any]) -> Launched:
-        """Run a job in a fork. CourseError says what the machine lacks; OSError where even a new warm process
-        cannot take the job."""
+        """Run a job (see `runner.run`) in a fork.
+
+        Raises
+        ------
+        CourseError
+            If the warm process cannot be started; the text says what the machine lacks.
+        OSError
+            If even a newly started warm process cannot take the job.
+        """
         with self._lock:
             if self._process is None:
                 self._start()
             try:
                 return self._launch(job)
-            except OSError:  # the warm process is gone: the machine ran out of memory, say
+            except OSError:  # the warm process is gone, for example because the machine ran out of memory
                 self._stop()
                 self._start()
                 return self._launch(job)
 
     def rehearse(self) -> Program:
-        """Try isolation once without loading anything, and return the program that made it.
+        """Try the isolation once without loading torch, and return the program that provides it.
 
         Raises
         ------
         CourseError
-            Says what to do where submissions cannot be isolated here.
+            If submissions cannot be isolated on this machine; the text says what to do.
         """
         self._start("rehearsal")
         self._stop()
@@ -93,11 +115,12 @@ class Sandbox:
         return self._program
 
     def close(self) -> None:
-        """End the warm process and, with isolation, everything that ever came from it."""
+        """End the warm process and, with isolation, every process that it or a submission has started."""
         self._stop()
         self._folder.cleanup()
 
     def _launch(self, job: dict[str, Any]) -> Launched:
+        assert self._socket  # set by _start()
         ours, theirs = socket.socketpair()
         channel, results = os.pipe()
         try:
@@ -115,21 +138,23 @@ class Sandbox:
         return Launched(channel, ours)
 
     def _start(self, mode: str = "") -> None:
-        """Start the warm process with the first bubblewrap that works; torch is loaded after isolation was tried."""
+        """Start the warm process with the first bubblewrap program that works; torch is loaded after that is known."""
         if not self.isolated:
             self._start_with(None, "open")
             return
-        candidates = iter([self._program]) if self._program else bubblewrap.programs()
-        refused: CourseError | None = None
-        for program in candidates:
-            try:
-                self._start_with(program, mode or "isolated")
-            except CourseError as error:
-                refused = refused or error  # the system's own word comes first
-                continue
-            self._program = program
-            return
-        raise refused or CourseError(_NO_SANDBOX.format(why="bwrap: not found"))
+        says: tuple[Text, ...] = ()
+        try:
+            for program in [self._program] if self._program else bubblewrap.programs():
+                try:
+                    self._start_with(program, mode or "isolated")
+                except CourseError as error:
+                    says += error.says
+                    continue
+                self._program = program
+                return
+        except CourseError as error:  # the bundled program is not the one that it should be
+            says += error.says
+        raise CourseError(*says or (_NO_SANDBOX.format(why="bwrap: not found"),))
 
     def _start_with(self, program: Program | None, mode: str) -> None:
         ours, theirs = socket.socketpair()
@@ -137,7 +162,7 @@ class Sandbox:
         code = f"import sys; sys.path.insert(0, {root!r}); from hookedu.grading.run.warm import main; main()"
         python = [sys.executable, "-I", "-B", "-X", "utf8", "-c", code, str(theirs.fileno()), mode]
         home = warm.HOME if program else self._folder.name
-        log = open(os.path.join(self._folder.name, "log"), "w+b")  # noqa: SIM115 - closed below, after it was read
+        log = open(os.path.join(self._folder.name, "log"), "w+b")  # noqa: SIM115 - closed below, after it has been read
         refused = _pipe_with(seccomp.program())
         try:
             self._process = subprocess.Popen(
@@ -167,7 +192,7 @@ class Sandbox:
     def _stop(self) -> None:
         if self._process:
             if self._socket:
-                self._socket.close()  # it hangs up: the warm process leaves, and all that came from it with it
+                self._socket.close()  # hang up: the warm process exits, and all that came from it ends with it
             try:
                 self._process.wait(5)
             except subprocess.TimeoutExpired:
@@ -177,14 +202,15 @@ class Sandbox:
 
 
 def _bubblewrapped(program: Program, home: str, refused: int) -> list[str]:
-    # No --die-with-parent: it would end with the thread that started it. It ends when the grader hangs up, and as
-    # process 1 of its namespace it takes all that came from it along; bubblewrap's own would wait for them.
-    # As root of its own: for anybody else bubblewrap makes a second user namespace within the first, which has no
-    # say over the process namespace.
+    # No --die-with-parent: the warm process would end together with the thread that started it. Instead it exits when
+    # the grader hangs up. --as-pid-1 makes it process 1 of its namespace, so that all processes that came from it end
+    # with it; bubblewrap's own process 1 would wait for them.
+    # --uid 0: for any other user bubblewrap creates a second user namespace within the first, and that one has no
+    # authority over the process namespace.
     arguments = [program.path, "--unshare-all", "--uid", "0", "--gid", "0", "--new-session"]
     arguments += ["--as-pid-1", "--hostname", "grader", "--seccomp", str(refused)]
-    # Within: the warm process makes namespaces (SYS_ADMIN), maps root to nobody (SETFCAP) and reads how much
-    # memory a submission takes that would rather not be looked at (SYS_PTRACE). Its forks drop all of it.
+    # Inside, the warm process creates namespaces (SYS_ADMIN), maps root to an ordinary user in them (SETFCAP) and reads
+    # the memory use of submissions that forbid it, by prctl(PR_SET_DUMPABLE) (SYS_PTRACE). Its forks drop all three.
     for capability in ("CAP_SYS_ADMIN", "CAP_SETFCAP", "CAP_SYS_PTRACE"):
         arguments += ["--cap-add", capability]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", "--tmpfs", home]
@@ -202,7 +228,7 @@ def _bubblewrapped(program: Program, home: str, refused: int) -> list[str]:
 
 
 def _pipe_with(data: bytes) -> int:
-    """A pipe to read these few bytes from, and then its end."""
+    """Return the read end of a pipe that holds these few bytes and is closed for writing."""
     reading, writing = os.pipe()
     with open(writing, "wb") as file:
         file.write(data)
@@ -210,7 +236,7 @@ def _pipe_with(data: bytes) -> int:
 
 
 def _visible() -> list[str]:
-    """The folders that Python needs: its own, its packages, the system's libraries and fonts."""
+    """Return the folders that Python needs: its own, its packages, the system's libraries and fonts."""
     wanted = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable))]
     wanted += [path for path in sys.path if path and os.path.isdir(path) and path.endswith("-packages")]
     wanted += ["/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/ld.so.cache", "/etc/fonts"]
@@ -223,9 +249,9 @@ def _visible() -> list[str]:
 
 
 def _hidden() -> list[str]:
-    """The folders of the course that _visible() would show: a wheel carries them, with every answer, among the packages.
+    """Return the course folders that _visible() exposes: a wheel carries them, with every answer, among the packages.
 
-    Named as they are seen inside: a path to the packages may lead through a link.
+    The paths are those inside the sandbox, because a path to the packages may lead through a symbolic link.
     """
     folders = [catalog.ROOT / name for name in ("course", "lessons", "solutions")]
     return [
@@ -237,7 +263,7 @@ def _hidden() -> list[str]:
 
 
 def _environment(home: str) -> dict[str, str]:
-    """Nothing of the instructor's but where programs and libraries are."""
+    """Return the environment: of the instructor's only the language and where programs and libraries are."""
     kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")}
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return (

@@ -1,8 +1,9 @@
-"""Calls of the kernel that are refused to submissions: a seccomp program, as bubblewrap takes it.
+"""The seccomp program that refuses system calls to submissions, in the form that bubblewrap takes.
 
-Refused is what takes memory that belongs to no process, where no limit would find it, and what no lesson needs and
-reaches deep into the kernel. What else a submission may not do, namespaces and missing privileges see to.
-The program is classic BPF, see seccomp(2) and linux/filter.h. A library would need libseccomp on the machine.
+Two kinds of calls are refused: those that allocate memory belonging to no process, where no limit would apply to it,
+and those that no lesson needs and that reach deep into the kernel. Everything else that a submission must not do is
+prevented by namespaces and by missing privileges. The program is classic BPF, see seccomp(2) and linux/filter.h. It is
+assembled here because a library would need libseccomp on the machine.
 """
 
 import errno
@@ -24,14 +25,14 @@ _REFUSED = {  # name -> its number on x86_64 and on aarch64
     "keyctl": (250, 219),
 }
 _MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_* of linux/audit.h
-_X32 = 0x40000000  # on x86_64: from here on the same calls once more, with short pointers
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # a word of seccomp_data; jumps; the verdict
-_NUMBER, _MACHINE = 0, 4  # where these stand in seccomp_data
+_X32 = 0x40000000  # on x86_64: from this number on the same calls again, with 32-bit pointers (the x32 ABI)
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # load a word of seccomp_data; jumps; verdict
+_NUMBER, _MACHINE = 0, 4  # offsets in seccomp_data
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.ENOSYS
 
 
 def refused() -> dict[str, int]:
-    """The refused calls and their numbers on this machine; none where the numbers are not known."""
+    """Return the refused calls with their numbers on this machine; empty if the numbers are not known."""
     machine = platform.machine()
     if machine not in _MACHINES:
         return {}
@@ -39,7 +40,11 @@ def refused() -> dict[str, int]:
 
 
 def program() -> bytes:
-    """The program for this machine. Code for another one (32 bits on a 64-bit kernel) gets no call through at all."""
+    """Return the program for this machine.
+
+    Code for another architecture (32 bits on a 64-bit kernel) cannot make any system call. Where the numbers are not
+    known, the program allows every call.
+    """
     numbers = refused()
     if not numbers:
         steps = [(_RETURN, 0, 0, _ALLOW)]
@@ -50,7 +55,7 @@ def program() -> bytes:
             (_EQUAL, 1, 0, _MACHINES[platform.machine()]),
             (_RETURN, 0, 0, _REFUSE),
             (_LOAD, 0, 0, _NUMBER),
-            # Each jumps over the tests that are left and over "allow".
+            # A match jumps over the remaining tests and over "allow".
             *((test, len(tests) - i, 0, value) for i, (test, value) in enumerate(tests)),
             (_RETURN, 0, 0, _ALLOW),
             (_RETURN, 0, 0, _REFUSE),

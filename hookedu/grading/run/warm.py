@@ -1,16 +1,18 @@
-"""The warm process: torch is loaded once, and every submission runs in a fork of it.
+"""The warm process: it loads torch once, and every submission runs in a fork of it.
 
-It never runs anything of a learner's. For each submission it is handed three descriptors: the job (a file), the
-channel for results, and one end of the line over which its end is told. What a lesson's exercises and its
-own setup cells import is loaded here, with the first submission of that lesson. Then, with isolation:
+It never runs code of a learner. For each submission it receives three file descriptors: the job (a file), the channel
+for results, and one end of the control socket `line`, over which the end of the submission is reported. What a lesson's
+exercises and its own setup cells import is loaded here, with the first submission of that lesson. With isolation, up to
+two processes are then forked per submission:
 
-    warm ├── worker: the submission, process 1 of a new process namespace and in others of its own
-         └── watcher, after a quarter of a second: of the memory that all in that namespace take together
+    warm ├── worker: the submission, process 1 of a new process namespace and in further namespaces of its own
+         └── watcher, after a quarter of a second: checks the memory that the processes in that namespace take together
 
-Process 1 cannot be killed or stopped from inside, not by itself either, and its end is the end of everything in the
-namespace: it can leave by `os._exit` or by a crash, or be ended from here. A fork of this process is most of what a
-submission costs, for its memory is torch's. So there is one, and a second only for submissions that take their time.
-Without isolation keeper.py does what can be done. Whichever side hangs up the line, the submission is ended.
+Process 1 of a namespace cannot be killed or stopped from inside, not even by itself, and everything in the namespace
+ends when it ends. It ends by `os._exit` or by a crash, or is killed from here. Forking this process is most of the cost
+of a submission, because its memory holds torch. Hence one fork per submission, and a second one only for submissions
+that take longer. Without isolation, keeper.py does what is possible. Whichever side closes the control socket, the
+submission is ended.
 """
 
 import contextlib
@@ -27,19 +29,22 @@ from typing import NoReturn
 
 from hookedu.grading.run import keeper, namespaces, worker
 
-_LOOK = 0.25  # seconds between two looks at the memory
-_SLACK = 512 * 2**20  # bytes: what the forks take before a submission has done anything
-_BUFFER = 2**19  # bytes: what a descriptor may hold in the kernel, if it is a socket's
-_MANY = 8  # submissions after which huge pages are worth the third of a second that they take
-_DESCRIPTORS = 65536  # more than this process ever has
+_LOOK = 0.25  # seconds between two measurements of the memory
+_SLACK = 512 * 2**20  # bytes that the forks take before a submission has done anything
+_BUFFER = 2**19  # bytes that the kernel may hold per file descriptor, if it is a socket
+_MANY = 8  # number of submissions after which huge pages are worth the third of a second that they cost
+_DESCRIPTORS = 65536  # upper bound: this process never has so many
 READY = b"ready"
-HOME = "/learner"  # not below /home: there may Python lie, in somebody's folder of that very name
-FOLDERS = (HOME, "/dev/shm", "/tmp")  # what a submission may write into, each its own
+HOME = "/learner"  # not below /home: Python may be installed there, in the folder of a user of that very name
+FOLDERS = (HOME, "/dev/shm", "/tmp")  # where a submission may write; each submission has its own
 
 
 def main() -> NoReturn:
-    """Serve forks until the grader hangs up. Arguments: the socket's descriptor; "isolated", "open", or "rehearsal",
-    which is to try out isolation and leave."""
+    """Serve forks until the grader hangs up.
+
+    Arguments on the command line: the socket's file descriptor, and "isolated", "open" (no isolation) or "rehearsal"
+    (try the isolation and exit).
+    """
     grader, mode = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
     grader.set_inheritable(False)
     isolated = mode != "open"
@@ -50,13 +55,13 @@ def main() -> NoReturn:
         sys.exit()
     worker.warm_up()
     grader.send(READY)
-    os.dup2(0, 2)  # the log was for what went wrong up to here; submissions would share it
+    os.dup2(0, 2)  # stderr logs errors up to here; from now on submissions would share it
     if not isolated:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are not waited for
     wards: list[_Ward] = []
     with selectors.PollSelector() as selector:
         selector.register(grader, selectors.EVENT_READ)
-        served = 0  # since something was loaded
+        served = 0  # submissions since something was last loaded
         while True:
             _serve(selector, wards)
             message, descriptors, _, _ = socket.recv_fds(grader, 16, 3)
@@ -79,13 +84,13 @@ def main() -> NoReturn:
 
 
 def _serve(selector: selectors.BaseSelector, wards: list["_Ward"]) -> None:
-    """See to the submissions that run, until the grader has another."""
+    """Supervise the running submissions until the grader sends another one."""
     while True:
         wards[:] = [ward for ward in wards if ward.alive]
         due = min((ward.due for ward in wards), default=None)
         events = selector.select(None if due is None or due == float("inf") else due - time.monotonic())
         for key, _ in events:
-            # What is no longer registered was seen to on the way, by an event before it.
+            # A descriptor that is no longer registered was dealt with while handling an earlier event.
             if key.data and selector.get_map().get(key.fd) is key:
                 key.data()
         for ward in wards:
@@ -96,15 +101,15 @@ def _serve(selector: selectors.BaseSelector, wards: list["_Ward"]) -> None:
 
 
 class _Ward:
-    """One submission that runs, isolated: all processes that belong to it, and the line to the grader."""
+    """One running, isolated submission: its worker and its watcher, and the control socket to the grader."""
 
     def __init__(self, selector: selectors.BaseSelector, todo: dict, channel: int, line: int):
-        """Start it. What goes wrong is told over the line."""
+        """Start the submission; errors are reported over the control socket."""
         self._selector, self._line = selector, line
         self._limit = todo["limits"]["memory"] + _SLACK
-        self._processes: dict[int, int] = {}  # those not yet waited for, each with a descriptor for its end
+        self._processes: dict[int, int] = {}  # processes not yet waited for -> pidfd
         self._end: dict[str, object] | None = None
-        self.due = time.monotonic() + _LOOK  # when its memory wants watching
+        self.due = time.monotonic() + _LOOK  # when to start the watcher
         selector.register(line, selectors.EVENT_READ, self._stop)
         try:
             with namespaces.new_process_namespace():
@@ -118,11 +123,11 @@ class _Ward:
 
     @property
     def alive(self) -> bool:
-        """Whether anything of it is left."""
+        """Whether any process of the submission is left."""
         return self._line >= 0
 
     def watch(self) -> None:
-        """Start a watcher, which ends when all processes together have outgrown the limit."""
+        """Start a watcher, which exits when all processes together exceed the memory limit."""
         self.due = float("inf")
         watcher = os.fork()
         if watcher == 0:
@@ -135,7 +140,7 @@ class _Ward:
         self._selector.register(self._processes[pid], selectors.EVENT_READ, partial(self._ended, pid))
 
     def _ended(self, pid: int) -> None:
-        """One of the processes has ended: whichever it is, the others go with it."""
+        """Handle the end of a process: whether worker or watcher, the other one is killed as well."""
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         descriptor = self._processes.pop(pid)
         self._selector.unregister(descriptor)
@@ -143,12 +148,12 @@ class _Ward:
         self._stop(code=code if pid == self._worker else worker.MEMORY_GONE)
 
     def _stop(self, **end: object) -> None:
-        """Kill what is left, and when nothing is, tell the grader. The first reason is the one that counts."""
+        """Kill what is left, and report to the grader once nothing is; the first reason is the one reported."""
         self.due = float("inf")
         if self._end is None:
             self._end = end
             self._selector.unregister(self._line)
-            for pid in self._processes:  # all are our own children: no number can have passed to a stranger
+            for pid in self._processes:  # unreaped children of this process: no pid can have been reused
                 os.kill(pid, signal.SIGKILL)
         if not self._processes:
             keeper.tell(self._line, **self._end)
@@ -157,8 +162,11 @@ class _Ward:
 
 
 def _rehearse() -> None:
-    """All that isolates a submission, once without one, while this process is small: what the machine does not allow
-    ends it here with the kernel's word for it, and not every submission later."""
+    """Perform every step of the isolation once, without a submission, while this process is still small.
+
+    If the machine does not allow a step, the process ends here with the kernel's error message, instead of every
+    submission failing later.
+    """
     with namespaces.new_process_namespace():
         pid = os.fork()
         if pid == 0:
@@ -173,7 +181,7 @@ def _rehearse() -> None:
 
 
 def _close_all_but(*kept: int) -> None:
-    """Close all descriptors but the standard ones and these: here they are the lines of other submissions."""
+    """Close all file descriptors except the standard ones and `kept`: they are other submissions' control sockets."""
     last = 2
     for descriptor in (*sorted(kept), _DESCRIPTORS):
         os.closerange(last + 1, descriptor)
@@ -181,17 +189,20 @@ def _close_all_but(*kept: int) -> None:
 
 
 def _furnished(disk: int) -> str:
-    """In the worker, before anything of the learner's: go into further namespaces; the home that it has there."""
+    """Enter the worker's further namespaces, before any code of the learner runs, and return its home in them."""
     namespaces.limit_processes()
     namespaces.enter()
-    # Python itself may live below /tmp; then that stays as it is, read-only.
+    # Python itself may be installed below /tmp; then /tmp stays as it is, read-only.
     namespaces.furnish([f for f in FOLDERS if f != "/tmp" or not os.listdir(f)], disk)
     return HOME
 
 
 def _wait_till_outgrown(root: int, limit: int) -> NoReturn:
-    """End when a process and all that came from it take more than `limit` bytes together. One process is held by
-    its own limit; this is for many. Nobody is missing: process 1 of a namespace inherits its orphans."""
+    """Exit when a process and all its descendants together take more than `limit` bytes.
+
+    A single process is held by its own limit; this is for many. No process is missed, because process 1 of a namespace
+    inherits the orphans in it.
+    """
     pause = 0.0
     while True:
         time.sleep(pause)
@@ -199,20 +210,23 @@ def _wait_till_outgrown(root: int, limit: int) -> NoReturn:
         with contextlib.suppress(RecursionError):  # a long chain of processes takes little memory
             if sum(map(_memory, _tree(root))) > limit:
                 os._exit(0)
-        # A crowd takes long to count; on a busy machine nobody waits longer for that.
+        # Many processes take long to measure. CPU time counts here, so a busy machine does not lengthen the pause.
         pause = max(_LOOK, 4 * (time.process_time() - begun))
 
 
 def _tree(pid: int) -> list[int]:
-    """A process and all below it. Each thread has children of its own."""
+    """Return a process and all its descendants; each thread has its own list of children."""
     threads = _list(f"/proc/{pid}/task")
     children = [c for thread in threads for c in _read(f"/proc/{pid}/task/{thread}/children").split()]
     return [pid, *(p for child in children for p in _tree(int(child)))]
 
 
 def _memory(pid: int) -> int:
-    """Bytes that a process takes, the tables of its pages included; what several share is counted once between them.
-    And what the kernel may keep for it: nothing says how much lies in the buffers of sockets."""
+    """Return the bytes that a process takes, including its page tables and what the kernel may hold for it.
+
+    Memory shared by several processes is counted once, in shares. Every file descriptor counts with the most that a
+    socket may hold, because nothing reports how much is in the buffers of sockets.
+    """
     rows = _read(f"/proc/{pid}/smaps_rollup") + _read(f"/proc/{pid}/status")
     used = sum(int(row.split()[1]) * 1024 for row in rows.splitlines() if row.startswith(("Pss:", "VmPTE:")))
     return used + _BUFFER * len(_list(f"/proc/{pid}/fd"))
@@ -222,12 +236,12 @@ def _read(path: str) -> str:
     try:
         with open(path) as file:
             return file.read()
-    except OSError:  # it has just ended
+    except OSError:  # the process has just ended
         return ""
 
 
 def _list(path: str) -> list[str]:
     try:
         return os.listdir(path)
-    except OSError:  # it has just ended
+    except OSError:  # the process has just ended
         return []

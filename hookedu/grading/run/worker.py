@@ -1,13 +1,13 @@
-"""What runs one submission: a fork of the warm process. Untrusted as soon as its first cell has run.
+"""The worker process: a fork of the warm process that runs one submission; untrusted once its first cell has run.
 
-The job comes as a dict; what happens goes out over the channel, one line of JSON each:
+The job arrives as a dict. Events are sent over the channel, one line of JSON each:
 
     {"ready": true}                       the lesson's own setup cells have run
     {"exercise": "02.1", "record": {...}}     see hookedu.exercises.probing; in the order of the job
     {"done": true, "out_of_memory": false}
-    {"failed": "..."}                     instead of ready: our own fault, no learner's code has run yet
+    {"failed": "..."}                     instead of ready: the grader's own fault, no code of a learner has run yet
 
-No expectation and no judge's word comes in with the job. Prints go to the null device; input() meets its end.
+The job contains neither expectations nor verdicts. Printed output goes to the null device; input() reads end of file.
 """
 
 import ast
@@ -18,21 +18,24 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-MEMORY_GONE = 77  # exit code: not even the next line could be sent
+MEMORY_GONE = 77  # exit code: there was not enough memory left to send the next line
 
 Send = Callable[[dict[str, Any]], None]
-# What the warm process made once: the shell, the setups whose imports are loaded, and how much memory it takes.
+# State that the warm process makes once: the shell, the setups and exercises whose imports are loaded, and how much
+# memory it takes.
 _warm: dict[str, Any] = {"prepared": set()}
-# Imported by torch, IPython and hookedu where they first need it, which is in every fork.
+# Modules that torch, IPython and hookedu import on first use, which would be in every fork.
 _LATE = ("bdb", "platformdirs.unix", "torch.nested._internal.nested_tensor", "yaml")
 
 
 def warm_up() -> None:
-    """Load, once for all submissions, what those of every lesson need. Nothing here may start a thread: only the
-    thread that forks goes on in the child."""
+    """Load, once for all submissions, what every lesson needs.
+
+    Nothing here may start a thread: only the forking thread continues to run in the child.
+    """
     import ipywidgets  # noqa: F401
     import matplotlib.pyplot
     import torch
@@ -40,9 +43,9 @@ def warm_up() -> None:
     import hookedu
 
     torch.set_num_threads(1)
-    # torch asks /proc what the processor can do; in the sandbox it would get no answer and raise.
+    # On first use torch reads the processor's features from /proc; in a submission's sandbox that would raise.
     torch.ones(1).half()
-    matplotlib.pyplot.figure().canvas.draw()  # finds its fonts
+    matplotlib.pyplot.figure().canvas.draw()  # makes matplotlib find its fonts
     matplotlib.pyplot.close()
     for name in hookedu.__all__:
         getattr(hookedu, name)
@@ -53,16 +56,20 @@ def warm_up() -> None:
 
 
 def prepare(job: dict[str, Any]) -> bool:
-    """Load what one lesson needs, which may be seconds of torchvision, once for all its submissions: its exercises,
-    and what its own setup cells import. Only imports run here: whatever else those cells do, each submission does
-    for itself. Returns whether there was anything to load."""
+    """Load what one lesson needs, once for all its submissions, and return whether there was anything to load.
+
+    That is its exercises and what its own setup cells import, which may be seconds of torchvision. Only the imports run
+    here: whatever else those cells do, each submission does for itself.
+    """
     wanted = {*job["setup"], *(exercise for step in job["steps"] for exercise in step["probes"])}
     if wanted <= _warm["prepared"]:
         return False
     _warm["prepared"] |= wanted
-    with contextlib.suppress(Exception):  # the fork meets the same error and tells it
+    with contextlib.suppress(Exception):  # the fork runs into the same error and reports it
         for cell in job["setup"]:
-            nodes = [n for n in ast.parse(cell).body if isinstance(n, (ast.Import, ast.ImportFrom))]
+            nodes: list[ast.stmt] = [
+                n for n in ast.parse(cell).body if isinstance(n, (ast.Import, ast.ImportFrom))
+            ]
             exec(compile(ast.Module(nodes, []), "<setup>", "exec"), {})
         _steps(job)
     if sys.platform == "linux":
@@ -72,9 +79,20 @@ def prepare(job: dict[str, Any]) -> bool:
 
 
 def main(job: dict[str, Any], channel: int, place: Callable[[], str], isolated: bool) -> NoReturn:
-    """Run one job and leave without any farewell: a learner's exit handlers and threads are not waited for.
+    """Run one job and exit via os._exit, skipping a learner's exit handlers and threads.
 
-    place: makes the submission's own folder ready, and all else that has to be before its first cell."""
+    Parameters
+    ----------
+    job : dict
+        The job, see `runner.run`.
+    channel : int
+        File descriptor of the pipe for the results.
+    place : callable
+        Prepares the submission's own folder and everything else that is needed before its first cell, and returns the
+        folder's path.
+    isolated : bool
+        Whether the process has its own namespaces.
+    """
     send = _sender(channel)
     try:
         os.setpgid(0, 0)
@@ -97,7 +115,7 @@ def main(job: dict[str, Any], channel: int, place: Callable[[], str], isolated: 
 
 
 def _sender(channel: int) -> Send:
-    """Write messages into the channel, which is closed in programs that a learner starts."""
+    """Return a function that writes messages to the channel; programs that a learner starts do not inherit it."""
     from hookedu.exercises.observation import dumps
 
     os.set_inheritable(channel, False)
@@ -111,7 +129,7 @@ def _sender(channel: int) -> Send:
 
 
 def _move_in(home: str) -> None:
-    """Make the submission's own folder its home, for itself and for programs that it starts."""
+    """Make the submission's own folder its home, also for programs that it starts."""
     os.chdir(home)
     places = {
         "HOME": "",
@@ -124,21 +142,21 @@ def _move_in(home: str) -> None:
         os.environ[name] = os.path.join(home, place) if place else home
     import tempfile
 
-    tempfile.tempdir = None  # found anew
+    tempfile.tempdir = None  # discard the cached folder
 
 
 def _limit(limits: dict[str, int], isolated: bool) -> None:
-    """Limits from here on: torch and the setup are already paid for."""
+    """Set the resource limits from here on; what torch and the setup have used does not count."""
     used = sum(os.times()[:2])
     bounds = [
-        # Of memory only what can be written to counts: torch reserves far more address space than it uses.
+        # Only writable memory counts: torch reserves far more address space than it uses.
         ("RLIMIT_DATA", _warm.get("data", 0) + limits["memory"]),
         ("RLIMIT_CPU", int(used) + limits["seconds"] + 1),
         ("RLIMIT_FSIZE", limits["file"]),
         ("RLIMIT_NOFILE", 256),
         ("RLIMIT_CORE", 0),
     ]
-    if isolated:  # elsewhere the kernel would count every process of the instructor's as well
+    if isolated:  # without isolation the kernel would also count every process of the instructor
         bounds.append(("RLIMIT_NPROC", limits["processes"]))
     for name, value in bounds:
         which = getattr(resource, name)
@@ -148,19 +166,19 @@ def _limit(limits: dict[str, int], isolated: bool) -> None:
 
 
 def _steps(job: dict[str, Any]) -> list[tuple[str, list[Any]]]:
-    """Each cell to run, with the exercises that it answers."""
+    """Return each cell to run, with the exercises to probe after it."""
     from hookedu.exercises import find
 
     return [(step["source"], list(map(find, step["probes"]))) for step in job["steps"]]
 
 
 class _Submission:
-    """The cells of one notebook in one IPython shell."""
+    """The cells of one notebook, run in one IPython shell."""
 
     def __init__(self, job: dict[str, Any]):
         from hookedu.exercises import probing
 
-        # Held here, because a cell may put something else in the modules' place.
+        # Kept here, because a cell may replace them in their modules.
         self._probe, self._describe = probing.probe, probing.describe_error
         self._steps = _steps(job)
         self._seeds = job["seeds"]
@@ -172,7 +190,7 @@ class _Submission:
                 raise error
 
     def run(self, send: Send) -> None:
-        """Every cell in order, whatever became of those before it; every exercise after the cell that answers it."""
+        """Run every cell in order, even if an earlier one failed, and probe each exercise after its cell."""
         for source, exercises in self._steps:
             error = self._run_cell(source)
             for exercise in exercises:
@@ -181,16 +199,16 @@ class _Submission:
     def _run_cell(self, source: str) -> BaseException | None:
         try:
             result = self._shell.run_cell(source, silent=True, store_history=False)
-            # Not `or`: an exception may have a __bool__ of the learner's.
+            # Not `or`: the learner's exception may define __bool__.
             error = result.error_in_exec if result.error_before_exec is None else result.error_before_exec
-        except BaseException as caught:  # IPython itself stumbled over the cell
+        except BaseException as caught:  # IPython itself failed on the cell
             error = caught
         if error is not None:
             self._note_memory(self._describe(error))
         return error
 
     def _observe(self, exercise: Any, error: BaseException | None) -> dict[str, Any]:
-        """The record of an exercise. As in a notebook, a cell that fails leaves an earlier definition standing."""
+        """Return the record of an exercise; as in a notebook, a cell that fails keeps an earlier definition."""
         if exercise.answer not in self._shell.user_ns:
             if error is None:
                 error = NameError(f"name '{exercise.answer}' is not defined")
@@ -198,22 +216,24 @@ class _Submission:
         answer = self._shell.user_ns[exercise.answer]
         try:
             record = self._probe(exercise, answer, self._seeds[exercise.id])
-        except KeyboardInterrupt as interrupt:  # nobody is there to press stop: the learner's code raised it
+        except KeyboardInterrupt as interrupt:  # nobody can press stop here: the learner's code raised it
             return {"status": "raised", "error": self._describe(interrupt)}
         if record["status"] == "raised":
             self._note_memory(record["error"])
         return _presentable(record)
 
     def _note_memory(self, error: dict[str, Any]) -> None:
-        gone = (
-            error["type"] == "MemoryError" or "can't allocate memory" in error["message"]
-        )  # Python's, torch's
+        # Python raises MemoryError, torch a RuntimeError with this message.
+        gone = error["type"] == "MemoryError" or "can't allocate memory" in error["message"]
         self.out_of_memory |= gone
 
 
 def _presentable(record: dict[str, Any]) -> dict[str, Any]:
-    """The record if the other side will read it. An answer may return a thing too large or too deep; that is
-    an error in the answer, not the forgery for which the other side would have to take it."""
+    """Return the record if the grader is going to accept it, else the record of an error.
+
+    An answer may return a value that is too large or too deep. That is an error in the answer, but the grader would
+    have to take the record for a forgery.
+    """
     from hookedu.exercises.observation import MAX_BYTES, ObservationError, decode, dumps
 
     try:
@@ -227,7 +247,7 @@ def _presentable(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shell() -> Any:
-    """An IPython shell that shows nothing and keeps nothing."""
+    """Return an IPython shell that displays nothing and keeps no history."""
     from IPython.core.displaypub import DisplayPublisher
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
@@ -239,13 +259,17 @@ def _shell() -> Any:
     def silent(*args: Any, **kwargs: Any) -> None:
         pass
 
+    @contextlib.contextmanager
+    def untouched(channel: str) -> Iterator[None]:
+        yield
+
     config = Config()
     config.HistoryManager.enabled = False
     shell = InteractiveShell.instance(
         config=config, display_pub_class=Nothing, ast_node_interactivity="none", colors="nocolor"
     )
-    # From version 9 on IPython keeps all that is printed in its history: a cell that prints much would use up memory.
-    shell._tee = lambda channel: contextlib.nullcontext()
+    # From version 9 on IPython keeps all printed output in its history: a cell that prints a lot would use up memory.
+    shell._tee = untouched
     shell.showtraceback = shell.showsyntaxerror = shell.showindentationerror = silent
-    sys.path.insert(0, "")  # as in a notebook: a module that a cell wrote can be imported
+    sys.path.insert(0, "")  # as in a notebook: a module that a cell has written can be imported
     return shell

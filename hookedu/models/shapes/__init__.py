@@ -1,4 +1,4 @@
-"""A small real task, offline: rendered shapes with known places, and a small network trained on them.
+"""A small classification task that needs no download: rendered shapes, and a network trained on them.
 
 from hookedu.models.shapes import Shapes, load_model
 sample = Shapes(500, seed=11)[0]          # image, label, box, mask, distractors

@@ -1,4 +1,4 @@
-"""The data set: pictures of one shape each, drawn when they are asked for."""
+"""The data set: images of one shape each, rendered on access."""
 
 from typing import NamedTuple
 
@@ -8,15 +8,25 @@ from torch.utils.data import Dataset
 
 from hookedu.models.shapes.drawing import CLASSES, box_of, scene
 
-_LABELS, _SCENE = 1, 2  # two streams of random numbers from one seed
+_LABELS, _SCENE = 1, 2  # independent random streams of one seed
 
 
 class Sample(NamedTuple):
-    """One picture and the truth about it; a `DataLoader` makes it a Sample of batches.
+    """One image with its ground truth; a `DataLoader` collates samples into one Sample of batches.
 
-    image: (3, 64, 64) float32 from 0 to 1, RGB. label: its class, an index into `CLASSES`.
-    box: (4,) int64, x0, y0, x1, y1 in pixels and tight, so that `image[:, y0:y1, x0:x1]` is the shape.
-    mask: (64, 64) bool, True on the shape. distractors: (64, 64) bool, True on the strokes around it.
+    Attributes
+    ----------
+    image : torch.Tensor
+        (3, 64, 64) float32, RGB, from 0 to 1.
+    label : int
+        Index of the class in `CLASSES`.
+    box : torch.Tensor
+        (4,) int64: the tight bounding box x0, y0, x1, y1 in pixels; `image[:, y0:y1, x0:x1]` contains the
+        shape.
+    mask : torch.Tensor
+        (64, 64) bool, True on the shape.
+    distractors : torch.Tensor
+        (64, 64) bool, True on the strokes around it.
     """
 
     image: torch.Tensor
@@ -27,14 +37,31 @@ class Sample(NamedTuple):
 
 
 class Shapes(Dataset):
-    """`length` pictures of one filled shape each; item i depends on (seed, i) alone, and no file is read.
+    """Data set of images with one filled shape each.
 
-    What holds of every item: the class is the shape's form, and neither its colour, its size nor its place tells it;
-    the whole shape is visible, at least 2 pixels from the border; 2 to 4 distractors (lines, arcs and zigzags in the
-    colours of shapes, never closed or filled) stay at least 2 pixels clear of its box; and in every six items that
-    start at a multiple of six each class comes once. The shipped model (`load_model`) has seen seed 0 only.
+    Item i depends only on `seed` and i; no file is read.
 
-    Raises IndexError for an item that is not there, ValueError for a negative length or seed.
+    - The class is the form of the shape; its colour, size and position are independent of the class.
+    - The whole shape is visible, at least 2 pixels from the border.
+    - There are 2 to 4 distractors: lines, arcs and zigzags in the colours of shapes, never closed or filled,
+      at least 2 pixels from the bounding box of the shape.
+    - Of every six items that start at a multiple of six, each is of a different class.
+
+    The model that is shipped (`load_model`) was trained on seed 0 only.
+
+    Parameters
+    ----------
+    length : int
+        Number of items.
+    seed : int
+        Seed of all random numbers.
+
+    Raises
+    ------
+    ValueError
+        If `length` or `seed` is negative.
+    IndexError
+        On access to an item that does not exist, negative indices included.
     """
 
     classes = CLASSES

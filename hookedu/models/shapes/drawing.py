@@ -1,7 +1,7 @@
-"""Draws one scene: a filled shape and some strokes on a textured, noisy ground.
+"""Rendering of one scene: a filled shape and some strokes on a textured, noisy background.
 
-Every function takes what is random from the `numpy.random.Generator` that it is given, and from nowhere else.
-Points are (x, y) in pixels from the upper left corner; a pixel's centre lies at its index.
+The only source of randomness is the `numpy.random.Generator` that a function is given. Points are (x, y) in
+pixels from the upper left corner; the centre of a pixel is at its index.
 """
 
 from colorsys import hsv_to_rgb
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-SIZE = 64  # pixels a side
+SIZE = 64  # pixels per side
 CLASSES = ("circle", "square", "triangle", "star", "cross", "heart")
-AREA = (160.0, 340.0)  # of a shape, in pixels: the same range for every class
-MARGIN = 2  # pixels of ground at least: from a shape to the border, from its box to a stroke, between strokes
-STROKES = (2, 4)  # distractors in a picture, least and most
-# Saturated, while grounds are dull: what stands out is a shape or a stroke, and both take any of these.
+AREA = (160.0, 340.0)  # of a shape, in pixels; the range is the same for every class
+MARGIN = 2  # minimum distance in pixels: shape to border, box of the shape to stroke, stroke to stroke
+STROKES = (2, 4)  # minimum and maximum number of distractors per image
+# Saturated colours, in contrast to the dull backgrounds. Shapes and strokes take any of them alike.
 PALETTE = np.array(
     [
         (0.90, 0.17, 0.19),  # red
@@ -31,20 +31,16 @@ _ROWS, _COLUMNS = np.mgrid[:SIZE, :SIZE].astype(np.float64)
 
 
 class Outline(NamedTuple):
-    """A polygon of area 1 around the origin, each corner seen from there: (K, 2), (K,), (K, 2), (K,).
+    """A polygon of area 1 around the origin with K corners, sorted by angle."""
 
-    corners by rising angle; the angles; for the edge that ends at each corner its outward normal, and its line's
-    distance from the origin.
-    """
-
-    corners: np.ndarray
-    angles: np.ndarray
-    normals: np.ndarray
-    offsets: np.ndarray
+    corners: np.ndarray  # (K, 2)
+    angles: np.ndarray  # (K,): of each corner, in radians
+    normals: np.ndarray  # (K, 2): outward unit normal of the edge that ends at each corner
+    offsets: np.ndarray  # (K,): distance of the line through that edge from the origin
 
     @classmethod
     def through(cls, points) -> "Outline":
-        """The outline through some points: every straight line from the origin meets it once (a star domain)."""
+        """Return the outline through some points, star-shaped: each ray from the origin meets it once."""
         corners = np.asarray(points, dtype=np.float64)
         corners = corners[np.argsort(np.arctan2(corners[:, 1], corners[:, 0]))]
         before = np.roll(corners, 1, axis=0)
@@ -57,13 +53,13 @@ class Outline(NamedTuple):
 
 
 def _ring(radii, turn: float = -0.25) -> list[tuple[float, float]]:
-    """Points at equal angles around the origin; the first lies `turn` of a full turn on from the x axis."""
+    """Return points at equal angles around the origin; the first is `turn` full turns from the x axis."""
     angles = 2 * np.pi * (np.arange(len(radii)) / len(radii) + turn)
     return list(zip(radii * np.cos(angles), radii * np.sin(angles), strict=True))
 
 
 def _heart() -> list[tuple[float, float]]:
-    """The usual curve, https://mathworld.wolfram.com/HeartCurve.html (the sixth), y downwards."""
+    """Return points of the sixth curve of https://mathworld.wolfram.com/HeartCurve.html, y downwards."""
     t = np.linspace(0, 2 * np.pi, 48, endpoint=False)
     return list(
         zip(
@@ -74,7 +70,7 @@ def _heart() -> list[tuple[float, float]]:
     )
 
 
-_ARM, _END = 0.36, 1.0  # half the width of a cross's arm, and its reach
+_ARM, _END = 0.36, 1.0  # half the width of an arm of the cross, and its length
 OUTLINES = {
     "circle": Outline.through(_ring(np.ones(48))),
     "square": Outline.through(_ring(np.ones(4), turn=0.125)),
@@ -93,7 +89,10 @@ OUTLINES = {
 
 
 def shape(kind: str, rng: np.random.Generator) -> np.ndarray:
-    """How much of each pixel a shape covers, from 0 to 1: (SIZE, SIZE), anywhere, turned by up to 20 degrees."""
+    """Return the coverage of each pixel by a shape, from 0 to 1: (SIZE, SIZE).
+
+    Its position is random, its rotation at most 20 degrees to either side.
+    """
     outline = OUTLINES[kind]
     scale, turn = np.sqrt(rng.uniform(*AREA)), np.deg2rad(rng.uniform(-20, 20))
     cos, sin = np.cos(turn) * scale, np.sin(turn) * scale
@@ -102,7 +101,8 @@ def shape(kind: str, rng: np.random.Generator) -> np.ndarray:
     x0, y0 = rng.uniform(low, high)
     across, down = _COLUMNS - x0, _ROWS - y0
     x, y = (cos * across + sin * down) / scale**2, (cos * down - sin * across) / scale**2
-    # The edge behind which a pixel lies, seen from the middle, and how far beyond that edge's line it is.
+    # The edge that the ray from the centre through a pixel meets, and the distance of the pixel beyond its
+    # line.
     edge = np.searchsorted(outline.angles, np.arctan2(y, x)) % len(outline.angles)
     normal = outline.normals[edge]
     beyond = scale * (normal[..., 0] * x + normal[..., 1] * y - outline.offsets[edge])
@@ -110,24 +110,25 @@ def shape(kind: str, rng: np.random.Generator) -> np.ndarray:
 
 
 def box_of(mask: np.ndarray) -> tuple[int, int, int, int]:
-    """x0, y0, x1, y1 of a mask's tight box; `mask[y0:y1, x0:x1]` is all of it."""
+    """Return the tight bounding box x0, y0, x1, y1 of a mask: `mask[y0:y1, x0:x1]` holds all of it."""
     columns, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
 def stroke(rng: np.random.Generator, taken: np.ndarray) -> np.ndarray:
-    """How much of each pixel a distractor covers: (SIZE, SIZE), at least MARGIN from where `taken` is True.
+    """Return the coverage of each pixel by a distractor, from 0 to 1: (SIZE, SIZE).
 
-    A straight line, an arc or a zigzag about 3 pixels wide: never a closed or filled figure, so of no class.
+    The distractor keeps a distance of MARGIN from pixels where `taken` is True. It is a straight line, an arc
+    or a zigzag about 3 pixels wide: never closed or filled, so it belongs to no class.
     """
-    while True:  # most places are free: a shape's box and three strokes take a third of the picture
+    while True:  # this ends soon: the box of a shape and three strokes take a third of the image
         points, width = rng.uniform(4, SIZE - 5, size=2) + _path(rng), rng.uniform(2.2, 3.4)
         if not taken[_along(points, width + 2 * MARGIN) > 0].any():
             return _along(points, width)
 
 
 def _path(rng: np.random.Generator) -> np.ndarray:
-    """(K, 2): the corners of a line, an arc (at most 0.4 of a turn) or a zigzag, around the origin."""
+    """Return the corners of a line, an arc (at most 0.4 of a turn) or a zigzag around the origin: (K, 2)."""
     kind, length, turn = rng.integers(3), rng.uniform(12, 20), rng.uniform(0, 2 * np.pi)
     if kind == 0:
         points = np.array([(-0.5, 0.0), (0.5, 0.0)]) * length
@@ -141,10 +142,9 @@ def _path(rng: np.random.Generator) -> np.ndarray:
 
 
 def _along(points: np.ndarray, width: float) -> np.ndarray:
-    """How much of each pixel a line through some points covers: (SIZE, SIZE)."""
-    low = np.maximum(points.min(axis=0) - width, 0).astype(
-        int
-    )  # a stroke is small: look at the pixels near it
+    """Return the coverage of each pixel by a polyline: (SIZE, SIZE)."""
+    # A stroke is small, so only the pixels near it are computed.
+    low = np.maximum(points.min(axis=0) - width, 0).astype(int)
     high = np.maximum(points.max(axis=0) + width + 1, 0).astype(int)
     near = slice(low[1], high[1]), slice(low[0], high[0])
     start, along = points[:-1], np.diff(points, axis=0)
@@ -157,7 +157,7 @@ def _along(points: np.ndarray, width: float) -> np.ndarray:
 
 
 def ground(rng: np.random.Generator) -> np.ndarray:
-    """A dull two-coloured texture, (SIZE, SIZE, 3) from 0 to 1: shading, clouds, stripes or checks."""
+    """Return a background of two dull colours: (SIZE, SIZE, 3), shading, clouds, stripes or checks."""
     kind, turn = rng.integers(4), rng.uniform(0, np.pi)
     if kind == 0:
         pattern = _wave(turn, rng.uniform(90, 160), rng)
@@ -178,15 +178,15 @@ def ground(rng: np.random.Generator) -> np.ndarray:
 
 
 def _wave(turn: float, length: float, rng: np.random.Generator) -> np.ndarray:
-    """A plane wave from -1 to 1 in a direction, `length` pixels from crest to crest: (SIZE, SIZE)."""
+    """Return a plane wave from -1 to 1 in direction `turn`, of wavelength `length` pixels: (SIZE, SIZE)."""
     phase = (_COLUMNS * np.cos(turn) + _ROWS * np.sin(turn)) / length + rng.uniform()
     return np.sin(2 * np.pi * phase)
 
 
 def scene(kind: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One picture: pixels (SIZE, SIZE, 3) of uint8, the shape's mask and the distractors' mask, both of bool.
+    """Return an image (SIZE, SIZE, 3) as uint8, and boolean masks of the shape and of the distractors.
 
-    A pixel belongs to a mask where at least half of it is covered. Colours are drawn without regard to the class.
+    A pixel belongs to a mask if at least half of it is covered. Colours are independent of the class.
     """
     picture = ground(rng)
     visible = PALETTE[np.abs(PALETTE - picture.mean(axis=(0, 1))).max(axis=1) > 0.35]

@@ -1,4 +1,4 @@
-"""A small convolutional network in the field's usual form, and the weights that were trained for it."""
+"""A small convolutional network of the usual form, and its trained weights."""
 
 from collections import OrderedDict
 from pathlib import Path
@@ -12,14 +12,22 @@ WEIGHTS = Path(__file__).with_name("small_cnn.pt")
 
 
 class SmallCNN(nn.Module):
-    """Four blocks of conv, batch norm, ReLU and max pool; global average pool; a linear head.
+    """Small CNN: four convolutional blocks, global average pooling and a linear head.
 
-    Images (N, 3, H, W) from 0 to 1 go in, logits (N, classes) come out. Each block doubles the coarseness, but for the
-    last, which has no pool: a 64×64 image leaves `block4` as 64 maps of 8×8. No ReLU works in place, so a hook on any
-    child may keep what it sees. Children: block1 to block4, each with conv, bn, relu (and pool); avgpool; head.
+    It maps images (N, 3, H, W) with values from 0 to 1 to logits (N, classes). Its children are `block1` to
+    `block4`, each with `conv`, `bn`, `relu` and (except `block4`) `pool`, then `avgpool` and `head`. Each
+    `pool` halves the resolution: for a 64×64 image the output of `block4` is 64 maps of 8×8. No ReLU works in
+    place, so a hook on any child may keep the tensors it sees.
 
-    Source of the form: VGG's blocks (https://arxiv.org/abs/1409.1556) with batch normalisation, and the head of
-    Network in Network (https://arxiv.org/abs/1312.4400).
+    The blocks are those of VGG (https://arxiv.org/abs/1409.1556) with batch normalisation, the head is that
+    of Network in Network (https://arxiv.org/abs/1312.4400).
+
+    Parameters
+    ----------
+    classes : int
+        Number of logits.
+    widths : tuple of int
+        Number of channels of each block.
     """
 
     def __init__(
@@ -39,7 +47,7 @@ class SmallCNN(nn.Module):
 
 
 def _block(channels: int, width: int, *, pool: bool) -> nn.Sequential:
-    layers = OrderedDict(
+    layers: OrderedDict[str, nn.Module] = OrderedDict(
         conv=nn.Conv2d(channels, width, kernel_size=3, padding=1, bias=False),
         bn=nn.BatchNorm2d(width),
         relu=nn.ReLU(),
@@ -50,7 +58,10 @@ def _block(channels: int, width: int, *, pool: bool) -> nn.Sequential:
 
 
 def load_model() -> SmallCNN:
-    """A new `SmallCNN` with the trained weights, on the CPU and in eval mode; MODEL_CARD.md says what it is good for."""
+    """Return a new `SmallCNN` with the trained weights, on the CPU and in evaluation mode.
+
+    MODEL_CARD.md describes its accuracy and its limits.
+    """
     model = SmallCNN()
     model.load_state_dict(torch.load(WEIGHTS, map_location="cpu", weights_only=True))
     return model.eval()

@@ -1,7 +1,7 @@
-"""Trains the network that ships with the course, and writes its card: `python -m hookedu.models.shapes.train`.
+"""Train the network that is shipped with the course and write its model card.
 
-Every picture is drawn once, seen once and forgotten: with as many new ones as one likes, nothing is learnt by heart
-and no augmentation is needed.
+Run it with `python -m hookedu.models.shapes.train`. Every image is rendered once and used once: as new images
+are unlimited, the network cannot memorise them, and no augmentation is needed.
 """
 
 from datetime import date
@@ -21,12 +21,12 @@ from hookedu.models.shapes.data import Shapes
 from hookedu.models.shapes.drawing import AREA, CLASSES
 from hookedu.models.shapes.small_cnn import WEIGHTS, SmallCNN
 
-SEED = 0  # of the weights at the start, and of the only pictures that are trained on
+SEED = 0  # of the initial weights and of the training images
 IMAGES = 40_000
 BATCH = 64
-RATE = 0.01  # the highest of the one-cycle schedule, https://arxiv.org/abs/1708.07120
-HELD_OUT = range(1, 6)  # seeds, with EACH pictures from each: a multiple of the number of classes
-EACH = 1200
+RATE = 0.01  # maximum learning rate of the one-cycle schedule, https://arxiv.org/abs/1708.07120
+HELD_OUT = range(1, 6)  # seeds of the test images
+EACH = 1200  # test images per seed: a multiple of the number of classes
 
 CARD = Text(
     zh="""# 模型卡：`small_cnn.pt`
@@ -53,10 +53,10 @@ CARD = Text(
 
 
 def train(images: int = IMAGES) -> SmallCNN:
-    """A network trained on `images` pictures, in eval mode; shows a progress bar where there is a terminal."""
+    """Train a new network and return it in evaluation mode; show a progress bar if there is a terminal."""
     torch.manual_seed(SEED)
     model = SmallCNN()
-    # One process draws while this one learns.
+    # One process renders while this one trains.
     batches = DataLoader(Shapes(images, SEED), batch_size=BATCH, num_workers=1)
     optimizer = AdamW(model.parameters(), lr=RATE, weight_decay=0.05)
     schedule = OneCycleLR(optimizer, max_lr=RATE, total_steps=len(batches))
@@ -74,7 +74,7 @@ def train(images: int = IMAGES) -> SmallCNN:
 
 @torch.no_grad()
 def accuracy_by_class(model: SmallCNN, pictures: Dataset) -> torch.Tensor:
-    """(classes,) float32: the share of each class's pictures that the model names rightly."""
+    """Return the accuracy of the model on each class: (classes,) float32."""
     right, seen = torch.zeros(2, len(CLASSES))
     for batch in DataLoader(pictures, batch_size=250, num_workers=1):
         hit = model(batch.image).argmax(dim=1) == batch.label
@@ -84,7 +84,7 @@ def accuracy_by_class(model: SmallCNN, pictures: Dataset) -> torch.Tensor:
 
 
 def card(model: SmallCNN, accuracy: torch.Tensor, images: int) -> str:
-    """The model card, Chinese first; accuracy as `accuracy_by_class` gives it."""
+    """Return the model card, Chinese first; `accuracy` is the result of `accuracy_by_class`."""
     said = CARD.format(
         parameters=sum(p.numel() for p in model.parameters()),
         seed=SEED,
@@ -92,7 +92,7 @@ def card(model: SmallCNN, accuracy: torch.Tensor, images: int) -> str:
         batch=BATCH,
         date=date.today().isoformat(),
         torch=torch.__version__.split("+")[0],
-        accuracy=accuracy.mean().item(),  # there are as many pictures of each class
+        accuracy=accuracy.mean().item(),  # the classes have equally many images
         by_class=", ".join(
             f"{name} {share:.2%}" for name, share in zip(CLASSES, accuracy.tolist(), strict=True)
         ),

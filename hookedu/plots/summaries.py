@@ -1,0 +1,213 @@
+"""Plots of a whole run: statistics with one row per layer, and hook events in order.
+
+Every function returns the Axes it has drawn into and never calls ``plt.show``.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hookedu.hooks.recording import Recording
+from hookedu.hooks.tensors import Stats
+from hookedu.language import Text
+from hookedu.plots.maps import NO_TENSOR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hookedu.hooks.timeline import Timeline
+
+
+def plot_stats(
+    values: Recording | Mapping[str, torch.Tensor | None],
+    *,
+    of: str = "activation",
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Plot mean, standard deviation and range of each layer's values.
+
+    There is one row per call of a layer, the first at the top: a dot for the mean, a bar for one standard
+    deviation to either side, a line from the minimum to the maximum. All of them are over the finite values;
+    NaN and Inf are counted beside the row. Calls without values are marked as such; layers that never ran
+    have no row. Values that ``record`` dropped because of ``max_bytes`` are drawn as well, from the
+    statistics that remain.
+
+    Parameters
+    ----------
+    values : Recording or mapping of str to torch.Tensor
+        A recording, or tensors by name, such as ``{n: p.grad for n, p in model.named_parameters()}``. A value
+        of None gives a row without values.
+    of : {"activation", "gradient", "input"}, default: "activation"
+        Which values of a recording to plot. A nested structure is represented by its first item. For a
+        mapping this is only the label of the x axis.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into. By default a new figure is created.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The Axes that hold the plot.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw, or ``of`` is not one of the three kinds of values of a recording.
+    TypeError
+        If ``values`` is neither a recording nor a mapping.
+    RuntimeError
+        If the recording is closed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from hookedu import plot_stats, record
+    >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> with record(model, layers=[nn.Linear, nn.ReLU]) as rec:
+    ...     output = model(torch.rand(16, 4))
+    >>> ax = plot_stats(rec)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['0', '1', '2']
+
+    The gradients of all parameters after a backward pass:
+
+    >>> output.sum().backward()
+    >>> ax = plot_stats({name: p.grad for name, p in model.named_parameters()}, of="gradient")
+    """
+    import matplotlib.pyplot as plt
+
+    rows = _rows_of_stats(values, of)
+    if not rows:
+        raise ValueError(str(NOTHING_TO_DRAW))
+    if ax is None:
+        _, ax = plt.subplots(figsize=(7, max(1.6, 0.9 + 0.24 * len(rows))), layout="constrained")
+    for y, (_, stats) in enumerate(rows):
+        if stats is None or stats.count == stats.nan + stats.inf:
+            ax.text(0.5, y, "no values", transform=ax.get_yaxis_transform(), va="center", color="#777777")
+            continue
+        std = stats.std if stats.std == stats.std else 0.0  # NaN for a single element
+        ax.plot([stats.min, stats.max], [y, y], color="#bbbbbb", lw=1, zorder=1)
+        ax.plot([stats.mean - std, stats.mean + std], [y, y], color="#2166ac", lw=5, alpha=0.6, zorder=2)
+        ax.plot(stats.mean, y, "o", color="#053061", ms=4, zorder=3)
+    for y, (_, stats) in enumerate(rows):
+        if stats is not None and stats.nan + stats.inf:
+            ax.text(
+                0.99,
+                y,
+                f"{stats.nan} NaN, {stats.inf} Inf",
+                transform=ax.get_yaxis_transform(),
+                ha="right",
+                va="center",
+                color="#c51b7d",
+            )
+    ax.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=8)
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"{of}: mean (dot), ± std (bar), min to max (line)")
+    ax.axvline(0, color="black", lw=0.5, zorder=0)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+_COLOURS = {
+    "forward_pre": "#92c5de",
+    "forward": "#2166ac",
+    "output_grad": "#b2182b",
+    "backward_pre": "#f4a582",
+    "backward": "#d6604d",
+    "input_grad": "#67001f",
+    "param_grad": "#1b7837",
+    "post_accumulate": "#a6dba0",
+}
+
+
+def plot_timeline(events: "Timeline", *, ax: "Axes | None" = None) -> "Axes":
+    """Plot the hook events of a run against the modules they belong to.
+
+    Events run from left to right in the order in which they fired, with one row per module, so that the
+    forward pass climbs and the backward pass descends. Colours stand for the kinds of hooks. Squares are the
+    events of parameters; they lie slightly below the row of their module.
+
+    Parameters
+    ----------
+    events : Timeline
+        The result of :func:`timeline`, or any list of its events.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into. By default a new figure is created.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The Axes that hold the plot.
+
+    Raises
+    ------
+    ValueError
+        If there are no events.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch import nn
+    >>> from hookedu import plot_timeline, timeline
+    >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> ax = plot_timeline(timeline(model, torch.rand(1, 4)))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['(model)', '0', '1', '2']
+    """
+    import matplotlib.pyplot as plt
+
+    if not events:
+        raise ValueError(str(NOTHING_TO_DRAW))
+    rows = {path: y for y, path in enumerate(dict.fromkeys(event.path for event in events))}
+    if ax is None:
+        size = (min(14, 3 + 0.16 * len(events)), min(12, 1.5 + 0.3 * len(rows)))
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    points = [(x, rows[event.path] + _beside(event)) for x, event in enumerate(events)]
+    ax.plot(*zip(*points, strict=True), color="#dddddd", lw=0.8, zorder=1)
+    for kind, colour in _COLOURS.items():
+        at = [point for point, event in zip(points, events, strict=True) if event.kind == kind]
+        if at:
+            marker = "s" if kind in ("param_grad", "post_accumulate") else "o"
+            ax.scatter(*zip(*at, strict=True), s=22, color=colour, marker=marker, label=kind, zorder=2)
+    turn = next((x for x, event in enumerate(events) if event.kind not in ("forward_pre", "forward")), None)
+    top = {"transform": ax.get_xaxis_transform(), "va": "bottom", "color": "#777777"}
+    if turn != 0:
+        ax.text(-0.5, 1.01, "forward", **top)
+    if turn is not None:
+        ax.axvline(turn - 0.5, color="#777777", lw=0.8, ls=":")
+        ax.text(turn, 1.01, "backward", **top)
+    shown = list(rows)[:: -(-len(rows) // 40)]  # more than 40 labels would overlap
+    ax.set_yticks([rows[path] for path in shown], [path or "(model)" for path in shown], fontsize=8)
+    ax.set(xlabel="order of events", ylim=(-0.7, len(rows) - 0.3))
+    ax.locator_params(axis="x", integer=True)  # the axis counts events
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _beside(event: Any) -> float:
+    """Return the vertical offset of an event: parameters lie slightly below their module's row."""
+    return -0.3 if event.kind in ("param_grad", "post_accumulate") else 0.0
+
+
+def _rows_of_stats(values: Any, of: str) -> list[tuple[str, Stats | None]]:
+    if isinstance(values, Recording):
+        rows, missed = [], values.missed
+        for name in values:
+            calls = [] if name in missed else values[name].calls
+            for call in calls:
+                label = (name or "(model)") + (f" #{call.number}" if len(calls) > 1 else "")
+                try:
+                    found = [call.stats(of)]
+                except RuntimeError:  # this call has no such values, and its row says so
+                    found = [None]
+                while found and isinstance(found[0], tuple | list | dict):
+                    found = list(found[0].values() if isinstance(found[0], dict) else found[0])
+                rows.append((label, found[0] if found and isinstance(found[0], Stats) else None))
+        return rows
+    if not isinstance(values, Mapping):
+        raise TypeError(str(NO_TENSOR.format(got=type(values).__name__)))
+    return [(name, None if tensor is None else Stats(tensor)) for name, tensor in values.items()]
+
+
+NOTHING_TO_DRAW = Text(zh="没有可画的内容", en="there is nothing to draw")
