@@ -28,6 +28,7 @@ include_patterns = [
     *("index.md", "api.md", "CONTRIBUTING.md"),
     *("lessons/*.ipynb", "course/guides/*.md", "hookedu/hooks/CASES.md"),
 ]
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # the docstrings state the types; signatures have no room
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+import hookedu
 from hookedu import catalog, exercises
 from tests.browser.notebook import contrasts
 
@@ -109,6 +110,12 @@ def test_every_link_and_picture_is_there(site):
     guides = {f"course/guides/{path.stem}.html" for path in (catalog.ROOT / "course/guides").glob("*.md")}
     wanted = {f"lessons/{lesson.file}.html" for lesson in catalog.lessons()} | guides | {"CONTRIBUTING.html"}
     assert wanted <= pages[site / "index.html"].to, "all in the one table of contents"
+
+
+def test_the_api_page_shows_every_public_name_with_an_example(site):
+    page = site / "api.html"
+    assert {f"hookedu.{name}" for name in hookedu.__all__} <= Links(page).places
+    assert page.read_text(encoding="utf-8").count("&gt;&gt;&gt; ") >= len(hookedu.__all__)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])

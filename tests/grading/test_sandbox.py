@@ -15,7 +15,7 @@ from hookedu.catalog import CourseError
 from hookedu.grading.batch import grade
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.rows import Row, Status
-from hookedu.grading.run import seccomp
+from hookedu.grading.run import namespaces, seccomp
 from tests import isolation
 from tests.grading import notebooks as nb
 
@@ -258,3 +258,16 @@ def test_no_isolation_is_written_into_every_row(tmp_path):
     done = grade(tmp_path / "class", tmp_path / "out", isolated=False)
     assert [note.en for note in done.rows[0].notes] == ["run without isolation"]
     assert (done.rows[0].status, done.rows[0].points) == (Status.GRADED, 12)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root could change it")
+def test_before_linux_6_14_the_limit_of_the_whole_machine_is_left_alone(monkeypatch):
+    path = Path("/proc/sys/kernel/pid_max")
+    before = path.read_text()
+    machine = os.uname()
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result((*machine[:2], "6.1.0-28-amd64", *machine[3:])))
+    try:
+        namespaces.limit_processes()
+        assert path.read_text() == before
+    finally:
+        path.write_text(before)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from hookedu import diagnose, list_hooks, record, timeline
+from hookedu import diagnose, list_hooks, record, remove_hooks, timeline
 from tests.hooks.capture_models import conv_relu, hook_tables, images
 
 
@@ -105,3 +105,14 @@ def test_a_clone_is_what_everything_else_may_change():
         output.square().sum().backward()
         handle.remove()
     assert torch.equal(rec["3"].gradient, 2 * output)
+
+
+def test_arguments_whose_hook_was_taken_off_are_said_to_be_missing():
+    model = conv_relu()
+    with record(model, layers="0", inputs=True) as rec:
+        remove_hooks(model, kind="forward_pre")
+        model(images())
+    assert rec["0"].activation is not None
+    for read in (lambda: rec["0"].input, lambda: rec["0"].kwargs, lambda: rec["0"].stats("input")):
+        with pytest.raises(RuntimeError, match="no recorded arguments"):
+            read()
