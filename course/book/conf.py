@@ -38,6 +38,7 @@ nb_render_image_options = {"alt": "上面代码的输出 · Output of the code a
 
 html_theme = "sphinx_book_theme"
 html_title = project
+html_use_index = html_domain_indices = False  # api.md is index enough
 html_copy_source = False  # the repository holds the source files
 html_static_path = ["static", "../../hookedu/grading/out/templates/page.js"]
 html_favicon = "static/hook.svg"
