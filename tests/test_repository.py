@@ -69,7 +69,7 @@ def test_course_yml_is_the_only_list_of_lessons():
     numbers = {lesson.id for lesson in catalog.lessons()}
     assert set(exercises.lessons()) <= numbers
     for folder in ("answers", "figures"):
-        found = {path.stem.removeprefix("lesson_") for path in (ROOT / "tests" / folder).glob("lesson_*.py")}
+        found = {path.stem.removeprefix("lesson_") for path in (ROOT / "tests" / folder).glob("lesson_*")}
         assert found <= numbers, folder
 
 

@@ -17,7 +17,7 @@ _FILES = {
     "course/{file}.py": "lesson.py.jinja",
     "hookedu/exercises/lesson_{id}/__init__.py": "exercises.py.jinja",
     "hookedu/exercises/lesson_{id}/first.py": "first.py.jinja",
-    "tests/answers/lesson_{id}.py": "answers.py.jinja",
+    "tests/answers/lesson_{id}/keep_output.py": "answers.py.jinja",
     "tests/figures/lesson_{id}.py": "figures.py.jinja",
 }
 _LIST = "course/course.yml"
@@ -85,7 +85,7 @@ def new_lesson(root: Path, number: int, name: str) -> list[Path]:
     )
     made = {root / path.format(**values): template for path, template in _FILES.items()}
     for path, template in made.items():
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(templates.get_template(template).render(values), encoding="utf-8")
     # Inserted as text before the first lesson with a higher number, which keeps comments and order.
     later = next((m.start() for m in _ENTRY.finditer(listed) if m[1] > id_), len(listed))
@@ -95,7 +95,7 @@ def new_lesson(root: Path, number: int, name: str) -> list[Path]:
 
 
 def _refuse_taken(root: Path, id_: str, listed: str) -> None:
-    patterns = (f"course/{id_}_*.py", f"hookedu/exercises/lesson_{id_}", f"tests/*/lesson_{id_}.py")
+    patterns = (f"course/{id_}_*.py", f"hookedu/exercises/lesson_{id_}", f"tests/*/lesson_{id_}*")
     there = [path for pattern in patterns for path in sorted(root.glob(pattern))]
     numbers = set(_ENTRY.findall(listed))
     if there or id_ in numbers:

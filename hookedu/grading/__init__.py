@@ -28,7 +28,7 @@ counts as tampering. THREATS.md lists what is promised, what is not, and which t
       pages.py          Grades -> one HTML page per student, one class report (templates/)
       overview.py       Grades -> statistics of the class report
       pictures.py       figures of the class report
-      terminal.py       Rows -> progress bar and closing table
+      terminal.py       Rows -> progress bar and summary table
     explain.py          repeats one verdict for the instructor
     command.py          the commands `hookedu grade`, `report`, `adjust` and `forget`
 """

@@ -1,4 +1,4 @@
-"""How a recorder keeps one tensor: a clone, an alias, a copy on another device, or statistics past a limit."""
+"""How a recorder keeps one tensor: a clone, an alias, a copy on another device, or only statistics past a limit."""
 
 import warnings
 from collections.abc import Callable

@@ -1,10 +1,10 @@
-"""The variables that a function can reach: its closure, defaults, object and the globals that it names."""
+"""The variables that a function can reach: its closure, defaults, bound object and the globals that it refers to."""
 
 import contextlib
 import functools
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -112,6 +112,13 @@ class Scope:
 def _inside(value: Any, depth: int) -> Iterator[Any]:
     """Yield the value and, down to `depth`, the items inside it if it is a container."""
     yield value
-    if depth and not isinstance(value, torch.Tensor | nn.Module | str | bytes):
-        for _, item in parts(value):
-            yield from _inside(item, depth - 1)
+    if depth == 0 or isinstance(value, torch.Tensor | nn.Module | str | bytes):
+        return
+    if isinstance(value, Mapping):  # also those that nobody copies, such as a mapping proxy
+        held = list(value.values())
+    elif isinstance(value, set | frozenset | deque):
+        held = list(value)
+    else:
+        held = [item for _, item in parts(value)]
+    for item in held:
+        yield from _inside(item, depth - 1)

@@ -2,8 +2,7 @@
 
 import copy
 import dataclasses
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -60,18 +59,16 @@ def named_tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tenso
 
 
 def parts(value: Any) -> list[tuple[str, Any]]:
-    """Return the items of a container, each with the code that reaches it; [] for any other value.
+    """Return what a container holds, each item with the code that reaches it; [] for anything else.
 
-    Containers are those that `map_tensors` traverses, and also other mappings, sets and deques.
+    The containers are those that `map_tensors` goes into: a structure has the same tensors for both.
     """
-    if isinstance(value, Mapping):
-        return [(f"[{key!r}]", item) for key, item in list(value.items())]
-    if isinstance(value, tuple) and (fields := getattr(value, "_fields", None)) is not None:
-        return [(f".{name}", item) for name, item in zip(fields, value, strict=True)]
-    if isinstance(value, tuple | list | deque):
-        return [(f"[{i}]", item) for i, item in enumerate(list(value))]
-    if isinstance(value, set | frozenset):
-        return [("", item) for item in list(value)]
+    if isinstance(value, dict):
+        return [(f"[{key!r}]", item) for key, item in value.items()]
+    if isinstance(value, tuple) and (names := getattr(value, "_fields", None)):
+        return [(f".{name}", item) for name, item in zip(names, value, strict=True)]
+    if isinstance(value, tuple | list):
+        return [(f"[{i}]", item) for i, item in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
         return [(f".{name}", getattr(value, name)) for name in names]

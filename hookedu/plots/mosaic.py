@@ -8,6 +8,10 @@ import torch
 from hookedu.hooks.tensors import real
 
 NAN, POSITIVE_INF, NEGATIVE_INF, GAP = (255, 0, 255), (255, 140, 0), (0, 220, 255), (255, 255, 255)
+SIGNED, UNSIGNED = (
+    "RdBu_r",
+    "viridis",
+)  # colour maps: of data with negative values and of gradients; of all other data
 _SMALLEST, _LARGEST = 24, 224  # pixels: smaller tiles are enlarged, larger ones subsampled
 
 
@@ -85,7 +89,7 @@ def mosaic(
     finite = _finite(maps)
     if signed is None:
         signed = finite.numel() > 0 and finite.min().item() < 0
-    cmap = "RdBu_r" if signed else "viridis"
+    cmap = SIGNED if signed else UNSIGNED
     scale = None if per_map else _scale(finite, signed)
     if scale is None:
         images = np.stack([_coloured(one.numpy(), _scale(_finite(one), signed), cmap) for one in shown])

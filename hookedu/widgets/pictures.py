@@ -12,6 +12,7 @@ import traitlets
 
 from hookedu.hooks.tensors import Stats, named_tensors, real, shape_text
 from hookedu.plots.maps import plot_feature_maps, plot_gradients
+from hookedu.plots.mosaic import SIGNED, UNSIGNED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,7 +153,7 @@ def draw_strip(figure: "Figure", values: torch.Tensor, signed: bool, title: str)
     image = ax.imshow(
         data,
         aspect="auto",
-        cmap=colormaps["RdBu_r" if signed else "viridis"].with_extremes(bad="magenta"),
+        cmap=colormaps[SIGNED if signed else UNSIGNED].with_extremes(bad="magenta"),
         norm=CenteredNorm() if signed else None,
         interpolation="nearest" if columns <= 600 else "auto",
     )

@@ -1,4 +1,4 @@
-"""Right and wrong answers that people give, as real code: one module per lesson.
+"""Right and wrong answers that people give, as real code: one file per exercise.
 
 Each answer is a function with the name that the learner defines, under the decorator `alternative` or `mistake`. A
 class has a unique name here, because `inspect` finds classes by name, and is renamed when it is tried. The reference
@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from types import CodeType
 
-from hookedu.exercises import find, lessons
+from hookedu.exercises import find
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,12 @@ class Answer:
         exec(_cell(self), namespace)
         return namespace[exercise.answer]
 
-    def source(self, name: str) -> str:
+    def typed(self) -> str:
+        """Return the cell as a learner would have typed it: imports, then the answer under the name asked for."""
+        file = inspect.getsourcefile(inspect.unwrap(self.value))
+        return _imports(file) + "\n\n" + self._source(find(self.exercise).answer)
+
+    def _source(self, name: str) -> str:
         """Return its source as a learner would type it into the cell, defining `name`."""
         text = textwrap.dedent(inspect.getsource(inspect.unwrap(self.value)))
         node = ast.parse(text).body[0]
@@ -77,26 +82,23 @@ def unnamed(exercise: str, criterion: str, points: int = 0) -> Callable:
     return lambda value: _ANSWERS.append(Answer(exercise, criterion, value, points, named=False)) or value
 
 
+@cache
 def answers() -> list[Answer]:
-    """Return the answers to the exercises of all lessons."""
-    for lesson in lessons():
-        import_module(f"tests.answers.lesson_{lesson}")
-    return _ANSWERS
+    """Return all of them, by exercise."""
+    for path in sorted(Path(__file__).parent.glob("lesson_*/*.py")):
+        import_module(f"tests.answers.{path.parent.name}.{path.stem}")
+    return sorted(_ANSWERS, key=lambda answer: answer.exercise)
 
 
 @cache
 def _cell(answer: Answer) -> CodeType:
-    """Return the compiled cell of an answer.
-
-    Cached, because the cell runs anew for every seed and reading its source takes ten times as long as the check.
-    """
-    exercise = find(answer.exercise)
-    return compile(imports(exercise.lesson) + "\n" + answer.source(exercise.answer), "<string>", "exec")
+    """Return the compiled cell of an answer. Cached: it runs once per seed, and compiling costs ten times the check."""
+    return compile(answer.typed(), "<string>", "exec")
 
 
 @cache
-def imports(lesson: str) -> str:
-    """Return the import lines of a lesson's answers, as a learner would write them at the top of the cell."""
-    tree = ast.parse((Path(__file__).parent / f"lesson_{lesson}.py").read_text(encoding="utf-8"))
+def _imports(path: str) -> str:
+    """Return the import lines of a file of answers: what a learner would have put on top of the cell."""
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     lines = [ast.unparse(n) for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
     return "\n".join(line for line in lines if "tests.answers" not in line)

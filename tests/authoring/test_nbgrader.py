@@ -119,7 +119,7 @@ def hand_in_class(class_: Course, students: int) -> None:
     class_.hand_in("mixed", mixed)
     ways = {e: [a for a in answers() if a.exercise == e.id] for e in of_lesson(nb.LESSON)}
     for n in range(students - 1):
-        sources = {e.id: nb.typed(given[(n - 1) % len(given)], e.answer) for e, given in ways.items()}
+        sources = {e.id: given[(n - 1) % len(given)].typed() for e, given in ways.items()}
         class_.hand_in(f"student-{n:02}", nb.answered(sources if n else {}))
 
 

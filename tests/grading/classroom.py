@@ -48,7 +48,7 @@ def make_class(folder: Path, students: int) -> dict[str, Expected]:
         elif kind < 0.8:
             mistake = dice.choice(mistakes)
             place = [exercise.id for exercise in exercises].index(mistake.exercise)
-            source = nb.typed(mistake, exercises[place].answer)
+            source = mistake.typed()
             content = nb.right(dice.randrange(9)) | {mistake.exercise: source}
             points = (*full[:place], mistake.points, *full[place + 1 :])
             row = Expected(Status.GRADED, points, (place, mistake.mistake))

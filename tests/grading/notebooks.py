@@ -8,7 +8,7 @@ from typing import Any
 
 from hookedu import catalog
 from hookedu.exercises import of_lesson
-from tests.answers import answers, imports
+from tests.answers import answers
 
 LESSON = "02"
 
@@ -43,20 +43,14 @@ def right(n: int = 0) -> dict[str, str]:
     found = {}
     for exercise in of_lesson(LESSON):
         given = [a for a in answers() if a.exercise == exercise.id and a.mistake is None]
-        found[exercise.id] = typed(given[n % len(given)], exercise.answer)
+        found[exercise.id] = given[n % len(given)].typed()
     return found
 
 
 def wrong(exercise_id: str, mistake: str) -> tuple[str, int]:
     """Return the source of a known mistake and the points that it still gets."""
     given = next(a for a in answers() if (a.exercise, a.mistake) == (exercise_id, mistake))
-    name = next(e.answer for e in of_lesson(LESSON) if e.id == exercise_id)
-    return typed(given, name), given.points
-
-
-def typed(answer, name: str) -> str:
-    """Return an answer as it is typed into the cell, after its imports."""
-    return imports(LESSON) + "\n\n" + answer.source(name)
+    return given.typed(), given.points
 
 
 def reference() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Tensors in nested values, and their statistics."""
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, UserDict, defaultdict, deque
 
 import pytest
 import torch
@@ -100,6 +100,7 @@ NESTED = {
     "answer": Answer(torch.ones(5), torch.ones(6)),
     "ordered": OrderedDict(b=torch.ones(7), a="text"),
     7: (),
+    "others": [UserDict(a=torch.ones(8)), deque([torch.ones(9)]), {3, 4}],
 }
 
 

@@ -1,1 +1,1 @@
-"""Output of a gradebook: files for other systems, pages for students and instructors, the closing table."""
+"""Output of a gradebook: files for other systems, pages for students and instructors, the summary table."""

@@ -3,7 +3,7 @@
 runner      Plan -> Run: the records, and how the process ended
 sandbox     the grader's side: starts the warm process in bubblewrap and requests forks from it
 bubblewrap  selects the bwrap program
-seccomp     the system calls that a submission is refused
+seccomp     the system calls denied to a submission
 warm        the warm process: loads torch once and forks for each submission
 namespaces  the namespaces of those forks
 keeper      replaces the namespaces when running without isolation

@@ -1,4 +1,4 @@
-"""Right and wrong answers to the exercises of lesson 00."""
+"""Answers to 00.1, `double`."""
 
 import torch
 

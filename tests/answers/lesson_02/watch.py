@@ -1,0 +1,157 @@
+"""Answers to 02.1, `watch`."""
+
+from tests.answers import alternative, mistake
+
+
+@alternative("02.1")
+def watch(y, seen):
+    return y.register_hook(seen.append)
+
+
+@alternative("02.1")
+def watch(y, seen):
+    return y.register_hook(lambda grad: seen.append(grad.detach().clone()))
+
+
+@alternative("02.1")
+def watch(y, seen):
+    def keep(grad):
+        seen.append(grad)
+        return grad  # the same tensor: nothing changes
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@alternative("02.1")
+def watch(y, seen):
+    class Keeper:
+        def __call__(self, grad):
+            seen.extend([grad])
+
+    return y.register_hook(Keeper())
+
+
+@mistake("02.1", "no_handle", points=2)
+def watch(y, seen):
+    y.register_hook(seen.append)
+
+
+@mistake("02.1", "no_handle", points=2)
+def watch(y, seen):
+    def keep(grad):
+        seen.append(grad)
+
+    y.register_hook(keep)
+    return keep
+
+
+@mistake("02.1", "asks_too_early")
+def watch(y, seen):
+    seen.append(y.grad)
+
+
+@mistake("02.1", "runs_backward")
+def watch(y, seen):
+    handle = y.register_hook(seen.append)
+    y.sum().backward(retain_graph=True)
+    return handle
+
+
+@mistake("02.1", "reads_dot_grad")
+def watch(y, seen):
+    return y.register_hook(lambda grad: seen.append(y.grad))
+
+
+@mistake("02.1", "rebinds_list")
+def watch(y, seen):
+    def keep(grad):
+        seen = [grad]
+
+    return y.register_hook(keep)
+
+
+@mistake("02.1", "not_registered")
+def watch(y, seen):
+    def keep(grad):
+        seen.append(grad)
+
+    return keep
+
+
+@mistake("02.1", "not_registered")
+def watch(y, seen):
+    pass
+
+
+@mistake("02.1", "watches_a_copy")
+def watch(y, seen):
+    y = y.detach().requires_grad_()
+    return y.register_hook(seen.append)
+
+
+@mistake("02.1", "watches_a_copy")
+def watch(y, seen):
+    return y.clone().register_hook(seen.append)
+
+
+@mistake("02.1", "keeps_a_summary")
+def watch(y, seen):
+    return y.register_hook(lambda grad: seen.append(grad.mean().item()))
+
+
+@mistake("02.1", "changes_gradient")
+def watch(y, seen):
+    def keep(grad):
+        seen.append(grad.clone())
+        grad.zero_()
+
+    return y.register_hook(keep)
+
+
+@mistake("02.1", "changes_gradient")
+def watch(y, seen):
+    def keep(grad):
+        seen.append(grad)
+        return 2 * grad
+
+    return y.register_hook(keep)
+
+
+@mistake("02.1", "calls_now")
+def watch(y, seen):
+    def keep(grad):
+        pass
+
+    return y.register_hook(keep(y))
+
+
+@mistake("02.1", "no_argument")
+def watch(y, seen):
+    def keep():
+        seen.append(y.grad)
+
+    return y.register_hook(keep)
+
+
+@mistake("02.1", "retains_grad")
+def watch(y, seen):
+    y.retain_grad()
+    return y.register_hook(lambda grad: seen.append(y.grad))
+
+
+@mistake("02.1", "keeps_the_last")
+def watch(y, seen):
+    def keep(grad):
+        seen.clear()
+        seen.append(grad)
+
+    return y.register_hook(keep)
+
+
+@mistake("02.1", "keeps_the_last")
+def watch(y, seen):
+    def keep(grad):
+        seen[:] = [grad]
+
+    return y.register_hook(keep)

@@ -1,0 +1,179 @@
+"""Answers to 02.2, `watch_many`."""
+
+from functools import partial
+
+from tests.answers import alternative, mistake, unnamed
+
+
+@alternative("02.2")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+            handles.append(tensor.register_hook(lambda grad, name=name: seen.update({name: grad})))
+    return handles
+
+
+@alternative("02.2")
+def watch_many(tensors, seen):
+    return [
+        t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if t.requires_grad
+    ]
+
+
+@alternative("02.2")
+def watch_many(tensors, seen):
+    def keeper(name):
+        def keep(grad):
+            seen[name] = grad.clone()
+
+        return keep
+
+    return tuple(t.register_hook(keeper(n)) for n, t in tensors.items() if t.requires_grad)
+
+
+@unnamed("02.2", "sees")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in list(tensors.items())[:3]:
+        if tensor.requires_grad:
+            handles.append(tensor.register_hook(lambda grad, name=name: seen.update({name: grad})))
+    return handles
+
+
+@mistake("02.2", "late_binding")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+
+            def keep(grad):
+                seen[name] = grad
+
+            handles.append(tensor.register_hook(keep))
+    return handles
+
+
+@mistake("02.2", "late_binding")
+def watch_many(tensors, seen):
+    return [
+        t.register_hook(lambda g: seen.update({name: g})) for name, t in tensors.items() if t.requires_grad
+    ]
+
+
+@mistake("02.2", "returns_in_loop")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        handles.append(tensor.register_hook(partial(seen.__setitem__, name)))
+        return handles
+
+
+@mistake("02.2", "hooks_everything")
+def watch_many(tensors, seen):
+    return [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+
+
+@mistake("02.2", "rebinds_dict")
+def watch_many(tensors, seen):
+    def keep(grad, name):
+        seen = {name: grad}
+
+    return [t.register_hook(partial(keep, name=n)) for n, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "wrong_keys")
+def watch_many(tensors, seen):
+    handles = []
+    for i, tensor in enumerate(tensors.values()):
+        if tensor.requires_grad:
+            handles.append(tensor.register_hook(partial(seen.__setitem__, i)))
+    return handles
+
+
+@mistake("02.2", "wrong_keys")
+def watch_many(tensors, seen):
+    return [t.register_hook(partial(seen.__setitem__, t)) for t in tensors.values() if t.requires_grad]
+
+
+@mistake("02.2", "one_handle", points=2)
+def watch_many(tensors, seen):
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+            handle = tensor.register_hook(partial(seen.__setitem__, name))
+    return handle
+
+
+@mistake("02.2", "no_handle", points=2)
+def watch_many(tensors, seen):
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+            tensor.register_hook(partial(seen.__setitem__, name))
+
+
+@mistake("02.2", "changes_gradient")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen[name] = grad
+        return grad / grad.norm()
+
+    return [t.register_hook(partial(keep, name)) for name, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "calls_now")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen[name] = grad
+
+    return [t.register_hook(keep(name, t.grad)) for name, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "two_arguments")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen[name] = grad
+
+    return [t.register_hook(keep) for t in tensors.values() if t.requires_grad]
+
+
+@mistake("02.2", "skips_leaves")
+def watch_many(tensors, seen):
+    return [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items() if not t.is_leaf]
+
+
+@mistake("02.2", "keeps_the_first")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen.setdefault(name, grad)
+
+    return [t.register_hook(partial(keep, name)) for name, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "changes_gradient")
+def watch_many(tensors, seen):
+    handles = []
+    for name, t in tensors.items():
+        if t.requires_grad:  # setdefault() returns the old gradient, which replaces the new one
+            handles.append(t.register_hook(lambda grad, name=name: seen.setdefault(name, grad)))
+    return handles
+
+
+@mistake("02.2", "adds_up")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen[name] = seen.get(name, 0) + grad
+
+    return [t.register_hook(partial(keep, name)) for name, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "switches_on")
+def watch_many(tensors, seen):
+    return [t.requires_grad_().register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
+
+
+@mistake("02.2", "none_in_list", points=2)
+def watch_many(tensors, seen):
+    return [
+        t.register_hook(partial(seen.__setitem__, name)) if t.requires_grad else None
+        for name, t in tensors.items()
+    ]

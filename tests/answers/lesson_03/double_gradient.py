@@ -1,0 +1,195 @@
+"""Answers to 03.1, `double_gradient`."""
+
+import torch
+
+from tests.answers import alternative, mistake
+
+
+@alternative("03.1")
+def double_gradient(y):
+    def double(grad):
+        return grad + grad
+
+    return y.register_hook(double)
+
+
+@alternative("03.1")
+def double_gradient(y):
+    def double(grad):
+        grad = grad.clone()
+        grad *= 2  # a clone of our own: nobody else holds it
+        return grad
+
+    handle = y.register_hook(double)
+    return handle
+
+
+@alternative("03.1")
+def double_gradient(y):
+    return y.register_hook(lambda grad: torch.mul(grad, 2))
+
+
+@mistake("03.1", "forgot_return")
+def double_gradient(y):
+    def double(grad):
+        grad * 2
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "forgot_return")
+def double_gradient(y):
+    def double(grad):
+        grad = grad * 2
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "in_place")
+def double_gradient(y):
+    return y.register_hook(lambda grad: grad.mul_(2))
+
+
+@mistake("03.1", "in_place")
+def double_gradient(y):
+    def double(grad):
+        grad *= 2
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "in_place")
+def double_gradient(y):
+    def double(grad):
+        grad *= 2
+        return grad
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "in_place")
+def double_gradient(y):
+    def double(grad):
+        grad[:] = 2 * grad
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "in_place")
+def double_gradient(y):
+    def double(grad):
+        grad.data *= 2
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "twice")
+def double_gradient(y):
+    def double(grad):
+        grad *= 2
+        return grad * 2
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "twice")
+def double_gradient(y):
+    y.register_hook(lambda grad: 2 * grad)
+    return y.register_hook(lambda grad: 2 * grad)
+
+
+@mistake("03.1", "not_registered")
+def double_gradient(y):
+    def double(grad):
+        return 2 * grad
+
+    return double
+
+
+@mistake("03.1", "wrong_tensor")
+def double_gradient(y):
+    y = y * 1
+    return y.register_hook(lambda grad: 2 * grad)
+
+
+@mistake("03.1", "squares")
+def double_gradient(y):
+    return y.register_hook(lambda grad: grad**2)
+
+
+@mistake("03.1", "runs_backward")
+def double_gradient(y):
+    handle = y.register_hook(lambda grad: 2 * grad)
+    y.sum().backward(retain_graph=True)
+    return handle
+
+
+@mistake("03.1", "reads_dot_grad")
+def double_gradient(y):
+    return y.register_hook(lambda grad: 2 * y.grad)
+
+
+@mistake("03.1", "reads_dot_grad")
+def double_gradient(y):
+    y.grad *= 2
+
+
+@mistake("03.1", "returns_no_tensor")
+def double_gradient(y):
+    return y.register_hook(lambda grad: (2 * grad,))
+
+
+@mistake("03.1", "returns_no_tensor")
+def double_gradient(y):
+    return y.register_hook(lambda grad: 2)
+
+
+@mistake("03.1", "calls_now")
+def double_gradient(y):
+    def double(grad):
+        pass
+
+    return y.register_hook(double(y))
+
+
+@mistake("03.1", "no_argument")
+def double_gradient(y):
+    def double():
+        return 2
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "no_handle", points=2)
+def double_gradient(y):
+    y.register_hook(lambda grad: 2 * grad)
+
+
+@mistake("03.1", "still_at_work", points=2)
+def double_gradient(y):
+    y.register_hook(lambda grad: grad * 4)
+    return y.register_hook(lambda grad: grad / 2)
+
+
+@mistake("03.1", "passes_tensor")
+def double_gradient(y):
+    def double(grad):
+        return grad * 2
+
+    return y.register_hook(double(y))
+
+
+@mistake("03.1", "two_arguments")
+def double_gradient(y):
+    def double(y, grad):
+        return grad * 2
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "two_arguments")
+def double_gradient(y):
+    def double(grad):
+        return grad * 2
+
+    return y.register_hook(double())

@@ -1,0 +1,227 @@
+"""Answers to 04.3, `freeze_rows`."""
+
+import torch
+
+from tests.answers import alternative, mistake
+
+
+@alternative("04.3")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        return grad.index_fill(0, torch.tensor(rows), 0.0)
+
+    return embedding.weight.register_hook(freeze)
+
+
+@alternative("04.3")
+def freeze_rows(embedding, rows):
+    learn = torch.ones(embedding.num_embeddings, 1)
+    learn[rows] = 0
+    return embedding.weight.register_hook(lambda grad: grad * learn)
+
+
+@alternative("04.3")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        new = torch.zeros_like(grad)
+        for row in range(len(grad)):
+            if row not in rows:
+                new[row] = grad[row]
+        return new
+
+    handle = embedding.weight.register_hook(freeze)
+    return handle
+
+
+@mistake("04.3", "forgot_return")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[rows] = 0
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "hooks_another_tensor")
+def freeze_rows(embedding, rows):
+    return embedding.weight[rows].register_hook(lambda grad: torch.zeros_like(grad))
+
+
+@mistake("04.3", "freezes_the_others")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        new = torch.zeros_like(grad)
+        new[rows] = grad[rows]
+        return new
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "zeroes_columns")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[:, rows] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "freezes_a_slice")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[rows[0] : rows[-1] + 1] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "freezes_a_slice")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[min(rows) : max(rows) + 1] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "late_binding")
+def freeze_rows(embedding, rows):
+    for r in rows:
+
+        def freeze(grad):
+            grad = grad.clone()
+            grad[r] = 0
+            return grad
+
+        handle = embedding.weight.register_hook(freeze)
+    return handle
+
+
+@mistake("04.3", "hooks_stay", points=4)
+def freeze_rows(embedding, rows):
+    for r in rows:
+
+        def freeze(grad, r=r):
+            grad = grad.clone()
+            grad[r] = 0
+            return grad
+
+        handle = embedding.weight.register_hook(freeze)
+    return handle
+
+
+@mistake("04.3", "zeroes_everything")
+def freeze_rows(embedding, rows):
+    return embedding.weight.register_hook(lambda grad: grad * 0)
+
+
+@mistake("04.3", "freezes_everything")
+def freeze_rows(embedding, rows):
+    embedding.weight.requires_grad_(False)
+
+
+@mistake("04.3", "freezes_everything")
+def freeze_rows(embedding, rows):
+    embedding.weight.requires_grad = False
+    embedding.weight[rows].requires_grad = False
+
+
+@mistake("04.3", "requires_grad_on_rows")
+def freeze_rows(embedding, rows):
+    for row in rows:
+        embedding.weight[row].requires_grad = False
+
+
+@mistake("04.3", "zeroes_the_weight")
+def freeze_rows(embedding, rows):
+    with torch.no_grad():
+        embedding.weight[rows] = 0
+
+
+@mistake("04.3", "hooks_the_module")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[rows] = 0
+        return grad
+
+    return embedding.register_hook(freeze)
+
+
+@mistake("04.3", "asks_too_early")
+def freeze_rows(embedding, rows):
+    embedding.weight.grad[rows] = 0
+
+
+@mistake("04.3", "post_accumulate", points=4)
+def freeze_rows(embedding, rows):
+    def freeze(param):
+        param.grad[rows] = 0
+
+    return embedding.weight.register_post_accumulate_grad_hook(freeze)
+
+
+@mistake("04.3", "changes_in_place", points=4)
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad[rows] = 0
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "changes_in_place", points=4)
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad[rows] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "calls_now")
+def freeze_rows(embedding, rows):
+    def freeze(weight):
+        weight[rows]
+
+    return embedding.weight.register_hook(freeze(embedding.weight))
+
+
+@mistake("04.3", "no_argument")
+def freeze_rows(embedding, rows):
+    def freeze():
+        embedding.weight.grad[rows] = 0
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "passes_tensor")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[rows] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze(embedding.weight))
+
+
+@mistake("04.3", "two_arguments")
+def freeze_rows(embedding, rows):
+    def freeze(grad, rows):
+        grad = grad.clone()
+        grad[rows] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "no_handle", points=4)
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad = grad.clone()
+        grad[rows] = 0
+        return grad
+
+    embedding.weight.register_hook(freeze)

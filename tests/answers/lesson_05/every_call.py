@@ -1,0 +1,446 @@
+"""Answers to 05.5, `every_call`."""
+
+from collections import defaultdict
+from contextlib import ExitStack
+from functools import partial
+
+import torch
+
+from tests.answers import alternative, mistake
+
+
+@alternative("05.5")
+def every_call(model, x):
+    seen = {name: [] for name, module in model.named_modules() if not [*module.children()]}
+    with ExitStack() as stack:
+        for name, kept in seen.items():
+
+            def keep(module, args, output, kept=kept):
+                kept.append(output.detach())
+
+            stack.enter_context(model.get_submodule(name).register_forward_hook(keep))
+        model(x)
+    return seen
+
+
+@alternative("05.5")
+def every_call(model, x):
+    seen, training = {}, model.training
+    with ExitStack() as stack, torch.no_grad():
+        stack.callback(model.train, training)
+        for name, module in model.eval().named_modules():
+            if not list(module.children()):
+                kept = seen[name] = []
+                stack.enter_context(
+                    module.register_forward_hook(lambda m, a, o, kept=kept: kept.append(o.detach()))
+                )
+        model(x)
+    return seen
+
+
+@alternative("05.5")
+def every_call(model, x):
+    names = {m: n for n, m in model.named_modules() if len(list(m.children())) == 0}
+    seen = {name: [] for name in names.values()}
+
+    def keep(module, args, output):
+        seen[names[module]].append(output.detach().clone())
+
+    handles = [module.register_forward_hook(keep) for module in names]
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@alternative("05.5")
+def every_call(model, x):
+    seen, handles = defaultdict(list), []
+    for name, module in model.named_modules():
+        if not any(True for _ in module.children()):
+            seen[name]
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "last_call_only")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: [o.detach()]}))
+            )
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "last_call_only")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = None
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "first_call_only")
+def every_call(model, x):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        if not seen[name]:
+            seen[name].append(output.detach())
+
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(module.register_forward_hook(partial(keep, name)))
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "shared_list")
+def every_call(model, x):
+    names = [name for name, module in model.named_modules() if not list(module.children())]
+    seen, handles = dict.fromkeys(names, []), []
+    for name in names:
+        handles.append(
+            model.get_submodule(name).register_forward_hook(
+                lambda m, a, o, name=name: seen[name].append(o.detach())
+            )
+        )
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "runs_again")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    out = model(x)
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "idle_missing")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            handles.append(
+                module.register_forward_hook(
+                    lambda m, a, o, name=name: seen.setdefault(name, []).append(o.detach())
+                )
+            )
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "containers_too")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        seen[name] = []
+        handles.append(module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach())))
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "only_children")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_children():
+        seen[name] = []
+        handles.append(module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach())))
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "class_names")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[type(module).__name__] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o: seen[type(m).__name__].append(o.detach()))
+            )
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "returns_nothing")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    model(x)
+    for handle in handles:
+        handle.remove()
+
+
+@mistake("05.5", "late_binding")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(module.register_forward_hook(lambda m, a, o: seen[name].append(o.detach())))
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "late_binding")
+def every_call(model, x):
+    seen, handles = defaultdict(list), []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            handles.append(module.register_forward_hook(lambda m, a, o: seen[name].append(o.detach())))
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return dict(seen)
+
+
+@mistake("05.5", "leaves_hooks", points=6)
+def every_call(model, x):
+    seen = {}
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+    model(x)
+    return seen
+
+
+@mistake("05.5", "attached", points=6)
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o)))
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "children_generator")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not module.children():
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "children_generator")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if module.children() == []:
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "children_generator")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if len(module.children()) == 0:
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "no_finally", points=7)
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    model(x)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@mistake("05.5", "removes_others", points=7)
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for module in model.modules():
+            module._forward_hooks.clear()
+    return seen
+
+
+@mistake("05.5", "forward_directly", points=7)
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model.forward(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "left_in_eval", points=7)
+def every_call(model, x):
+    seen, handles = {}, []
+    model.eval()
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "returns_tuple")
+def every_call(model, x):
+    seen, handles = {}, []
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: (seen[name].append(o.detach()), o))
+            )
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "cuts_gradient")
+def every_call(model, x):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        output = output.detach()
+        seen[name].append(output)
+        return output
+
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            seen[name] = []
+            handles.append(module.register_forward_hook(partial(keep, name)))
+    try:
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "calls_now")
+def every_call(model, x):
+    seen = {}
+    for name, module in model.named_modules():
+        seen[name] = []
+        module.register_forward_hook(seen[name].append(name))
+    model(x)
+    return seen
+
+
+@mistake("05.5", "wrong_arguments")
+def every_call(model, x):
+    seen = {}
+    for name, module in model.named_modules():
+        seen[name] = []
+        module.register_forward_hook(lambda output, name=name: seen[name].append(output))
+    model(x)
+    return seen

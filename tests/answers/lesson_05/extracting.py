@@ -1,0 +1,408 @@
+"""Answers to 05.3, `extracting`."""
+
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import torch
+
+from tests.answers import alternative, mistake
+
+
+@alternative("05.3")
+class AsClass:
+    def __init__(self, model, names):
+        self.modules = {name: model.get_submodule(name) for name in names}  # raises before any hook is on
+
+    def __enter__(self):
+        self.seen, self.handles = {}, []
+        for name, module in self.modules.items():
+            self.handles.append(module.register_forward_hook(self.keeper(name)))
+        return self.seen
+
+    def keeper(self, name):
+        def keep(module, args, output):
+            self.seen[name] = output.detach().clone()
+
+        return keep
+
+    def __exit__(self, *error):
+        for handle in self.handles:
+            handle.remove()
+
+
+@alternative("05.3")
+@contextmanager
+def extracting(model, names):
+    seen, modules = {}, dict(model.named_modules())
+    with ExitStack() as stack:
+        for name in names:
+
+            def keep(module, args, output, name=name):
+                seen[name] = output.detach()
+
+            stack.enter_context(modules[name].register_forward_hook(keep))
+        yield seen
+
+
+@alternative("05.3")
+@contextmanager
+def extracting(model, names):
+    known = [name for name, _ in model.named_modules()]
+    for name in names:
+        if name not in known:
+            raise ValueError(name)
+    seen = {}
+    handles = [
+        model.get_submodule(n).register_forward_hook(lambda m, a, o, n=n: seen.update({n: o.detach()}))
+        for n in names
+    ]
+    try:
+        yield seen
+    finally:
+        [handle.remove() for handle in handles]
+
+
+@alternative("05.3")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        seen.setdefault(name, output.detach())
+
+    with torch.no_grad():
+        try:
+            for name in names:
+                handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
+            yield seen
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+@mistake("05.3", "not_a_manager")
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "yields_nothing")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "yields_something_else")
+@contextmanager
+def extracting(model, names):
+    seen, handles = [], []
+    try:
+        for name in names:
+            handles.append(
+                model.get_submodule(name).register_forward_hook(lambda m, a, o: seen.append(o.detach()))
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "not_on_inside")
+@contextmanager
+def extracting(model, names):
+    seen = {}
+    for name in names:
+        module = model.get_submodule(name)
+        with module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()})):
+            pass
+    yield seen
+
+
+@mistake("05.3", "wrong_keys")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            handles.append(
+                model.get_submodule(name).register_forward_hook(
+                    lambda m, a, o: seen.update({type(m).__name__: o.detach()})
+                )
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "dotted_name")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = getattr(model, name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "only_children")
+@contextmanager
+def extracting(model, names):
+    seen, handles, children = {}, [], dict(model.named_children())
+    try:
+        for name in names:
+            handles.append(
+                children[name].register_forward_hook(
+                    lambda m, a, o, name=name: seen.update({name: o.detach()})
+                )
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "changes_output")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        seen[name] = output.detach()
+        return torch.zeros_like(output)
+
+    try:
+        for name in names:
+            handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "never_removes", points=5)
+@contextmanager
+def extracting(model, names):
+    seen = {}
+    for name in names:
+        model.get_submodule(name).register_forward_hook(
+            lambda m, a, o, name=name: seen.update({name: o.detach()})
+        )
+    yield seen
+
+
+@mistake("05.3", "no_finally", points=6)
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    for name in names:
+        module = model.get_submodule(name)
+        handles.append(
+            module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+        )
+    yield seen
+    for handle in handles:
+        handle.remove()
+
+
+@mistake("05.3", "leaves_on_bad_name", points=7)
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    for name in names:
+        module = model.get_submodule(name)
+        handles.append(
+            module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+        )
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "ignores_bad_name", points=7)
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name, module in model.named_modules():
+            if name in names:
+                handles.append(
+                    module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+                )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "swallows_error", points=7)
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+        yield seen
+    except ArithmeticError:
+        raise
+    except AttributeError:
+        raise
+    except Exception as error:
+        print("something went wrong:", error)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "late_binding")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(module.register_forward_hook(lambda m, a, o: seen.update({name: o.detach()})))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "attached", points=7)
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o})))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "removes_others", points=7)
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+        yield seen
+    finally:
+        for module in model.modules():
+            module._forward_hooks.clear()
+
+
+@mistake("05.3", "cuts_gradient")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.setdefault(name, o.detach()))
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "cuts_gradient")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        seen[name] = output.detach()
+        return seen[name]
+
+    try:
+        for name in names:
+            handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "yields_in_loop")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+            yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "returns_tuple")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: (seen.update({name: o.detach()}), o))
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@mistake("05.3", "wrong_arguments")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = model.get_submodule(name)
+            handles.append(module.register_forward_hook(lambda output: seen.update({name: output})))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,224 @@
+"""Answers to 06.3, `log_kwargs`."""
+
+import torch
+
+from tests.answers import alternative, mistake
+
+
+@alternative("06.3")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: v.shape if torch.is_tensor(v) else v for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@alternative("06.3")
+def log_kwargs(layer, log):
+    def keep(module, args, kwargs, log=log):
+        entry = {}
+        for name, value in kwargs.items():
+            entry[name] = list(value.shape) if isinstance(value, torch.Tensor) else value
+        log += [entry]
+        return args, kwargs
+
+    return layer.register_forward_pre_hook(keep, with_kwargs=True)
+
+
+@alternative("06.3")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs, output):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    return layer.register_forward_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "not_registered")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    return note
+
+
+@mistake("06.3", "rebinds_log")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log = [{k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}]
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "keeps_tensors")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append(kwargs)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "keeps_tensors")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append(dict(kwargs))
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "skips_empty")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        if kwargs:
+            log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "names_only")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append(list(kwargs))
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "tensors_only")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) for k, v in kwargs.items() if isinstance(v, torch.Tensor)})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "logs_positional")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append(
+            (len(args), {k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        )
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "logs_positional")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        entry = {k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}
+        entry["x"] = tuple(args[0].shape)
+        log.append(entry)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "changes_kwargs")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        for k, v in kwargs.items():
+            if isinstance(v, torch.Tensor):
+                kwargs[k] = tuple(v.shape)
+        log.append(kwargs)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "changes_kwargs")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        entry = {}
+        if "mask" in kwargs:
+            entry["mask"] = tuple(kwargs.pop("mask").shape)
+        log.append(entry | kwargs)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "unpacks_args")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        return args[0], kwargs
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "replaces_args")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        return tuple(value.detach() for value in args), kwargs
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "as_text")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else str(v) for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "as_text")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: str(v) for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "flag_missing")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note)
+
+
+@mistake("06.3", "two_arguments")
+def log_kwargs(layer, log):
+    def note(module, kwargs):
+        log.append({})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "returns_something")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        return kwargs
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "returns_something")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        return args
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "shape_of_a_number")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "calls_now")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        pass
+
+    return layer.register_forward_pre_hook(note(layer, (), {}), with_kwargs=True)
+
+
+@mistake("06.3", "no_handle", points=3)
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    layer.register_forward_pre_hook(note, with_kwargs=True)

@@ -1,0 +1,297 @@
+"""Answers to 06.1, `refuse_nan`."""
+
+import warnings
+
+import torch
+
+from tests.answers import alternative, mistake
+
+
+@mistake("06.1", "adds_up", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        broken = sum(torch.isnan(value).sum().item() for value in args)
+        if broken > 0:
+            raise ValueError(f"{name} got {broken} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@alternative("06.1")
+def refuse_nan(layer, name):
+    def guard(module, args, kwargs):
+        for value in (*args, *kwargs.values()):
+            if value.isnan().any():
+                raise ValueError("layer " + name + ": nan x " + str(int(value.isnan().sum())))
+        return args, kwargs
+
+    handle = layer.register_forward_pre_hook(guard, with_kwargs=True)
+    return handle
+
+
+@alternative("06.1")
+def refuse_nan(layer, name):
+    class NanError(ValueError):
+        pass
+
+    class Guard:
+        def __call__(self, module, args):
+            for place, value in enumerate(args):
+                if (value != value).any():
+                    raise NanError(
+                        f"input {place} of {name}: {(value != value).sum()} of {value.numel()} are nan"
+                    )
+
+    return layer.register_forward_pre_hook(Guard())
+
+
+@mistake("06.1", "not_registered")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+
+    return guard
+
+
+@mistake("06.1", "not_registered")
+def refuse_nan(layer, name):
+    pass
+
+
+@mistake("06.1", "never_true")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            if (value == float("nan")).any():
+                raise ValueError(f"{name}: {value.numel()} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "never_true")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        if float("nan") in args[0].tolist():
+            raise ValueError(f"{name}: nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "only_says")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            if torch.isnan(value).any():
+                print(f"{name}: {torch.isnan(value).sum()} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "only_says")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            if torch.isnan(value).any():
+                warnings.warn(f"{name}: {torch.isnan(value).sum()} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "too_late")
+def refuse_nan(layer, name):
+    def guard(module, args, output):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_hook(guard)
+
+
+@mistake("06.1", "too_late")
+def refuse_nan(layer, name):
+    def guard(module, args, output):
+        count = torch.isnan(output).sum().item()
+        if count:
+            raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_hook(guard)
+
+
+@mistake("06.1", "refuses_everything")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            if torch.isnan(value).any:
+                raise ValueError(f"{name}: {torch.isnan(value).sum()} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "changes_output")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+        return torch.nan_to_num(args[0]) * 0
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "wrong_kind", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            assert count == 0, f"{name}: {count} nan"
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "wrong_kind", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise Exception(f"{name}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "no_name", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{type(module).__name__}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "no_count", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            if torch.isnan(value).any():
+                raise ValueError(f"{name}: nan in the input")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "no_count", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            rows = torch.isnan(value).any(dim=1).sum().item()
+            if rows:
+                raise ValueError(f"{name}: {rows} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@alternative("06.1")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        counts = [torch.isnan(value).sum().item() for value in args]
+        if any(counts):
+            raise ValueError(f"{name}: nan in its inputs: {counts}")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "cuts_gradient", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+        return tuple(value.detach() for value in args)
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "first_only", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        count = torch.isnan(args[0]).sum().item()
+        if count:
+            raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "refuses_infinity", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = (~torch.isfinite(value)).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} values are not finite")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "tuple_for_tensor")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        if torch.isnan(args).any():
+            raise ValueError(name)
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "tuple_for_tensor")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        if args.isnan().any():
+            raise ValueError(name)
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "ambiguous")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            if torch.isnan(value):
+                raise ValueError(name)
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "calls_now")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        pass
+
+    return layer.register_forward_pre_hook(guard(layer, ()))
+
+
+@mistake("06.1", "one_argument")
+def refuse_nan(layer, name):
+    def guard(args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "no_handle", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+
+    layer.register_forward_pre_hook(guard)

@@ -1,0 +1,171 @@
+"""Answers to 07.1, `grad_shapes`."""
+
+import copy
+
+import torch
+
+from tests.answers import alternative, mistake
+
+
+@alternative("07.1")
+def grad_shapes(layer, x):
+    inner = x.shape if x.requires_grad else None
+    return [inner], [x.shape[:-1] + (layer.out_features,)]
+
+
+@alternative("07.1")
+def grad_shapes(layer, x):
+    found = []
+
+    def note(module, grad_input, grad_output):
+        for grads in (grad_input, grad_output):
+            found.append(tuple(None if grad is None else tuple(grad.shape) for grad in grads))
+
+    wanted = [x] if x.requires_grad else [layer.weight]
+    with layer.register_full_backward_hook(note):
+        torch.autograd.grad(layer(x).sum(), wanted)
+    return tuple(found)
+
+
+@alternative("07.1")
+def grad_shapes(layer, x):
+    with torch.no_grad():
+        output = layer(x)
+    return (tuple(x.shape) if x.requires_grad else None,), (tuple(output.shape),)
+
+
+@alternative("07.1")
+def grad_shapes(layer, x):
+    found = []
+    layer = copy.deepcopy(layer)
+    layer.register_full_backward_hook(lambda m, gi, go: found.extend([gi, go]))
+    layer(x.detach().clone().requires_grad_(x.requires_grad)).sum().backward()
+    return tuple(tuple(None if grad is None else tuple(grad.shape) for grad in grads) for grads in found)
+
+
+@mistake("07.1", "swapped")
+def grad_shapes(layer, x):
+    return ((*x.shape[:-1], layer.out_features),), (tuple(x.shape),)
+
+
+@mistake("07.1", "weight_shapes")
+def grad_shapes(layer, x):
+    return (tuple(x.shape), tuple(layer.weight.shape)), ((*x.shape[:-1], layer.out_features),)
+
+
+@mistake("07.1", "weight_shapes")
+def grad_shapes(layer, x):
+    found = []
+
+    def note(module, grad_input, grad_output):
+        for grads in (grad_input, grad_output):
+            found.append(tuple(None if grad is None else tuple(grad.shape) for grad in grads))
+
+    with layer.register_backward_hook(note):
+        layer(x).sum().backward()
+    return tuple(found)
+
+
+@mistake("07.1", "no_tuples")
+def grad_shapes(layer, x):
+    return tuple(x.shape), (*x.shape[:-1], layer.out_features)
+
+
+@mistake("07.1", "no_batch")
+def grad_shapes(layer, x):
+    return ((layer.in_features,),), ((layer.out_features,),)
+
+
+@mistake("07.1", "same_both")
+def grad_shapes(layer, x):
+    return (tuple(x.shape),), (tuple(x.shape),)
+
+
+@mistake("07.1", "keeps_tensors")
+def grad_shapes(layer, x):
+    found = []
+    with layer.register_full_backward_hook(lambda m, gi, go: found.extend([gi, go])):
+        layer(x).sum().backward()
+    return tuple(found)
+
+
+@mistake("07.1", "two_d_only", points=3)
+def grad_shapes(layer, x):
+    inner = (x.shape[0], layer.in_features) if x.requires_grad else None
+    return (inner,), ((x.shape[0], layer.out_features),)
+
+
+@mistake("07.1", "always_a_shape", points=3)
+def grad_shapes(layer, x):
+    return (tuple(x.shape),), ((*x.shape[:-1], layer.out_features),)
+
+
+@mistake("07.1", "drops_none", points=3)
+def grad_shapes(layer, x):
+    inner = (tuple(x.shape),) if x.requires_grad else ()
+    return inner, ((*x.shape[:-1], layer.out_features),)
+
+
+@mistake("07.1", "none_has_no_shape")
+def grad_shapes(layer, x):
+    found = []
+
+    def note(module, grad_input, grad_output):
+        for grads in (grad_input, grad_output):
+            found.append(tuple(tuple(grad.shape) for grad in grads))
+
+    with layer.register_full_backward_hook(note):
+        layer(x).sum().backward()
+    return tuple(found)
+
+
+@mistake("07.1", "leaves_traces", points=3)
+def grad_shapes(layer, x):
+    found = []
+
+    def note(module, grad_input, grad_output):
+        for grads in (grad_input, grad_output):
+            found.append(tuple(None if grad is None else tuple(grad.shape) for grad in grads))
+
+    layer.register_full_backward_hook(note)
+    layer(x).sum().backward()
+    return tuple(found)
+
+
+@mistake("07.1", "leaves_traces", points=3)
+def grad_shapes(layer, x):
+    found = []
+
+    def note(module, grad_input, grad_output):
+        for grads in (grad_input, grad_output):
+            found.append(tuple(None if grad is None else tuple(grad.shape) for grad in grads))
+
+    with layer.register_full_backward_hook(note):
+        layer(x).sum().backward()
+    return tuple(found)
+
+
+@mistake("07.1", "leaves_traces", points=3)
+def grad_shapes(layer, x):
+    found = []
+    layer = copy.deepcopy(layer)
+    layer.register_full_backward_hook(lambda m, gi, go: found.extend([gi, go]))
+    layer(x).sum().backward()
+    return tuple(tuple(None if grad is None else tuple(grad.shape) for grad in grads) for grads in found)
+
+
+@mistake("07.1", "bare_none", points=3)
+def grad_shapes(layer, x):
+    return (tuple(x.shape),) if x.requires_grad else None, ((*x.shape[:-1], layer.out_features),)
+
+
+@mistake("07.1", "three_arguments")
+def grad_shapes(layer, x):
+    found = []
+
+    def note(grad_input, grad_output):
+        found.extend([grad_input, grad_output])
+
+    with layer.register_full_backward_hook(note):
+        layer(x).sum().backward()
+    return tuple(found)

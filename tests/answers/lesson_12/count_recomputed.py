@@ -1,0 +1,437 @@
+"""Answers to 12.2, `count_recomputed`."""
+
+import contextlib
+from collections import Counter
+from functools import partial
+
+import torch
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+
+from tests.answers import alternative, mistake, unnamed
+
+
+@alternative("12.2")
+def count_recomputed(model, x):
+    names = {child: name for name, child in model.named_children()}
+    counts, again = dict.fromkeys(names.values(), 0), [False]
+
+    def note(module, args):
+        counts[names[module]] += again[0]
+
+    with contextlib.ExitStack() as stack:
+        for child in names:
+            stack.enter_context(child.register_forward_pre_hook(note))
+        loss = checkpoint(model, x, use_reentrant=False).sum()
+        again[0] = True
+        loss.backward()
+    return counts
+
+
+@alternative("12.2")
+def count_recomputed(model, x):
+    counts = {name: 0 for name, _ in model.named_children()}
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y = checkpoint(model, x, use_reentrant=False)
+    first = dict(counts)
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: counts[name] - first[name] for name in counts}
+
+
+@unnamed("12.2", "counts")
+def count_recomputed(model, x):
+    return {name: torch.ones(2) for name, _ in model.named_children()}
+
+
+@unnamed("12.2", "counts")
+def count_recomputed(model, x):
+    return {name: "1" for name, _ in model.named_children()}
+
+
+@mistake("12.2", "counts_both")
+def count_recomputed(model, x):
+    counts = {
+        name: -1 for name, _ in model.named_children()
+    }  # taken for one run a layer in the first forward pass
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "counts_both")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "counts_both")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args, output):
+        counts[name] += 1
+
+    handles = [c.register_forward_hook(partial(note, n)) for n, c in model.named_children()]
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "after_hooks")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args, output):
+        counts[name] += 1
+
+    handles = [c.register_forward_hook(partial(note, n)) for n, c in model.named_children()]
+    y = checkpoint(model, x, use_reentrant=False)
+    counts.clear()
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: counts[name] for name, _ in model.named_children()}
+
+
+@mistake("12.2", "not_checkpointed")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = model(x)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "no_early_stop")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=True)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "no_early_stop")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    with set_checkpoint_early_stop(False):
+        y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "no_backward")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    checkpoint(model, x, use_reentrant=False)
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "off_too_early")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y = checkpoint(model, x, use_reentrant=False)
+    for handle in handles:
+        handle.remove()
+    counts = dict.fromkeys(counts, 0)
+    y.sum().backward()
+    return counts
+
+
+@mistake("12.2", "zeros_missing")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "returns_nothing")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    print(counts)
+
+
+@mistake("12.2", "returns_total")
+def count_recomputed(model, x):
+    started = []
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(lambda module, args: started.append(1)) for c in model.children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return len(started)
+
+
+@mistake("12.2", "leaves_hooks", points=3)
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    for name, child in model.named_children():
+        child.register_forward_pre_hook(partial(note, name))
+    y.sum().backward()
+    return counts
+
+
+@mistake("12.2", "calls_now")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name):
+        counts[name] += 1
+
+    for name, child in model.named_children():
+        child.register_forward_pre_hook(note(name))
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    return counts
+
+
+@mistake("12.2", "counts_first")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y = checkpoint(model, x, use_reentrant=False)
+    for handle in handles:
+        handle.remove()
+    y.sum().backward()
+    return counts
+
+
+@mistake("12.2", "late_binding")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+    handles = []
+    for name, child in model.named_children():
+
+        def note(module, args):
+            counts[name] += 1
+
+        handles.append(child.register_forward_pre_hook(note))
+    y = checkpoint(model, x, use_reentrant=False)
+    counts.update(dict.fromkeys(counts, 0))
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "late_binding")
+def count_recomputed(model, x):
+    counts, handles = Counter(), []
+    for name, child in model.named_children():
+        handles.append(child.register_forward_pre_hook(lambda module, args: counts.update([name])))
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "other_names")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_modules()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [m.register_forward_pre_hook(partial(note, n)) for n, m in model.named_modules()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "other_names")
+def count_recomputed(model, x):
+    counts = Counter()
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [
+        c.register_forward_pre_hook(lambda module, args: counts.update([type(module).__name__]))
+        for c in model.children()
+    ]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "not_a_dict")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return [counts[name] for name, _ in model.named_children()]
+
+
+@mistake("12.2", "only_whether")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] = 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "counts_both")
+def count_recomputed(model, x):
+    counts = Counter()
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    for handle in handles:
+        handle.remove()
+    return {name: n // 2 for name, n in counts.items()}  # taken for forward and backward having run the same
+
+
+@mistake("12.2", "in_pieces")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = x
+    for child in model.children():
+        y = checkpoint(child, y, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "no_such_key")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y = checkpoint(model, x, use_reentrant=False)
+    counts.clear()
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "wrong_arguments")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args, output):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.2", "not_a_sum")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
+    y.backward()
+    for handle in handles:
+        handle.remove()
+    return counts

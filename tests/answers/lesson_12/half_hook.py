@@ -1,0 +1,242 @@
+"""Answers to 12.4, `half_hook`."""
+
+import torch
+import torch.distributed as dist
+
+from tests.answers import alternative, mistake
+
+
+@alternative("12.4")
+def half_hook(group, bucket):
+    buffer = bucket.buffer()
+    half = buffer.to(torch.float16).div_(group.size())
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: buffer.copy_(done.value()[0]))
+
+
+@alternative("12.4")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / dist.get_world_size(group)).half()
+    dist.all_reduce(half, group=group)
+    done = torch.futures.Future()
+    done.set_result(half.float())
+    return done
+
+
+@alternative("12.4")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    work = dist.all_reduce(half, group=group, async_op=True)
+    return work.get_future().then(lambda done: done.wait()[0]).then(lambda done: done.value().float())
+
+
+@alternative("12.4")
+def half_hook(group, bucket):
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+
+    return fp16_compress_hook(group, bucket)
+
+
+@mistake("12.4", "returns_nothing")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "returns_work")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    return dist.all_reduce(half, group=group, async_op=True)
+
+
+@mistake("12.4", "returns_tensor")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    dist.all_reduce(half, group=group)
+    return half.float()
+
+
+@mistake("12.4", "value_is_list")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    return dist.all_reduce(half, group=group, async_op=True).get_future()
+
+
+@mistake("12.4", "value_is_list")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value().float())
+
+
+@mistake("12.4", "never_done")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    dist.all_reduce(half, group=group)
+    return torch.futures.Future()
+
+
+@mistake("12.4", "overflow")
+def half_hook(group, bucket):
+    future = dist.all_reduce(bucket.buffer().half(), group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float() / group.size())
+
+
+@mistake("12.4", "no_average")
+def half_hook(group, bucket):
+    future = dist.all_reduce(bucket.buffer().half(), group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "divided_twice")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float() / group.size())
+
+
+@mistake("12.4", "never_sends")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    done = torch.futures.Future()
+    done.set_result(half.float())
+    return done
+
+
+@mistake("12.4", "never_sends")
+def half_hook(group, bucket):
+    done = torch.futures.Future()
+    done.set_result(bucket.buffer().half().float())
+    return done
+
+
+@mistake("12.4", "reads_too_early")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    dist.all_reduce(half, group=group, async_op=True)
+    done = torch.futures.Future()
+    done.set_result(half.float())
+    return done
+
+
+@mistake("12.4", "reads_too_early")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    result = half.float()
+    return future.then(lambda done: result)
+
+
+@mistake("12.4", "sends_float32", points=4)
+def half_hook(group, bucket):
+    sent = bucket.buffer() / group.size()
+    future = dist.all_reduce(sent, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0])
+
+
+@mistake("12.4", "sends_float32", points=4)
+def half_hook(group, bucket):
+    rounded = bucket.buffer().half().float() / group.size()
+    future = dist.all_reduce(rounded, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].half().float())
+
+
+@mistake("12.4", "not_async")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, group=group).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "no_group")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "average_operation")
+def half_hook(group, bucket):
+    half = bucket.buffer().half()
+    future = dist.all_reduce(half, op=dist.ReduceOp.AVG, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "bucket_is_no_tensor")
+def half_hook(group, bucket):
+    half = bucket.half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "stays_half", points=5)
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0])
+
+
+@mistake("12.4", "fixed_size")
+def half_hook(group, bucket):
+    half = bucket.buffer().half() / 2
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "bfloat16")
+def half_hook(group, bucket):
+    half = bucket.buffer().bfloat16() / group.size()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "then_returns_nothing")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+
+    def back(done):
+        done.value()[0].float()
+
+    return dist.all_reduce(half, group=group, async_op=True).get_future().then(back)
+
+
+@mistake("12.4", "other_shape")
+def half_hook(group, bucket):
+    half = (bucket.gradients()[0] / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "future_is_no_list")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done[0].float())
+
+
+@mistake("12.4", "future_is_no_list")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.float())
+
+
+@mistake("12.4", "returns_work")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    work = dist.all_reduce(half, group=group, async_op=True)
+    return work.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "returns_nothing")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    return dist.all_reduce(half, group=group)
+
+
+@mistake("12.4", "reads_too_early")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.value()[0].float()

@@ -1,0 +1,191 @@
+"""Answers to 12.3, `layer_output`."""
+
+import torch
+
+from tests.answers import alternative, mistake
+
+
+@alternative("12.3")
+def layer_output(compiled, name, x):
+    seen = []
+    layer = dict(compiled.named_modules())["_orig_mod." + name]
+    handle = layer.register_forward_hook(lambda module, args, output: seen.append(output))
+    try:
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    finally:
+        handle.remove()
+    return seen[0]
+
+
+@alternative("12.3")
+def layer_output(compiled, name, x):
+    seen, model = {}, compiled._orig_mod
+    with model.get_submodule(name).register_forward_hook(lambda m, args, out: seen.update(out=out.detach())):
+        model(x)
+    return seen["out"]
+
+
+@alternative("12.3")
+def layer_output(compiled, name, x):
+    seen = []
+
+    @torch.compiler.set_stance("force_eager")
+    def run():
+        compiled(x)
+
+    with compiled.get_submodule(name).register_forward_hook(lambda m, args, out: seen.append(out.detach())):
+        run()
+    return seen.pop()
+
+
+@mistake("12.3", "never_fired")
+def layer_output(compiled, name, x):
+    seen = {}
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update(out=out.detach())):
+        compiled(x)
+    return seen.get("out")
+
+
+@mistake("12.3", "never_fired")
+def layer_output(compiled, name, x):
+    seen = {}
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update(out=out.detach())):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+
+
+@mistake("12.3", "nothing_kept")
+def layer_output(compiled, name, x):
+    seen = {}
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update(out=out.detach())):
+        compiled(x)
+    return seen["out"]
+
+
+@mistake("12.3", "nothing_kept")
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+        compiled(x)
+    return seen[-1]
+
+
+@mistake("12.3", "prefix")
+def layer_output(compiled, name, x):
+    seen = []
+    layer = dict(compiled.named_modules())[name]
+    with layer.register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "stance_stays", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    torch.compiler.set_stance("force_eager")
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+        compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "compiles_anew", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+        torch.compiler.reset()
+        compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "leaves_hook", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach()))
+    with torch.compiler.set_stance("force_eager"):
+        compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "attached", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out)):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "models_output")
+def layer_output(compiled, name, x):
+    return compiled(x).detach()
+
+
+@mistake("12.3", "its_input")
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, args, out: seen.append(args[0].detach())
+    ):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "a_list")
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(lambda m, args, out: seen.append(out.detach())):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen
+
+
+@mistake("12.3", "calls_now")
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(seen.append("output")):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "wrong_arguments")
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(lambda out: seen.append(out.detach())):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "prefix")
+def layer_output(compiled, name, x):
+    seen = {}
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update({name: out})):
+        compiled(x)
+    return seen[name]
+
+
+@mistake("12.3", "compiles_anew", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+        torch.compile(compiled._orig_mod, backend="eager")(x)
+    return seen[0]
+
+
+@mistake("12.3", "layer_alone")
+def layer_output(compiled, name, x):
+    return compiled.get_submodule(name)(x).detach()
+
+
+@mistake("12.3", "switches_mode", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    compiled.eval()
+    with compiled.get_submodule(name).register_forward_hook(lambda m, args, out: seen.append(out.detach())):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen[0]
