@@ -158,17 +158,22 @@ def _memory() -> Finding:
 
 
 def _sandbox() -> Finding:
+    if sys.platform != "linux":
+        return Finding(State.NOTE, sys.platform, _ONLY_INSTRUCTORS.format(why=_NEEDS_LINUX))
     from hookedu.grading.run.sandbox import Sandbox  # cannot be imported on Windows
 
     try:
         with contextlib.closing(Sandbox(isolated=True, startup=20)) as sandbox:
             program = sandbox.rehearse()
     except CourseError as error:
-        return Finding(State.NOTE, "–", _ONLY_INSTRUCTORS.format(why=error.says[0]))
+        why = Text(zh=" ".join(says.zh for says in error.says), en=" ".join(says.en for says in error.says))
+        return Finding(State.NOTE, "–", _ONLY_INSTRUCTORS.format(why=why))
     rehearsed = Text(zh="bubblewrap（{origin}），试运行通过", en="bubblewrap ({origin}), rehearsal passed")
-    return Finding(State.OK, f"{rehearsed.format(origin=program.origin).en}: {program.path}")
+    said = rehearsed.format(origin=program.origin)
+    return Finding(State.OK, f"{said.zh} · {said.en}: {program.path}")
 
 
+_NEEDS_LINUX = Text(zh="隔离学生的代码需要 Linux。", en="Isolating students' code takes Linux.")
 _ONLY_INSTRUCTORS = Text(zh="只有教师需要。{why}", en="Only instructors need it. {why}")
 # Titles are data, not docstrings: those are in English only, and -OO removes them.
 _CHECKS: tuple[tuple[Text, Callable[[], Finding]], ...] = (

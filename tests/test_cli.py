@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hookedu import catalog
+from hookedu import catalog, doctor
 
 
 def hookedu(*arguments, **env):
@@ -102,3 +102,12 @@ def test_bad_input_is_one_text_and_exit_code_2(arguments, says, tmp_path):
     assert run.returncode == 2
     assert says in run.stderr and "Traceback" not in run.stderr
     assert any("\u4e00" <= c <= "\u9fff" for c in run.stderr), "in Chinese as well"
+
+
+def test_doctor_asks_for_no_sandbox_where_there_can_be_none(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    for name in [name for name in sys.modules if name.startswith("hookedu.grading.run")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "resource", None)  # there is none on Windows: importing it raises
+    found = doctor._sandbox()
+    assert found.state is doctor.State.NOTE and "takes Linux" in found.remedy.en

@@ -10,8 +10,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.hooks.tensors import map_tensors
-
 
 def whole(rng: random.Random, n: int) -> torch.Tensor:
     """Return n different whole numbers (float32), at most 12.
@@ -23,7 +21,13 @@ def whole(rng: random.Random, n: int) -> torch.Tensor:
 
 def copies(values: Any) -> Any:
     """Return the same structure with every tensor detached and cloned: a snapshot of what a hook kept."""
-    return map_tensors(lambda tensor: tensor.detach().clone(), values)
+    if isinstance(values, dict):
+        return {key: copies(value) for key, value in values.items()}
+    if isinstance(values, list):
+        return [copies(value) for value in values]
+    if type(values) is tuple:
+        return tuple(copies(value) for value in values)
+    return values.detach().clone() if isinstance(values, torch.Tensor) else values
 
 
 def same(got: Any, expected: Any) -> bool:

@@ -13,7 +13,7 @@ from rich.text import Text as Line
 
 from hookedu import catalog, exercises
 from hookedu.catalog import CourseError
-from hookedu.exercises.exercise import Outcome, Verdict
+from hookedu.exercises.exercise import Verdict
 from hookedu.exercises.feedback import LOOKS
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import ObservationError, decode, show
@@ -22,7 +22,7 @@ from hookedu.grading.book.grades import Grade, address
 from hookedu.grading.collect import collect
 from hookedu.grading.matching import key_of, plan, read_cells
 from hookedu.grading.out.terminal import LOOKS as STATUSES
-from hookedu.grading.rows import LOST, Limits, Result, Unreadable, clean
+from hookedu.grading.rows import Limits, Result, Unreadable, clean
 from hookedu.grading.run.runner import run
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
@@ -155,7 +155,8 @@ def _print(console: Console, grade: Grade, result: Result, verdict: Verdict, obs
     say(_both(_LABELS["seed"]), str(result.seed))
     say(_both(_LABELS["verdict"]), f"{sign} {_both(outcome)}, {verdict.points}/{verdict.exercise.points}")
     same = (result.outcome, result.points) == (verdict.outcome.value, verdict.points)
-    recorded = LOST if result.outcome == LOST else LOOKS[Outcome(result.outcome)][2]
+    known = {outcome.value: looks[2] for outcome, looks in LOOKS.items()}
+    recorded = known.get(result.outcome, result.outcome)  # LOST, or an outcome of another version
     differs = _DIFFERENT.format(outcome=recorded, points=result.points)
     console.print(Line(_both(_SAME if same else differs)), soft_wrap=True)
     for criterion in verdict.criteria:

@@ -1,6 +1,7 @@
 """Record, list and diagnose hooks on real models. Depends on PyTorch only: no figures, no exercises.
 
 capture      record(): the hooks that make a Recording
+keeping      keep one tensor: a clone, an alias, a copy on another device, or its statistics
 recording    what a Recording holds and how it is read
 events       the event log that capture and timeline write
 timeline     every hook event of one forward and backward pass

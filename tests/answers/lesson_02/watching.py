@@ -1,5 +1,6 @@
 """Answers to 02.4, `watching`."""
 
+from collections import OrderedDict
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -30,6 +31,17 @@ def watching(tensors):
         for name, tensor in tensors.items():
             if tensor.requires_grad:
                 stack.enter_context(tensor.register_hook(lambda grad, name=name: seen.update({name: grad})))
+        yield seen
+
+
+@alternative("02.4")
+@contextmanager
+def watching(tensors):
+    seen = OrderedDict()
+    with ExitStack() as stack:
+        for name, tensor in tensors.items():
+            if tensor.requires_grad:
+                stack.enter_context(tensor.register_hook(partial(seen.__setitem__, name)))
         yield seen
 
 

@@ -1,5 +1,6 @@
 """Answers to 05.3, `extracting`."""
 
+from collections import defaultdict
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -78,6 +79,21 @@ def extracting(model, names):
         finally:
             for handle in handles:
                 handle.remove()
+
+
+@alternative("05.3")
+@contextmanager
+def extracting(model, names):
+    seen = defaultdict(list)
+
+    def keep(name, module, args, output):
+        seen[name] = output.detach().clone()
+
+    modules = [(name, model.get_submodule(name)) for name in names]
+    with ExitStack() as stack:
+        for name, module in modules:
+            stack.enter_context(module.register_forward_hook(partial(keep, name)))
+        yield seen
 
 
 @mistake("05.3", "not_a_manager")
