@@ -12,7 +12,8 @@ def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
     """Return the same structure with `fn(tensor)` in the place of each tensor.
 
     Tuples, named tuples, lists, dicts and dataclasses are traversed, and subclasses keep their type and
-    attributes. None, numbers, strings and objects of other classes are passed through without a copy.
+    attributes. None, numbers, strings and objects of other classes are passed through without a copy. A further
+    container is added to `parts` and `shape_text` as well.
     """
     if isinstance(value, torch.Tensor):
         return fn(value)
