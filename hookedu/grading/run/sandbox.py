@@ -156,9 +156,7 @@ class Sandbox:
                     continue
                 self._program = program
                 return
-        except (
-            CourseError
-        ) as error:  # the bundled program is not the one that it should be, or nothing starts
+        except CourseError as error:  # the bundled program was refused, or torch does not load
             raise CourseError(*says, *error.says) from None
         raise CourseError(*says or (_NO_SANDBOX.format(why="bwrap: not found"),))
 
@@ -178,9 +176,7 @@ class Sandbox:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
-                cwd="/"
-                if program
-                else None,  # no program or library is ever looked for in the current folder
+                cwd="/" if program else None,  # nothing is ever loaded from the current folder
                 env=_environment(home),
                 pass_fds=[theirs.fileno(), refused],
                 start_new_session=True,
