@@ -5,6 +5,7 @@ import datetime
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from hookedu.exercises.feedback import Feedback
 from hookedu.grading.book.gradebook import Gradebook
@@ -83,6 +84,18 @@ def test_the_language_follows_the_browser_and_is_remembered_for_the_next_page(br
     assert page.locator("main [lang=en]:visible").count() == 0
     page.click("[data-choose=en]")
     page.locator("main td a").last.click()
-    page.wait_for_url("**/feedback/*.html")
-    assert page.locator("main [lang=zh]:visible").count() == 0 and page.locator("h1").inner_text() == "李雷"
+    expect(page.locator("h1")).to_have_text("李雷")
+    expect(page.locator("html")).to_have_attribute("data-show", "en")
+    assert page.locator("main [lang=zh]:visible").count() == 0
+    context.close()
+
+
+def test_a_choice_in_one_tab_holds_in_the_other(browser, folder):
+    context = browser.browser.new_context(locale="zh-CN")
+    first, second = context.new_page(), context.new_page()
+    for page in (first, second):
+        page.goto((folder / "report.html").as_uri())
+    first.click("[data-choose=en]")
+    expect(second.locator("html")).to_have_attribute("data-show", "en")
+    expect(second.locator("[data-choose=en]")).to_have_attribute("aria-pressed", "true")
     context.close()

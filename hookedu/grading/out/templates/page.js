@@ -16,3 +16,7 @@ for (const button of buttons)
     show(button.dataset.choose);
     try { localStorage.setItem("hookedu-language", button.dataset.choose); } catch { /* forgotten, then */ }
   });
+// A choice made in another tab holds here too, also one that arrives after this page has been shown.
+addEventListener("storage", (event) => {
+  if (event.key === "hookedu-language" && event.newValue) show(event.newValue);
+});
