@@ -189,7 +189,7 @@ ax.set(xlim=(-0.5, len(stations) - 0.4), ylim=(-1, 1))
 ax.set_axis_off()
 
 # %% [markdown]
-# ### 练习 04.1：预测 4 个数 · Exercise 04.1: Predict four values
+# ### 练习 04.1：预测 4 个数 · Exercise 04.1: Predict 4 values
 #
 # ●● · 8 min
 #

@@ -36,6 +36,20 @@ GRADING = {
     "explain": {"rows", "collect", "matching", "run", "book", "out"},
     "command": {"rows", "batch", "explain", "book", "out"},
 }
+# Within exercises: what runs beside the learner's code (probing and the probes) knows nothing of what decides.
+EXERCISES = {
+    "observation": set(),
+    "tools": set(),
+    "words": set(),
+    "probing": {"observation", "tools"},
+    "probes": {"probing", "observation", "tools"},
+    "criteria": {"observation", "tools"},
+    "exercise": {"probing", "criteria", "words"},
+    "checks": {"probes", "probing", "observation", "tools", "criteria", "exercise"},
+    "judging": {"observation", "criteria", "exercise"},
+    "feedback": {"exercise"},
+}
+PARTS = {"grading": GRADING, "exercises": EXERCISES}
 
 
 def modules(package: Path) -> dict[str, Path]:
@@ -83,9 +97,9 @@ def forbidden(package: Path) -> list[str]:
                 continue  # __version__; the public names are shut out below
             if there != here and there not in MAY_IMPORT[here]:
                 wrong.append(where)
-            elif here == there == "grading" and module.count(".") > 1 and imported.count(".") > 1:
+            elif here == there and here in PARTS and module.count(".") > 1 and imported.count(".") > 1:
                 part, of = module.split(".")[2], imported.split(".")[2]
-                if part != of and of not in GRADING[part]:
+                if part != of and of not in PARTS[here][part]:
                     wrong.append(where)
     return wrong
 
@@ -147,6 +161,11 @@ def test_inside_the_package_nothing_goes_through_the_public_face():
         ("exercises/probing.py", "if TYPE_CHECKING:\n    from hookedu.learner.progress import Progress"),
         ("storage.py", "import hookedu.hooks.state"),
         ("grading/run/runner.py", "from hookedu.grading.book import gradebook"),
+        ("exercises/probes/onlooker.py", "from hookedu.exercises.checks import common"),
+        (
+            "exercises/probes/lesson_02/watch.py",
+            "def late():\n    from hookedu.exercises.words import words_of",
+        ),
         ("authoring/lint.py", "from hookedu.learner.checking import check"),
     ],
 )

@@ -15,7 +15,7 @@ from hookedu import catalog, exercises, list_hooks
 from hookedu.authoring import source
 from hookedu.exercises import Outcome
 from hookedu.exercises.judging import judge
-from hookedu.exercises.probing import probe
+from hookedu.exercises.probing import observe
 
 ROOT = catalog.ROOT
 CONDA_NAMES = {"torch": "pytorch"}
@@ -95,7 +95,7 @@ def test_no_answer_needs_a_demonstration_cell(lesson):
         for cell in cells:
             if cell.is_code and ("setup" in cell.tags or cell.exercise == exercise.id):
                 exec(cell.text, namespace)
-        verdict = judge(exercise, probe(exercise, namespace[exercise.answer], seed=5), seed=5)
+        verdict = judge(exercise, observe(exercise.probe, namespace[exercise.answer], seed=5), seed=5)
         assert verdict.outcome is Outcome.CORRECT, verdict
 
 

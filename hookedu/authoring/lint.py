@@ -1,4 +1,4 @@
-"""Rules that a lesson's source must pass before it is built, and rules for guides.
+"""Rules that a lesson's source and the words of its exercises must pass before it is built, and rules for guides.
 
 Each rule is one function that yields problems. The rules guarantee that both languages have the same content,
 that an exercise can be answered, stripped of its answer and graded, and that a lesson can be read in the time
@@ -32,6 +32,7 @@ _SECTION = re.compile(r"^## (\d+)\.(\d+) ", re.MULTILINE)
 _DIFFICULTY = re.compile(r"^●{1,5} · \d+ min$", re.MULTILINE)
 # What is allowed outside the language blocks: headings and comments.
 _BESIDE = re.compile(r"^#+ .*$|<!--(?s:.*?)-->", re.MULTILINE)
+_FIELD = re.compile(r"\{\w[^{}]*\}")  # of a text that is filled in: {n}, {saw.left}
 _FACT = re.compile(r"F\d+")
 _BOX = "**常见错误 · Common mistake**"
 
@@ -39,9 +40,16 @@ Found = Iterator[tuple[int, Text]]
 
 
 def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
-    """Return all problems in a lesson's source, in the order of its lines."""
+    """Return all problems in a lesson's source and then those in the words of its exercises, in order of lines."""
     found = [*_of_prose(cells), *(problem for rule in _RULES for problem in rule(lesson, cells))]
-    return _in_order(f"course/{lesson.file}.py", found)
+    words = lesson.source.with_suffix(".yml")
+    return _in_order(f"course/{lesson.file}.py", found) + (words_problems(words) if words.exists() else [])
+
+
+def words_problems(path: Path) -> list[Problem]:
+    """Return all problems in a file of words of exercises: its texts are held to the rules of prose."""
+    cells = source.read_words(path)
+    return _in_order(f"course/{path.name}", [*_of_prose(cells), *_same_fields(cells)])
 
 
 def guide_problems(path: Path) -> list[Problem]:
@@ -125,6 +133,19 @@ def _same_in_both(cells: list[Cell]) -> Found:
                             en="{what} stands only on the `{lang}` side; say it on both (or in words on both).",
                         ).format(what=", ".join(f"`{x}`" for x in sorted(only)), lang=lang),
                     )
+
+
+def _same_fields(cells: list[Cell]) -> Found:
+    for cell in cells:
+        zh, en = (sorted(_FIELD.findall(cell.prose(lang))) for lang in ("zh", "en"))
+        if zh != en:
+            yield (
+                cell.line,
+                Text(
+                    zh="两边的空要一样：`zh` 有 {zh}，`en` 有 {en}。",
+                    en="The fields must be the same: `zh` has {zh}, `en` has {en}.",
+                ).format(zh=zh, en=en),
+            )
 
 
 @cache

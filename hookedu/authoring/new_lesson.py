@@ -15,8 +15,11 @@ from hookedu.language import Text
 # Path of each file of a lesson -> its template.
 _FILES = {
     "course/{file}.py": "lesson.py.jinja",
-    "hookedu/exercises/lesson_{id}/__init__.py": "exercises.py.jinja",
-    "hookedu/exercises/lesson_{id}/first.py": "first.py.jinja",
+    "course/{file}.yml": "words.yml.jinja",
+    "hookedu/exercises/probes/lesson_{id}/__init__.py": "package.py.jinja",
+    "hookedu/exercises/probes/lesson_{id}/keep_output.py": "probe.py.jinja",
+    "hookedu/exercises/checks/lesson_{id}/__init__.py": "package.py.jinja",
+    "hookedu/exercises/checks/lesson_{id}/keep_output.py": "checks.py.jinja",
     "tests/answers/lesson_{id}/keep_output.py": "answers.py.jinja",
     "tests/figures/lesson_{id}.py": "figures.py.jinja",
 }
@@ -67,7 +70,13 @@ def new_lesson(root: Path, number: int, name: str) -> list[Path]:
         If the number is taken or out of range, if the name is not a valid name, or if `root` is not a clone
         of the course. Nothing is written then.
     """
-    for folder in ("course", "hookedu/exercises", "tests/answers", "tests/figures"):
+    for folder in (
+        "course",
+        "hookedu/exercises/probes",
+        "hookedu/exercises/checks",
+        "tests/answers",
+        "tests/figures",
+    ):
         if not (root / folder).is_dir():
             raise CourseError(_NO_CLONE.format(root=root, missing=folder))
     if not 0 <= number <= 99:
@@ -95,7 +104,7 @@ def new_lesson(root: Path, number: int, name: str) -> list[Path]:
 
 
 def _refuse_taken(root: Path, id_: str, listed: str) -> None:
-    patterns = (f"course/{id_}_*.py", f"hookedu/exercises/lesson_{id_}", f"tests/*/lesson_{id_}*")
+    patterns = (f"course/{id_}_*.*", f"hookedu/exercises/*/lesson_{id_}", f"tests/*/lesson_{id_}*")
     there = [path for pattern in patterns for path in sorted(root.glob(pattern))]
     numbers = set(_ENTRY.findall(listed))
     if there or id_ in numbers:

@@ -8,13 +8,14 @@
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 from hookedu.authoring import lesson_tables
 from hookedu.catalog import Lesson
-from hookedu.language import Text
+from hookedu.language import LANGUAGES, Text
 
 BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 _MARKER = re.compile(r"^# %%", re.MULTILINE)
@@ -94,3 +95,24 @@ def read_guide(path: Path) -> list[Cell]:
         Cell(line=text.count("\n", 0, block) + 1, is_code=False, text=text[start:end])
         for block, (start, end) in zip(blocks, pairwise(cuts), strict=True)
     ]
+
+
+def read_words(path: Path) -> list[Cell]:
+    """Return the texts of a file of words, course/NN_name.yml, as prose: one cell per text."""
+    import yaml
+
+    def texts(node: yaml.Node | None) -> Iterator[Cell]:
+        if isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                yield from texts(item)
+        elif isinstance(node, yaml.MappingNode):
+            sides = {key.value: value for key, value in node.value}
+            if sides.keys() & set(LANGUAGES):
+                said = {lang: sides[lang].value if lang in sides else "" for lang in LANGUAGES}
+                blocks = [f'<div lang="{lang}">\n{text}\n</div>' for lang, text in said.items() if text]
+                yield Cell(line=node.start_mark.line + 1, is_code=False, text="\n".join(blocks))
+            else:
+                for _, value in node.value:
+                    yield from texts(value)
+
+    return list(texts(yaml.compose(path.read_text(encoding="utf-8"))))

@@ -1,18 +1,34 @@
-"""Exercises of the course: package `lesson_NN` holds those of lesson NN in its tuple `EXERCISES`.
+"""Exercises of the course.
 
-The package of a lesson is imported only when one of its exercises is requested.
+Each consists of a probe (`probes`), which runs beside the learner's code, a table of checks (`checks`), which decides,
+and words (course/NN_name.yml). The exercises of a lesson are imported only when one of them is requested.
 """
 
 import difflib
+import pkgutil
 import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from hookedu.exercises.exercise import Criterion, Exercise, Mistake, Outcome
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise, Mistake, Outcome
 from hookedu.language import Text
 
-__all__ = ["Criterion", "Exercise", "Mistake", "Outcome", "UnknownExercise", "find", "lessons", "of_lesson"]
+__all__ = [
+    "Check",
+    "Exercise",
+    "Gives",
+    "Mistake",
+    "Outcome",
+    "Say",
+    "UnknownExercise",
+    "find",
+    "lessons",
+    "of_lesson",
+]
+
+_CHECKS = Path(__file__).with_name("checks")
 
 
 class UnknownExercise(KeyError):
@@ -34,14 +50,21 @@ class UnknownExercise(KeyError):
 @cache
 def lessons() -> tuple[str, ...]:
     """Return the sorted numbers of the lessons that have exercises: ("00", "01", ...)."""
-    return tuple(sorted(p.stem.removeprefix("lesson_") for p in Path(__file__).parent.glob("lesson_*")))
+    return tuple(sorted(p.name.removeprefix("lesson_") for p in _CHECKS.glob("lesson_*")))
 
 
+@cache
 def of_lesson(lesson: str) -> tuple[Exercise, ...]:
-    """Return the exercises of a lesson such as "02", in order; () if it has none."""
+    """Return the exercises of a lesson such as "02", in order; () if it has none.
+
+    Raises WordsError if the words of an exercise and its code do not match.
+    """
     if lesson not in lessons():
         return ()
-    return import_module(f"hookedu.exercises.lesson_{lesson}").EXERCISES
+    package = f"hookedu.exercises.checks.lesson_{lesson}"
+    names = [module.name for module in pkgutil.iter_modules([str(_CHECKS / f"lesson_{lesson}")])]
+    modules = [import_module(f"{package}.{name}") for name in names]
+    return tuple(sorted((m.EXERCISE for m in modules if hasattr(m, "EXERCISE")), key=lambda e: e.id))
 
 
 def find(exercise_id: str) -> Exercise:

@@ -1,11 +1,13 @@
-"""Data classes for exercises, their criteria and mistakes, and the verdict on an answer."""
+"""An exercise: its probe, its table of checks and its words; and the verdict on an answer to it."""
 
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from hookedu.exercises.criteria import Check, Criterion, Line, says
+from hookedu.exercises.probing import Probe
+from hookedu.exercises.words import NO_LINES, Words, WordsError, words_of
 from hookedu.language import Text
 
 
@@ -20,45 +22,8 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Criterion:
-    """One requirement on an answer, and whether the answer meets it.
-
-    A judge returns its criteria in order of importance: the first that failed decides which message the
-    learner gets. The points of all criteria of an exercise add up to `Exercise.points`.
-
-    Attributes
-    ----------
-    id : str
-        Name of the requirement, unique within its exercise. Identifies the message if no mistake is recognised.
-    passed : bool
-        Whether the answer meets the requirement.
-    points : int
-        Points that the answer earns by meeting it.
-    essential : bool
-        If an essential criterion fails, the whole answer scores 0, whatever else it does right.
-    given, expected, got : str or Text
-        Input used, result expected and result observed, as shown to the learner: code-like strings, or a `Text`
-        where words are needed. An empty string leaves the row out.
-    mistake : str or None
-        Id of the `Mistake` that the judge recognises behind a failure. Ignored if the criterion passed.
-    """
-
-    id: str
-    passed: bool
-    points: int = 0
-    essential: bool = False
-    given: str | Text = ""
-    expected: str | Text = ""
-    got: str | Text = ""
-    mistake: str | None = None
-
-
-@dataclass(frozen=True)
 class Mistake:
     """A wrong answer that people really give, and the explanation they receive.
-
-    If the answer returns, the judge recognises the mistake and names it in the failed criterion. If the answer
-    raises, the mistake is recognised by its pattern `raises`.
 
     Attributes
     ----------
@@ -66,58 +31,72 @@ class Mistake:
         Name of the mistake, unique within its exercise.
     says : Text
         Explanation shown to the learner: what is wrong and what to do about it.
-    fails : str
-        Id of the criterion that fails because of this mistake. For readers only: no code acts on it.
-    raises : str
-        Regular expression searched in "TypeError: the message"; "" if the mistake raises nothing.
     """
 
     id: str
     says: Text
-    fails: str = ""
-    raises: str = ""
+
+
+def _same(case: Any) -> Any:
+    return case
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: its texts, the probe that runs an answer and the judge that grades it.
+    """One exercise: the probe that runs an answer and the table of checks that grades it.
 
-    When an answer is graded, the probe runs in the same process as the learner's code and the judge in a process
-    where that code never ran. Both receive a `random.Random` with the same seed, so both can make the same input
-    and only observations, which are plain values, cross from one process to the other.
+    When an answer is graded, the probe runs in the same process as the learner's code, and the checks are evaluated in
+    a process where that code never ran. Both make the case from the same seed, and only observations, which are plain
+    values, cross from one process to the other. The words stand in course/NN_name.yml.
 
     Attributes
     ----------
-    id : str
-        Lesson and position within the lesson, such as "02.1".
-    title : Text
-        Title of the exercise.
-    answer : str
-        Name that the learner defines.
-    points : int
-        Highest number of points.
-    probe : callable
-        ``probe(answer, rng)`` calls the answer and returns observations: a dict that `observation.encode` can
-        encode. It makes no judgement, and need not catch what the answer raises: `probing.probe` records it.
-    judge : callable
-        ``judge(observations, rng)`` returns the criteria, in order of importance.
-    hints : tuple of Text
-        Graduated hints; the last one nearly gives the solution away.
-    mistakes : tuple of Mistake
-        Known wrong answers.
-    insight : Text
-        One sentence for those who solved the exercise: why the solution works.
+    probe : Probe
+        What is observed of an answer, and on which case.
+    checks : sequence of Check
+        The requirements, in order of importance: the first that fails decides the message.
+    given : Line
+        The input as a message shows it, for checks that give none of their own.
+    key : callable
+        ``key(case)`` returns what the checks compare with, computed from the case without the reference answer. The
+        case itself if omitted.
+    raises : mapping of str to str
+        Mistakes recognised by the exception that the answer raises: id -> regular expression searched in
+        "TypeError: the message". The first that matches is named.
+    words : Words
+        Title, hints, explanations and insight, loaded from the lesson's file of words.
+
+    Raises
+    ------
+    WordsError
+        On creation, if the ids of the checks and those of the words differ, or if a check has no words to show.
     """
 
-    id: str
-    title: Text
-    answer: str
-    points: int
-    probe: Callable[[Any, random.Random], dict[str, Any]]
-    judge: Callable[[dict[str, Any], random.Random], list[Criterion]]
-    hints: tuple[Text, ...]
-    mistakes: tuple[Mistake, ...]
-    insight: Text
+    probe: Probe
+    checks: Sequence[Check]
+    given: Line = ""
+    key: Callable[[Any], Any] = _same
+    raises: Mapping[str, str] = field(default_factory=dict)
+    words: Words = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", words_of(self.id))
+        for check in self.checks:
+            if not (check.given or self.given) or not check.shows_values:
+                raise WordsError(self.words.file, self.id, f"checks: {check.id}", NO_LINES)
+        used = [mistake for check in self.checks for mistake in check.mistakes] + list(self.raises)
+        lines = [self.given, *(line for c in self.checks for line in (c.given, c.expected, c.got))]
+        self.words.must_match(used, [say.id for line in lines for say in says(line)])
+
+    @property
+    def id(self) -> str:
+        """Lesson and position within the lesson, such as "02.1"."""
+        return self.probe.id
+
+    @property
+    def answer(self) -> str:
+        """Name that the learner defines."""
+        return self.probe.answer
 
     @property
     def lesson(self) -> str:
@@ -129,9 +108,34 @@ class Exercise:
         """Id in a form that nbgrader and notebook cell ids accept: "exercise-02-1"."""
         return "exercise-" + self.id.replace(".", "-")
 
+    @property
+    def points(self) -> int:
+        """Highest number of points: the sum over all checks."""
+        return sum(check.points for check in self.checks)
+
+    @property
+    def title(self) -> Text:
+        """Title of the exercise."""
+        return self.words.title
+
+    @property
+    def hints(self) -> tuple[Text, ...]:
+        """Graduated hints; the last one nearly gives the solution away."""
+        return self.words.hints
+
+    @property
+    def insight(self) -> Text:
+        """One sentence for those who solved the exercise: why the solution works."""
+        return self.words.insight
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """Known wrong answers, in the order of their explanations."""
+        return tuple(Mistake(id, says) for id, says in self.words.mistakes.items())
+
     def mistake(self, mistake_id: str | None) -> Mistake | None:
         """Return the mistake with this id, or None."""
-        return next((m for m in self.mistakes if m.id == mistake_id), None)
+        return next((mistake for mistake in self.mistakes if mistake.id == mistake_id), None)
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,20 @@ import random
 import re
 from typing import Any
 
-from hookedu.exercises.exercise import Criterion, Exercise, Mistake, Outcome, Verdict
+from hookedu.exercises.criteria import Criterion
+from hookedu.exercises.exercise import Exercise, Mistake, Outcome, Verdict
 from hookedu.exercises.observation import ObservationError, decode
 
 
 def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
-    """Return the verdict on a record that `probing.probe` made with the same seed.
+    """Return the verdict on a record that `probing.observe` made with the same seed.
 
     Parameters
     ----------
     exercise : Exercise
         Exercise that was answered.
     record : dict
-        Record as `probing.probe` returns it, possibly from an untrusted process. Everything read from it is
+        Record as `probing.observe` returns it, possibly from an untrusted process. Everything read from it is
         validated.
     seed : int
         Seed that the probe received; the judge makes the same input from it.
@@ -49,11 +50,12 @@ def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
     observations = decode(record.get("observations"))
     if not isinstance(observations, dict):
         raise ObservationError("observations must be a dict")
-    try:
-        criteria = tuple(exercise.judge(observations, random.Random(seed)))
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
-        raise ObservationError(f"{exercise.id}: not what its probe reports ({error!r})") from error
-    return _weigh(exercise, criteria)
+    case = exercise.probe.case(random.Random(seed))
+    key = exercise.key(case)
+    judged = (
+        c.judged(observations, case, key, exercise.given, exercise.words.lines) for c in exercise.checks
+    )
+    return _weigh(exercise, tuple(judged))
 
 
 def _weigh(exercise: Exercise, criteria: tuple[Criterion, ...]) -> Verdict:
@@ -67,7 +69,9 @@ def _weigh(exercise: Exercise, criteria: tuple[Criterion, ...]) -> Verdict:
 
 def _raised_mistake(exercise: Exercise, error: dict[str, Any]) -> Mistake | None:
     said = f"{error['type']}: {error['message']}"
-    return next((m for m in exercise.mistakes if m.raises and re.search(m.raises, said)), None)
+    return next(
+        (exercise.mistake(id) for id, pattern in exercise.raises.items() if re.search(pattern, said)), None
+    )
 
 
 def check_error(error: Any) -> dict[str, Any]:

@@ -201,6 +201,11 @@ def show(value: Any) -> str:
     return text if len(text) <= 120 else text[:119] + "…"
 
 
+def show_kind(value: Any) -> str:
+    """Format a value as `show` does, with the types of values without a plain form as words: "function"."""
+    return show(value).replace("<", "").replace(">", "")
+
+
 def _show_numbers(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(_show_numbers(v) for v in value[:8]) + (", …]" if len(value) > 8 else "]")

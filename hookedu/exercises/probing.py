@@ -16,13 +16,14 @@ import site
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import encode
+from hookedu.exercises.tools import copies, same
 from hookedu.hooks.state import restored
 
 # Message of the NotImplementedError that an exercise cell raises until it is answered. It distinguishes an untouched
@@ -33,19 +34,57 @@ _HOOKEDU = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MAX_FRAMES = 6
 
 
-def probe(exercise: Exercise, answer: Any, seed: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Probe:
+    """What is observed of an answer to one exercise. It holds no expectations and reaches no verdict.
+
+    Attributes
+    ----------
+    id : str
+        Exercise: lesson and position within the lesson, such as "02.1".
+    answer : str
+        Name that the learner defines.
+    case : callable
+        ``case(rng)`` makes fresh input from a `random.Random`. It is called beside the learner's code and once more,
+        with the same seed, where the checks are evaluated.
+    observe : callable
+        ``observe(answer, case)`` calls the answer and returns observations: a dict with always the same keys, whose
+        values `observation.encode` can encode. It need not catch what the answer raises.
+    """
+
+    id: str
+    answer: str
+    case: Callable[[random.Random], Any]
+    observe: Callable[[Any, Any], dict[str, Any]]
+
+
+class Interruption(Exception):
+    """Raised by a model or a block of a probe, as running out of memory would be: no answer may swallow it."""
+
+
+def call(answer: Any, case: tuple[Any, ...]) -> dict[str, Any]:
+    """Observe a function of the arguments in `case`: its result, the arguments after the call, and whether they differ.
+
+    For exercises of the simplest kind, from input to value; `checks.common.returns` is the check for it.
+    """
+    before = copies(case)
+    result = copies(answer(*case))
+    return {"result": result, "arguments": copies(case), "changed": not same(copies(case), before)}
+
+
+def observe(probe: Probe, answer: Any, seed: int) -> dict[str, Any]:
     """Run the probe of an exercise on an answer and return the record.
 
     RNG states, grad mode, default dtype and global hooks are restored afterwards.
 
     Parameters
     ----------
-    exercise : Exercise
-        Exercise whose probe is run.
+    probe : Probe
+        Probe to run.
     answer : object
-        What the learner defined under ``exercise.answer``. Need not be callable: that is recorded too.
+        What the learner defined under ``probe.answer``. Need not be callable: that is recorded too.
     seed : int
-        Seed of the `random.Random` that the probe receives. Pass the same seed to `judging.judge`.
+        Seed of the `random.Random` from which the case is made. Pass the same seed to `judging.judge`.
 
     Returns
     -------
@@ -63,7 +102,7 @@ def probe(exercise: Exercise, answer: Any, seed: int) -> dict[str, Any]:
         return {"status": "wrong_type", "got": type(answer).__name__}
     try:
         with undisturbed():
-            observations = exercise.probe(answer, random.Random(seed))
+            observations = probe.observe(answer, probe.case(random.Random(seed)))
         return {"status": "observed", "observations": encode(observations)}
     except KeyboardInterrupt:
         raise

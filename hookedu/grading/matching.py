@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hookedu import catalog, exercises
+from hookedu.exercises import words
 from hookedu.exercises.exercise import Exercise
 from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
@@ -163,14 +164,14 @@ def _fingerprint(notebook: bytes, lesson: str) -> str:
 
 
 def _sources(lesson: str) -> list[Path]:
-    """Return every file of hookedu that a verdict on this lesson and its words depend on.
+    """Return every file that a verdict on this lesson and its message depend on.
 
-    These are its exercises, the engine (probing, judging, feedback), and whatever they import.
+    These are its probes and checks, the engine (probing, judging, feedback), whatever they import, and the words.
     """
     package = Path(exercises.__file__).parent
     engine = [package / f"{name}.py" for name in ("probing", "judging", "feedback")]
-    waiting = [*(package / f"lesson_{lesson}").glob("*.py"), *engine]
-    found: set[Path] = set()
+    waiting = [*package.glob(f"*/lesson_{lesson}/*.py"), *engine]
+    found = {catalog.ROOT / "course" / name for name in (words.file_of(lesson), words.SHARED)}
     while waiting:
         path = waiting.pop()
         if path not in found:

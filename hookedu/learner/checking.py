@@ -12,7 +12,7 @@ from hookedu import catalog, exercises, storage
 from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import ShownVerdict, panel
 from hookedu.exercises.judging import judge
-from hookedu.exercises.probing import probe, undisturbed
+from hookedu.exercises.probing import observe, undisturbed
 from hookedu.language import Text
 from hookedu.learner.progress import Progress
 
@@ -118,7 +118,7 @@ def _try(exercise_id: str, answer: Any) -> "ShownVerdict | Notice":
             ).format(id=exercise.id, name=exercise.answer)
         )
     seed = random.SystemRandom().getrandbits(32)  # an own generator: a check must not advance the learner's
-    record = probe(exercise, answer, seed)
+    record = observe(exercise.probe, answer, seed)
     with undisturbed():  # the judge computes too: a notebook's default dtype or no_grad must not reach it
         return ShownVerdict.of(judge(exercise, record, seed))
 

@@ -1,12 +1,14 @@
 """Right and wrong answers that people give, as real code: one file per exercise.
 
-Each answer is a function with the name that the learner defines, under the decorator `alternative` or `mistake`. A
-class has a unique name here, because `inspect` finds classes by name, and is renamed when it is tried. The reference
-answers are in course/, between BEGIN SOLUTION and END SOLUTION.
+Each answer is a function with the name that the learner defines, under the decorator `alternative` or `mistake`; or it
+is `edited`, the reference answer with a few words replaced, where only those make the difference. A class has a unique
+name here, because `inspect` finds classes by name, and is renamed when it is tried. The reference answers are in
+course/, between BEGIN SOLUTION and END SOLUTION.
 """
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +17,19 @@ from importlib import import_module
 from pathlib import Path
 from types import CodeType
 
+from hookedu import catalog
+from hookedu.authoring import source
 from hookedu.exercises import find
+
+
+@dataclass(frozen=True)
+class Edited:
+    """An answer with some of its text replaced."""
+
+    base: object | None  # an answer in the same file; None for the reference answer
+    changes: tuple[tuple[str, str], ...]
+    file: str
+    line: int
 
 
 @dataclass(frozen=True)
@@ -33,9 +47,16 @@ class Answer:
     named: bool = True
 
     @property
+    def known_as(self) -> str:
+        """Name of the answer in tables: "late_binding:watch_many"."""
+        name = "edited" if isinstance(self.value, Edited) else self.value.__qualname__
+        return f"{self.mistake or 'right'}:{name}"
+
+    @property
     def name(self) -> str:
         """Readable test id, such as "02.2-late_binding-l120" or "02.1-right-l38"."""
-        line = inspect.getsourcelines(inspect.unwrap(self.value))[1]
+        edited = isinstance(self.value, Edited)
+        line = self.value.line if edited else inspect.getsourcelines(inspect.unwrap(self.value))[1]
         return f"{self.exercise}-{self.mistake or 'right'}-l{line}"
 
     def fresh(self) -> object:
@@ -46,12 +67,21 @@ class Answer:
 
     def typed(self) -> str:
         """Return the cell as a learner would have typed it: imports, then the answer under the name asked for."""
+        if isinstance(self.value, Edited):
+            return f"{_imports(self.value.file)}\n\n{self._edited(self.value)}"
         file = inspect.getsourcefile(inspect.unwrap(self.value))
-        return _imports(file) + "\n\n" + self._source(find(self.exercise).answer)
+        return _imports(file) + "\n\n" + self._source(self.value)
 
-    def _source(self, name: str) -> str:
-        """Return its source as a learner would type it into the cell, defining `name`."""
-        text = textwrap.dedent(inspect.getsource(inspect.unwrap(self.value)))
+    def _edited(self, edited: Edited) -> str:
+        text = self._source(edited.base) if edited.base else _reference(self.exercise)
+        for old, new in edited.changes:
+            assert text.count(old) == 1, f"{self.name}: {old!r} stands {text.count(old)} times in:\n{text}"
+            text = text.replace(old, new)
+        return text
+
+    def _source(self, value: object) -> str:
+        """Return its source as a learner would type it into the cell, with the name that the exercise asks for."""
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(value)))
         node = ast.parse(text).body[0]
         ours = ("alternative", "mistake", "unnamed")
         kept = [
@@ -60,7 +90,7 @@ class Answer:
             if not (isinstance(d, ast.Call) and getattr(d.func, "id", "") in ours)
         ]
         lines = text.splitlines()[node.lineno - 1 :]
-        lines[0] = lines[0].replace(node.name, name, 1)
+        lines[0] = lines[0].replace(node.name, find(self.exercise).answer, 1)
         return "\n".join([*(f"@{ast.unparse(d)}" for d in kept), *lines])
 
 
@@ -80,6 +110,31 @@ def mistake(exercise: str, message_id: str, points: int = 0) -> Callable:
 def unnamed(exercise: str, criterion: str, points: int = 0) -> Callable:
     """Register a wrong answer that no mistake explains: it is refused by that criterion, and no cause is named."""
     return lambda value: _ANSWERS.append(Answer(exercise, criterion, value, points, named=False)) or value
+
+
+def edited(
+    exercise: str,
+    message_id: str | None,
+    *changes: tuple[str, str],
+    of: object | None = None,
+    points: int = 0,
+) -> None:
+    """Add the reference answer, or the answer `of`, with replacements (old, new) in its text.
+
+    Each old text must stand there exactly once. `message_id` is that of the mistake, or None for a right answer.
+    """
+    frame = sys._getframe(1)
+    value = Edited(of, changes, frame.f_code.co_filename, frame.f_lineno)
+    _ANSWERS.append(Answer(exercise, message_id, value, points))
+
+
+@cache
+def _reference(exercise_id: str) -> str:
+    """Return the reference answer without its docstring and the markers around the solution."""
+    exercise = find(exercise_id)
+    cells = source.read(catalog.find(exercise.lesson))
+    text = next(cell.text for cell in cells if cell.exercise == exercise_id)
+    return "\n".join(line for line in text.splitlines() if not line.strip().startswith("### "))
 
 
 @cache

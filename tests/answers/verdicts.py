@@ -15,7 +15,7 @@ from pathlib import Path
 from hookedu.exercises import find
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import dumps, loads
-from hookedu.exercises.probing import probe
+from hookedu.exercises.probing import observe
 from tests.answers import answers
 
 SEEDS = (0, 1, 2, 2**31, 987654321)
@@ -27,10 +27,18 @@ def main(path: Path) -> None:
     for answer in answers():
         exercise = find(answer.exercise)
         for seed in SEEDS:
-            record = loads(dumps(probe(exercise, answer.fresh(), seed)))
+            record = loads(dumps(observe(exercise.probe, answer.fresh(), seed)))
             verdict = judge(exercise, record, seed)
-            known = f"{answer.mistake or 'right'}:{answer.value.__qualname__}"
-            rows.append((exercise.id, known, seed, verdict.outcome.value, verdict.points, verdict.message_id))
+            rows.append(
+                (
+                    exercise.id,
+                    answer.known_as,
+                    seed,
+                    verdict.outcome.value,
+                    verdict.points,
+                    verdict.message_id,
+                )
+            )
     path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
     print(f"{len(rows)} verdicts in {path}")
 

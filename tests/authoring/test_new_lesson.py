@@ -20,7 +20,13 @@ LIST = "course/course.yml"
 @pytest.fixture
 def root(tmp_path):
     """Create the part of a clone that the command reads: the list of lessons and the folders."""
-    for folder in ("course", "hookedu/exercises/lesson_40", "tests/answers", "tests/figures"):
+    for folder in (
+        "course",
+        "hookedu/exercises/probes/lesson_40",
+        "hookedu/exercises/checks",
+        "tests/answers",
+        "tests/figures",
+    ):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(catalog.ROOT / LIST, tmp_path / LIST)
     return tmp_path
@@ -34,7 +40,7 @@ def files(root):
     ("number", "name", "says"),
     [
         (2, "other", "Number 02 is taken: `course/course.yml`"),
-        (40, "other", "Number 40 is taken: `hookedu/exercises/lesson_40`"),
+        (40, "other", "Number 40 is taken: `hookedu/exercises/probes/lesson_40`"),
         (100, "other", "between 0 and 99"),
         (-1, "other", "between 0 and 99"),
         *(
@@ -51,7 +57,7 @@ def test_what_cannot_be_is_said_and_nothing_is_written(root, number, name, says)
     assert files(root) == before
 
 
-@pytest.mark.parametrize("missing", ["course", "hookedu/exercises", "tests/answers", "tests/figures"])
+@pytest.mark.parametrize("missing", ["course", "hookedu/exercises/checks", "tests/answers", "tests/figures"])
 def test_a_place_that_is_no_clone(root, missing):
     shutil.rmtree(root / missing)
     before = files(root)
@@ -73,4 +79,4 @@ def test_the_list_keeps_its_text_and_its_order(root, number):
     assert (node["file"], node["title"]["en"]) == (f"{number}_no", "No"), "not YAML's `no`"
     start = after.index(f"  - file: {number}_no")
     assert after[:start] + after[after.index("  - file: 60_later") :] == before
-    assert all(path.is_file() for path in made) and len(made) == 6
+    assert all(path.is_file() for path in made) and len(made) == 9

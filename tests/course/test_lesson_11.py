@@ -9,7 +9,7 @@ from hookedu import catalog
 from hookedu.authoring import source
 from hookedu.exercises import find
 from hookedu.exercises.judging import judge
-from hookedu.exercises.probing import probe
+from hookedu.exercises.probing import observe
 from hookedu.models.shapes import Sample, Shapes, SmallCNN, load_model
 
 
@@ -101,5 +101,5 @@ def test_a_message_shows_the_picture_that_is_wrong(exercise):
     """If only the first picture has a gradient, the message must show the second."""
     one = next(a for a in tests.answers.answers() if (a.exercise, a.mistake) == (exercise, "one_picture"))
     found = find(exercise)
-    failed = judge(found, probe(found, one.fresh(), seed=0), seed=0).failed
+    failed = judge(found, observe(found.probe, one.fresh(), seed=0), seed=0).failed
     assert "[1]" in failed.expected and failed.got != failed.expected

@@ -14,8 +14,9 @@ from hookedu.exercises import Outcome, UnknownExercise, find, lessons, of_lesson
 from hookedu.exercises.feedback import ShownVerdict
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, decode, dumps, encode, loads
-from hookedu.exercises.probing import STUB, probe
+from hookedu.exercises.probing import STUB, observe
 from tests.answers import Answer, answers
+from tests.answers.messages import golden, messages
 
 SEEDS = (0, 1, 2, 2**31, 987654321)
 EXERCISES = [exercise for lesson in lessons() for exercise in of_lesson(lesson)]
@@ -24,7 +25,7 @@ ANSWERS = answers()
 
 def verdict_on(exercise, answer, seed=0):
     """Return the verdict on an answer as grading reaches it: probe, one line of JSON, judge."""
-    return ShownVerdict.of(judge(exercise, loads(dumps(probe(exercise, answer, seed))), seed))
+    return ShownVerdict.of(judge(exercise, loads(dumps(observe(exercise.probe, answer, seed))), seed))
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: a.name)
@@ -45,13 +46,26 @@ def test_every_answer_gets_its_verdict(answer: Answer):
             assert verdict.outcome is (Outcome.PARTLY if answer.points else Outcome.INCORRECT)
 
 
+@pytest.mark.parametrize("lesson", lessons())
+def test_every_known_mistake_reads_as_its_golden_file_says(lesson):
+    said = messages(lesson)
+    assert said == golden(lesson).read_text(encoding="utf-8"), (
+        f"if the new messages are better: python -m tests.answers.messages {lesson}"
+    )
+
+
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
 class TestEveryExercise:
     def test_has_answers_of_every_kind(self, exercise):
         given = [a for a in ANSWERS if a.exercise == exercise.id]
         assert any(a.mistake is None for a in given), "no alternative to the reference answer"
         tried = {a.mistake for a in given if a.mistake and a.named}
-        assert tried == {m.id for m in exercise.mistakes}, "every message needs an answer that earns it"
+        without = sorted({m.id for m in exercise.mistakes} - tried)
+        where = f"tests/answers/lesson_{exercise.lesson}/"
+        assert not without, (
+            f"{where}: {exercise.id}: no answer makes the mistakes {without}; add one for each"
+        )
+        assert tried <= {m.id for m in exercise.mistakes}, "an answer names a mistake that does not exist"
         assert len(tried) >= 5
         assert len(exercise.hints) >= 2
 
@@ -104,13 +118,14 @@ class TestEveryExercise:
 
     def test_input_is_fresh_for_each_seed(self, exercise):
         right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
-        records = {dumps(probe(exercise, right.fresh(), seed)) for seed in SEEDS}
+        records = {dumps(observe(exercise.probe, right.fresh(), seed)) for seed in SEEDS}
         assert len(records) == len(SEEDS), "an answer could be written down instead of computed"
 
 
 def test_no_lesson_needs_another():
     """Check that code shared by lessons is outside them: grading lesson 11 must not import lesson 05."""
-    packages = Path(catalog.ROOT, "hookedu", "exercises").glob("lesson_*")
+    packages = list(Path(catalog.ROOT, "hookedu", "exercises").glob("*/lesson_*"))
+    assert len(packages) >= 2 * len(lessons())
     wrong = [
         (path.parent.name, name)
         for package in packages
@@ -172,7 +187,7 @@ def test_the_probe_leaves_the_world_as_it_was():
 
     torch.manual_seed(123)
     before = (torch.get_rng_state(), random.getstate(), torch.get_default_dtype(), torch.is_grad_enabled())
-    probe(find("02.1"), watch, 0)
+    observe(find("02.1").probe, watch, 0)
     after = (torch.get_rng_state(), random.getstate(), torch.get_default_dtype(), torch.is_grad_enabled())
     assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
     assert not torch.nn.modules.module._global_forward_hooks

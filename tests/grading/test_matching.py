@@ -233,18 +233,23 @@ def fingerprints(clone) -> dict[str, str]:
 def test_a_lesson_counts_as_changed_when_anything_that_its_verdicts_depend_on_has_changed(clone):
     every = set(exercises.lessons())
     depend = {
-        "exercises/lesson_05/steer.py": {"05"},
-        "exercises/lesson_02/shared.py": {"02"},
-        **dict.fromkeys(("exercises/judging.py", "exercises/probing.py", "exercises/feedback.py"), every),
-        **dict.fromkeys(("exercises/observation.py", "exercises/exercise.py", "hooks/state.py"), every),
-        "exercises/forward_hooks.py": {"05", "08", "09", "10", "11", "12"},
-        "plots/maps.py": set(),
-        "grading/batch.py": set(),
+        "hookedu/exercises/probes/lesson_05/steer.py": {"05"},
+        "hookedu/exercises/checks/lesson_02/shared.py": {"02"},
+        "course/02_tensor_hooks.yml": {"02"},
+        "course/shared_words.yml": every,
+        **{f"hookedu/exercises/{name}.py": every for name in ("judging", "probing", "feedback", "criteria")},
+        **{
+            f"hookedu/{name}.py": every
+            for name in ("exercises/observation", "exercises/exercise", "hooks/state")
+        },
+        "hookedu/exercises/checks/forward_hooks.py": {"05", "09", "10", "11", "12"},
+        "hookedu/plots/maps.py": set(),
+        "hookedu/grading/batch.py": set(),
     }
     before = fingerprints(clone)
     assert len(set(before.values())) == len(before)
     for file, lessons in depend.items():
-        path = clone.root / "hookedu" / file
+        path = clone.root / file
         text = path.read_text(encoding="utf-8")
         path.write_text(text + "# changed\n", encoding="utf-8")
         after = fingerprints(clone)

@@ -5,7 +5,7 @@ import pytest
 from hookedu.exercises import find
 from hookedu.exercises.feedback import Feedback
 from hookedu.exercises.judging import judge
-from hookedu.exercises.probing import probe
+from hookedu.exercises.probing import observe
 from hookedu.grading.book.grades import Grade, Mark
 from hookedu.grading.out.overview import Misunderstood, Overview
 from hookedu.grading.rows import Result, Row, Status
@@ -36,7 +36,7 @@ def misspells(tensors, seen):
 def handed_in(student: str, answer) -> Grade:
     """Return the grade of somebody who answered 02.2 so."""
     exercise = find("02.2")
-    verdict = judge(exercise, probe(exercise, answer, seed=1), seed=1)
+    verdict = judge(exercise, observe(exercise.probe, answer, seed=1), seed=1)
     error = f"{verdict.error['type']}: {verdict.error['message']}" if verdict.error else ""
     result = Result(
         exercise.id,

@@ -153,6 +153,9 @@ def told(row: Row) -> str:
 EXPECTED = {
     "sees-solutions": ("tried(lambda: os.listdir('{course}/solutions'))", "'FileNotFoundError'"),
     "sees-course": ("tried(lambda: open('{course}/course/02_tensor_hooks.py').read())", "'FileNotFoundError'"),
+    "sees-the-checks": ("(os.listdir(os.path.dirname(sys.modules['hookedu'].__file__) + '/exercises/checks'), sorted(n for n in sys.modules if '.checks' in n and 'hookedu' in n))", "([], [])"),
+    "asks-the-checks": ("(sys.modules['hookedu.exercises'].lessons(), type(sys.modules['hookedu'].check('02.1', abs)).__name__)", "((), 'Notice')"),
+    "sees-the-words": ("sys.modules['hookedu.exercises.words']._load.cache_info().currsize", "0"),
     "sees-the-gradebook": ("tried(lambda: open('{root}/out/grades.db').read())", "'FileNotFoundError'"),
     "sees-others": ("tried(lambda: os.listdir('{root}/class'))", "'FileNotFoundError'"),
     "sees-passwords": ("tried(lambda: open('/etc/passwd').read())", "'FileNotFoundError'"),

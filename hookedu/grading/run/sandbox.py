@@ -25,6 +25,9 @@ from hookedu.language import Text
 
 _PACKAGE = Path(catalog.__file__).resolve().parent
 _ROOT = "/hookedu"  # parent folder of the package inside the sandbox
+_CHECKS = (
+    _PACKAGE / "exercises" / "checks"
+)  # what tells a right answer from a wrong one; empty inside the sandbox
 _NO_SANDBOX = Text(
     zh="这台机器上无法隔离提交的代码：{why}。在 Linux 上请允许用户命名空间，或安装系统的 `bubblewrap`；"
     "如果你信任这些提交，也可以加上 `--no-isolation`。",
@@ -245,6 +248,8 @@ def _bubblewrapped(program: Program, home: str, refused: int) -> list[str]:
     parts = [p.name for p in _PACKAGE.iterdir() if p.name != "__init__.py" and p != catalog.ROOT]
     for path in ("__init__.py", *parts):
         arguments += ["--ro-bind", str(_PACKAGE / path), f"{_ROOT}/hookedu/{path}"]
+    decides = f"{_ROOT}/hookedu/{_CHECKS.relative_to(_PACKAGE)}"
+    arguments += ["--tmpfs", decides, "--remount-ro", decides]
     return [*arguments, "--remount-ro", "/", "--remount-ro", "/dev", "--chdir", home, "--"]
 
 
@@ -270,11 +275,11 @@ def _visible() -> list[str]:
 
 
 def _hidden() -> list[str]:
-    """Return the course folders that _visible() exposes: a wheel carries them, with every answer, among the packages.
+    """Return the folders with answers, words and checks that _visible() exposes: a wheel carries them all.
 
     The paths are those inside the sandbox, because a path to the packages may lead through a symbolic link.
     """
-    folders = [catalog.ROOT / name for name in ("course", "lessons", "solutions")]
+    folders = [*(catalog.ROOT / name for name in ("course", "lessons", "solutions")), _CHECKS]
     return [
         os.path.join(path, folder.relative_to(real))
         for path in _visible()

@@ -166,10 +166,10 @@ def _limit(limits: dict[str, int], isolated: bool) -> None:
 
 
 def _steps(job: dict[str, Any]) -> list[tuple[str, list[Any]]]:
-    """Return each cell to run, with the exercises to probe after it."""
-    from hookedu.exercises import find
+    """Return each cell to run, with the probes to run after it."""
+    from hookedu.exercises import probes
 
-    return [(step["source"], list(map(find, step["probes"]))) for step in job["steps"]]
+    return [(step["source"], list(map(probes.find, step["probes"]))) for step in job["steps"]]
 
 
 class _Submission:
@@ -179,7 +179,7 @@ class _Submission:
         from hookedu.exercises import probing
 
         # Kept here, because a cell may replace them in their modules.
-        self._probe, self._describe = probing.probe, probing.describe_error
+        self._probe, self._describe = probing.observe, probing.describe_error
         self._steps = _steps(job)
         self._seeds = job["seeds"]
         self._shell = _warm["shell"]
@@ -191,10 +191,10 @@ class _Submission:
 
     def run(self, send: Send) -> None:
         """Run every cell in order, even if an earlier one failed, and probe each exercise after its cell."""
-        for source, exercises in self._steps:
+        for source, probes in self._steps:
             error = self._run_cell(source)
-            for exercise in exercises:
-                send({"exercise": exercise.id, "record": self._observe(exercise, error)})
+            for probe in probes:
+                send({"exercise": probe.id, "record": self._observe(probe, error)})
 
     def _run_cell(self, source: str) -> BaseException | None:
         try:
@@ -207,15 +207,15 @@ class _Submission:
             self._note_memory(self._describe(error))
         return error
 
-    def _observe(self, exercise: Any, error: BaseException | None) -> dict[str, Any]:
+    def _observe(self, probe: Any, error: BaseException | None) -> dict[str, Any]:
         """Return the record of an exercise; as in a notebook, a cell that fails keeps an earlier definition."""
-        if exercise.answer not in self._shell.user_ns:
+        if probe.answer not in self._shell.user_ns:
             if error is None:
-                error = NameError(f"name '{exercise.answer}' is not defined")
+                error = NameError(f"name '{probe.answer}' is not defined")
             return {"status": "raised", "error": self._describe(error)}
-        answer = self._shell.user_ns[exercise.answer]
+        answer = self._shell.user_ns[probe.answer]
         try:
-            record = self._probe(exercise, answer, self._seeds[exercise.id])
+            record = self._probe(probe, answer, self._seeds[probe.id])
         except KeyboardInterrupt as interrupt:  # nobody can press stop here: the learner's code raised it
             return {"status": "raised", "error": self._describe(interrupt)}
         if record["status"] == "raised":

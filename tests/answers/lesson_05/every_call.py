@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("05.5")
@@ -72,14 +72,14 @@ def every_call(model, x):
     return seen
 
 
-@mistake("05.5", "last_call_only")
+@mistake("05.5", "no_finally", points=7)
 def every_call(model, x):
     seen, handles = {}, []
     for name, module in model.named_modules():
         if not list(module.children()):
             seen[name] = []
             handles.append(
-                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: [o.detach()]}))
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
             )
     model(x)
     for handle in handles:
@@ -87,19 +87,30 @@ def every_call(model, x):
     return seen
 
 
-@mistake("05.5", "last_call_only")
-def every_call(model, x):
-    seen, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            seen[name] = None
-            handles.append(
-                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
-            )
-    model(x)
-    for handle in handles:
-        handle.remove()
-    return seen
+edited(
+    "05.5",
+    "last_call_only",
+    ("seen[name].append(o.detach())", "seen.update({name: [o.detach()]})"),
+    of=every_call,
+)
+edited(
+    "05.5",
+    "last_call_only",
+    ("seen[name] = []", "seen[name] = None"),
+    ("seen[name].append(o.detach())", "seen.update({name: o.detach()})"),
+    of=every_call,
+)
+edited("05.5", "runs_again", ("    model(x)\n", "    out = model(x)\n    model(x)\n"), of=every_call)
+edited(
+    "05.5",
+    "idle_missing",
+    ("            seen[name] = []\n", ""),
+    ("seen[name].append", "seen.setdefault(name, []).append"),
+    of=every_call,
+)
+edited("05.5", "returns_nothing", ("    return seen", ""), of=every_call)
+edited("05.5", "late_binding", ("o, name=name:", "o:"), of=every_call)
+edited("05.5", "attached", ("append(o.detach())", "append(o)"), of=every_call, points=6)
 
 
 @mistake("05.5", "first_call_only")
@@ -130,38 +141,6 @@ def every_call(model, x):
                 lambda m, a, o, name=name: seen[name].append(o.detach())
             )
         )
-    model(x)
-    for handle in handles:
-        handle.remove()
-    return seen
-
-
-@mistake("05.5", "runs_again")
-def every_call(model, x):
-    seen, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            seen[name] = []
-            handles.append(
-                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
-            )
-    out = model(x)
-    model(x)
-    for handle in handles:
-        handle.remove()
-    return seen
-
-
-@mistake("05.5", "idle_missing")
-def every_call(model, x):
-    seen, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            handles.append(
-                module.register_forward_hook(
-                    lambda m, a, o, name=name: seen.setdefault(name, []).append(o.detach())
-                )
-            )
     model(x)
     for handle in handles:
         handle.remove()
@@ -207,33 +186,6 @@ def every_call(model, x):
     return seen
 
 
-@mistake("05.5", "returns_nothing")
-def every_call(model, x):
-    seen, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            seen[name] = []
-            handles.append(
-                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
-            )
-    model(x)
-    for handle in handles:
-        handle.remove()
-
-
-@mistake("05.5", "late_binding")
-def every_call(model, x):
-    seen, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            seen[name] = []
-            handles.append(module.register_forward_hook(lambda m, a, o: seen[name].append(o.detach())))
-    model(x)
-    for handle in handles:
-        handle.remove()
-    return seen
-
-
 @mistake("05.5", "late_binding")
 def every_call(model, x):
     seen, handles = defaultdict(list), []
@@ -254,19 +206,6 @@ def every_call(model, x):
             seen[name] = []
             module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
     model(x)
-    return seen
-
-
-@mistake("05.5", "attached", points=6)
-def every_call(model, x):
-    seen, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            seen[name] = []
-            handles.append(module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o)))
-    model(x)
-    for handle in handles:
-        handle.remove()
     return seen
 
 
@@ -318,21 +257,6 @@ def every_call(model, x):
     finally:
         for handle in handles:
             handle.remove()
-    return seen
-
-
-@mistake("05.5", "no_finally", points=7)
-def every_call(model, x):
-    seen, handles = {}, []
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            seen[name] = []
-            handles.append(
-                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
-            )
-    model(x)
-    for handle in handles:
-        handle.remove()
     return seen
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("05.3")
@@ -127,6 +127,9 @@ def extracting(model, names):
             handle.remove()
 
 
+edited("05.3", "yields_in_loop", ("        yield\n", "            yield seen\n"), of=extracting)
+
+
 @mistake("05.3", "yields_something_else")
 @contextmanager
 def extracting(model, names):
@@ -203,22 +206,11 @@ def extracting(model, names):
             handle.remove()
 
 
-@mistake("05.3", "changes_output")
-@contextmanager
-def extracting(model, names):
-    seen, handles = {}, []
-
-    def keep(name, module, args, output):
-        seen[name] = output.detach()
-        return torch.zeros_like(output)
-
-    try:
-        for name in names:
-            handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
+edited(
+    "05.3",
+    "changes_output",
+    ("output.detach()", "output.detach()\n        return torch.zeros_like(output)"),
+)
 
 
 @mistake("05.3", "never_removes", points=5)
@@ -360,38 +352,7 @@ def extracting(model, names):
             handle.remove()
 
 
-@mistake("05.3", "cuts_gradient")
-@contextmanager
-def extracting(model, names):
-    seen, handles = {}, []
-
-    def keep(name, module, args, output):
-        seen[name] = output.detach()
-        return seen[name]
-
-    try:
-        for name in names:
-            handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-@mistake("05.3", "yields_in_loop")
-@contextmanager
-def extracting(model, names):
-    seen, handles = {}, []
-    try:
-        for name in names:
-            module = model.get_submodule(name)
-            handles.append(
-                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
-            )
-            yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
+edited("05.3", "cuts_gradient", ("output.detach()", "output.detach()\n        return seen[name]"))
 
 
 @mistake("05.3", "returns_tuple")

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("06.4")
@@ -45,18 +45,7 @@ def standardise(conv):
     return conv.register_forward_pre_hook(lambda m, args: setattr(m, "weight", formula(m.weight_raw)))
 
 
-@mistake("06.4", "changes_nothing")
-def standardise(conv):
-    def rebuild(module, args):
-        w = module.weight
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        w = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "changes_nothing")
+@mistake("06.4", "assigns_to_parameter")
 def standardise(conv):
     def rebuild(module, args):
         w = module.weight
@@ -64,47 +53,24 @@ def standardise(conv):
         var = w.var((1, 2, 3), keepdim=True, correction=0)
         module.weight = (w - mean) / (var + 1e-5).sqrt()
 
-    return rebuild
-
-
-@mistake("06.4", "whole_tensor")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((0, 1, 2, 3), keepdim=True)
-        var = w.var((0, 1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "wrong_dims")
+edited("06.4", "changes_nothing", ("module.weight = (w", "w = (w"), of=standardise)
+edited("06.4", "changes_nothing", ("conv.register_forward_pre_hook(rebuild)", "rebuild"), of=standardise)
+edited(
+    "06.4", "overwrites_weight", ("module.weight = (w", "module.weight.data = (w"), of=standardise, points=3
+)
+
+
+@mistake("06.4", "overwrites_weight", points=3)
 def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
     def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean(0, keepdim=True)
-        var = w.var(0, keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "sample_variance")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=1)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
+        with torch.no_grad():
+            w = module.weight
+            mean = w.mean((1, 2, 3), keepdim=True)
+            var = w.var((1, 2, 3), keepdim=True, correction=0)
+            w.copy_((w - mean) / (var + 1e-5).sqrt())
 
     return conv.register_forward_pre_hook(rebuild)
 
@@ -121,20 +87,6 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "no_root")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5)
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
 @mistake("06.4", "only_centres")
 def standardise(conv):
     conv.weight_raw = conv.weight
@@ -143,184 +95,6 @@ def standardise(conv):
     def rebuild(module, args):
         w = module.weight_raw
         module.weight = w - w.mean((1, 2, 3), keepdim=True)
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "no_eps")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / var.sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "misplaces_eps")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-3).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "misplaces_eps")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var.sqrt() + 1e-5)
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "keeps_mean")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = w / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "other_start")
-def standardise(conv):
-    conv.weight_raw = nn.Parameter(torch.randn_like(conv.weight))
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "returns_weight")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-        return module.weight
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "overwrites_weight", points=3)
-def standardise(conv):
-    def rebuild(module, args):
-        w = module.weight
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight.data = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "overwrites_weight", points=3)
-def standardise(conv):
-    def rebuild(module, args):
-        with torch.no_grad():
-            w = module.weight
-            mean = w.mean((1, 2, 3), keepdim=True)
-            var = w.var((1, 2, 3), keepdim=True, correction=0)
-            w.copy_((w - mean) / (var + 1e-5).sqrt())
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "raw_not_parameter", points=3)
-def standardise(conv):
-    raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "new_parameter", points=4)
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = nn.Parameter((w - mean) / (var + 1e-5).sqrt())
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "detached", points=4)
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = ((w - mean) / (var + 1e-5).sqrt()).detach()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "detached", points=4)
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw.data
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "half_detached", points=4)
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.detach().mean((1, 2, 3), keepdim=True)
-        var = w.detach().var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
 
     return conv.register_forward_pre_hook(rebuild)
 
@@ -337,17 +111,6 @@ def standardise(conv):
     return conv.register_forward_pre_hook(lambda module, args: None)
 
 
-@mistake("06.4", "assigns_to_parameter")
-def standardise(conv):
-    def rebuild(module, args):
-        w = module.weight
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
 @mistake("06.4", "leaf_in_place")
 def standardise(conv):
     def rebuild(module, args):
@@ -357,57 +120,47 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "no_weight_yet")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args, output):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_hook(rebuild)
-
-
-@mistake("06.4", "calls_now")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild(conv, ()))
-
-
-@mistake("06.4", "one_argument")
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    return conv.register_forward_pre_hook(rebuild)
-
-
-@mistake("06.4", "no_handle", points=5)
-def standardise(conv):
-    conv.weight_raw = conv.weight
-    del conv.weight
-
-    def rebuild(module, args):
-        w = module.weight_raw
-        mean = w.mean((1, 2, 3), keepdim=True)
-        var = w.var((1, 2, 3), keepdim=True, correction=0)
-        module.weight = (w - mean) / (var + 1e-5).sqrt()
-
-    conv.register_forward_pre_hook(rebuild)
+edited("06.4", "whole_tensor", ("mean((1, 2, 3)", "mean((0, 1, 2, 3)"), ("var((1, 2, 3)", "var((0, 1, 2, 3)"))
+edited("06.4", "wrong_dims", ("mean((1, 2, 3)", "mean(0"), ("var((1, 2, 3)", "var(0"))
+edited("06.4", "sample_variance", ("correction=0", "correction=1"))
+edited("06.4", "no_root", ("(var + 1e-5).sqrt()", "(var + 1e-5)"))
+edited("06.4", "no_eps", ("(var + 1e-5).sqrt()", "var.sqrt()"))
+edited("06.4", "misplaces_eps", ("1e-5", "1e-3"))
+edited("06.4", "misplaces_eps", ("(var + 1e-5).sqrt()", "(var.sqrt() + 1e-5)"))
+edited("06.4", "keeps_mean", ("(w - mean) /", "w /"))
+edited(
+    "06.4",
+    "other_start",
+    ("conv.weight_raw = conv.weight", "conv.weight_raw = nn.Parameter(torch.randn_like(conv.weight))"),
+)
+edited("06.4", "returns_weight", ("(var + 1e-5).sqrt()", "(var + 1e-5).sqrt()\n        return module.weight"))
+edited(
+    "06.4",
+    "raw_not_parameter",
+    ("conv.weight_raw = conv.weight", "raw = conv.weight"),
+    ("w = module.weight_raw", "w = raw"),
+    points=3,
+)
+edited(
+    "06.4",
+    "new_parameter",
+    ("(w - mean) / (var + 1e-5).sqrt()", "nn.Parameter((w - mean) / (var + 1e-5).sqrt())"),
+    points=4,
+)
+edited(
+    "06.4",
+    "detached",
+    ("(w - mean) / (var + 1e-5).sqrt()", "((w - mean) / (var + 1e-5).sqrt()).detach()"),
+    points=4,
+)
+edited("06.4", "detached", ("w = module.weight_raw", "w = module.weight_raw.data"), points=4)
+edited("06.4", "half_detached", ("w.mean(", "w.detach().mean("), ("w.var(", "w.detach().var("), points=4)
+edited(
+    "06.4",
+    "no_weight_yet",
+    ("(module, args)", "(module, args, output)"),
+    ("register_forward_pre_hook", "register_forward_hook"),
+)
+edited("06.4", "calls_now", ("hook(rebuild)", "hook(rebuild(conv, ()))"))
+edited("06.4", "one_argument", ("(module, args)", "(module)"))
+edited("06.4", "no_handle", ("return conv.", "conv."), points=5)

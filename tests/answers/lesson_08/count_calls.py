@@ -220,8 +220,8 @@ def count_calls(model, x):
 
 @mistake("08.5", "modules_not_calls")
 def count_calls(model, x):
-    modules = set()
-    with register_module_forward_pre_hook(lambda module, args: modules.add(module)):
+    modules = {}  # not a set: the message shows them in order
+    with register_module_forward_pre_hook(lambda module, args: modules.setdefault(module)):
         model(x)
     return Counter(type(module).__name__ for module in modules)
 

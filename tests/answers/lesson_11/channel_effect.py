@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("11.4")
@@ -37,42 +37,9 @@ def channel_effect(model, layer, channel, images, labels):
     return torch.stack([drop[i, label] for i, label in enumerate(labels)])
 
 
-@mistake("11.4", "wrong_sign")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return after - before
-
-
-@mistake("11.4", "no_return")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "picture_off")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
+edited("11.4", "wrong_sign", ("before - after", "after - before"))
+edited("11.4", "no_return", ("        return output\n", ""))
+edited("11.4", "picture_off", ("[:, channel]", "[channel]"))
 
 
 @mistake("11.4", "only_this_one")
@@ -88,93 +55,28 @@ def channel_effect(model, layer, channel, images, labels):
     return before - after
 
 
-@mistake("11.4", "everything_off")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        return output * 0
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "wrong_class")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).max(dim=1).values
-    with layer.register_forward_hook(off):
-        after = model(images).max(dim=1).values
-    return before - after
-
-
-@mistake("11.4", "wrong_class")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images)
-    with layer.register_forward_hook(off):
-        after = model(images)
-    return (before - after)[torch.arange(len(labels)), before.argmax(dim=1)]
-
-
-@mistake("11.4", "probabilities")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).softmax(dim=1).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).softmax(dim=1).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "after_only")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return after
-
-
-@mistake("11.4", "one_number")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return (before - after).mean()
-
-
-@mistake("11.4", "all_logits")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images)
-    with layer.register_forward_hook(off):
-        after = model(images)
-    return before - after
+edited("11.4", "everything_off", ("return output", "return output * 0"))
+edited(
+    "11.4",
+    "wrong_class",
+    ("before = model(images)", "before = model(images).max(dim=1).values"),
+    ("after = model(images)", "after = model(images).max(dim=1).values"),
+    ("(before - after).gather(1, labels[:, None])[:, 0]", "before - after"),
+)
+edited(
+    "11.4",
+    "wrong_class",
+    (".gather(1, labels[:, None])[:, 0]", "[torch.arange(len(labels)), before.argmax(dim=1)]"),
+)
+edited(
+    "11.4",
+    "probabilities",
+    ("before = model(images)", "before = model(images).softmax(dim=1)"),
+    ("after = model(images)", "after = model(images).softmax(dim=1)"),
+)
+edited("11.4", "after_only", ("(before - after)", "after"))
+edited("11.4", "one_number", ("[:, 0]", "[:, 0].mean()"))
+edited("11.4", "all_logits", ("(before - after).gather(1, labels[:, None])[:, 0]", "before - after"))
 
 
 @mistake("11.4", "channel_of_input")
@@ -190,55 +92,10 @@ def channel_effect(model, layer, channel, images, labels):
     return before - after
 
 
-@mistake("11.4", "returns_nothing")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return None
-
-
-@mistake("11.4", "calls_now")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(print(end="")):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "wrong_arguments")
-def channel_effect(model, layer, channel, images, labels):
-    def off(output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "in_place", points=4)
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
+edited("11.4", "returns_nothing", ("(before - after).gather(1, labels[:, None])[:, 0]", "None"))
+edited("11.4", "calls_now", ("hook(off)", 'hook(print(end=""))'))
+edited("11.4", "wrong_arguments", ("off(module, args, output)", "off(output)"))
+edited("11.4", "in_place", ("        output = output.clone()\n", ""), points=4)
 
 
 @mistake("11.4", "in_place", points=4)
@@ -252,17 +109,9 @@ def channel_effect(model, layer, channel, images, labels):
     return before - after
 
 
-@mistake("11.4", "leaves_hook", points=4)
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    layer.register_forward_hook(off)
-    after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
+edited(
+    "11.4", "leaves_hook", ("with layer", "layer"), ("(off):\n        after", "(off)\n    after"), points=4
+)
 
 
 @mistake("11.4", "changes_weights")
@@ -275,121 +124,20 @@ def channel_effect(model, layer, channel, images, labels):
     return before - after
 
 
-@mistake("11.4", "absolute")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return (before - after).abs()
-
-
-@mistake("11.4", "first_picture")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[0, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "first_picture")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return (before - after)[0]
-
-
-@mistake("11.4", "mean_for_zero")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = output[:, channel].mean()
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "mean_for_zero")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = output[:, channel].mean(dim=(1, 2), keepdim=True)
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "ratio")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return (before - after) / before
-
-
-@mistake("11.4", "ratio")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return after / before
-
-
-@mistake("11.4", "crossed")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images)
-    with layer.register_forward_hook(off):
-        after = model(images)
-    return (before - after)[:, labels]
-
-
-@mistake("11.4", "no_return")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    with layer.register_forward_hook(off):
-        before = model(images).gather(1, labels[:, None])[:, 0]
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
+edited("11.4", "absolute", ("[:, 0]", "[:, 0].abs()"))
+edited("11.4", "first_picture", ("[:, channel]", "[0, channel]"))
+edited("11.4", "first_picture", ("[:, 0]", "[:, 0][0]"))
+edited("11.4", "mean_for_zero", ("= 0", "= output[:, channel].mean()"))
+edited("11.4", "mean_for_zero", ("= 0", "= output[:, channel].mean(dim=(1, 2), keepdim=True)"))
+edited("11.4", "ratio", ("(before - after)", "((before - after) / before)"))
+edited("11.4", "ratio", ("before - after", "after / before"))
+edited("11.4", "crossed", (".gather(1, labels[:, None])[:, 0]", "[:, labels]"))
+edited(
+    "11.4",
+    "no_return",
+    ("    before = model(images)\n", ""),
+    ("        after", "        before = model(images)\n        after"),
+)
 
 
 @mistake("11.4", "forecast")
@@ -421,30 +169,8 @@ def channel_effect(model, layer, channel, images, labels):
     return (seen["grads"] * seen["maps"])[:, channel].sum(dim=(1, 2))
 
 
-@mistake("11.4", "needs_index")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels)[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels)[:, 0]
-    return before - after
-
-
-@mistake("11.4", "keeps_dim")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])
-    return before - after
+edited("11.4", "needs_index", ("labels[:, None]", "labels"))
+edited("11.4", "keeps_dim", ("[:, 0]", ""))
 
 
 @mistake("11.4", "every_pair")
@@ -460,27 +186,11 @@ def channel_effect(model, layer, channel, images, labels):
     return before - after
 
 
-@mistake("11.4", "every_pair")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return before - after
-
-
-@mistake("11.4", "returns_list")
-def channel_effect(model, layer, channel, images, labels):
-    def off(module, args, output):
-        output = output.clone()
-        output[:, channel] = 0
-        return output
-
-    before = model(images).gather(1, labels[:, None])[:, 0]
-    with layer.register_forward_hook(off):
-        after = model(images).gather(1, labels[:, None])[:, 0]
-    return (before - after).tolist()
+edited(
+    "11.4",
+    "every_pair",
+    ("[:, 0]\n", "\n"),
+    ("(1, labels[:, None])\n    return", "(1, labels[:, None])[:, 0]\n    return"),
+    of=channel_effect,
+)
+edited("11.4", "returns_list", ("[:, 0]", "[:, 0].tolist()"))

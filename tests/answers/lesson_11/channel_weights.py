@@ -1,9 +1,8 @@
 """Answers to 11.1, `channel_weights`."""
 
 import torch
-import torch.nn.functional as F
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("11.1")
@@ -40,256 +39,35 @@ def channel_weights(model, layer, images, labels):
     return torch.stack(weights)
 
 
-@mistake("11.1", "sums")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].sum(dim=(2, 3))
-
-
-@mistake("11.1", "keeps_dims")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3), keepdim=True)
-
-
-@mistake("11.1", "no_average")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"]
-
-
-@mistake("11.1", "wrong_axes")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=1)
-
-
-@mistake("11.1", "wrong_axes")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(0, 2, 3))
-
-
-@mistake("11.1", "wrong_axes")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(1, 2, 3))
-
-
-@mistake("11.1", "absolute")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3)).abs()
-
-
-@mistake("11.1", "absolute")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3)).relu()
-
-
-@mistake("11.1", "wrong_class")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.max(dim=1).values.sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "wrong_class")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, logits.argmax(dim=1, keepdim=True)).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "one_class")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits[:, labels[0]].sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "one_class")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits[:, 0].sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "one_picture")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits[0, labels[0]]
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "one_picture")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.max()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "probabilities")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.softmax(dim=1).gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "uses_loss")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = F.cross_entropy(logits, labels)
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "uses_loss")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = F.cross_entropy(logits, labels, reduction="sum")
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "all_classes")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
+edited("11.1", "sums", (".mean", ".sum"))
+edited("11.1", "keeps_dims", ("dim=(2, 3)", "dim=(2, 3), keepdim=True"))
+edited("11.1", "no_average", (".mean(dim=(2, 3))", ""))
+edited("11.1", "wrong_axes", ("(2, 3)", "1"))
+edited("11.1", "wrong_axes", ("(2, 3)", "(0, 2, 3)"))
+edited("11.1", "wrong_axes", ("(2, 3)", "(1, 2, 3)"))
+edited("11.1", "absolute", ("(2, 3))", "(2, 3)).abs()"))
+edited("11.1", "absolute", ("(2, 3))", "(2, 3)).relu()"))
+edited("11.1", "wrong_class", ("gather(1, labels[:, None])", "max(dim=1).values"))
+edited("11.1", "wrong_class", ("labels[:, None]", "logits.argmax(dim=1, keepdim=True)"))
+edited("11.1", "one_class", (".gather(1, labels[:, None])", "[:, labels[0]]"))
+edited("11.1", "one_class", (".gather(1, labels[:, None])", "[:, 0]"))
+edited("11.1", "one_picture", (".gather(1, labels[:, None]).sum()", "[0, labels[0]]"))
+edited("11.1", "one_picture", ("gather(1, labels[:, None]).sum()", "max()"))
+edited("11.1", "probabilities", ("gather", "softmax(dim=1).gather"))
+edited(
+    "11.1",
+    "uses_loss",
+    ("logits.gather(1, labels[:, None]).sum()", "torch.nn.functional.cross_entropy(logits, labels)"),
+)
+edited(
+    "11.1",
+    "uses_loss",
+    (
+        "logits.gather(1, labels[:, None]).sum()",
+        'torch.nn.functional.cross_entropy(logits, labels, reduction="sum")',
+    ),
+)
+edited("11.1", "all_classes", (".gather(1, labels[:, None])", ""))
 
 
 @mistake("11.1", "averages_maps")
@@ -310,167 +88,32 @@ def channel_weights(model, layer, images, labels):
     return seen[0].mean(dim=(2, 3))
 
 
-@mistake("11.1", "returns_nothing")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "needs_scalar")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None])
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "no_graph")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        with torch.no_grad():
-            logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "no_graph")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-        score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "leaves_hook", points=3)
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    layer.register_forward_hook(keep)
-    logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "crossed")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits[:, labels].sum().backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "mean_of_pictures")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).mean().backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "mean_of_pictures")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits[torch.arange(len(labels)), labels].mean().backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "all_classes")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.mean().backward()
-    return seen["grads"].mean(dim=(2, 3))
-
-
-@mistake("11.1", "relu_on_gradient")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    return F.relu(seen["grads"]).mean(dim=(2, 3))
-
-
-@mistake("11.1", "wrong_axes")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    return seen["grads"].mean(dim=(1, 2))
-
-
-@mistake("11.1", "wrong_axes")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    return seen["grads"].mean()
+edited("11.1", "returns_nothing", ("return seen", "seen"))
+edited("11.1", "needs_scalar", (".sum().backward", ".backward"))
+edited(
+    "11.1",
+    "no_graph",
+    ("        logits = model", "        with torch.no_grad():\n            logits = model"),
+)
+edited("11.1", "no_graph", ("        output.", "        output = output.detach()\n        output."))
+edited(
+    "11.1",
+    "leaves_hook",
+    ("with layer", "layer"),
+    ("(keep):\n        logits", "(keep)\n    logits"),
+    points=3,
+)
+edited("11.1", "crossed", (".gather(1, labels[:, None])", "[:, labels]"))
+edited("11.1", "mean_of_pictures", ("sum().backward", "mean().backward"))
+edited(
+    "11.1",
+    "mean_of_pictures",
+    (".gather(1, labels[:, None]).sum()", "[torch.arange(len(labels)), labels].mean()"),
+)
+edited("11.1", "all_classes", ("gather(1, labels[:, None]).sum()", "mean()"))
+edited("11.1", "relu_on_gradient", ('seen["grads"].', 'torch.relu(seen["grads"]).'))
+edited("11.1", "wrong_axes", ("(2, 3)", "(1, 2)"))
+edited("11.1", "wrong_axes", ("dim=(2, 3)", ""))
 
 
 @mistake("11.1", "head_weights")
@@ -496,17 +139,7 @@ def channel_weights(model, layer, images, labels):
     return grads[0].mean(dim=(2, 3))
 
 
-@mistake("11.1", "no_backward")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum()
-    return seen["grads"].mean(dim=(2, 3))
+edited("11.1", "no_backward", (".backward()", ""))
 
 
 @mistake("11.1", "no_backward")
@@ -519,14 +152,4 @@ def channel_weights(model, layer, images, labels):
     return kept[0].grad.mean(dim=(2, 3))
 
 
-@mistake("11.1", "needs_index")
-def channel_weights(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels).sum().backward()
-    return seen["grads"].mean(dim=(2, 3))
+edited("11.1", "needs_index", ("labels[:, None]", "labels"))

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("11.2")
@@ -37,643 +37,64 @@ def grad_cam(model, layer, images, labels):
     return F.interpolate(cam.unsqueeze(1), tuple(images.shape[2:]), mode="bilinear").squeeze(1)
 
 
-@mistake("11.2", "no_relu")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True)
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "relu_late")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True)
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0].relu()
-
-
-@mistake("11.2", "absolute")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).abs()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "relu_on_weights")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True).relu()
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "not_upsampled")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return cam[:, 0]
-
-
-@mistake("11.2", "nearest")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:])[:, 0]
-
-
-@mistake("11.2", "align_corners")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear", align_corners=True)[:, 0]
-
-
-@mistake("11.2", "height_and_width")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=(images.shape[3], images.shape[2]), mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "keeps_dim")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")
-
-
-@mistake("11.2", "normalised")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = F.interpolate(
-        (weights * seen["maps"]).sum(dim=1, keepdim=True).relu(), size=images.shape[-2:], mode="bilinear"
-    )
-    return (cam / cam.amax(dim=(2, 3), keepdim=True))[:, 0]
-
-
-@mistake("11.2", "no_average")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"]
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "unweighted")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = seen["maps"].mean(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "averages_channels")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).mean(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "gradient_only")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = seen["grads"].sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "broadcast")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3))
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "needs_four_dimensions")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")
-
-
-@mistake("11.2", "needs_scalar")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None])
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "wrong_layer")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = args[0].detach()
-        args[0].register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "wrong_layer")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with model.conv2.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "wrong_class")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.max(dim=1).values.sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "one_class")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits[:, labels[0]].sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "one_picture")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits[0, labels[0]]
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "probabilities")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.softmax(dim=1).gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "uses_loss")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = F.cross_entropy(logits, labels)
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "all_classes")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "returns_nothing")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "no_graph")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        with torch.no_grad():
-            logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "attached", points=5)
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "leaves_hook", points=5)
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    layer.register_forward_hook(keep)
-    logits = model(images)
-    score = logits.gather(1, labels[:, None]).sum()
-    score.backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "squeezes")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear").squeeze()
-
-
-@mistake("11.2", "fixed_size")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=(64, 64), mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "fixed_size")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, scale_factor=8, mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "sums_gradient")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].sum(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "mean_of_weights")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(0, 2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "mean_of_pictures")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).mean().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "crossed")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits[:, labels].sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "bicubic")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bicubic")[:, 0]
-
-
-@mistake("11.2", "returns_list")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return list(F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0])
+edited("11.2", "no_relu", (".relu()", ""))
+edited("11.2", "relu_late", (".relu()", ""), ("[:, 0]", "[:, 0].relu()"))
+edited("11.2", "absolute", (".relu()", ".abs()"))
+edited("11.2", "relu_on_weights", ("(2, 3), keepdim=True)", "(2, 3), keepdim=True).relu()"))
+edited("11.2", "not_upsampled", ('F.interpolate(cam, size=images.shape[-2:], mode="bilinear")', "cam"))
+edited("11.2", "nearest", (', mode="bilinear"', ""))
+edited("11.2", "align_corners", ('"bilinear"', '"bilinear", align_corners=True'))
+edited("11.2", "height_and_width", ("images.shape[-2:]", "(images.shape[3], images.shape[2])"))
+edited("11.2", "keeps_dim", ("[:, 0]", ""))
+edited(
+    "11.2",
+    "normalised",
+    ("return F", "cam = F"),
+    ("[:, 0]", "\n    return (cam / cam.amax(dim=(2, 3), keepdim=True))[:, 0]"),
+)
+edited("11.2", "no_average", (".mean(dim=(2, 3), keepdim=True)", ""))
+edited("11.2", "unweighted", ('(weights * seen["maps"]).sum', 'seen["maps"].mean'))
+edited("11.2", "averages_channels", (".sum(dim=1", ".mean(dim=1"))
+edited("11.2", "gradient_only", ('(weights * seen["maps"])', 'seen["grads"]'))
+edited("11.2", "broadcast", ("(2, 3), keepdim=True", "(2, 3)"))
+edited("11.2", "needs_four_dimensions", ("dim=1, keepdim=True", "dim=1"), ("[:, 0]", ""))
+edited("11.2", "needs_scalar", (".sum().backward", ".backward"))
+edited(
+    "11.2",
+    "wrong_layer",
+    ("output.detach().clone()", "args[0].detach()"),
+    ("output.register", "args[0].register"),
+)
+edited("11.2", "wrong_layer", ("with layer", "with model.conv2"))
+edited("11.2", "wrong_class", ("gather(1, labels[:, None])", "max(dim=1).values"))
+edited("11.2", "one_class", (".gather(1, labels[:, None])", "[:, labels[0]]"))
+edited("11.2", "one_picture", (".gather(1, labels[:, None]).sum()", "[0, labels[0]]"))
+edited("11.2", "probabilities", ("gather", "softmax(dim=1).gather"))
+edited("11.2", "uses_loss", ("logits.gather(1, labels[:, None]).sum()", "F.cross_entropy(logits, labels)"))
+edited("11.2", "all_classes", (".gather(1, labels[:, None])", ""))
+edited("11.2", "returns_nothing", ("return F", "F"))
+edited(
+    "11.2",
+    "no_graph",
+    ("        logits = model", "        with torch.no_grad():\n            logits = model"),
+)
+edited("11.2", "attached", (".detach().clone()", ""), points=5)
+edited(
+    "11.2",
+    "leaves_hook",
+    ("with layer", "layer"),
+    ("(keep):\n        logits", "(keep)\n    logits"),
+    points=5,
+)
+edited("11.2", "squeezes", ("[:, 0]", ".squeeze()"))
+edited("11.2", "fixed_size", ("images.shape[-2:]", "(64, 64)"))
+edited("11.2", "fixed_size", ("size=images.shape[-2:]", "scale_factor=8"))
+edited("11.2", "sums_gradient", ("mean(dim=(2, 3)", "sum(dim=(2, 3)"))
+edited("11.2", "mean_of_weights", ("(2, 3)", "(0, 2, 3)"))
+edited("11.2", "mean_of_pictures", ("sum().backward", "mean().backward"))
+edited("11.2", "crossed", (".gather(1, labels[:, None])", "[:, labels]"))
+edited("11.2", "bicubic", ("bilinear", "bicubic"))
+edited("11.2", "returns_list", ("return F", "return list(F"), ("[:, 0]", "[:, 0])"))
 
 
 @mistake("11.2", "replaces_output")
@@ -692,65 +113,12 @@ def grad_cam(model, layer, images, labels):
     return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
 
 
-@mistake("11.2", "no_backward")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    logits.gather(1, labels[:, None]).sum().backward()
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "needs_index")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "square")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[-1], mode="bilinear")[:, 0]
-
-
-@mistake("11.2", "square")
-def grad_cam(model, layer, images, labels):
-    seen = {}
-
-    def keep(module, args, output):
-        seen["maps"] = output.detach()
-        output.register_hook(lambda grad: seen.update(grads=grad))
-
-    with layer.register_forward_hook(keep):
-        logits = model(images)
-    logits.gather(1, labels[:, None]).sum().backward()
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
-    cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    return F.interpolate(cam, size=images.shape[2], mode="bilinear")[:, 0]
+edited(
+    "11.2",
+    "no_backward",
+    ("    logits.gather(1, labels[:, None]).sum().backward()\n", ""),
+    ("    cam =", "    logits.gather(1, labels[:, None]).sum().backward()\n    cam ="),
+)
+edited("11.2", "needs_index", ("labels[:, None]", "labels"))
+edited("11.2", "square", ("shape[-2:]", "shape[-1]"))
+edited("11.2", "square", ("shape[-2:]", "shape[2]"))

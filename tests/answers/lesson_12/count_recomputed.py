@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("12.2")
@@ -83,34 +83,24 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "counts_both")
-def count_recomputed(model, x):
-    counts = Counter()
-
-    def note(name, module, args, output):
-        counts[name] += 1
-
-    handles = [c.register_forward_hook(partial(note, n)) for n, c in model.named_children()]
-    checkpoint(model, x, use_reentrant=False).sum().backward()
-    for handle in handles:
-        handle.remove()
-    return counts
-
-
-@mistake("12.2", "after_hooks")
-def count_recomputed(model, x):
-    counts = Counter()
-
-    def note(name, module, args, output):
-        counts[name] += 1
-
-    handles = [c.register_forward_hook(partial(note, n)) for n, c in model.named_children()]
-    y = checkpoint(model, x, use_reentrant=False)
-    counts.clear()
-    y.sum().backward()
-    for handle in handles:
-        handle.remove()
-    return {name: counts[name] for name, _ in model.named_children()}
+edited(
+    "12.2",
+    "counts_both",
+    ("args)", "args, output)"),
+    ("register_forward_pre_hook", "register_forward_hook"),
+    of=count_recomputed,
+)
+# Taken for forward and backward having run the same.
+edited(
+    "12.2",
+    "counts_both",
+    ("return counts", "return {name: n // 2 for name, n in counts.items()}"),
+    of=count_recomputed,
+)
+edited(
+    "12.2", "after_hooks", ("args)", "args, output)"), ("register_forward_pre_hook", "register_forward_hook")
+)
+edited("12.2", "no_such_key", ("Counter()", "dict.fromkeys([name for name, _ in model.named_children()], 0)"))
 
 
 @mistake("12.2", "not_checkpointed")
@@ -121,21 +111,6 @@ def count_recomputed(model, x):
         counts[name] += 1
 
     y = model(x)
-    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
-    y.sum().backward()
-    for handle in handles:
-        handle.remove()
-    return counts
-
-
-@mistake("12.2", "no_early_stop")
-def count_recomputed(model, x):
-    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
-
-    def note(name, module, args):
-        counts[name] += 1
-
-    y = checkpoint(model, x, use_reentrant=True)
     handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
     y.sum().backward()
     for handle in handles:
@@ -204,19 +179,13 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "returns_nothing")
-def count_recomputed(model, x):
-    counts = Counter()
-
-    def note(name, module, args):
-        counts[name] += 1
-
-    y = checkpoint(model, x, use_reentrant=False)
-    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
-    y.sum().backward()
-    for handle in handles:
-        handle.remove()
-    print(counts)
+edited("12.2", "returns_nothing", ("return counts", "print(counts)"), of=count_recomputed)
+edited(
+    "12.2",
+    "not_a_dict",
+    ("return counts", "return [counts[name] for name, _ in model.named_children()]"),
+    of=count_recomputed,
+)
 
 
 @mistake("12.2", "returns_total")
@@ -330,21 +299,6 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "not_a_dict")
-def count_recomputed(model, x):
-    counts = Counter()
-
-    def note(name, module, args):
-        counts[name] += 1
-
-    y = checkpoint(model, x, use_reentrant=False)
-    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
-    y.sum().backward()
-    for handle in handles:
-        handle.remove()
-    return [counts[name] for name, _ in model.named_children()]
-
-
 @mistake("12.2", "only_whether")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
@@ -360,18 +314,11 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "counts_both")
-def count_recomputed(model, x):
-    counts = Counter()
-
-    def note(name, module, args):
-        counts[name] += 1
-
-    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
-    checkpoint(model, x, use_reentrant=False).sum().backward()
-    for handle in handles:
-        handle.remove()
-    return {name: n // 2 for name, n in counts.items()}  # taken for forward and backward having run the same
+edited("12.2", "wrong_arguments", ("] = 1", "] += 1"), ("args)", "args, output)"), of=count_recomputed)
+edited("12.2", "not_a_sum", ("] = 1", "] += 1"), ("y.sum()", "y"), of=count_recomputed)
+edited(
+    "12.2", "no_early_stop", ("] = 1", "] += 1"), ("reentrant=False", "reentrant=True"), of=count_recomputed
+)
 
 
 @mistake("12.2", "in_pieces")
@@ -386,52 +333,6 @@ def count_recomputed(model, x):
         y = checkpoint(child, y, use_reentrant=False)
     handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
     y.sum().backward()
-    for handle in handles:
-        handle.remove()
-    return counts
-
-
-@mistake("12.2", "no_such_key")
-def count_recomputed(model, x):
-    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
-
-    def note(name, module, args):
-        counts[name] += 1
-
-    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
-    y = checkpoint(model, x, use_reentrant=False)
-    counts.clear()
-    y.sum().backward()
-    for handle in handles:
-        handle.remove()
-    return counts
-
-
-@mistake("12.2", "wrong_arguments")
-def count_recomputed(model, x):
-    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
-
-    def note(name, module, args, output):
-        counts[name] += 1
-
-    y = checkpoint(model, x, use_reentrant=False)
-    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
-    y.sum().backward()
-    for handle in handles:
-        handle.remove()
-    return counts
-
-
-@mistake("12.2", "not_a_sum")
-def count_recomputed(model, x):
-    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
-
-    def note(name, module, args):
-        counts[name] += 1
-
-    y = checkpoint(model, x, use_reentrant=False)
-    handles = [c.register_forward_pre_hook(partial(note, n)) for n, c in model.named_children()]
-    y.backward()
     for handle in handles:
         handle.remove()
     return counts

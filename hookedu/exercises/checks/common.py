@@ -1,0 +1,99 @@
+"""Checks that exercises of several lessons share, and exceptions by which mistakes with any tensor hook are recognised.
+
+Their words stand in course/shared_words.yml.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookedu.exercises.criteria import Check, Gives, Of, Say
+from hookedu.exercises.observation import Opaque, show, show_kind
+from hookedu.exercises.tools import same
+
+HANDLE = Opaque("RemovableHandle")
+
+# Mistakes recognised by what the answer raises: id -> pattern, for `Exercise.raises`.
+CALLS_NOW = {"calls_now": r"'NoneType' object is not callable"}
+PASSES_TENSOR = {"passes_tensor": r"'Tensor' object is not callable"}
+NO_ARGUMENT = {"no_argument": r"takes 0 positional arguments but 1 was given"}
+TWO_ARGUMENTS = {"two_arguments": r"missing \d+ required positional argument"}
+# Mistakes in registering a hook that returns a new gradient.
+MISREGISTERED = CALLS_NOW | PASSES_TENSOR | NO_ARGUMENT | TWO_ARGUMENTS
+HOOKS_FROZEN = {"hooks_frozen": r"cannot register a hook on a tensor that doesn't require gradient"}
+
+
+def returns(
+    id: str, want: Callable[[Any], Any], points: int, mistakes: Mapping[str, bool | Of | Gives]
+) -> Check:
+    """Require that a function returns `want(key)` and leaves its arguments alone.
+
+    The check for probes that observe with `probing.call`. Its exercise has the mistakes "in_place" and "no_return"
+    besides those given.
+    """
+    return Check(
+        id,
+        "result",
+        want,
+        ok=lambda saw, key: same(saw.result, want(key)) and not saw.changed,
+        points=points,
+        got=[
+            Say("changed_arguments", when=lambda saw, key: saw.changed),
+            # A list of the right numbers prints exactly like the right tensor.
+            lambda saw, key: f"result == {show(saw.result)}{' (list)' * isinstance(saw.result, list)}",
+        ],
+        mistakes={
+            "in_place": lambda saw, key: saw.changed,
+            "no_return": lambda saw, key: saw.result is None,
+            **mistakes,
+        },
+    )
+
+
+def equals(
+    id: str,
+    want: Callable[[Any], Any],
+    mistakes: Mapping[str, bool | Of | Gives],
+    observed: str = "",
+    words: str = "",
+    **row: Any,
+) -> Check:
+    """Require an observation, by default that of the same name, to equal `want(key)`, for 1 point.
+
+    The message shows the bare values, or says them in `words`, where they are {value}. `row` holds further fields of the
+    check, or others in place of these.
+    """
+    lines: dict[str, Any] = {
+        "expected": Say(words) if words else lambda saw, key: show(want(key)),
+        "got": Say(words) if words else lambda saw, key: show(getattr(saw, observed or id)),
+    }
+    fields: dict[str, Any] = {"points": 1} | lines | row
+    return Check(id, observed or id, want, mistakes=mistakes, **fields)
+
+
+def handle_works(call: str, silent: Of, points: int = 1) -> Check:
+    """Require that `call` returns a handle, and that after its remove() the hook is silent.
+
+    Observes `handle`, the returned value. `silent` tells from the observations whether the hook stayed silent.
+    """
+    return Check(
+        "handle",
+        ok=lambda saw, key: saw.handle == HANDLE and silent(saw, key),
+        points=points,
+        given=f"handle = {call}",
+        expected=Say("the_handle"),
+        got=[
+            Say("stuck_handle", when=lambda saw, key: saw.handle == HANDLE),
+            lambda saw, key: show_kind(saw.handle),
+        ],
+        mistakes={"no_handle": lambda saw, key: saw.handle != HANDLE},
+    )
+
+
+def none_left(given: str, mistake: str, id: str = "left", observed: str = "left") -> Check:
+    """Require that the answer removed every hook that it registered; `observed` counts those that remain."""
+    return equals(id, lambda key: 0, {mistake: True}, observed, "hooks_left", given=given)
+
+
+def all_detached(given: str, mistake: str = "attached") -> Check:
+    """Require that what was kept holds no graph; observes `attached`, the number of tensors that do."""
+    return equals("detached", lambda key: 0, {mistake: True}, "attached", "still_attached", given=given)

@@ -1,0 +1,64 @@
+"""What decides about 01.2, `sum_gradients(w, losses)`."""
+
+import torch
+
+from hookedu.exercises.criteria import Check, Gives
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.lesson_01.sum_gradients import PROBE, Case
+from hookedu.exercises.tools import close
+
+_LOSSES = ", ".join(f"({{case.factors[{n}]}} * h).sum()" for n in range(3))
+_GIVEN = "w = {case.w}; h = w**2; losses = " + _LOSSES
+
+
+def _parts(case: Case) -> torch.Tensor:
+    """Return the gradients of the losses, one in each row."""
+    return 2 * case.factors * case.w.detach()
+
+
+def _total(case: Case) -> torch.Tensor:
+    return _parts(case).sum(0)
+
+
+EXERCISE = Exercise(
+    PROBE,
+    given=_GIVEN,
+    checks=[
+        Check(
+            "adds",
+            "first",
+            want=_total,
+            equal=close,
+            points=2,
+            essential=True,
+            label="w.grad",
+            mistakes={
+                "returns_instead": lambda saw, case: saw.first is None and close(saw.returned, _total(case)),
+                "no_backward": lambda saw, case: saw.first is None,
+                "zeroes_after": Gives(lambda case: torch.zeros_like(_total(case))),
+                "zeroes_each": Gives(lambda case: _parts(case)[-1]),
+                "only_first": Gives(lambda case: _parts(case)[0]),
+                # Added up by hand: w.grad after each pass, or w.grad itself, which is the same tensor every time.
+                "adds_twice": Gives(
+                    lambda case: _parts(case).cumsum(0).sum(0), lambda case: 3 * _total(case)
+                ),
+                "averages": Gives(lambda case: _parts(case).mean(0)),
+            },
+        ),
+        Check(
+            "starts_clean",
+            "second",
+            want=_total,
+            equal=close,
+            points=1,
+            given="w.grad = {case.old}; " + _GIVEN,
+            label="w.grad",
+            mistakes={"keeps_old": Gives(lambda case: _total(case) + case.old)},
+        ),
+    ],
+    raises={
+        "frees_graph": r"backward through the graph a second time",
+        "zeroes_none": r"'NoneType' object has no attribute '(zero_|fill_|mul_|data|detach_?)'",
+        "assigns_number": r"assigned grad expected to be a Tensor or None",
+    },
+)

@@ -1,0 +1,77 @@
+"""What decides about 03.2, `clip_by_norm(y, max_norm)`."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from hookedu.exercises.checks.lesson_03 import shared
+from hookedu.exercises.criteria import Check, Gives
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.lesson_03.clip_by_norm import PROBE, Case
+from hookedu.exercises.tools import close
+
+_Change = Callable[[torch.Tensor, float], torch.Tensor]  # of a gradient and max_norm
+
+
+class Key(shared.Plain):
+    """The gradients without hooks in the pass with the long gradient, and x.grad for changes to any gradient."""
+
+    def __init__(self, case: Case) -> None:
+        self.passes, self.max_norm = case
+        super().__init__(self.passes["long"])
+        self.short = self.k * self.passes["short"].w
+        self.norm_of_y = (self.k * self.passes["long"].x).norm()
+
+    def changed(self, name: str, change: _Change) -> torch.Tensor:
+        """Return x.grad in the pass with the gradient of this name, if the hook makes this change to it."""
+        return self.k * change(self.passes[name].w, self.max_norm)
+
+
+def _gives(name: str, *changes: _Change) -> Gives:
+    """Condition: the hook made one of these changes to the gradient of this name."""
+    return Gives(*(lambda key, change=change: key.changed(name, change) for change in changes))
+
+
+def _clip(g: torch.Tensor, m: float, dim: int | None = None) -> torch.Tensor:
+    """Return g clipped to the norm m; with `dim`, each column (0) or each row (1) by itself."""
+    return g * (m / g.norm(dim=dim, keepdim=True)).clamp(max=1)
+
+
+_GIVEN = "max_norm = {key.max_norm:g}; y = {key.k:g} * x; loss = ({key.passes[long].w} * (skip + y)).sum()"
+
+
+def _clips(id: str, name: str, mistakes: shared.Mistakes, **others: Any) -> Check:
+    """Require that the gradient of this name is clipped."""
+    others |= {"given": _GIVEN.replace("long", name), "equal": close}
+    return shared.gradient(id, lambda key: key.changed(name, _clip), mistakes, name, **others)
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    given=_GIVEN,
+    checks=[
+        _clips(
+            "clips",
+            "long",
+            points=2,
+            mistakes={
+                "reversed": lambda saw, key: close(saw.long, key.x_grad) and not close(saw.short, key.short),
+                **shared.UNCHANGED,
+                "unit_norm": _gives("long", lambda g, m: g / g.norm()),
+                "clips_elements": _gives("long", lambda g, m: g.clamp(-m, m)),
+                "other_norm": _gives("long", *(lambda g, m, p=p: g * m / g.norm(p) for p in (1, torch.inf))),
+                "upside_down": _gives("long", lambda g, m: g * g.norm() / m),
+                "norm_of_y": Gives(lambda key: key.x_grad * key.max_norm / key.norm_of_y),
+            },
+        ),
+        _clips("leaves", "short", {"always_scales": _gives("short", lambda g, m: g * m / g.norm())}),
+        _clips("whole", "grid", {"per_row": _gives("grid", partial(_clip, dim=0), partial(_clip, dim=1))}),
+        shared.neighbour(),
+        _clips("zero", "zero", {"zero_becomes_nan": True}, points=1, essential=False),
+        shared.handle_undoes("clip_by_norm(y, max_norm)"),
+    ],
+    raises=shared.WRONG_HOOK | shared.OTHER_SHAPE,
+)

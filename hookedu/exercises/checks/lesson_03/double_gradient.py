@@ -1,0 +1,28 @@
+"""What decides about 03.1, `double_gradient(y)`."""
+
+from hookedu.exercises.checks.lesson_03 import shared
+from hookedu.exercises.criteria import Gives
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.lesson_03.double_gradient import PROBE
+
+EXERCISE = Exercise(
+    PROBE,
+    key=shared.Plain,
+    given="{key.graph}",
+    checks=[
+        shared.gradient(
+            "doubles",
+            lambda key: 2 * key.x_grad,
+            points=2,
+            mistakes={
+                "runs_backward": lambda saw, key: saw.ran_backward,
+                **shared.UNCHANGED,
+                "squares": Gives(lambda key: key.k * key.w**2),
+                "twice": Gives(lambda key: 4 * key.x_grad),
+            },
+        ),
+        shared.neighbour(),
+        shared.handle_undoes("double_gradient(y)"),
+    ],
+    raises=shared.READS_DOT_GRAD | shared.WRONG_HOOK,
+)

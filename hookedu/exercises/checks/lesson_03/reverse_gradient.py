@@ -1,0 +1,80 @@
+"""What decides about 03.5, `reverse_gradient(x, strength)`."""
+
+from typing import Any
+
+from hookedu.exercises.checks.common import HANDLE
+from hookedu.exercises.checks.lesson_03 import shared
+from hookedu.exercises.criteria import Check, Gives
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_03.reverse_gradient import PROBE, Case
+from hookedu.exercises.tools import same
+
+
+class Key(shared.Plain):
+    """The gradient w that passes y, the gradient u of the other use of x, and the value of x."""
+
+    def __init__(self, case: Case) -> None:
+        paths, self.u, self.strength = case
+        super().__init__(paths)
+        self.x = paths.x
+
+
+# The calls that the probe makes after the backward pass, in this order.
+_CALLS = (
+    "x.requires_grad == False; y = reverse_gradient(x, strength)",
+    "x.requires_grad == True; with torch.no_grad(): y = reverse_gradient(x, strength)",
+    "x.requires_grad == False; with torch.no_grad(): y = reverse_gradient(x, strength)",
+)
+
+
+def _wrong_call(saw: Any, key: Key) -> int:
+    """Return which of the calls gave a wrong value or raised; the first if none did."""
+    return next((n for n, y in enumerate(saw.calls) if not same(y, key.x)), 0)
+
+
+_GIVEN = "strength = {key.strength:g}; x = {key.x}; y = reverse_gradient(x, strength); loss = ({key.u} * x).sum() + ({key.w} * y).sum()"
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    given=_GIVEN,
+    checks=[
+        Check(
+            "forward",
+            "y",
+            want=lambda key: key.x,
+            essential=True,
+            mistakes={
+                "changes_forward": Gives(lambda key: -key.strength * key.x, lambda key: -key.x),
+                "no_return": lambda saw, key: saw.y is None,
+                "returns_handle": lambda saw, key: saw.y == HANDLE,
+            },
+        ),
+        shared.gradient(
+            "reversed",
+            lambda key: key.u - key.strength * key.w,
+            label="dloss/dx",
+            points=3,
+            mistakes={
+                "forgot_return": lambda saw, key: saw.hooks and same(saw.x_grad, key.u + key.w),
+                "not_registered": Gives(lambda key: key.u + key.w),
+                "hooks_x": Gives(lambda key: -key.strength * (key.u + key.w)),
+                "cut_off": Gives(lambda key: key.u),
+                "no_strength": Gives(lambda key: key.u - key.w),
+                "no_minus": Gives(lambda key: key.u + key.strength * key.w),
+            },
+        ),
+        shared.neighbour(given=_GIVEN.replace("* y)", "* (skip + y))") + "; skip = 2 * s"),
+        Check(
+            "no_grad",
+            ok=lambda saw, key: same(saw.calls, [key.x] * len(_CALLS)),
+            points=1,
+            given=lambda saw, key: _CALLS[_wrong_call(saw, key)],
+            expected="y == {key.x}",
+            got=lambda saw, key: show(saw.calls[_wrong_call(saw, key)]).strip("'"),
+            mistakes={"needs_gradient": lambda saw, key: isinstance(saw.calls[_wrong_call(saw, key)], str)},
+        ),
+    ],
+    raises=shared.WRONG_HOOK,
+)

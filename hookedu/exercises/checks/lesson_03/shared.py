@@ -1,0 +1,69 @@
+"""Checks shared by the exercises of lesson 03, and mistakes recognised in several of them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hookedu.exercises.checks.common import HANDLE, MISREGISTERED
+from hookedu.exercises.criteria import Check, Gives, Of, Say
+from hookedu.exercises.observation import show, show_kind
+from hookedu.exercises.probes.lesson_03.shared import Paths
+from hookedu.exercises.tools import same
+
+Mistakes = Mapping[str, bool | Of | Gives]
+
+READS_DOT_GRAD = {"reads_dot_grad": r"unsupported operand type.*NoneType|'NoneType' object has no attribute"}
+OTHER_SHAPE = {"other_shape": r"has changed the size of value"}
+WRONG_HOOK = {"returns_no_tensor": r"expected Variable, but hook returned"} | MISREGISTERED
+
+NO_EFFECT = Gives(lambda key: key.x_grad)  # condition: x.grad is what it is without hooks
+# Mistakes behind it.
+UNCHANGED: Mistakes = {
+    "forgot_return": lambda saw, key: saw.hooks and same(saw.x_grad, key.x_grad),
+    "wrong_tensor": lambda saw, key: saw.returned == HANDLE and same(saw.x_grad, key.x_grad),
+    "not_registered": NO_EFFECT,
+}
+
+
+class Plain:
+    """The two paths as a message shows them, and the gradients without hooks."""
+
+    def __init__(self, paths: Paths, y: str = "y") -> None:
+        self.k, self.w = paths.k, paths.w
+        self.x_grad, self.s_grad = paths.k * paths.w, 2 * paths.w
+        loss = f"loss = ({show(paths.w)} * (skip + {y})).sum(); loss.backward()"
+        self.graph = f"skip = 2 * s; {y} = {paths.k:g} * x; {loss}"
+
+
+def gradient(id: str, want: Callable, mistakes: Mistakes, observed: str = "x_grad", **others: Any) -> Check:
+    """Require a gradient, by default that of x, essential unless `others` say otherwise."""
+    return Check(id, observed, want, mistakes=mistakes, **{"essential": True, "label": "x.grad", **others})
+
+
+def neighbour(**others: Any) -> Check:
+    """Require that the gradient on the other path is what it is without hooks."""
+    mistakes = {"in_place": True}
+    return gradient("neighbour", lambda key: key.s_grad, mistakes, "s_grad", label="s.grad", **others)
+
+
+def handle_undoes(call: str) -> Check:
+    """Require that `call` returns a handle, and that x.grad is what it is without hooks after its remove()."""
+
+    def hands_over(saw: Any, key: Any) -> bool:
+        return saw.returned == HANDLE
+
+    undo = "; handle.remove(); loss.backward()"
+    return Check(
+        "handle",
+        want=lambda key: key.x_grad,
+        ok=lambda saw, key: saw.returned == HANDLE and same(saw.after_removal, key.x_grad),
+        points=1,
+        given=lambda saw, key: f"handle = {call}{undo * hands_over(saw, key)}",
+        expected=[Say("the_handle", when=lambda saw, key: not hands_over(saw, key)), "x.grad == {want}"],
+        got=lambda saw, key: f"x.grad == {show(saw.after_removal)}" if hands_over(saw, key) else shown(saw),
+        mistakes={"still_at_work": hands_over, "no_handle": True},
+    )
+
+
+def shown(saw: Any) -> str:
+    """Format what an answer returned in place of handles, with names of types as plain words."""
+    return show_kind(saw.returned)

@@ -1,0 +1,91 @@
+"""What decides about 03.4, `tame(branch)`."""
+
+from typing import Any
+
+from hookedu.exercises.checks.common import HANDLE
+from hookedu.exercises.checks.lesson_03 import shared
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_03.shared import Paths
+from hookedu.exercises.probes.lesson_03.tame import PROBE
+from hookedu.exercises.tools import same
+
+
+class Key(shared.Plain):
+    """The gradients without hooks, and those of x that each hook must leave if it is alone."""
+
+    def __init__(self, paths: Paths) -> None:
+        super().__init__(paths, "branch")
+        self.positive = self.x_grad.clamp(min=0)
+        self.x_alone = [self.positive, self.x_grad / 2]
+
+
+def _removable(saw: Any, key: Key) -> bool:
+    """Check whether two handles were returned with which both hooks can be removed."""
+    return saw.returned == [HANDLE] * 2 and same(saw.none, [key.x_grad, key.s_grad])
+
+
+def _safe(saw: Any, key: Key) -> bool:
+    """Check whether each hook by itself leaves the neighbour's gradient alone."""
+    return same(saw.s_alone, [key.s_grad] * 2)
+
+
+def _row(name: str, gradients: list[Any]) -> str:
+    return " · ".join(f"{name}.grad == {show(gradient)}" for gradient in gradients)
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    given="{key.graph}",
+    checks=[
+        shared.gradient(
+            "branch",
+            lambda key: key.positive / 2,
+            {
+                "not_registered": lambda saw, key: same(saw.x_grad, key.x_grad) and not saw.hooks,
+                "forgot_return": shared.NO_EFFECT,
+                "halve_missing": Gives(lambda key: key.positive),
+                "positive_missing": Gives(lambda key: key.x_grad / 2),
+                "wrong_half": Gives(lambda key: key.x_grad.clamp(max=0) / 2),
+                "doubled": Gives(lambda key: key.positive * 2),
+                "absolute": Gives(lambda key: key.x_grad.abs() / 2),
+            },
+        ),
+        shared.gradient(
+            "skip",
+            lambda key: key.s_grad,
+            {
+                "mask_in_place": Gives(lambda key: key.s_grad.clamp(min=0)),
+                "halve_in_place": Gives(lambda key: key.s_grad / 2),
+                "both_in_place": Gives(lambda key: key.s_grad.clamp(min=0) / 2),
+            },
+            observed="s_grad",
+            label="s.grad",
+            points=2,
+        ),
+        Check(
+            "handle",
+            ok=_removable,
+            points=1,
+            given="handles = tame(branch)",
+            expected=Say("two_handles"),
+            got=lambda saw, key: shared.shown(saw),
+            mistakes={
+                "merged": lambda saw, key: saw.returned == HANDLE or saw.returned == [HANDLE],
+                "no_handle": lambda saw, key: saw.returned != [HANDLE] * 2,
+            },
+        ),
+        Check(
+            "alone",
+            ok=lambda saw, key: _removable(saw, key) and _safe(saw, key) and same(saw.x_alone, key.x_alone),
+            points=1,
+            given=Say("two_more_runs"),
+            expected=lambda saw, key: _row("x", key.x_alone) if _safe(saw, key) else _row("s", [key.s_grad]),
+            got=lambda saw, key: _row("x", saw.x_alone) if _safe(saw, key) else _row("s", saw.s_alone),
+            mistakes={"other_job": _safe, "saved_by_luck": True},
+        ),
+    ],
+    raises=shared.READS_DOT_GRAD | shared.WRONG_HOOK | shared.OTHER_SHAPE,
+)

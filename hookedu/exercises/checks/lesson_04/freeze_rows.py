@@ -1,0 +1,124 @@
+"""What decides about 04.3, `freeze_rows(embedding, rows)`."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from hookedu.exercises.checks.common import HANDLE, MISREGISTERED
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show, show_kind
+from hookedu.exercises.probes.lesson_04.freeze_rows import PROBE, Case
+from hookedu.exercises.tools import same
+
+_CALL = "rows = {case.rows}; freeze_rows(embedding, rows)"
+
+
+def _zeroed(case: Case, rows: Iterable[int], dim: int = 0) -> torch.Tensor:
+    """Return the gradient without hooks, with zeros in these rows, or columns if dim is 1."""
+    return case.c.index_fill(dim, torch.tensor(list(rows)), 0)
+
+
+def _frozen(case: Case) -> torch.Tensor:
+    return _zeroed(case, case.rows)
+
+
+def _is_slice(saw: Any, case: Case) -> bool:
+    """Check whether a slice became zero: first to last or lowest to highest row, exclusive or inclusive."""
+    ends = ((case.rows[0], case.rows[-1]), (min(case.rows), max(case.rows)))
+    slices = [range(start, stop + more) for start, stop in ends for more in (0, 1)]
+    return any(same(saw.grad, _zeroed(case, rows)) for rows in slices)
+
+
+def _gradient(id: str, observed: str, want: Callable[[Case], torch.Tensor], label: str, **more: Any) -> Check:
+    """Require an expected gradient; the message shows its first wrong row."""
+
+    def lines(saw: Any, case: Case) -> tuple[str, str]:
+        got, wanted, row = getattr(saw, observed), want(case), 0
+        if isinstance(got, torch.Tensor) and got.shape == wanted.shape:
+            row = next((r for r in range(len(wanted)) if not same(got[r], wanted[r])), 0)
+            got = got[row]
+        return f"{label}[{row}] == {show(wanted[row])}", f"{label}[{row}] == {show(got)}"
+
+    return Check(
+        id, observed, want, expected=lambda *of: lines(*of)[0], got=lambda *of: lines(*of)[1], **more
+    )
+
+
+EXERCISE = Exercise(
+    PROBE,
+    given=_CALL,
+    checks=[
+        Check(
+            "unchanged",
+            ok=lambda saw, case: same(saw.weight, case.embedding.weight.detach()),
+            essential=True,
+            expected=Say("weight_as_before"),
+            got=Say("weight_changed"),
+            mistakes={"zeroes_the_weight": True},
+        ),
+        Check(
+            "requires_grad",
+            "requires_grad",
+            want=lambda case: True,
+            essential=True,
+            label="embedding.weight.requires_grad",
+            mistakes={"freezes_everything": True},
+        ),
+        _gradient(
+            "freezes",
+            "grad",
+            want=_frozen,
+            label="embedding.weight.grad",
+            points=2,
+            essential=True,
+            given=_CALL + "; loss.backward()",
+            mistakes={
+                "forgot_return": lambda saw, case: same(saw.grad, case.c) and saw.hooks,
+                "hooks_another_tensor": Gives(lambda case: case.c),
+                "freezes_the_others": Gives(lambda case: case.c - _frozen(case)),
+                "zeroes_columns": Gives(lambda case: _zeroed(case, case.rows, dim=1)),
+                "late_binding": Gives(lambda case: _zeroed(case, case.rows[-1:])),
+                "freezes_a_slice": _is_slice,
+                "zeroes_everything": Gives(lambda case: torch.zeros_like(case.c)),
+            },
+        ),
+        _gradient(
+            "under_autograd_grad",
+            "asked",
+            want=_frozen,
+            label="grad",
+            points=1,
+            given=_CALL + "; torch.autograd.grad(loss, embedding.weight)",
+            mistakes={"post_accumulate": True},
+        ),
+        _gradient(
+            "others",
+            "adapter_grad",
+            want=lambda case: case.c,
+            label="adapter.grad",
+            points=1,
+            given=_CALL + "; (c * (embedding.weight + adapter)).sum().backward()",
+            mistakes={"changes_in_place": True},
+        ),
+        Check(
+            "handle",
+            ok=lambda saw, case: saw.handle == HANDLE and same(saw.grad_after, case.c),
+            points=1,
+            given="handle = freeze_rows(embedding, rows)",
+            expected=Say("handle_undoes"),
+            got=[
+                Say("still_frozen", when=lambda saw, case: saw.handle == HANDLE),
+                lambda saw, case: show_kind(saw.handle),
+            ],
+            mistakes={"no_handle": lambda saw, case: saw.handle != HANDLE, "hooks_stay": True},
+        ),
+    ],
+    raises={
+        "requires_grad_on_rows": r"you can only change requires_grad flags of leaf variables",
+        "hooks_the_module": r"has no attribute 'register_hook'",
+        "asks_too_early": r"'NoneType' object (does not support item assignment|is not subscriptable)",
+        **MISREGISTERED,
+    },
+)

@@ -1,0 +1,138 @@
+"""What decides about 04.4, `watch_norms(model, seen)`."""
+
+import math
+from typing import Any
+
+import torch
+
+from hookedu.exercises.checks.common import TWO_ARGUMENTS
+from hookedu.exercises.checks.lesson_04.shared import REGISTERING, handles_given
+from hookedu.exercises.criteria import Check, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.probes.lesson_04.watch_norms import PROBE, Case, two_passes
+from hookedu.exercises.tools import all_close, gradients
+
+_Norms = dict[tuple[int, str], Any]  # by pass and name
+
+
+def _by_pass(pairs: list[Any], half: int) -> _Norms:
+    return {(n // half, name): value for n, (name, value) in enumerate(pairs)}
+
+
+class _Key:
+    """What tensor hooks see in both passes (`norms`), and other norms that people note instead."""
+
+    def __init__(self, case: Case) -> None:
+        seen: list[tuple[str, float]] = []
+        trained = {name: p for name, p in case[0].named_parameters() if p.requires_grad}
+        for name, parameter in trained.items():
+            parameter.register_hook(lambda grad, name=name: seen.append((name, grad.norm().item())))
+        two_passes(*case)
+        self.grads, self.norms = gradients(case[0]), _by_pass(seen, len(trained))
+        self.order, self.model_order = [name for name, _ in seen[: len(trained)]], list(trained)
+        self.own = {(n, name): trained[name].norm().item() for n, name in self.norms}
+        # The second gradient is three times the first.
+        self.summed = {(n, name): norm * (4 / 3 if n else 1) for (n, name), norm in self.norms.items()}
+
+
+def _pairs(saw: Any) -> list[Any]:
+    """Return what was noted if these are (name, value) pairs, or []."""
+    fits = all(isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in saw.seen)
+    return saw.seen if fits else []
+
+
+def _names(saw: Any) -> list[str]:
+    return [name for name, _ in _pairs(saw)]
+
+
+def _noted(saw: Any, key: _Key) -> _Norms:
+    """Return the values noted by pass and name, also if all pairs are in the reverse order."""
+    reverse = _names(saw) == key.order[::-1] * 2
+    return _by_pass(_pairs(saw)[:: -1 if reverse else 1], len(key.order))
+
+
+def _close(value: Any, norm: float) -> bool:
+    return type(value) in (int, float) and math.isclose(value, norm, rel_tol=1e-4)
+
+
+def _wrong(saw: Any, key: _Key, norms: _Norms) -> list[tuple[str, float, Any]]:
+    """Return name, norm and noted value of those that differ, each pass sorted by name."""
+    rows = [(of[1], norm, _noted(saw, key).get(of)) for of, norm in sorted(norms.items())]
+    return [row for row in rows if not _close(row[2], row[1])]
+
+
+def _shown(saw: Any, key: _Key) -> tuple[str, float, Any]:
+    return next(iter(_wrong(saw, key, key.norms)), ("", 0.0, None))
+
+
+def _rounded(value: Any) -> Any:
+    """Return the value with floats rounded as a message shows them."""
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    if isinstance(value, torch.Tensor) and value.dim() == 0:
+        return Opaque(f"tensor({value.item():g})")
+    return float(f"{value:g}") if isinstance(value, float) else value
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=_Key,
+    given="watch_norms(model, seen); loss.backward(); (3 * loss).backward()",
+    checks=[
+        Check(
+            "unchanged",
+            ok=lambda saw, key: all_close(saw.grads, key.grads),
+            essential=True,
+            expected=Say("grads_as_without"),
+            got=Say("some_differ"),
+            mistakes={"changes_gradient": True},
+        ),
+        Check(
+            "sees",  # every name exactly once per pass
+            ok=lambda saw, key: _noted(saw, key).keys() == key.norms.keys(),
+            points=2,
+            essential=True,
+            expected=lambda saw, key: f"[name for name, norm in seen] == {show(key.order * 2)}",
+            got=lambda saw, key: f"seen == {show(_rounded(saw.seen))}",
+            mistakes={
+                "asks_too_early": lambda saw, key: saw.early,
+                "rebinds_list": lambda saw, key: not saw.seen and saw.hooks,
+                "not_registered": lambda saw, key: not saw.seen,
+                "no_pairs": lambda saw, key: not _pairs(saw),
+                "late_binding": lambda saw, key: len(set(_names(saw))) == 1,
+            },
+        ),
+        Check(
+            "order",
+            ok=lambda saw, key: _names(saw) == key.order * 2,
+            points=1,
+            expected="[name for name, norm in seen] == {key.order} × 2",
+            got=lambda saw, key: f"[name for name, norm in seen] == {show(_names(saw))}",
+            mistakes={
+                "upside_down": lambda saw, key: _names(saw) == key.order[::-1] * 2,
+                "model_order": lambda saw, key: _names(saw) == key.model_order * 2,
+            },
+        ),
+        Check(
+            "norms",
+            ok=lambda saw, key: not _wrong(saw, key, key.norms),
+            points=1,
+            expected=lambda saw, key: "{}: {:g}".format(*_shown(saw, key)),
+            got=lambda saw, key: f"{_shown(saw, key)[0]}: {show(_rounded(_shown(saw, key)[2]))}",
+            mistakes={
+                "keeps_gradients": lambda saw, key: any(torch.numel(v) > 1 for _, v in saw.seen),
+                "keeps_tensors": lambda saw, key: any(type(v) in (torch.Tensor, Opaque) for _, v in saw.seen),
+                "norm_of_the_parameter": lambda saw, key: not _wrong(saw, key, key.own),
+                "norm_of_the_sum": lambda saw, key: not _wrong(saw, key, key.summed),
+                "not_the_norm": lambda saw, key: all(type(v) in (int, float) for _, v in saw.seen),
+            },
+        ),
+        handles_given("watch_norms(model, seen)"),
+    ],
+    raises={
+        "returns_norm": r"has changed the size of value|expected Variable, but hook returned",
+        **REGISTERING,
+        **TWO_ARGUMENTS,
+    },
+)

@@ -1,0 +1,1 @@
+"""Lesson 05, forward hooks: capture, prove, extract, steer, and record every call."""

@@ -1,0 +1,117 @@
+"""What decides about 06.4, `standardise(conv)`."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch.nn.functional import conv2d
+
+from hookedu.exercises.checks.common import equals, handle_works
+from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
+from hookedu.exercises.criteria import Of
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.lesson_06.standardise import PROBE, RATE, Case
+from hookedu.exercises.tools import close, same
+
+_ROUNDING = 1e-3  # tolerance: the formula can be written in many ways
+_CHANNEL = (1, 2, 3)  # dims of the weights of one output channel
+_GIVEN = "conv = nn.Conv2d(2, 3, 2); standardise(conv); conv(x)"
+_TRAINED = _GIVEN + "; loss.backward()"
+_REPEATED = _TRAINED + "; optimizer.step(); conv(x)"
+
+
+def _root(weight: torch.Tensor, dims: tuple[int, ...] = _CHANNEL, correction: int = 0) -> torch.Tensor:
+    return (weight.var(dims, keepdim=True, correction=correction) + 1e-5).sqrt()
+
+
+def _formula(weight: torch.Tensor, dims: tuple[int, ...] = _CHANNEL, correction: int = 0) -> torch.Tensor:
+    return (weight - weight.mean(dims, keepdim=True)) / _root(weight, dims, correction)
+
+
+class Key:
+    """Output and gradient of the standardised convolution, and its output after the step of training."""
+
+    def __init__(self, case: Case) -> None:
+        self.weight, self.bias, self.x, g = case
+        raw = self.weight.clone().requires_grad_()
+        output = conv2d(self.x, _formula(raw), self.bias)
+        (self.gradient,) = torch.autograd.grad((output * g).sum(), raw)
+        self.output = output.detach()
+        trained, bias = self.weight - RATE * self.gradient, self.bias - RATE * g.sum((0, 2, 3))
+        self.again = conv2d(self.x, _formula(trained), bias)
+
+    def ordinary(self, formula: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        """Return channel 0, in which 1e-5 does not matter, of the output with the weights that a formula gives."""
+        return conv2d(self.x, formula(self.weight), self.bias)[:, :1]
+
+
+def _close(got: Any, expected: torch.Tensor, channels: int = 0) -> bool:
+    """Check closeness relative to each channel's largest value: channels differ by orders of magnitude."""
+    if not isinstance(got, torch.Tensor) or (got.shape, got.dtype) != (expected.shape, expected.dtype):
+        return False
+    both = zip(got.unbind(channels), expected.unbind(channels), strict=True)
+    return all(torch.allclose(a, b, rtol=0, atol=_ROUNDING * max(float(abs(b).max()), 1e-3)) for a, b in both)
+
+
+def _gives(formula: Callable[[torch.Tensor], torch.Tensor]) -> Of:
+    return lambda saw, key: close(saw.output[:, :1], key.ordinary(formula), _ROUNDING)
+
+
+_of_output = partial(equals, equal=partial(_close, channels=1))
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    given=_GIVEN,
+    checks=[
+        _of_output(
+            "output",
+            lambda key: key.output,
+            {
+                "returns_weight": lambda saw, key: saw.output.shape != key.output.shape,
+                "other_start": lambda saw, key: saw.start is not None and not same(saw.start, key.weight),
+                "changes_nothing": _gives(lambda w: w),
+                "whole_tensor": _gives(partial(_formula, dims=(0, *_CHANNEL))),
+                "wrong_dims": _gives(partial(_formula, dims=(0,))),
+                "sample_variance": _gives(partial(_formula, correction=1)),
+                "no_root": _gives(lambda w: _formula(w) / _root(w)),
+                "only_centres": _gives(lambda w: w - w.mean(_CHANNEL, keepdim=True)),
+                "keeps_mean": _gives(lambda w: w / _root(w)),
+                "no_eps": lambda saw, key: saw.output.isnan().any() and _gives(_formula)(saw, key),
+                "misplaces_eps": _gives(_formula),
+            },
+            points=2,
+            essential=True,
+        ),
+        equals(
+            "parameters",
+            lambda key: ["bias", "weight_raw"],
+            {
+                "overwrites_weight": lambda saw, key: "weight" in saw.parameters,
+                "raw_not_parameter": lambda saw, key: "weight_raw" not in saw.parameters,
+            },
+            given="sorted(name for name, _ in conv.named_parameters())",
+        ),
+        equals(
+            "gradient",
+            lambda key: key.gradient,
+            {
+                "new_parameter": lambda saw, key: saw.new_parameter,
+                "detached": lambda saw, key: saw.gradient is None,
+                "half_detached": True,
+            },
+            given=_TRAINED,
+            expected="conv.weight_raw.grad == {want}",
+            equal=_close,
+        ),
+        _of_output("rebuilt", lambda key: key.again, {"once_only": True}, "again", given=_REPEATED),
+        handle_works("standardise(conv)", silent=lambda saw, key: same(saw.after_removal, saw.again)),
+    ],
+    raises={
+        "assigns_to_parameter": r"cannot assign '.*' as parameter 'weight'",
+        "leaf_in_place": r"leaf Variable that requires grad",
+        "no_weight_yet": r"has no attribute 'weight'",
+    }
+    | MISREGISTERED,
+)

@@ -1,0 +1,76 @@
+"""What decides about 07.1, `grad_shapes(layer, x)`."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from hookedu.exercises.checks.lesson_07.shared import THREE_ARGUMENTS, equals
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.probes.lesson_07.grad_shapes import PROBE, Case
+
+
+def _key(case: Case) -> SimpleNamespace:
+    """Return what is wanted, how a message gives each input, and shapes that occur with the first one."""
+    layer, inputs = case
+    n_in, n_out = weight = [layer.in_features, layer.out_features]
+    want, given = {}, {}
+    for name, x in inputs.items():
+        needs = ", requires_grad=True" if x.requires_grad else ""
+        given[name] = f"layer = Linear({n_in}, {n_out}); x = torch.ones({tuple(x.shape)}{needs})"
+        want[name] = [[list(x.shape) if x.requires_grad else None], [[*x.shape[:-1], n_out]]]
+    (x,), (y,) = want["two_d"]
+    return SimpleNamespace(**want, traces=[0, [], False], given=given, x=x, y=y, weight=weight)
+
+
+def _tuples(value: Any) -> str:
+    """Format shapes as Python writes nested tuples, with the comma of a one-element tuple."""
+    if not isinstance(value, list):
+        return show(value)
+    return "(" + ", ".join(_tuples(v) for v in value[:8]) + ("," if len(value) == 1 else "") + ")"
+
+
+def _entries(shapes: Any) -> list[Any]:
+    """Return the entries of grad_input and grad_output together."""
+    grad_input, grad_output = shapes
+    return grad_input + grad_output
+
+
+def _shapes(id: str, observed: str, mistakes: Any, **others: Any) -> Check:
+    """Require the right shapes for one of the inputs."""
+    lines = {
+        "given": lambda saw, key: key.given[observed],
+        "expected": lambda saw, key: _tuples(getattr(key, observed)),
+        "got": lambda saw, key: _tuples(getattr(saw, observed)),
+    }
+    return equals(id, observed, 1, mistakes, **lines, **others)
+
+
+_OF_TWO_D = {
+    "weight_shapes": lambda saw, key: any(w in _entries(saw.two_d) for w in (key.weight, key.weight[::-1])),
+    "keeps_tensors": lambda saw, key: {torch.Tensor, Opaque} & {*map(type, _entries(saw.two_d))},
+    "swapped": Gives(lambda key: [[key.y], [key.x]]),
+    "no_tuples": Gives(lambda key: [key.x, key.y]),
+    "no_batch": Gives(lambda key: [[key.x[-1:]], [key.y[-1:]]]),
+    "same_both": Gives(lambda key: [[key.x], [key.x]]),
+}
+_OF_FROZEN = {
+    "drops_none": Gives(lambda key: [[], [key.y]]),
+    "bare_none": Gives(lambda key: [None, [key.y]]),
+    "always_a_shape": True,
+}
+
+EXERCISE = Exercise(
+    PROBE,
+    key=_key,
+    given="grad_shapes(layer, x)",
+    checks=[
+        _shapes("shapes", "two_d", _OF_TWO_D, essential=True),
+        _shapes("any_dimensions", "three_d", {"two_d_only": True}),
+        _shapes("none", "frozen", _OF_FROZEN),
+        equals("clean", "traces", 1, {"leaves_traces": True}, expected=Say("traces"), got=Say("traces")),
+    ],
+    raises={"none_has_no_shape": r"'NoneType' object has no attribute '(shape|size)'"} | THREE_ARGUMENTS,
+)

@@ -1,0 +1,57 @@
+"""What decides about 07.3, `guided_relu(model)`."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from hookedu.exercises.checks.common import HANDLE
+from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, equals, reads
+from hookedu.exercises.criteria import Check, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show_kind
+from hookedu.exercises.probes.lesson_07.guided_relu import PROBE, Net
+from hookedu.exercises.tools import same
+
+
+def _key(nets: tuple[Net, Net]) -> SimpleNamespace:
+    """Return what is wanted, and the gradients that x of the first net may get."""
+    readings, others = (net.readings() for net in nets)
+    return SimpleNamespace(x_grad=readings["positive"], other=others["all"], full=True, readings=readings)
+
+
+def _are_handles(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(one == HANDLE for one in value)
+
+
+_MISTAKES = {
+    "nothing_changed": reads("all"),
+    "deconvnet": reads("positive, also where off"),
+    "wrong_sign": reads("negative"),
+    "absolute": reads("size"),
+    "top_level_only": reads("positive at one"),
+    "every_module": reads("positive at x too"),
+    "only_the_model": reads("positive at x"),
+}
+_ANOTHER = "handles = guided_relu(model); (w * another_model(x)).sum().backward()"
+_KINDS = {"expected": "register_full_backward_hook", "got": "register_backward_hook"}
+
+EXERCISE = Exercise(
+    PROBE,
+    key=_key,
+    given="model = Sequential(Linear, ReLU, Sequential(Linear, ReLU), Linear); x = {case[0].x}; "
+    "loss = ({case[0].w} * model(x)).sum()",
+    checks=[
+        equals("guided", "x_grad", 2, _MISTAKES, essential=True, label="x.grad"),
+        equals("others", "other", 1, {"every_model": True}, given=_ANOTHER, label="x.grad"),
+        Check(
+            "handle",
+            ok=lambda saw, key: _are_handles(saw.handles) and same(saw.after, key.readings["all"]),
+            points=1,
+            given="handles = guided_relu(model)",
+            expected=Say("two_handles"),
+            got=lambda saw, key: show_kind(saw.handles),
+            mistakes={"no_handle": lambda saw, key: not _are_handles(saw.handles)},
+        ),
+        equals("full", "full", 1, {"legacy": True}, given="guided_relu(model)", **_KINDS),
+    ],
+    raises=MISRETURNED,
+)

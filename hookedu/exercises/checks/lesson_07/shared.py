@@ -1,0 +1,24 @@
+"""What the checks of lesson 07 have in common, and exceptions by which mistakes with backward hooks are recognised."""
+
+from typing import Any
+
+from hookedu.exercises.criteria import Check, Gives
+
+THREE_ARGUMENTS = {
+    "three_arguments": r"positional arguments? but \d (?:was|were) given|missing \d required positional"
+}
+# Mistakes in hooks that return a new grad_input.
+MISRETURNED = {
+    "returns_tensor": r"invalid number of grad_input",
+    "wrong_size": r"has changed the size of value",
+} | THREE_ARGUMENTS
+
+
+def equals(id: str, observed: str, points: int, mistakes: Any, **others: Any) -> Check:
+    """Require what the key has under the name of the observation."""
+    return Check(id, observed, lambda key: getattr(key, observed), points=points, mistakes=mistakes, **others)
+
+
+def reads(*names: str) -> Gives:
+    """Return the condition that an answer gives what one of these `readings` of the key gives."""
+    return Gives(*(lambda key, name=name: key.readings[name] for name in names))

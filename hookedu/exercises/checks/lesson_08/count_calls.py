@@ -1,0 +1,71 @@
+"""What decides about 08.5, `count_calls(model, x)`."""
+
+from collections.abc import Callable
+
+from hookedu.exercises.checks.common import equals
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_08.count_calls import PROBE, Model
+
+_Counts = dict[str, int]
+_ONCE = dict.fromkeys(("Model", "Sequential", "Linear", "ReLU"), 1)
+
+
+def _counts(model: Model) -> _Counts:
+    return dict.fromkeys(_ONCE, model.rounds) | {"Model": 1, "Tanh": len(model.hidden)}
+
+
+def _without(*names: str) -> Callable[[_Counts], _Counts]:
+    return lambda counts: {name: n for name, n in counts.items() if name not in names}
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=_counts,
+    given="count_calls(model, x)",
+    checks=[
+        Check(
+            "counts",
+            "found",
+            want=lambda counts: counts,
+            points=2,
+            essential=True,
+            given=Say("model_runs", n=lambda saw, counts: counts["Tanh"]),
+            expected="{want}",
+            got=lambda saw, counts: show(saw.found),
+            mistakes={
+                "returns_nothing": lambda saw, counts: saw.found is None,
+                "returns_total": Gives(lambda counts: sum(counts.values())),
+                "keys_not_names": lambda saw, counts: not saw.found.keys() <= counts.keys(),
+                "modules_not_calls": Gives(lambda counts: _ONCE, lambda counts: counts | _ONCE),
+                "one_module_only": Gives(lambda counts: {"Model": 1}),
+                "never_fires": Gives(lambda counts: {}),
+                "runs_twice": Gives(lambda counts: {name: 2 * n for name, n in counts.items()}),
+                "keeps_counting": lambda saw, counts: all(  # the model that raised counts or not
+                    saw.found[name] == counts[name] + 1 for name in counts.keys() - {"Model"}
+                ),
+                "once_each": lambda saw, counts: set(saw.found.values()) == {1},
+                "forward_directly": Gives(_without("Model")),
+                "leaves_only": Gives(_without("Model", "Sequential")),
+                # The second: hooks through named_modules(), skipping its first name, "".
+                "own_hooks_only": Gives(_without("Tanh"), _without("Tanh", "Model")),
+            },
+        ),
+        equals("clean", lambda counts: 0, {"leaves_hook": True}, "left", words="left"),
+        equals("others", lambda counts: 0, {"removes_others": True}, "lost", words="lost"),
+        Check(
+            "clean_after_error",
+            ok=lambda saw, counts: saw.left_by_error == 0 and saw.passed_on,
+            points=1,
+            given="count_calls(broken, x)",
+            expected=Say("passed_on", n=0),
+            got=[
+                Say("passed_on", when=lambda saw, counts: saw.passed_on, n=lambda saw, _: saw.left_by_error),
+                Say("swallowed", n=lambda saw, counts: saw.left_by_error),
+            ],
+            mistakes={"no_finally": lambda saw, counts: saw.left_by_error, "swallows": True},
+        ),
+    ],
+    raises={"hook_returns": r"must be Tensor, not \w+"},
+)

@@ -1,0 +1,99 @@
+"""What decides about 08.2, `output_shapes(model, x)`."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from hookedu.exercises.checks.common import equals
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_08.output_shapes import PROBE, SmallResNet
+
+
+class _Shapes:
+    """Shapes of x and, by name, of the input and output of each child, found without calling the model."""
+
+    def __init__(self, case: tuple[SmallResNet, torch.Tensor]) -> None:
+        model, x = case
+        self.x, self.inputs, self.outputs = tuple(x.shape), {}, {}
+        with torch.no_grad():
+            for name, child in model.named_children():
+                x = x.flatten(1) if isinstance(child, nn.Linear) else x
+                self.inputs[name] = tuple(x.shape)
+                x = child(x)
+                self.outputs[name] = tuple(x.shape)
+
+
+def _written(found: Any) -> str:
+    """Format shapes as tuples, as learners write them; `encode` has made lists of them."""
+    if isinstance(found, dict):
+        shapes = {name: v for name, v in found.items() if isinstance(v, list) and {*map(type, v)} == {int}}
+        found = found | {name: tuple(shape) for name, shape in shapes.items()}
+    return show(found)
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=_Shapes,
+    given="output_shapes(model, x)",
+    checks=[
+        Check(
+            "shapes",
+            "found",
+            want=lambda shapes: shapes.outputs,
+            points=1,
+            essential=True,
+            given="x.shape = {key.x}; output_shapes(model, x)",
+            expected="{want}",
+            got=lambda saw, shapes: _written(saw.found),
+            mistakes={
+                "returns_nothing": lambda saw, shapes: saw.found is None,
+                "never_runs": lambda saw, shapes: saw.found == {},
+                "late_binding": lambda saw, shapes: saw.found.keys() == {list(shapes.outputs)[-1]},
+                "class_names": lambda saw, shapes: saw.found.keys() >= {"Conv2d"},
+                "every_module": lambda saw, shapes: saw.found.keys() > shapes.outputs.keys(),
+                "keeps_tensors": lambda saw, shapes: "tensor" in str(saw.found.values()).lower(),
+                "input_shapes": Gives(lambda shapes: shapes.inputs),
+            },
+        ),
+        equals(
+            "once",
+            observed="runs",
+            words="runs",
+            want=lambda shapes: 1,
+            ok=lambda saw, shapes: saw.runs <= 1,  # 0 if a copy of the model ran
+            mistakes={"runs_again": True},
+        ),
+        Check(
+            "same_modules",
+            ok=lambda saw, shapes: not saw.replaced,
+            points=1,
+            given="output_shapes(model, x); list(model.modules())",
+            expected=Say("same_modules"),
+            got=Say("other_modules"),
+            mistakes={"replaces_children": True},
+        ),
+        Check(
+            "no_marks",
+            ok=lambda saw, shapes: not saw.marks and saw.mode,
+            points=1,
+            given="output_shapes(model, x); vars(module)",
+            expected=Say("no_marks"),
+            got=Say("marks"),
+            mistakes={"marks_modules": lambda saw, shapes: saw.marks, "switches_mode": True},
+        ),
+        equals(
+            "clean",
+            observed="hooks",  # of the answer, of others
+            words="hooks",
+            want=lambda shapes: [0, 1],
+            mistakes={"removes_others": lambda saw, shapes: saw.hooks[1] == 0, "leaves_hooks": True},
+        ),
+    ],
+    raises={
+        "chains_children": r"mat1 and mat2 shapes cannot be multiplied",
+        "hook_returns": r"'(?:torch\.)?(?:Size|tuple)' object has no attribute",
+    },
+)

@@ -1,0 +1,1 @@
+"""Lesson 09, feature maps: keep, tile, log, find dead channels, compare with an extractor."""

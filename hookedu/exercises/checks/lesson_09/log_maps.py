@@ -1,0 +1,89 @@
+"""What decides about 09.3, `log_maps(folder, tag, pictures)`."""
+
+from functools import partial
+from typing import Any
+
+import torch
+
+from hookedu.exercises.checks.lesson_09.shared import Mistakes, first_wrong, returned
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.probes.lesson_09.log_maps import PROBE, Case
+from hookedu.exercises.tools import close
+
+_alike = partial(close, tolerance=0.02)  # one of 256 levels: 0.2 may have become 50 / 255
+
+
+class _Key:
+    """The pictures by step, those of the earlier run first, and what reading them back gives."""
+
+    def __init__(self, case: Case) -> None:
+        self.tag, earlier, new = case
+        self.pictures, self.earlier, self.new = earlier | new, list(earlier), list(new)
+        self.counted = [[*self.earlier, *range(first, first + len(new))] for first in (0, 1)]
+        self.shape = new[self.new[0]].shape
+        self.rows = [[step, *self.shape] for step in self.pictures]
+
+
+def _shown(saw: Any, key: _Key) -> int:
+    return first_wrong(saw.pixels, key.pictures, _alike)
+
+
+_MISREAD: Mistakes = {
+    "no_reload": Gives(lambda key: Opaque("KeyError")),
+    "from_memory": Gives(lambda key: key.rows[len(key.earlier) :]),
+    "width_first": Gives(lambda key: [[step, width, height] for step, height, width in key.rows]),
+    "only_some": lambda saw, key: saw.result and {*map(tuple, saw.result)} < {*map(tuple, key.rows)},
+    "whole_events": lambda saw, key: not isinstance(saw.result[0], list),
+}
+
+EXERCISE = Exercise(
+    PROBE,
+    key=_Key,
+    given=Say("both_runs"),
+    checks=[
+        Check(
+            "closed",
+            "open",
+            want=lambda key: 0,
+            points=1,
+            essential=True,
+            given="log_maps(folder, {key.tag!r}, pictures)",
+            expected=Say("left_open", n=0),
+            got=Say("left_open", n=lambda saw, key: saw.open),
+            mistakes={"not_closed": True},
+        ),
+        Check(
+            "steps",
+            "steps_in_file",
+            want=lambda key: {key.tag: key.earlier + key.new},
+            ok=lambda saw, key: saw.steps_in_file[key.tag] == key.earlier + key.new,
+            points=1,
+            essential=True,
+            mistakes={
+                "tag_per_step": lambda saw, key: len(saw.steps_in_file) > len(key.new),
+                "nothing_written": lambda saw, key: saw.steps_in_file[key.tag] == key.earlier,
+                "no_step": lambda saw, key: saw.steps_in_file[key.tag] == key.earlier + [0] * len(key.new),
+                "counts_steps": lambda saw, key: saw.steps_in_file[key.tag] in key.counted,
+            },
+        ),
+        Check(
+            "pixels",
+            ok=lambda saw, key: all(_alike(saw.pixels.get(s, p), p) for s, p in key.pictures.items()),
+            points=1,
+            essential=True,
+            given=lambda saw, key: f"pictures[{(step := _shown(saw, key))}] = {show(key.pictures[step])}",
+            expected=Say("pixels_in_file", pixels=lambda saw, key: key.pictures[_shown(saw, key)]),
+            got=Say("pixels_in_file", pixels=lambda saw, key: saw.pixels.get(_shown(saw, key))),
+            mistakes={
+                "transposed": lambda saw, key: any(saw.pixels[step].shape != key.shape for step in key.new),
+                "times_255": lambda saw, key: all(
+                    torch.equal(saw.pixels[step] == 1, key.pictures[step] > 0) for step in key.new
+                ),
+            },
+        ),
+        returned("read", lambda key: key.rows, points=2, mistakes=_MISREAD),
+    ],
+    raises={"wrong_format": r"size of input tensor and input format are different"},
+)

@@ -1,0 +1,50 @@
+"""What decides about 10.1, `child_means(model, x)`."""
+
+from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals, is_close, means, unchanged
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.lesson_10.child_means import PROBE
+
+
+class _Key:
+    """The case, the output of the model, and the mean of every child's output in the order of running."""
+
+    def __init__(self, case: tuple) -> None:
+        self.x, self.stem, self.head = case
+        before = self.x @ self.stem.T
+        self.out = before.relu() @ self.head.T
+        outputs = {"stem": before, "act": before.relu(), "head": self.out}
+        self.means = {name: output.mean().item() for name, output in outputs.items()}
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=_Key,
+    given="x = {key.x}; stem.fc.weight = {key.stem}; head.weight = {key.head}",
+    checks=[
+        equals(
+            "names",
+            lambda key: list(key.means),
+            {
+                "returns_nothing": lambda saw, key: saw.means is None,
+                "late_binding": lambda saw, key: saw.order == ["stem"],
+                "all_modules": lambda saw, key: "stem.fc" in saw.order,
+                "class_names": lambda saw, key: "Linear" in saw.order,
+            },
+            observed="order",
+            ok=lambda saw, key: saw.means.keys() == key.means.keys(),
+            essential=True,
+            given="child_means(model, x).keys()",
+        ),
+        unchanged(lambda key: key.out),
+        means(
+            {
+                "too_late": lambda saw, key: is_close(saw.means["stem"], key.means["act"]),
+                "of_the_input": lambda saw, key: is_close(saw.means["stem"], key.x.mean().item()),
+            },
+            essential=True,
+        ),
+        equals("order", lambda key: [*key.means], {"model_order": True}, given="list(child_means(model, x))"),
+        *cleans_up("child_means({}, x)"),
+    ],
+    raises=RAISES,
+)

@@ -1,0 +1,101 @@
+"""What decides about 11.4, `channel_effect(model, layer, channel, images, labels)`."""
+
+from typing import Any
+
+import torch
+
+from hookedu.exercises.checks.common import none_left
+from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
+from hookedu.exercises.checks.lesson_11.shared import NEEDS_INDEX, Place, all_right, of_labels
+from hookedu.exercises.criteria import Check, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_11.channel_effect import PROBE
+from hookedu.exercises.probes.lesson_11.shared import Net
+
+_BEFORE = {"conv2": "pool", "relu1": "conv1"}  # the layer from which each gets its input
+
+
+class _Switch(Place):
+    """A call with the logits, (N, classes), while the channel is on and while it is off."""
+
+    def __init__(self, net: Net, layer: str, channel: int) -> None:
+        self.channel, self.everywhere = channel, (slice(None), channel)
+        super().__init__(net, layer, lambda maps, grads: self.fall(self.everywhere))
+        self.given += f"; channel = {channel}"
+        self.on, self.off = self.logits, self.changed(self.everywhere)
+        self.after = of_labels(self.off, self.labels)
+
+    def changed(self, place: Any, value: Any = 0.0, layer: str = "") -> torch.Tensor:
+        """Return the logits if `value` is put at `place` in the maps of the layer, or of another."""
+        maps = self.net.maps(layer or self.layer)
+        maps[place] = value
+        return self.net.logits(layer or self.layer, maps)
+
+    def fall(self, place: Any, value: Any = 0.0, layer: str = "") -> torch.Tensor:
+        """Return how far the labels' logits then fall."""
+        return self.own - of_labels(self.changed(place, value, layer), self.labels)
+
+
+def _forecasts(at: _Switch) -> list[torch.Tensor]:
+    """Return what the gradient forecasts, with one weight for the channel and place by place."""
+    maps, grads = at.maps[at.everywhere], at.grads[at.everywhere]
+    return [grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), (grads * maps).sum(dim=(1, 2))]
+
+
+def _unchanged(id: str, observed: str, given: str, mistake: str, **weight: Any) -> Check:
+    """Require that no tensor changed; `observed` counts those that did."""
+    return Check(
+        id,
+        observed,
+        want=lambda calls: 0,
+        given=Say(given),
+        expected=Say("changed", n=0),
+        got=Say("changed", n=lambda saw, calls: getattr(saw, observed)),
+        mistakes={mistake: True},
+        **weight,
+    )
+
+
+_LIKELY = {
+    "wrong_sign": lambda at: [-at.want],
+    "absolute": lambda at: [at.want.abs()],
+    "no_return": lambda at: [torch.zeros_like(at.want)],
+    "picture_off": lambda at: [at.fall(at.channel)],
+    "only_this_one": lambda at: [at.fall((slice(None), torch.arange(at.maps.shape[1]) != at.channel))],
+    "first_picture": lambda at: [at.fall((0, at.channel)), at.want[0]],
+    "mean_for_zero": lambda at: [
+        at.fall(at.everywhere, at.maps[at.everywhere].mean(dim=dims, keepdim=True))
+        for dims in ((1, 2), (0, 1, 2), (0,))
+    ],
+    "everything_off": lambda at: [at.fall(slice(None))],
+    "wrong_class": lambda at: [of_labels(at.on - at.off, at.on.argmax(1)), at.on.amax(1) - at.off.amax(1)],
+    "probabilities": lambda at: [of_labels(at.on.softmax(1) - at.off.softmax(1), at.labels)],
+    "after_only": lambda at: [at.after],
+    "one_number": lambda at: [at.want.mean(), at.want.sum()],
+    "ratio": lambda at: [at.want / at.own, at.after / at.own, at.want / at.own.abs()],
+    "forecast": _forecasts,
+    "all_logits": lambda at: [at.on - at.off],
+    "keeps_dim": lambda at: [at.want[:, None]],
+    "every_pair": lambda at: [at.own[:, None] - at.after, at.own - at.after[:, None]],
+    "crossed": lambda at: [(at.on - at.off)[:, at.labels]],
+    "channel_of_input": lambda at: [at.fall(at.everywhere, layer=_BEFORE[at.layer])],
+}
+
+EXERCISE = Exercise(
+    PROBE,
+    key=lambda calls: [_Switch(*call) for call in calls],
+    checks=[
+        _unchanged("weights", "changed", "parameters", "changes_weights", essential=True),
+        all_right(
+            "effect",
+            points=3,
+            describe=lambda effect, picture: show(effect) + " (list)" * isinstance(effect, list),
+            returns_list=lambda got, at: isinstance(got, list),
+            likely=_LIKELY,
+        ),
+        _unchanged("others", "spoilt", "kept_output", "in_place", points=1),
+        none_left("channel_effect(model, layer, channel, images, labels)", "leaves_hook"),
+    ],
+    raises=NEEDS_INDEX | CALLS_NOW | WRONG_ARGUMENTS,
+)

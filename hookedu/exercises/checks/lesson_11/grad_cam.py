@@ -1,0 +1,104 @@
+"""What decides about 11.2, `grad_cam(model, layer, images, labels)`."""
+
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from hookedu.exercises.checks.common import all_detached, none_left
+from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES, Place, all_right, sizes
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.probes.lesson_11.grad_cam import PROBE
+from hookedu.exercises.probes.lesson_11.shared import Net
+from hookedu.exercises.tools import close
+
+_CALL = "grad_cam(model, layer, images, labels)"
+_LAYERS = ("conv1", "relu1", "pool", "conv2", "relu2")
+
+
+def _up(cam: torch.Tensor, mode: str = "bilinear", size: Any = (6, 8), **how: Any) -> torch.Tensor:
+    """Resize (N, h, w) to (N, *size)."""
+    return F.interpolate(cam[:, None], size=size, mode=mode, **how)[:, 0]
+
+
+def _cam(maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    return _up((weights * maps).sum(dim=1).relu())
+
+
+class _Cam(Place):
+    """A call with its weights, its weighted sum before and after the ReLU, and the range of each wanted map."""
+
+    def __init__(self, net: Net, layer: str) -> None:
+        super().__init__(net, layer, lambda maps, grads: _cam(maps, grads.mean(dim=(2, 3), keepdim=True)))
+        self.weights = self.grads.mean(dim=(2, 3), keepdim=True)
+        self.raw = (self.weights * self.maps).sum(dim=1)
+        self.small = self.raw.relu()
+        self.low, self.high = (f(self.want, dim=(1, 2), keepdim=True) for f in (torch.amin, torch.amax))
+        self.span = self.high - self.low
+
+
+def _has_fixed_size(got: Any, at: _Cam) -> bool:
+    """Check whether a map has the size of the lesson's pictures, or 8 times that of the layer's maps."""
+    if isinstance(got, Opaque):  # 64×64 is too large for `encode`
+        return got.type.startswith("Tensor of float32")
+    height, width = at.maps.shape[2:]
+    return any(close(got, _up(at.small, size=size)) for size in (16, 32, (8 * height, 8 * width)))
+
+
+def _describe(cam: Any, picture: int) -> str:
+    """Describe the shape, and the range and a row of one map: a whole map is too long for a line."""
+    if not isinstance(cam, torch.Tensor) or cam.numel() == 0:
+        return f"cam: list; len(cam) == {len(cam)}" if isinstance(cam, list) else f"cam: {show(cam)}"
+    many = cam.ndim == 3 and picture < len(cam)
+    name, shown = (f"cam[{picture}]", cam[picture]) if many else ("cam", cam)
+    ends = f"cam: {sizes(cam)}; {name}.min() == {shown.min():.4g}; {name}.max() == {shown.max():.4g}"
+    row = cam.shape[1] // 2
+    return f"{ends}; cam[{picture}, {row}] == {show(shown[row])}" if many else ends
+
+
+_LIKELY = {
+    "no_relu": lambda at: [_up(at.raw)],
+    "relu_late": lambda at: [_up(at.raw).relu()],
+    "absolute": lambda at: [_up(at.raw.abs()), _up(at.raw).abs()],
+    "relu_on_weights": lambda at: [_cam(at.maps, w) for w in (at.weights.relu(), at.weights.abs())],
+    "not_upsampled": lambda at: [at.small, at.small[:, None]],
+    "nearest": lambda at: [_up(at.small, "nearest")],
+    "align_corners": lambda at: [_up(at.small, align_corners=True)],
+    "bicubic": lambda at: [_up(at.small, "bicubic")],
+    "square": lambda at: [_up(at.small, size=side) for side in (6, 8)],
+    "squeezes": lambda at: [at.want.squeeze()],
+    "height_and_width": lambda at: [_up(at.small, size=(8, 6))],
+    "keeps_dim": lambda at: [at.want[:, None]],
+    "normalised": lambda at: [at.want / at.high, (at.want - at.low) / at.span, at.want / at.want.max()],
+    "sums_gradient": lambda at: [at.want * at.places],
+    "mean_of_weights": lambda at: [_cam(at.maps, at.weights.mean(dim=0, keepdim=True))],
+    "no_average": lambda at: [_cam(at.maps, at.grads)],
+    "unweighted": lambda at: [_up(at.maps.sum(dim=1)), _up(at.maps.mean(dim=1))],
+    "averages_channels": lambda at: [at.want / at.maps.shape[1]],
+    "gradient_only": lambda at: [_up(f(at.grads, dim=1).relu()) for f in (torch.sum, torch.mean)],
+    **OTHER_SCORES,
+    "wrong_layer": lambda at: [_Cam(at.net, other).want for other in _LAYERS if other != at.layer],
+}
+
+EXERCISE = Exercise(
+    PROBE,
+    key=lambda calls: [_Cam(*call) for call in calls],
+    checks=[
+        all_right(
+            "cam",
+            points=4,
+            describe=_describe,
+            returns_list=lambda got, at: isinstance(got, list),
+            fixed_size=_has_fixed_size,
+            likely=_LIKELY,
+        ),
+        all_detached(_CALL),
+        none_left(_CALL, "leaves_hook"),
+    ],
+    raises={
+        "broadcast": r"The size of tensor a \(\d+\) must match the size of tensor b",
+        "needs_four_dimensions": r"Got 3D input, but bilinear|the same number of spatial dimensions",
+        **NO_GRADIENT,
+    },
+)

@@ -1,0 +1,109 @@
+"""The true gradients of a net, mistakes on the way to them, and the check that results are right everywhere."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from hookedu.exercises.criteria import Check, Of
+from hookedu.exercises.probes.lesson_11.shared import Net
+from hookedu.exercises.tools import close
+
+# Mistakes on the way to the gradient of a layer's output, recognised by what the answer raises.
+NEEDS_INDEX = {"needs_index": r"Index tensor must have the same number of dimensions as input tensor"}
+NO_GRADIENT = NEEDS_INDEX | {
+    "needs_scalar": r"grad can be implicitly created only for scalar outputs",
+    "no_graph": r"does not require grad|doesn't require gradient",
+    "no_backward": r"^KeyError: |list index out of range|'NoneType' object (?:has no|is not subscriptable)",
+    "replaces_output": r"must be Tensor, not \w+|'(?:tuple|list|RemovableHandle)' object has no attribute",
+}
+
+Values = Callable[[Any], list[torch.Tensor]]  # from a call of the answer, the values that a mistake gives
+Told = Callable[[Any, Any], Any]  # a function of (result, call)
+
+
+class Place:
+    """A call of the answer: a layer's maps and their gradient, both (N, C, h, w), and the wanted `result` of these."""
+
+    def __init__(self, net: Net, layer: str, result: Callable[..., torch.Tensor]) -> None:
+        self.net, self.layer, self.labels, self._result = net, layer, net.labels, result
+        self.given = f"layer = model.{layer}; images: {sizes(net.images)}; labels = {net.labels.tolist()}"
+        self.maps, self._leaf = net.maps(layer), net.maps(layer).requires_grad_()
+        self.places, self.logits = self.maps[0, 0].numel(), net.logits(layer, self._leaf)
+        self.own = of_labels(self.logits, net.labels)
+        # From the sum: each picture's maps affect its own logit alone.
+        self.grads = self._gradient(self.own.sum())
+        self.want = result(self.maps, self.grads)
+
+    def results(self, *scores: torch.Tensor) -> list[torch.Tensor]:
+        """Return the results when backward starts from each of these numbers."""
+        return [self._result(self.maps, self._gradient(score)) for score in scores]
+
+    def _gradient(self, score: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad(score, self._leaf, retain_graph=True)[0]
+
+
+# What learners backpropagate in place of the labels' logits.
+OTHER_SCORES: dict[str, Values] = {
+    "wrong_class": lambda at: at.results(at.logits.amax(dim=1).sum()),
+    "one_class": lambda at: at.results(*at.logits.sum(dim=0)),
+    "one_picture": lambda at: at.results(at.logits.max(), *at.own),
+    "probabilities": lambda at: at.results(of_labels(at.logits.softmax(dim=1), at.labels).sum()),
+    "uses_loss": lambda at: at.results(
+        F.cross_entropy(at.logits, at.labels), F.cross_entropy(at.logits, at.labels, reduction="sum")
+    ),
+    "all_classes": lambda at: at.results(at.logits.sum(), at.logits.mean()),
+    "crossed": lambda at: at.results(at.logits[:, at.labels].sum(), at.logits[:, at.labels].mean()),
+    "mean_of_pictures": lambda at: at.results(at.own.mean()),
+}
+
+
+def of_labels(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return each picture's logit of its label, (N,)."""
+    return logits.gather(1, labels[:, None])[:, 0]
+
+
+def sizes(tensor: torch.Tensor) -> str:
+    """Return the shape of a tensor as the lessons write it, such as 2×6×8."""
+    return "×".join(map(str, tensor.shape))
+
+
+def at_first_wrong(of: Told, equal: Callable[[Any, Any], bool] = close) -> Of:
+    """Return `of` as a function of (saw, calls): of the first result that is wrong, or else the first, and its call."""
+
+    def value(saw: Any, calls: list[Any]) -> Any:
+        pairs = list(zip(saw.results, calls, strict=True))
+        return of(*next((pair for pair in pairs if not equal(pair[0], pair[1].want)), pairs[0]))
+
+    return value
+
+
+def all_right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **mistakes: Told) -> Check:
+    """Require the right `results`, one per call. The key is the list of calls, each with its `given` and `want`.
+
+    The first wrong result decides the message, where ``describe(result, i)`` shows it, and best of all picture `i`.
+    Its mistake is told by a condition of (result, call), or is the `likely` one that gives the same values.
+    """
+
+    def gives(values: Values) -> Told:
+        return lambda got, call: any(close(got, value) for value in values(call))
+
+    told = {"returns_nothing": lambda got, call: got is None, **mistakes}
+    told |= {mistake: gives(values) for mistake, values in likely.items()}
+    return Check(
+        id,
+        ok=at_first_wrong(lambda got, call: close(got, call.want)),
+        points=points,
+        essential=True,
+        given=at_first_wrong(lambda got, call: call.given),
+        expected=at_first_wrong(lambda got, call: describe(call.want, _first_wrong(got, call.want))),
+        got=at_first_wrong(lambda got, call: describe(got, _first_wrong(got, call.want))),
+        mistakes={mistake: at_first_wrong(when) for mistake, when in told.items()},
+    )
+
+
+def _first_wrong(got: Any, want: torch.Tensor) -> int:
+    """Return the index of the first picture whose result is wrong: that of others may be right."""
+    comparable = isinstance(got, torch.Tensor) and got.shape == want.shape
+    return next((i for i in range(len(want)) if comparable and not close(got[i], want[i])), 0)

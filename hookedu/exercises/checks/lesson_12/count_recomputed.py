@@ -1,0 +1,83 @@
+"""What decides about 12.2, `count_recomputed(model, x)`."""
+
+from typing import Any
+
+from hookedu.exercises.checks.common import none_left
+from hookedu.exercises.checks.forward_hooks import CALLS_NOW
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.lesson_12.count_recomputed import PROBE
+
+
+class Key:
+    """How often each layer starts, by name: in one forward pass, in recomputation, and in both."""
+
+    def __init__(self, case: tuple[dict[str, str], int]) -> None:
+        kinds, _ = case
+        self.first, *_, self.last = kinds
+        self.layers = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+        self.once = dict.fromkeys(kinds, 1) | {self.first: 2, self.last: 2}
+        # Layers that save nothing are at the end, which recomputation does not reach.
+        self.recomputed = {name: self.once[name] for name in kinds if kinds[name] in ("linear", "tanh")}
+        self.stopped = list(self.recomputed)[-1]  # recomputation ends inside the forward of this layer
+        self.again = dict.fromkeys(kinds, 0) | self.recomputed
+        self.both = {name: n + self.again[name] for name, n in self.once.items()}
+        self.twice = {name: 2 * n for name, n in self.once.items()}
+
+
+def _numbers(counts: Any) -> bool:
+    """Check whether this is a dictionary of plain numbers, which can be compared with other numbers."""
+    return isinstance(counts, dict) and all(type(n) in (int, float, bool) for n in counts.values())
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    given=Say("layers"),
+    checks=[
+        Check(
+            "counts",
+            "counts",
+            want=lambda key: key.again,
+            equal=lambda counts, want: _numbers(counts) and counts == want,
+            points=3,
+            essential=True,
+            mistakes={
+                "returns_nothing": lambda saw, key: saw.counts is None,
+                "returns_total": lambda saw, key: type(saw.counts) is int,
+                "not_a_dict": lambda saw, key: not isinstance(saw.counts, dict),
+                "other_names": lambda saw, key: not saw.counts.keys() <= key.once.keys(),
+                # How the answer ran the model explains numbers only.
+                "no_backward": lambda saw, key: _numbers(saw.counts) and not saw.backward,
+                "not_checkpointed": lambda saw, key: _numbers(saw.counts) and saw.starts == key.once,
+                # Twice in forward and twice in recomputation would make 4.
+                "in_pieces": lambda saw, key: _numbers(saw.counts) and saw.starts[key.first] < 4,
+                "no_early_stop": lambda saw, key: saw.counts == key.once and saw.starts == key.twice,
+                "counts_first": Gives(lambda key: key.once),
+                "counts_both": Gives(
+                    lambda key: key.both,
+                    lambda key: {name: n - 1 for name, n in key.both.items()},
+                    lambda key: {name: n // 2 for name, n in key.both.items()},
+                    lambda key: key.both | {key.stopped: key.both[key.stopped] - 1},
+                ),
+                "only_whether": Gives(lambda key: {name: min(n, 1) for name, n in key.again.items()}),
+                "zeros_missing": Gives(lambda key: key.recomputed),
+                "after_hooks": Gives(
+                    lambda key: key.again | {key.stopped: 0},
+                    lambda key: {name: n for name, n in key.recomputed.items() if name != key.stopped},
+                ),
+                "late_binding": lambda saw, key: (
+                    sum(key.again.values()) <= saw.counts[key.last] == sum(saw.counts.values())
+                ),
+                "off_too_early": lambda saw, key: set(saw.counts.values()) <= {0},
+            },
+        ),
+        none_left("count_recomputed(model, x)", mistake="leaves_hooks"),
+    ],
+    raises={
+        "no_such_key": r"^KeyError",
+        "wrong_arguments": r"\w+\(\) (missing \d+ required positional argument|takes (from \d+ to )?\d+ positional arguments? but \d+ (was|were) given)",
+        "not_a_sum": r"grad can be implicitly created only for scalar outputs",
+        **CALLS_NOW,
+    },
+)

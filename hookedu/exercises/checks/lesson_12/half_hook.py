@@ -1,0 +1,91 @@
+"""What decides about 12.4, `half_hook(group, bucket)`."""
+
+from collections.abc import Callable
+
+import torch
+
+from hookedu.exercises.checks.lesson_12.shared import must_be
+from hookedu.exercises.criteria import Check, Gives, Of, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import Opaque, show_kind
+from hookedu.exercises.probes.lesson_12.half_hook import PROBE
+from hookedu.exercises.tools import close
+
+
+class Key:
+    """The gradient of rank 0, the multiples of it that the others have, and the average over all ranks."""
+
+    def __init__(self, case: tuple[torch.Tensor, list[int]]) -> None:
+        self.x, shares = case
+        self.ranks, self.others, self.total = len(shares), shares[1:], sum(shares)
+        self.average = (self.x * self.total / self.ranks)[None]
+
+
+def _times(*factors: Callable[[Key], float]) -> Of:
+    """Return the condition that the small gradients (the large one may overflow) are rank 0's times one of these."""
+    return lambda saw, key: any(close(saw.grad[0, :-1], key.x[:-1] * f(key), 2e-3) for f in factors)
+
+
+_CALL = "half_hook(group, bucket)"
+_not_added = _times(lambda key: 1, lambda key: 1 / key.ranks)
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    given=Say("ranks"),
+    checks=[
+        Check(
+            "future",
+            ok=lambda saw, key: isinstance(saw.value, torch.Tensor),
+            essential=True,
+            given=_CALL,
+            expected=Say("future"),
+            got=lambda saw, key: show_kind(saw.value if saw.done is True else saw.returned),
+            mistakes={
+                "returns_nothing": lambda saw, key: saw.returned is None,
+                "returns_work": lambda saw, key: saw.returned == Opaque("_Work"),
+                "returns_tensor": lambda saw, key: saw.done is None,
+                "never_done": lambda saw, key: not saw.done,
+                "then_returns_nothing": lambda saw, key: saw.value is None,
+                "value_is_list": lambda saw, key: isinstance(saw.value, list),
+            },
+        ),
+        Check(
+            "average",
+            "grad",
+            want=lambda key: key.average,
+            ok=lambda saw, key: close(saw.grad, key.average, 2e-3) and set(saw.sent) != {"torch.bfloat16"},
+            points=3,
+            essential=True,
+            mistakes={
+                "other_shape": lambda saw, key: saw.grad is None,
+                "bfloat16": lambda saw, key: set(saw.sent) == {"torch.bfloat16"},
+                "overflow": _times(lambda key: key.total / key.ranks),
+                "no_average": _times(lambda key: key.total),
+                "divided_twice": _times(lambda key: key.total / key.ranks**2),
+                "fixed_size": _times(lambda key: key.total / 2),
+                "reads_too_early": lambda saw, key: saw.sent and _not_added(saw, key),
+                "never_sends": _not_added,
+            },
+        ),
+        Check(
+            "bytes",
+            "bytes_sent",
+            want=lambda key: 2 * len(key.x),
+            points=2,
+            mistakes={"sends_float32": Gives(lambda key: 4 * len(key.x))},
+        ),
+        must_be("float32", "float32", _CALL + ".wait().dtype", "float32", "{saw.float32}", "stays_half"),
+    ],
+    raises={
+        "returns_work": r"'_?Work' object has no attribute",
+        "future_is_no_list": r"'(_Result|Future)' object (is not subscriptable|has no attribute '(float|half|to|div_?|mul_?|copy_)')",
+        "value_is_list": r"'list' object has no attribute|list.*must be (Tensor|real number)|float\(\) argument must be.*list",
+        # Raised by Future.value() before there is a value.
+        "reads_too_early": r"completed\(\) INTERNAL ASSERT FAILED",
+        "not_async": r"'NoneType' object has no attribute '(get_future|then|wait)'",
+        "no_group": r"Default process group has not been initialized",
+        "average_operation": r"Cannot use ReduceOp.AVG",
+        "bucket_is_no_tensor": r"'torch\._C\._distributed_c10d\.GradBucket'|GradBucket",
+    },
+)

@@ -1,0 +1,113 @@
+"""What decides about 12.1, `half_saved(counts)`."""
+
+from collections.abc import Callable
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from hookedu.exercises.checks.lesson_12.shared import detached, must_be
+from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.lesson_12.half_saved import PROBE, ROW, Case
+from hookedu.exercises.tools import same
+
+Size = Callable[[torch.Tensor], int]
+
+
+class Key:
+    """The tensors that autograd passes to `pack`, and the gradients by the dtypes in which they are kept."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.rows = case, [ROW]
+        self.handed: list[torch.Tensor] = []
+        with saved_tensors_hooks(self.handed.append, lambda packed: packed):
+            case.loss()
+        self.floats = [t for t in self.handed if t.dtype == torch.float32]
+
+    def gradients(self, x=torch.float16, w=torch.float16, square=torch.float64) -> list[torch.Tensor]:
+        """Compute the gradients of x and w; `square` is for the factor of the square of x."""
+        kept_x, kept_w = self.case.x.to(x).float(), self.case.w.to(w).float()
+        ones = torch.full((2, 2), float(self.case.columns))
+        return [ones @ kept_w.T + (2 * self.case.x.to(square).double()).float(), kept_x.T @ ones]
+
+
+def _kept(**dtypes: torch.dtype) -> Of:
+    """Return the condition that the gradients are those of tensors kept in these dtypes."""
+    return lambda saw, key: same([saw.x, saw.w], key.gradients(**dtypes))
+
+
+def _size(tensor: torch.Tensor) -> int:
+    return tensor.nbytes
+
+
+def _halved(tensor: torch.Tensor) -> int:
+    """Return the size of a tensor in bytes, with float32 kept as float16."""
+    return tensor.nbytes // 2 if tensor.dtype == torch.float32 else tensor.nbytes
+
+
+def _sums(tensors: list[torch.Tensor], saved: Size = _size, kept: Size = _halved) -> dict[str, int]:
+    """Return the counts when these sizes of each tensor are added up."""
+    return {"saved": sum(map(saved, tensors)), "kept": sum(map(kept, tensors))}
+
+
+def _adds(saved: Size, kept: Size | None = None) -> Of:
+    """Return the condition that these sizes of each tensor were added up; without `kept`, `saved` twice."""
+    return lambda saw, key: saw.counts == _sums(key.handed, saved, kept or saved)
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    given=Say("saved_dtypes", row=ROW),
+    checks=[
+        Check(
+            "gradients",
+            want=lambda key: key.gradients(),
+            ok=lambda saw, key: _kept()(saw, key) and saw.rows == key.rows,
+            points=2,
+            essential=True,
+            expected="x.grad == {want[0]}, w.grad == {want[1]}, row {key.rows}",
+            got="x.grad == {saw.x}, w.grad == {saw.w}, row {saw.rows}",
+            mistakes={
+                "unchanged": _kept(x=torch.float32, w=torch.float32),
+                "weights_left_out": _kept(w=torch.float32),
+                "bfloat16": _kept(x=torch.bfloat16, w=torch.bfloat16),
+                "all_halved": lambda saw, key: saw.rows != key.rows or _kept(square=torch.half)(saw, key),
+            },
+        ),
+        must_be("packed", 200, "pack(torch.rand(100))", Say("half"), Say("bytes"), "keeps_both"),
+        Check(
+            "counts",
+            "counts",
+            want=lambda key: _sums(key.handed),
+            ok=_adds(_size, _halved),
+            points=2,
+            mistakes={
+                "other_keys": lambda saw, key: saw.counts.keys() != {"saved", "kept"},
+                "never_counts": _adds(lambda tensor: 0),
+                "swapped": _adds(_halved, _size),
+                "elements": _adds(torch.Tensor.numel),
+                "element_size": _adds(lambda t: t.element_size(), lambda t: _halved(t) // t.numel()),
+                "last_only": lambda saw, key: saw.counts == _sums(key.handed[-1:]),
+                "tensors": _adds(lambda tensor: 1),
+                "same_twice": _adds(_halved),
+                "before_twice": _adds(_size),
+                "others_left_out": lambda saw, key: saw.counts == _sums(key.floats),
+                "wrong_kept": lambda saw, key: saw.counts["saved"] == _sums(key.handed)["saved"],
+                "wrong_saved": lambda saw, key: saw.counts["kept"] == _sums(key.handed)["kept"],
+                "wrong_counts": True,
+            },
+        ),
+        must_be("ends", True, "with half_saved(counts): ...", Say("gone"), Say("there"), "stays_on"),
+        must_be(
+            "float16", "float16", "unpack(pack(torch.ones(2).half()))", "float16", "{saw.float16}", "grows"
+        ),
+        detached("pack(y)  # y = x.exp(), float64"),
+    ],
+    raises={
+        "arguments": r"missing \d+ required positional argument|takes \d+ positional arguments? but 1 was given",
+        "not_back": r"same dtype|tensors used as indices|[Ee]xpected (object of scalar type|dtype|index)|index.*(dtype|Int)|condition",
+        "no_return": r"unpack_hook expected to be a Tensor but got result of type NoneType|'NoneType' object (is not subscriptable|has no attribute 'to')|cannot unpack non-iterable NoneType",
+        "returns_nothing": r"does not support the context manager protocol|^AttributeError: __(enter|exit)__",
+    },
+)

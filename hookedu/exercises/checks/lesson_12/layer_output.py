@@ -1,0 +1,61 @@
+"""What decides about 12.3, `layer_output(compiled, name, x)`."""
+
+import torch
+
+from hookedu.exercises.checks.common import none_left
+from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
+from hookedu.exercises.checks.lesson_12.shared import detached, must_be
+from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.lesson_12.layer_output import LAYERS, PROBE
+from hookedu.exercises.tools import all_close
+
+_CALLS = " and ".join(f"layer_output(compiled, {name!r}, x)" for name in LAYERS)
+
+
+class Key:
+    """Inputs and outputs of both layers."""
+
+    def __init__(self, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> None:
+        first, self.second, self.x = case
+        self.hidden = self.x @ first.T
+        self.head = self.hidden.tanh() @ self.second.T
+
+
+def _both(*outputs: torch.Tensor) -> dict[str, torch.Tensor]:
+    return dict(zip(LAYERS, outputs, strict=True))
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    checks=[
+        Check(
+            "output",
+            "outputs",
+            want=lambda key: _both(key.hidden, key.head),
+            equal=all_close,
+            points=3,
+            essential=True,
+            given=f"x = {{key.x}}; compiled(x); {_CALLS}",
+            mistakes={
+                "never_fired": lambda saw, key: all(o is None for o in saw.outputs.values()),
+                "models_output": Gives(lambda key: _both(3 * key.head, 3 * key.head)),
+                "its_input": Gives(lambda key: _both(key.x, key.hidden.tanh())),
+                "layer_alone": Gives(lambda key: _both(key.hidden, key.x @ key.second.T)),
+                "a_list": lambda saw, key: all(type(o) is list and len(o) == 1 for o in saw.outputs.values()),
+            },
+        ),
+        must_be("stance", True, Say("afterwards"), Say("runs"), Say("rests"), "stance_stays"),
+        must_be("rebuilt", 0, _CALLS, Say("none_rebuilt"), Say("rebuilt"), "compiles_anew"),
+        none_left(_CALLS, mistake="leaves_hook"),
+        must_be("modes", 0, _CALLS, Say("same_modes"), Say("other_modes"), "switches_mode"),
+        detached(_CALLS),
+    ],
+    raises={
+        "nothing_kept": r"^IndexError|^KeyError: (?!'(encoder\.fc|head)')|^StopIteration|^UnboundLocalError|cannot access free variable",
+        "prefix": r"^KeyError: '(encoder\.fc|head)'|has no attribute 'encoder\.fc'",
+        **CALLS_NOW,
+        **WRONG_ARGUMENTS,
+    },
+)

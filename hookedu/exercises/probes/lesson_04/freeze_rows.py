@@ -1,0 +1,58 @@
+"""What is observed of 04.3, `freeze_rows(embedding, rows)`: gradients with the hook and, at last, without it."""
+
+import random
+from typing import Any, NamedTuple
+
+import torch
+
+from hookedu.exercises.probes.lesson_04.shared import all_hooks_on, remove_handles
+from hookedu.exercises.probing import Probe
+from hookedu.exercises.tools import copies, whole
+
+
+class Case(NamedTuple):
+    """Embedding, rows to freeze, and c: without hooks, the gradient of (c * embedding(all rows)).sum() is c."""
+
+    embedding: torch.nn.Embedding
+    rows: list[int]
+    c: torch.Tensor
+
+
+def make_case(rng: random.Random) -> Case:
+    """Return a case of three unsorted rows with others in between, and rows[0] < rows[-1]: no range of rows fits."""
+    # More columns than rows, so that every row index is a valid column index.
+    weight = torch.stack([whole(rng, 7) for _ in range(6)])
+    low, middle, high = rng.choice([(0, 2, 4), (1, 3, 5)])
+    rows = rng.choice([[middle, low, high], [low, high, middle]])
+    c = torch.stack([whole(rng, 7) for _ in range(6)])
+    return Case(torch.nn.Embedding.from_pretrained(weight, freeze=False), rows, c)
+
+
+def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
+    """Freeze rows; take gradients in three ways, remove the hook, and run backward once more."""
+    embedding, rows, c = case
+    adapter = torch.nn.Parameter(torch.zeros_like(c))
+    handle = freeze_rows(embedding, list(rows))
+    weight = embedding.weight
+    report: dict[str, Any] = dict.fromkeys(("grad", "asked", "adapter_grad", "grad_after"))
+    report |= {"handle": handle, "hooks": all_hooks_on(weight)}
+    report |= {"weight": copies(weight), "requires_grad": weight.requires_grad}
+    if not weight.requires_grad:
+        return report
+
+    def loss() -> torch.Tensor:
+        return (c * embedding(torch.arange(len(c)))).sum()
+
+    loss().backward()
+    report["grad"] = copies(weight.grad)
+    report["asked"] = copies(torch.autograd.grad(loss(), weight)[0])
+    # An adapter is added to the weight: the addition passes the same gradient tensor to both.
+    (c.clone() * (weight + adapter)).sum().backward()
+    report["adapter_grad"] = copies(adapter.grad)
+    remove_handles(handle)
+    weight.grad = None
+    loss().backward()
+    return report | {"grad_after": copies(weight.grad)}
+
+
+PROBE = Probe("04.3", "freeze_rows", make_case, observe)

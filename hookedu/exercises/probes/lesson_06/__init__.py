@@ -1,0 +1,1 @@
+"""Lesson 06, forward pre-hooks: refuse an input, change it, log keywords, recompute weights."""

@@ -1,0 +1,1 @@
+"""Lesson 07, backward hooks: read shapes, explain zeros, change, repair and stop gradients."""

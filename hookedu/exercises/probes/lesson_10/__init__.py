@@ -1,0 +1,1 @@
+"""Lesson 10, diagnosing training: means, gradients in order, nan, vanishing gradients, clipping."""

@@ -1,0 +1,135 @@
+"""What is observed of 12.4, `half_hook(group, bucket)`: a backward pass of DDP in a simulated group of ranks."""
+
+import contextlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.futures import Future
+from torch.nn.parallel import DistributedDataParallel
+
+from hookedu.exercises.probing import Probe
+from hookedu.exercises.tools import whole
+
+# Average of the large gradient: float16 holds it (up to 65504), but not its sum over three ranks or more.
+_AVERAGE = 40_000.0
+
+
+def make_case(rng: random.Random) -> tuple[torch.Tensor, list[int]]:
+    """Return (x, shares): x is the gradient of rank 0, its last value is large; at least three ranks."""
+    shares = [1, *rng.sample(range(2, 8), rng.randint(2, 5))]
+    return torch.cat([whole(rng, 4), torch.tensor([_AVERAGE * len(shares) // sum(shares)])]), shares
+
+
+class _Stop(Exception):
+    """Ends backward before DDP receives an invalid result, on which it may crash."""
+
+
+class _Result(Future):
+    """The future of a communication, settled when somebody waits or when the hook has returned.
+
+    It is never settled earlier, so that an answer that reads the result too early is detected.
+    """
+
+    def __init__(self, settle: Callable[[], None]) -> None:
+        super().__init__()
+        self._settle = settle
+
+    def wait(self) -> Any:
+        self._settle()
+        return super().wait()
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        after = _Result(self._settle)
+
+        def go_on(done: Future) -> None:
+            try:
+                after.set_result(callback(done))
+            except Exception as error:
+                after.set_exception(error)
+
+        self.add_done_callback(go_on)
+        return after
+
+
+class _Work(dist.Work):
+    """The return value of `dist.all_reduce`."""
+
+    def __init__(self, result: _Result) -> None:
+        super().__init__()
+        self._result = result
+
+    def wait(self, timeout: Any = None) -> bool:
+        self._result.wait()
+        return True
+
+    def get_future(self) -> Future:
+        return self._result
+
+
+class Peers(dist.ProcessGroup):
+    """Rank 0 of a process group, simulated in one process.
+
+    Rank i's gradients are `shares[i]` times those of rank 0, and it runs the same hook: the sum of what all ranks send
+    is thus what rank 0 sends, times the sum of the shares. `sent` holds what it sent.
+
+    PyTorch supports process groups written in Python; its own tests use them (test_c10d_pypg.py).
+    """
+
+    def __init__(self, shares: list[int]) -> None:
+        super().__init__(0, len(shares))
+        self._total, self.sent, self._open = float(sum(shares)), [], []
+
+    def allreduce(self, tensors: list[torch.Tensor], options: Any) -> dist.Work:  # pyright: ignore[reportIncompatibleMethodOverride]  # the one overload that PyTorch calls here
+        if options.reduceOp != dist.ReduceOp.SUM:
+            raise RuntimeError("Cannot use ReduceOp.AVG with Gloo: this group only sums")
+        self.sent += tensors
+        result = _Result(self.settle)
+        self._open.append((tensors, result))
+        return _Work(result)
+
+    def settle(self) -> None:
+        """Complete all pending communications."""
+        while self._open:
+            tensors, result = self._open.pop(0)
+            for tensor in tensors:
+                tensor.mul_(self._total)
+            result.set_result(tensors)
+
+    def getBackendName(self) -> str:
+        return "peers"
+
+
+def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, Any]:
+    """Run backward with the hook of the answer, as far as what it returns allows."""
+    x, shares = case
+    group, layer = Peers(shares), nn.Linear(len(x), 1, bias=False)
+    report: dict[str, Any] = dict.fromkeys(("returned", "done", "value", "grad"))
+
+    def hook(state, bucket):  # DDP accepts only its own annotations, or none
+        report["returned"] = returned = half_hook(group, bucket)
+        group.settle()
+        report["done"] = returned.done() if isinstance(returned, Future) else None
+        # wait() raises the error of the answer's callback, if any.
+        report["value"] = value = returned.wait() if report["done"] else None
+        if not isinstance(value, torch.Tensor) or value.shape != bucket.buffer().shape:
+            raise _Stop
+        return returned
+
+    model = DistributedDataParallel(layer, process_group=group, init_sync=False)
+    model.register_comm_hook(None, hook)
+    with contextlib.suppress(_Stop):
+        model(x[None]).sum().backward()
+        report["grad"] = layer.weight.grad
+    dtype = getattr(report["value"], "dtype", None)
+    return report | {
+        "sent": [str(tensor.dtype) for tensor in group.sent],
+        "bytes_sent": sum(tensor.nbytes for tensor in group.sent),
+        "float32": str(dtype).removeprefix("torch."),  # how the gradients, which are float32, come back
+    }
+
+
+PROBE = Probe("12.4", "half_hook", make_case, observe)

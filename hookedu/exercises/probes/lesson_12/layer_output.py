@@ -1,0 +1,65 @@
+"""What is observed of 12.3, `layer_output(compiled, name, x)`: two outputs, and the compiled model afterwards."""
+
+import random
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch import nn
+
+from hookedu.exercises.probing import Probe
+from hookedu.exercises.tools import copies, linear, module_hooks, whole
+
+LAYERS = ("encoder.fc", "head")
+
+
+def make_case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return (first weight, second weight, x)."""
+    return whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2), whole(rng, 2).reshape(1, 2) / 16
+
+
+class Net(nn.Module):
+    """Two linear layers, the first of them inside another module."""
+
+    def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
+        super().__init__()
+        self.encoder = nn.ModuleDict({"fc": linear(first)})
+        self.head = linear(second)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 3 * self.head(self.encoder["fc"](x).tanh())
+
+
+def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> dict[str, Any]:
+    """Compile a model, ask the answer for the output of each layer, and run the compiled model once more."""
+    # Counts compilations by any backend; imported here because it takes seconds to load.
+    from torch._dynamo.utils import counters
+
+    first, second, x = case
+    model, ran = Net(first, second), []
+    # Dynamo keeps compiled code with the code object, which all instances of a class share: checks would reuse each
+    # other's compilations, and after the eighth nothing would be compiled at all.
+    model.forward = MethodType(FunctionType(Net.forward.__code__.replace(), Net.forward.__globals__), model)
+
+    def backend(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+        """Compile nothing, as "eager" does, and note each run of the graph."""
+        return lambda *args: ran.append(graph) or graph.forward(*args)
+
+    compiled: Any = torch.compile(model, backend=backend, dynamic=False)
+    with torch.compiler.set_stance("default"):  # whatever stance the notebook or the answer leaves set
+        compiled(x)
+        built, modes = counters["frames"]["ok"], [m.training for m in model.modules()]
+        outputs = {name: layer_output(compiled, name, x.clone()) for name in LAYERS}
+        report = {
+            "outputs": copies(outputs),
+            "detached": not any(isinstance(o, torch.Tensor) and o.requires_grad for o in outputs.values()),
+            "left": module_hooks(compiled),
+            "rebuilt": counters["frames"]["ok"] - built,
+            "modes": sum(m.training != before for m, before in zip(model.modules(), modes, strict=True)),
+        }
+        ran.clear()
+        compiled(x)
+        return report | {"stance": bool(ran)}
+
+
+PROBE = Probe("12.3", "layer_output", make_case, observe)

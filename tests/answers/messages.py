@@ -1,0 +1,52 @@
+"""The printed message of every known wrong answer, in one golden file per lesson: tests/answers/lesson_NN/messages.txt.
+
+    python -m tests.answers.messages            rewrite all of them
+    python -m tests.answers.messages 02 05      rewrite those of these lessons
+
+Read the difference before you commit it: each changed line is what a learner will read.
+"""
+
+import random
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+
+from hookedu.exercises import find, lessons
+from hookedu.exercises.feedback import ShownVerdict
+from hookedu.exercises.judging import judge
+from hookedu.exercises.observation import dumps, loads
+from hookedu.exercises.probing import observe
+from tests.answers import Answer, answers
+
+SEED = 0
+# What differs from run to run: addresses, and where in a recursion the limit was reached.
+_UNSTEADY = re.compile(r"(?<=\b0x)[0-9a-f]+|(?<=recursion depth exceeded).*")
+
+
+def golden(lesson: str) -> Path:
+    """Return the path of a lesson's golden file."""
+    return Path(__file__).with_name(f"lesson_{lesson}") / "messages.txt"
+
+
+def messages(lesson: str) -> str:
+    """Return the messages of a lesson, as its golden file should hold them."""
+    return "\n".join(_message(a) for a in answers() if a.mistake and a.exercise.startswith(f"{lesson}."))
+
+
+def _message(answer: Answer) -> str:
+    exercise = find(answer.exercise)
+    random.seed(SEED), torch.manual_seed(SEED)  # some wrong answers draw random numbers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        record = loads(dumps(observe(exercise.probe, answer.fresh(), SEED)))
+    said = ShownVerdict.of(judge(exercise, record, SEED))
+    return f"=== {answer.exercise} {answer.mistake}\n{_UNSTEADY.sub('…', repr(said))}\n"
+
+
+if __name__ == "__main__":
+    for lesson in sys.argv[1:] or lessons():
+        golden(lesson).write_text(messages(lesson), encoding="utf-8")
+        print(golden(lesson))
