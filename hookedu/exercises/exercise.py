@@ -1,5 +1,6 @@
 """An exercise: its probe, its table of checks and its words; and the verdict on an answer to it."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,6 +42,10 @@ def _same(case: Any) -> Any:
     return case
 
 
+def _any(case: Any) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One exercise: the probe that runs an answer and the table of checks that grades it.
@@ -60,6 +65,9 @@ class Exercise:
     key : callable
         ``key(case)`` returns what the checks compare with, computed from the case without the reference answer. The
         case itself if omitted.
+    suits : callable
+        ``suits(case)`` tells whether a case is good enough, for instance whether known mistakes give different results
+        on it. It is here and not in the probe because it may need to know the right answer.
     raises : mapping of str to str
         Mistakes recognised by the exception that the answer raises: id -> regular expression searched in
         "TypeError: the message". The first that matches is named.
@@ -76,6 +84,7 @@ class Exercise:
     checks: Sequence[Check]
     given: Line = ""
     key: Callable[[Any], Any] = _same
+    suits: Callable[[Any], bool] = _any
     raises: Mapping[str, str] = field(default_factory=dict)
     words: Words = field(init=False, repr=False)
 
@@ -112,6 +121,15 @@ class Exercise:
     def points(self) -> int:
         """Highest number of points: the sum over all checks."""
         return sum(check.points for check in self.checks)
+
+    def seed(self, start: int) -> int:
+        """Return `start` if its case suits, else the first seed of a sequence from there whose case does.
+
+        Pass it to both `observe` and `judge`.
+        """
+        while not self.suits(self.probe.case(random.Random(start))):
+            start = random.Random(start).getrandbits(32)  # not the next number: neighbours would meet in one case
+        return start
 
     @property
     def title(self) -> Text:

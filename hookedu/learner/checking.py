@@ -117,9 +117,13 @@ def _try(exercise_id: str, answer: Any) -> "ShownVerdict | Notice":
                 en='Hand it your function as well: `check("{id}", {name})`',
             ).format(id=exercise.id, name=exercise.answer)
         )
-    seed = random.SystemRandom().getrandbits(32)  # an own generator: a check must not advance the learner's
+    with (
+        undisturbed()
+    ):  # cases and judge compute too: a notebook's default dtype or no_grad must not reach them
+        # A generator of its own: a check must not advance the learner's.
+        seed = exercise.seed(random.SystemRandom().getrandbits(32))
     record = observe(exercise.probe, answer, seed)
-    with undisturbed():  # the judge computes too: a notebook's default dtype or no_grad must not reach it
+    with undisturbed():
         return ShownVerdict.of(judge(exercise, record, seed))
 
 

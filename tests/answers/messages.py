@@ -38,11 +38,12 @@ def messages(lesson: str) -> str:
 
 def _message(answer: Answer) -> str:
     exercise = find(answer.exercise)
-    random.seed(SEED), torch.manual_seed(SEED)  # some wrong answers draw random numbers
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        record = loads(dumps(observe(exercise.probe, answer.fresh(), SEED)))
-    said = ShownVerdict.of(judge(exercise, record, SEED))
+        seed = exercise.seed(SEED)
+        random.seed(SEED), torch.manual_seed(SEED)  # some wrong answers draw random numbers
+        record = loads(dumps(observe(exercise.probe, answer.fresh(), seed)))
+    said = ShownVerdict.of(judge(exercise, record, seed))
     return f"=== {answer.exercise} {answer.mistake}\n{_UNSTEADY.sub('…', repr(said))}\n"
 
 

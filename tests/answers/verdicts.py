@@ -27,8 +27,9 @@ def main(path: Path) -> None:
     for answer in answers():
         exercise = find(answer.exercise)
         for seed in SEEDS:
-            record = loads(dumps(observe(exercise.probe, answer.fresh(), seed)))
-            verdict = judge(exercise, record, seed)
+            suited = exercise.seed(seed)
+            record = loads(dumps(observe(exercise.probe, answer.fresh(), suited)))
+            verdict = judge(exercise, record, suited)
             rows.append(
                 (
                     exercise.id,

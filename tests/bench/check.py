@@ -4,6 +4,7 @@ Loading is compared with reading the same files as text; `words` are those of on
 ms for the words of a lesson; 50 ms for a check, unless the answer trains or compiles. The slowest exercises are printed.
 """
 
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -43,7 +44,8 @@ def read(lesson: str) -> None:
 
 def check(exercise: Exercise, answer: Any) -> None:
     """Probe and judge an answer, as `check` does."""
-    judge(exercise, observe(exercise.probe, answer, 1), 1)
+    seed = exercise.seed(random.getrandbits(32))
+    judge(exercise, observe(exercise.probe, answer, seed), seed)
 
 
 for lesson in lessons():

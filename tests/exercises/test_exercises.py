@@ -25,6 +25,7 @@ ANSWERS = answers()
 
 def verdict_on(exercise, answer, seed=0):
     """Return the verdict on an answer as grading reaches it: probe, one line of JSON, judge."""
+    seed = exercise.seed(seed)
     return ShownVerdict.of(judge(exercise, loads(dumps(observe(exercise.probe, answer, seed))), seed))
 
 
@@ -116,9 +117,15 @@ class TestEveryExercise:
         right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
         assert sum(c.points for c in verdict_on(exercise, right.fresh()).criteria) == exercise.points
 
+    def test_a_seed_has_a_case_that_suits(self, exercise):
+        for start in (*SEEDS, 2**32 - 1):
+            seed = exercise.seed(start)
+            assert 0 <= seed < 2**32 and exercise.seed(seed) == seed
+            assert exercise.suits(exercise.probe.case(random.Random(seed)))
+
     def test_input_is_fresh_for_each_seed(self, exercise):
         right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
-        records = {dumps(observe(exercise.probe, right.fresh(), seed)) for seed in SEEDS}
+        records = {dumps(observe(exercise.probe, right.fresh(), exercise.seed(seed))) for seed in SEEDS}
         assert len(records) == len(SEEDS), "an answer could be written down instead of computed"
 
 

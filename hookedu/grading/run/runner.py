@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from hookedu import exercises
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, loads
 from hookedu.grading.matching import Plan
 from hookedu.grading.rows import Limits, Status, clean
@@ -215,7 +216,7 @@ def _finished(script: _Transcript, limits: Limits) -> Run:
 
 
 def seeds_for(plan: Plan, source: str, seed: str) -> dict[str, int]:
-    """Return a seed for each exercise of one submission.
+    """Return a seed for each exercise of one submission, whose case suits the exercise.
 
     The grader keeps the seeds, because it needs them to judge. A run with the same `seed` repeats exactly.
 
@@ -228,9 +229,10 @@ def seeds_for(plan: Plan, source: str, seed: str) -> dict[str, int]:
     seed : str
         Seed of the batch.
     """
-    return {
+    drawn = {
         exercise: int.from_bytes(
             hashlib.sha256(f"{seed}:{source}:{exercise}".encode("utf-8", "replace")).digest()[:4], "big"
         )
         for exercise in plan.probes
     }
+    return {exercise: exercises.find(exercise).seed(start) for exercise, start in drawn.items()}

@@ -1,6 +1,10 @@
 """What the checks of lesson 07 have in common, and exceptions by which mistakes with backward hooks are recognised."""
 
+from collections.abc import Iterable
+from itertools import combinations
 from typing import Any
+
+import torch
 
 from hookedu.exercises.criteria import Check, Gives
 
@@ -22,3 +26,8 @@ def equals(id: str, observed: str, points: int, mistakes: Any, **others: Any) ->
 def reads(*names: str) -> Gives:
     """Return the condition that an answer gives what one of these `readings` of the key gives."""
     return Gives(*(lambda key, name=name: key.readings[name] for name in names))
+
+
+def all_differ(tensors: Iterable[torch.Tensor]) -> bool:
+    """Check whether no two tensors are equal."""
+    return not any(torch.equal(*pair) for pair in combinations(tensors, 2))

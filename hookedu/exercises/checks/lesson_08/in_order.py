@@ -1,14 +1,19 @@
 """What decides about 08.1, `in_order(events)`."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import torch
+from torch import nn
 
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_08.in_order import PROBE, Case, Event, fired
+from hookedu.exercises.probes.lesson_08.in_order import PROBE, Case, Event
 from hookedu.exercises.tools import same
-from hookedu.hooks.timeline import BACKWARD, FORWARD
+from hookedu.hooks.state import restored
+from hookedu.hooks.timeline import BACKWARD, FORWARD, timeline
 
 _Order = Callable[[Event], Any]  # a key to sort events by
 _PLACES = {
@@ -17,8 +22,17 @@ _PLACES = {
 _OF_PARAMETERS = ("param_grad", "post_accumulate")
 
 
+@functools.cache
+def _fired(layers: int) -> tuple[Event, ...]:
+    """Return the events of a chain of layers as PyTorch fires them."""
+    with restored():  # creating layers draws random numbers
+        chain = nn.Sequential(*(nn.Linear(2, 2, bias=False) for _ in range(layers)))
+        events = timeline(chain, torch.ones(1, 2, requires_grad=True), layers=nn.Linear)
+    return tuple((e.kind, int(e.path)) for e in events if e.kind != "input_grad" or e.path == "0")
+
+
 def _in_order(events: list[Event]) -> list[Event]:
-    return [event for event in fired(1 + max(layer for _, layer in events)) if event in events]
+    return [event for event in _fired(1 + max(layer for _, layer in events)) if event in events]
 
 
 def _wrong(saw: Any, case: Case) -> int:

@@ -1,26 +1,55 @@
 """What decides about 10.4, `vanishing(model, x, target, ratio)`."""
 
+import torch
+import torch.nn.functional as F
+
 from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals
 from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_10.vanishing import PROBE, Case, below, sizes
+from hookedu.exercises.probes.lesson_10.vanishing import PROBE, Case
+
+
+def _sizes(case: Case) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the mean absolute value and the norm of the gradient at every child's output, without hooks."""
+    x, outputs = case.x, []
+    for name in case.run:
+        x = F.linear(x, case.weights[name].clone().requires_grad_()) if name in case.weights else x.relu()
+        outputs.append(x)
+    grads = dict(zip(case.run, torch.autograd.grad(F.cross_entropy(x, case.target), outputs), strict=True))
+    means = {name: grad.abs().mean().item() for name, grad in grads.items()}
+    return means, {name: grad.norm().item() for name, grad in grads.items()}
+
+
+def _below(sizes: dict[str, float], limit: float) -> list[str]:
+    """Return the names of the sizes below a limit."""
+    return [name for name, size in sizes.items() if size < limit]
 
 
 class _Key:
     """The names to be found, and those that other sizes and other thresholds give."""
 
     def __init__(self, case: Case) -> None:
-        means, norms = sizes(case)
+        self.means, norms = _sizes(case)
+        means = self.means
         self.last = case.run[-1]
-        self.weak = below(means, case.ratio * means[self.last])
-        self.below_largest = below(means, case.ratio * max(means.values()))
-        self.by_norm = below(norms, case.ratio * norms[self.last])
+        self.weak = _below(means, case.ratio * means[self.last])
+        self.below_largest = _below(means, case.ratio * max(means.values()))
+        self.by_norm = _below(norms, case.ratio * norms[self.last])
         self.sizes = ", ".join(f"{name} {mean:.2g}" for name, mean in means.items())
+
+
+def _tells_mistakes_apart(case: Case) -> bool:
+    """Check whether the first two children are clearly weak, and whether other measures find other children."""
+    key, (stem, narrow, act, _, head) = _Key(case), case.run
+    limit, found = case.ratio * key.means[head], [key.weak, key.below_largest, key.by_norm]
+    clear = 0 < 1.2 * max(key.means[stem], key.means[narrow]) < limit < key.means[act] / 1.2
+    return clear and key.weak == [stem, narrow] and all(found) and len({*map(tuple, found)}) == 3
 
 
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
+    suits=_tells_mistakes_apart,
     given=Say("sizes"),
     checks=[
         equals(

@@ -57,6 +57,12 @@ def _unchanged(id: str, observed: str, given: str, mistake: str, **weight: Any) 
     )
 
 
+def _is_mixed(net: Net, layer: str, channel: int) -> bool:
+    """Check whether the channel raises some labels' logits clearly and lowers others."""
+    effects = _Switch(net, layer, channel).want
+    return bool(effects.abs().min() > 0.01 and effects.min() < 0 < effects.max())
+
+
 _LIKELY = {
     "wrong_sign": lambda at: [-at.want],
     "absolute": lambda at: [at.want.abs()],
@@ -85,6 +91,7 @@ _LIKELY = {
 EXERCISE = Exercise(
     PROBE,
     key=lambda calls: [_Switch(*call) for call in calls],
+    suits=lambda calls: all(_is_mixed(*call) for call in calls),
     checks=[
         _unchanged("weights", "changed", "parameters", "changes_weights", essential=True),
         all_right(

@@ -57,6 +57,13 @@ def _describe(cam: Any, picture: int) -> str:
     return f"{ends}; cam[{picture}, {row}] == {show(shown[row])}" if many else ends
 
 
+def _is_mixed(call: tuple[Net, str]) -> bool:
+    """Check whether the weighted sum of each picture goes well above 0 and well below: else no ReLU would show."""
+    raw = _Cam(*call).raw.flatten(1)
+    high, low = raw.amax(dim=1), raw.amin(dim=1)
+    return bool((torch.minimum(high, -low) > 0.1 * torch.maximum(high, -low)).all())
+
+
 _LIKELY = {
     "no_relu": lambda at: [_up(at.raw)],
     "relu_late": lambda at: [_up(at.raw).relu()],
@@ -84,6 +91,7 @@ _LIKELY = {
 EXERCISE = Exercise(
     PROBE,
     key=lambda calls: [_Cam(*call) for call in calls],
+    suits=lambda calls: _is_mixed(calls[0]),
     checks=[
         all_right(
             "cam",

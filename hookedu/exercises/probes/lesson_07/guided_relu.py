@@ -6,18 +6,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_07.shared import all_differ, linear, quiet, rows
+from hookedu.exercises.probes.lesson_07.shared import linear, quiet, rows
 from hookedu.exercises.probing import Probe, remove_handle
 from hookedu.exercises.tools import copies
-
-# What a ReLU may pass back of a gradient; `on` is where its input was above 0.
-_RULES: dict[str, Any] = {
-    "all": lambda grad, on: torch.where(on, grad, 0.0),
-    "positive": lambda grad, on: torch.where(on, grad.clamp(min=0), 0.0),
-    "positive, also where off": lambda grad, on: grad.clamp(min=0),
-    "negative": lambda grad, on: torch.where(on, grad.clamp(max=0), 0.0),
-    "size": lambda grad, on: torch.where(on, grad.abs(), 0.0),
-}
 
 
 class Net(NamedTuple):
@@ -27,30 +18,11 @@ class Net(NamedTuple):
     x: torch.Tensor
     w: torch.Tensor
 
-    def readings(self) -> dict[str, torch.Tensor]:
-        """Return the gradients of x under different rules, computed by hand."""
-        first, second, last = (m.weight.detach() for m in self.model.modules() if isinstance(m, nn.Linear))
-        low = self.x @ first.T
-        high = low.clamp(min=0) @ second.T
-
-        def back(at_high: Any, at_low: Any) -> torch.Tensor:
-            return at_low(at_high(self.w @ last, high > 0) @ second, low > 0) @ first
-
-        found = {name: back(rule, rule) for name, rule in _RULES.items()}
-        found["positive at one"] = back(_RULES["all"], _RULES["positive"])
-        found["positive at x"] = found["all"].clamp(min=0)
-        found["positive at x too"] = found["positive"].clamp(min=0)
-        return found
-
 
 def _net(rng: random.Random) -> Net:
-    """Return a net in which every rule gives a different gradient."""
-    while True:
-        block = nn.Sequential(linear(rng, 4, 4), nn.ReLU())
-        model = nn.Sequential(linear(rng, 3, 4), nn.ReLU(), block, linear(rng, 4, 2))
-        net = Net(model, rows(rng, 3), rows(rng, 2))
-        if all_differ(net.readings().values()):
-            return net
+    block = nn.Sequential(linear(rng, 4, 4), nn.ReLU())
+    model = nn.Sequential(linear(rng, 3, 4), nn.ReLU(), block, linear(rng, 4, 2))
+    return Net(model, rows(rng, 3), rows(rng, 2))
 
 
 def _x_grad(net: Net) -> torch.Tensor | None:

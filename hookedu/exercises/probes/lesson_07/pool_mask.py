@@ -4,9 +4,7 @@ import random
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 
-from hookedu.exercises.probes.lesson_07.shared import all_differ
 from hookedu.exercises.probing import Probe
 from hookedu.exercises.tools import copies
 
@@ -17,11 +15,8 @@ def make_case(rng: random.Random) -> Case:
     """Return the size of the windows, and maps: of distinct values, of one value, and with a row too many."""
     size = rng.choice([2, 3])
     side = 2 * size
-    while True:
-        distinct = _numbers(rng, 1, 2, side, side)
-        distinct[0, 0, :size, :size] -= 120  # a window of negative values has a maximum too
-        if all_differ(readings(distinct, size).values()):  # else the mask would not tell the reading
-            break
+    distinct = _numbers(rng, 1, 2, side, side)
+    distinct[0, 0, :size, :size] -= 120  # a window of negative values has a maximum too
     tied, bordered = torch.full_like(distinct, rng.randint(2, 9)), _numbers(rng, 1, 1, side + 1, side)
     bordered[..., -1, 0] = 99.0  # the largest value is outside of all windows
     return size, {"distinct": distinct, "tied": tied, "bordered": bordered}
@@ -30,28 +25,6 @@ def make_case(rng: random.Random) -> Case:
 def _numbers(rng: random.Random, *shape: int) -> torch.Tensor:
     numbers = rng.sample(range(-60, 60), torch.Size(shape).numel())
     return torch.tensor(numbers, dtype=torch.float32).reshape(shape)
-
-
-def largest(features: torch.Tensor, size: int, stride: int | None = None) -> torch.Tensor:
-    """Mark one largest value in each window of each map."""
-    index = F.max_pool2d(features, size, stride, return_indices=True)[1].flatten(2)
-    return torch.zeros_like(features, dtype=torch.bool).flatten(2).scatter(2, index, True).view_as(features)
-
-
-def readings(features: torch.Tensor, size: int) -> dict[str, torch.Tensor]:
-    """Return the masks of those readings of the task that agree on some maps of distinct values."""
-    windows = largest(features, size)
-    highest = F.max_pool2d(features, size).amax(1, keepdim=True)
-    first = torch.arange(features.shape[1])[:, None, None] == 0
-    return {
-        "windows": windows,
-        "windows after ReLU": largest(features.relu(), size),
-        "windows of step 1": largest(features, size, stride=1),
-        "windows through all maps": features == highest.repeat_interleave(size, 2).repeat_interleave(size, 3),
-        "windows and all maps": windows & (features == features.amax(1, keepdim=True)),
-        "windows of map 0": windows & first,
-        "windows counted in map 0": windows.any(1, keepdim=True) & first,
-    }
 
 
 def observe(pool_mask: Any, case: Case) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 import random
 import warnings
-from collections.abc import Iterable
-from itertools import combinations
 
 import torch
 from torch import nn
@@ -26,8 +24,3 @@ def linear(rng: random.Random, n_in: int, n_out: int) -> nn.Linear:
 def quiet() -> "warnings.catch_warnings[None]":
     """Silence warnings, such as PyTorch's about backward hooks: a check reports only its verdict."""
     return warnings.catch_warnings(action="ignore")
-
-
-def all_differ(tensors: Iterable[torch.Tensor]) -> bool:
-    """Check whether no two tensors are equal."""
-    return not any(torch.equal(*pair) for pair in combinations(tensors, 2))

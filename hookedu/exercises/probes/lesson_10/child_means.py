@@ -16,9 +16,7 @@ def make_case(rng: random.Random) -> tuple[torch.Tensor, ...]:
     """Return (x, weight of the stem, weight of the head); the ReLU changes some values, but not all."""
     while True:
         x, stem, head = whole(rng, 3).reshape(1, 3), whole(rng, 9).reshape(3, 3), whole(rng, 6).reshape(2, 3)
-        values = x @ stem.T
-        means = [v.mean().item() for v in (x, values, values.relu(), values.relu() @ head.T)]
-        if (values < 0).any() and (values > 0).any() and len({round(m, 2) for m in means}) == 4:
+        if (x @ stem.T < 0).any() and (x @ stem.T > 0).any():
             return x, stem, head
 
 
