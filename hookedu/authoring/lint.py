@@ -14,6 +14,7 @@ from hookedu import catalog, exercises
 from hookedu.authoring import source
 from hookedu.authoring.source import BEGIN_SOLUTION, END_SOLUTION, Cell, Problem
 from hookedu.catalog import Lesson
+from hookedu.exercises.words import SHARED
 from hookedu.language import Text
 
 MAX_CELLS = 40  # including the title, which is made from course.yml
@@ -42,8 +43,10 @@ Found = Iterator[tuple[int, Text]]
 def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
     """Return all problems in a lesson's source and then those in the words of its exercises, in order of lines."""
     found = [*_of_prose(cells), *(problem for rule in _RULES for problem in rule(lesson, cells))]
-    words = lesson.source.with_suffix(".yml")
-    return _in_order(f"course/{lesson.file}.py", found) + (words_problems(words) if words.exists() else [])
+    words = [lesson.source.with_suffix(".yml"), lesson.source.with_name(SHARED)]
+    return _in_order(f"course/{lesson.file}.py", found) + [
+        problem for path in words if path.exists() for problem in words_problems(path)
+    ]
 
 
 def words_problems(path: Path) -> list[Problem]:

@@ -165,6 +165,12 @@ class Check:
         """Whether a message about this check has something to show as expected and as got."""
         return bool(self.want or (self.expected and self.got))
 
+    @property
+    def decides(self) -> bool:
+        """Whether there is something to compare: a condition, or an observation with what is wanted."""
+        compares = any(isinstance(when, Gives) for when in self.mistakes.values())
+        return bool(self.ok or (self.want and self.observed)) and bool(self.observed or not compares)
+
     def judged(
         self, observations: dict[Any, Any], case: Any, key: Any, given: Line, words: Mapping[str, Text]
     ) -> Criterion:
@@ -228,7 +234,9 @@ class Check:
             return bool(when(saw, key) if callable(when) else when)
         except ObservationError:
             raise
-        except _UNFIT:
+        except _UNFIT as error:
+            if getattr(error, "obj", None) is key:
+                raise  # a misspelt name of the key: the exercise has a defect
             return False
 
 
@@ -256,7 +264,7 @@ class _Filler(string.Formatter):
             return super().get_field(field_name, args, kwargs)
         except _UNFIT as error:
             root = re.split(r"\W", field_name, maxsplit=1)[0]
-            if root in kwargs and root not in ("key", "case"):
+            if root in kwargs and root not in ("key", "case", "want"):
                 raise  # an observation of the wrong kind
             raise UnknownField(f"{{{field_name}}}") from error
 

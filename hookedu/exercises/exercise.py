@@ -8,7 +8,7 @@ from typing import Any
 
 from hookedu.exercises.criteria import Check, Criterion, Line, says
 from hookedu.exercises.probing import Probe
-from hookedu.exercises.words import NO_LINES, Words, WordsError, words_of
+from hookedu.exercises.words import NO_LINES, UNDECIDED, Words, WordsError, words_of
 from hookedu.language import Text
 
 
@@ -46,7 +46,7 @@ def _any(case: Any) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared and hashed by identity: there is one object per exercise
 class Exercise:
     """One exercise: the probe that runs an answer and the table of checks that grades it.
 
@@ -90,9 +90,12 @@ class Exercise:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", words_of(self.id))
+        ids = [check.id for check in self.checks]
         for check in self.checks:
             if not (check.given or self.given) or not check.shows_values:
                 raise WordsError(self.words.file, self.id, f"checks: {check.id}", NO_LINES)
+            if not check.decides or ids.count(check.id) > 1:
+                raise WordsError(self.words.file, self.id, f"checks: {check.id}", UNDECIDED)
         used = [mistake for check in self.checks for mistake in check.mistakes] + list(self.raises)
         lines = [self.given, *(line for c in self.checks for line in (c.given, c.expected, c.got))]
         self.words.must_match(used, [say.id for line in lines for say in says(line)])
@@ -128,7 +131,9 @@ class Exercise:
         Pass it to both `observe` and `judge`.
         """
         while not self.suits(self.probe.case(random.Random(start))):
-            start = random.Random(start).getrandbits(32)  # not the next number: neighbours would meet in one case
+            start = random.Random(start).getrandbits(
+                32
+            )  # not the next number: neighbours would meet in one case
         return start
 
     @property

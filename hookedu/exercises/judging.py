@@ -24,7 +24,7 @@ def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
         Record as `probing.observe` returns it, possibly from an untrusted process. Everything read from it is
         validated.
     seed : int
-        Seed that the probe received; the judge makes the same input from it.
+        Seed that the probe received, from `Exercise.seed`; the judge makes the same case from it.
 
     Returns
     -------
@@ -34,8 +34,11 @@ def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
     Raises
     ------
     ObservationError
-        If no probe can have made the record. A wrong answer cannot cause this: either the record was tampered
-        with, or the probe or the judge has a defect.
+        If the record has another form than those that `probing.observe` returns, or lacks an observation. A wrong
+        answer cannot cause this: either the record was tampered with, or the probe or the checks have a defect.
+        Observations of the wrong kind do not raise; they fail the checks.
+    ValueError
+        If the case of this seed does not suit the exercise.
     """
     status = record.get("status")
     if status == "not_attempted":
@@ -51,6 +54,8 @@ def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
     if not isinstance(observations, dict):
         raise ObservationError("observations must be a dict")
     case = exercise.probe.case(random.Random(seed))
+    if not exercise.suits(case):
+        raise ValueError(f"{exercise.id}: the case of seed {seed} does not suit; take one from Exercise.seed")
     key = exercise.key(case)
     judged = (
         c.judged(observations, case, key, exercise.given, exercise.words.lines) for c in exercise.checks

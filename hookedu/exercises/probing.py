@@ -45,8 +45,8 @@ class Probe:
     answer : str
         Name that the learner defines.
     case : callable
-        ``case(rng)`` makes fresh input from a `random.Random`. It is called beside the learner's code and once more,
-        with the same seed, where the checks are evaluated.
+        ``case(rng)`` makes fresh input from a `random.Random`. It is called beside the learner's code and, with the
+        same seed, where the checks are evaluated.
     observe : callable
         ``observe(answer, case)`` calls the answer and returns observations: a dict with always the same keys, whose
         values `observation.encode` can encode. It need not catch what the answer raises.

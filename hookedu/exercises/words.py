@@ -32,6 +32,11 @@ NO_LINES = Text(
     zh="消息里没有东西可显示：要么写 `want`，要么写 `expected` 和 `got`；输入写在 `given` 里。",
     en="Its message has nothing to show: give `want`, or `expected` and `got`; and the input as `given`.",
 )
+UNDECIDED = Text(
+    zh="它判不了：要么写 `ok`，要么写观察的名字和 `want`；用 `Gives` 也要写观察的名字；编号不能重复。",
+    en="It decides nothing: give `ok`, or the name of an observation and `want`; `Gives` needs that name as well; and ids "
+    "must differ.",
+)
 _NO_FILE = Text(
     zh="这个文件不在：练习的标题、提示和消息都写在里面。",
     en="There is no such file; it holds the titles, hints and messages of the exercises.",

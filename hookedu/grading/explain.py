@@ -39,6 +39,11 @@ _CHANGED = Text(
     zh="`{source}` 在评分之后改过了。先重新运行 `hookedu grade`，再解释。",
     en="`{source}` has changed since it was graded. Run `hookedu grade` again first, then explain.",
 )
+_OTHER_CASES = Text(
+    zh="{exercise} 是用课程的另一个版本评的，那时的输入和现在的不同，结论无法重现。请重新评分。",
+    en="{exercise} was graded with another version of the course, whose input was not that of today: the verdict cannot "
+    "be repeated. Grade again.",
+)
 _ENDED = Text(
     zh="这一次运行没有走到 {exercise}：{status}。",
     en="This run did not get to {exercise}: {status}.",
@@ -110,6 +115,9 @@ def explain(
     result = results.get(exercise_id)
     if result is None or result.seed is None:
         raise CourseError(_NO_RUN.format(who=who, status=STATUSES[grade.row.status][1]))
+    exercise = exercises.find(exercise_id)
+    if exercise.seed(result.seed) != result.seed:
+        raise CourseError(_OTHER_CASES.format(exercise=exercise_id))
     key = key_of(catalog.find(lesson))
     todo = plan(read_cells(_bytes(folder, grade)), key)
     recorded = {name: each.seed for name, each in results.items() if each.seed is not None}
@@ -121,7 +129,7 @@ def explain(
         raise CourseError(_ENDED.format(exercise=exercise_id, status=status), *ran.notes)
     record = ran.records[exercise_id]
     try:
-        verdict = judge(exercises.find(exercise_id), record, result.seed)
+        verdict = judge(exercise, record, result.seed)
         observed = decode(record.get("observations"))
     except ObservationError as error:
         raise CourseError(_FORGED.format(error=clean(str(error))[:300])) from None

@@ -98,7 +98,7 @@ class Progress:
     def __repr__(self) -> str:
         lines = [str(self.summary), str(self.next_step), ""]
         rows = _lessons()
-        most = max(len(of_lesson) for _, of_lesson in rows)
+        most = max((len(of_lesson) for _, of_lesson in rows), default=0)
         for lesson, of_lesson in rows:
             signs = [LOOKS[self.outcome(exercise)][0] for exercise in of_lesson]
             signs += [" "] * (most - len(signs))
@@ -122,7 +122,7 @@ class _Picture:
         step = self.progress.next_step.inline_html()
         if self.next:
             step = self.link(catalog.find(self.next.lesson), step, self.next)
-        numbers = range(1, 1 + max(len(of_lesson) for _, of_lesson in _lessons()))
+        numbers = range(1, 1 + max((len(of_lesson) for _, of_lesson in _lessons()), default=0))
         columns = [
             (Text(zh="课", en="Lesson").inline_html(), "left"),
             ("min", "right"),

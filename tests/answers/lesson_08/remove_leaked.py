@@ -20,6 +20,14 @@ def remove_leaked(model, handles):
 
 @alternative("08.3")
 def remove_leaked(model, handles):
+    leaked = [hook for hook in list_hooks(model) if hook.id not in [handle.id for handle in handles]]
+    for hook in leaked:
+        hook.remove()
+    return tuple(hook.path for hook in leaked)
+
+
+@alternative("08.3")
+def remove_leaked(model, handles):
     names = []
     for hook in list_hooks(model):
         if all(hook.id != handle.id for handle in handles):

@@ -42,7 +42,7 @@ EXERCISE = Exercise(
     checks=[
         Check(
             "is_manager",
-            ok=lambda saw, key: saw.manager is True,
+            ok=lambda saw, key: saw.is_manager,
             essential=True,
             given="manager = watching(tensors)",
             expected="manager.__enter__, manager.__exit__",

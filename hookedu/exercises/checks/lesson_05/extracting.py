@@ -1,11 +1,12 @@
 """What decides about 05.3, `extracting(model, names)`."""
 
-from hookedu.exercises.checks.common import all_detached, none_left
+from hookedu.exercises.checks.common import all_detached, equals, none_left
 from hookedu.exercises.checks.forward_hooks import RETURNS_TUPLE, WRONG_ARGUMENTS, graph_kept, none_lost
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
 from hookedu.exercises.probes.lesson_05.extracting import PROBE, Case
+from hookedu.exercises.tools import same
 
 _BLOCK = "with extracting(model, {case.names}) as seen: "
 _RUN, _BROKEN = _BLOCK + "out = model(x)", _BLOCK + "model(broken)"
@@ -61,7 +62,17 @@ EXERCISE = Exercise(
         ),
         Check("sees", "seen", lambda key: key.seen, points=1, essential=True, mistakes=_WRONG_SEEN),
         all_detached(_RUN),
-        none_left(_RUN, "never_removes", id="clean"),
+        equals(
+            "clean",
+            lambda key: 0,
+            {"never_removes": True},
+            observed="left",
+            # A hook that still writes is left on, wherever it is registered.
+            ok=lambda saw, key: saw.left == 0 and same(saw.after, saw.at_end),
+            given=_RUN,
+            expected=Say("hooks_left"),
+            got=Say("hooks_left", value=lambda saw, key: max(saw.left, 1)),
+        ),
         none_lost(_RUN),
         none_left(_BROKEN, "no_finally", id="clean_after_error", observed="left_by_error"),
         _raises("error_escapes", "escaped", _BROKEN, "swallows_error"),

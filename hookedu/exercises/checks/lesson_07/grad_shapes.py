@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.lesson_07.shared import THREE_ARGUMENTS, equals
+from hookedu.exercises.checks.lesson_07.shared import THREE_ARGUMENTS, as_in_key
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
@@ -45,7 +45,7 @@ def _shapes(id: str, observed: str, mistakes: Any, **others: Any) -> Check:
         "expected": lambda saw, key: _tuples(getattr(key, observed)),
         "got": lambda saw, key: _tuples(getattr(saw, observed)),
     }
-    return equals(id, observed, 1, mistakes, **lines, **others)
+    return as_in_key(id, observed, 1, mistakes, **lines, **others)
 
 
 _OF_TWO_D = {
@@ -70,7 +70,7 @@ EXERCISE = Exercise(
         _shapes("shapes", "two_d", _OF_TWO_D, essential=True),
         _shapes("any_dimensions", "three_d", {"two_d_only": True}),
         _shapes("none", "frozen", _OF_FROZEN),
-        equals("clean", "traces", 1, {"leaves_traces": True}, expected=Say("traces"), got=Say("traces")),
+        as_in_key("clean", "traces", 1, {"leaves_traces": True}, expected=Say("traces"), got=Say("traces")),
     ],
     raises={"none_has_no_shape": r"'NoneType' object has no attribute '(shape|size)'"} | THREE_ARGUMENTS,
 )

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.checks.common import HANDLE
-from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, all_differ, equals, reads
+from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, all_differ, as_in_key, reads
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
@@ -69,8 +69,8 @@ EXERCISE = Exercise(
     given="model = Sequential(Linear, ReLU, Sequential(Linear, ReLU), Linear); x = {case[0].x}; "
     "loss = ({case[0].w} * model(x)).sum()",
     checks=[
-        equals("guided", "x_grad", 2, _MISTAKES, essential=True, label="x.grad"),
-        equals("others", "other", 1, {"every_model": True}, given=_ANOTHER, label="x.grad"),
+        as_in_key("guided", "x_grad", 2, _MISTAKES, essential=True, label="x.grad"),
+        as_in_key("others", "other", 1, {"every_model": True}, given=_ANOTHER, label="x.grad"),
         Check(
             "handle",
             ok=lambda saw, key: _are_handles(saw.handles) and same(saw.after, key.readings["all"]),
@@ -80,7 +80,7 @@ EXERCISE = Exercise(
             got=lambda saw, key: show_kind(saw.handles),
             mistakes={"no_handle": lambda saw, key: not _are_handles(saw.handles)},
         ),
-        equals("full", "full", 1, {"legacy": True}, given="guided_relu(model)", **_KINDS),
+        as_in_key("full", "full", 1, {"legacy": True}, given="guided_relu(model)", **_KINDS),
     ],
     raises=MISRETURNED,
 )

@@ -18,7 +18,7 @@ MISRETURNED = {
 } | THREE_ARGUMENTS
 
 
-def equals(id: str, observed: str, points: int, mistakes: Any, **others: Any) -> Check:
+def as_in_key(id: str, observed: str, points: int, mistakes: Any, **others: Any) -> Check:
     """Require what the key has under the name of the observation."""
     return Check(id, observed, lambda key: getattr(key, observed), points=points, mistakes=mistakes, **others)
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.common import handle_works
-from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, equals
+from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, as_in_key
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_07.stop_gradient import PROBE, Case
 from hookedu.exercises.tools import same
@@ -42,10 +42,12 @@ EXERCISE = Exercise(
     key=_key,
     given=_GIVEN,
     checks=[
-        equals("own", "own", 1, {"freezes_layer": _frozen, "weights_too": True}, essential=True, label=_OWN),
-        equals("stopped", "inner", 1, {"nothing_stops": True}, essential=True, ok=_stopped, label=_FRONT),
-        equals("skip", "skip", 1, {"in_place": True}, ok=_past, given=_SKIP, label=_FRONT),
-        equals("first", "first", 1, {"first_layer": True}, given=_FIRST, label=_OWN, got="{value}"),
+        as_in_key(
+            "own", "own", 1, {"freezes_layer": _frozen, "weights_too": True}, essential=True, label=_OWN
+        ),
+        as_in_key("stopped", "inner", 1, {"nothing_stops": True}, essential=True, ok=_stopped, label=_FRONT),
+        as_in_key("skip", "skip", 1, {"in_place": True}, ok=_past, given=_SKIP, label=_FRONT),
+        as_in_key("first", "first", 1, {"first_layer": True}, given=_FIRST, label=_OWN, got="{value}"),
         handle_works("stop_gradient(layer)", lambda saw, key: same(saw.after, [key.flowing, key.own])),
     ],
     raises={"cuts_output": r"does not require grad and does not have a grad_fn"} | MISRETURNED,

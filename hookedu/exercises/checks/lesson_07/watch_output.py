@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 
 from hookedu.exercises.checks.common import handle_works
-from hookedu.exercises.checks.lesson_07.shared import equals
+from hookedu.exercises.checks.lesson_07.shared import as_in_key
 from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_07.watch_output import PROBE, Case
@@ -39,8 +39,8 @@ EXERCISE = Exercise(
     given="model = Sequential(layer, ReLU(inplace=True), Linear); layer(x) == {key.out}; "
     "for w in {key.ws}: (w * model(x)).sum().backward()",
     checks=[
-        equals("unchanged", "x_grad", 0, {"changes_gradient": True}, essential=True, label="x.grad"),
-        equals(
+        as_in_key("unchanged", "x_grad", 0, {"changes_gradient": True}, essential=True, label="x.grad"),
+        as_in_key(
             "sees",
             "seen",
             3,
@@ -49,7 +49,7 @@ EXERCISE = Exercise(
             ok=lambda saw, key: same(saw.seen, key.seen),
             equal=lambda seen, wrong: same(seen[0], wrong[0]),  # the first entry tells a mistake
         ),
-        equals("evaluation", "ended", 1, {"no_grad_crash": True}, **_EVALUATION),
+        as_in_key("evaluation", "ended", 1, {"no_grad_crash": True}, **_EVALUATION),
         handle_works("watch_output(layer, seen)", silent=lambda saw, key: saw.after_removal == 0),
     ],
     raises={

@@ -37,7 +37,9 @@ EXERCISE = Exercise(
             mistakes={
                 "returns_nothing": lambda saw, counts: saw.found is None,
                 "returns_total": Gives(lambda counts: sum(counts.values())),
-                "keys_not_names": lambda saw, counts: not saw.found.keys() <= counts.keys(),
+                "keys_not_names": lambda saw, counts: (
+                    not all(isinstance(key, str) and key.isidentifier() for key in saw.found)
+                ),
                 "modules_not_calls": Gives(lambda counts: _ONCE, lambda counts: counts | _ONCE),
                 "one_module_only": Gives(lambda counts: {"Model": 1}),
                 "never_fires": Gives(lambda counts: {}),

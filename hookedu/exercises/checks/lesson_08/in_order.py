@@ -12,7 +12,6 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_08.in_order import PROBE, Case, Event
 from hookedu.exercises.tools import same
-from hookedu.hooks.state import restored
 from hookedu.hooks.timeline import BACKWARD, FORWARD, timeline
 
 _Order = Callable[[Event], Any]  # a key to sort events by
@@ -25,9 +24,8 @@ _OF_PARAMETERS = ("param_grad", "post_accumulate")
 @functools.cache
 def _fired(layers: int) -> tuple[Event, ...]:
     """Return the events of a chain of layers as PyTorch fires them."""
-    with restored():  # creating layers draws random numbers
-        chain = nn.Sequential(*(nn.Linear(2, 2, bias=False) for _ in range(layers)))
-        events = timeline(chain, torch.ones(1, 2, requires_grad=True), layers=nn.Linear)
+    chain = nn.Sequential(*(nn.Linear(2, 2, bias=False) for _ in range(layers)))
+    events = timeline(chain, torch.ones(1, 2, requires_grad=True), layers=nn.Linear)
     return tuple((e.kind, int(e.path)) for e in events if e.kind != "input_grad" or e.path == "0")
 
 

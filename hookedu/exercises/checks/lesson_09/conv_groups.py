@@ -34,6 +34,14 @@ class _Key:
         self.inplace_off = [b, c, added]  # the large group with all `inplace` off
 
 
+def _tells_calls_apart(case: tuple[nn.Module, torch.Tensor]) -> bool:
+    """Check whether outputs differ from call to call, and overwriting changes each of them."""
+    key = _Key(case)
+    (a,), (b, c, d), spoilt = key.groups[_SMALL], key.groups[_LARGE], key.overwritten[_LARGE]
+    pairs = [*zip((b, c, d), spoilt, strict=True), (d, key.inplace_off[2]), (b, c), (c, d)]
+    return bool(a.min() < 0) and not any(torch.equal(*pair) for pair in pairs)
+
+
 def _line(saw: Any, key: _Key, groups: dict[str, Any]) -> str:
     shape = first_wrong(saw.groups, key.groups)
     return f"[{shape}] == {show(groups.get(shape))}"
@@ -42,6 +50,7 @@ def _line(saw: Any, key: _Key, groups: dict[str, Any]) -> str:
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
+    suits=_tells_calls_apart,
     given="x = {case[1]}; model: conv, relu_, [conv, relu_] × 2, conv, out += h, relu_",
     checks=[
         Check(

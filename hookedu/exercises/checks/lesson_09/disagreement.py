@@ -22,12 +22,19 @@ class _Key:
     def __init__(self, case: tuple[nn.Sequential, torch.Tensor]) -> None:
         model, x = case
         layers = nn.Sequential(*(m for m in model.modules() if not isinstance(m, nn.Sequential)))
+        self.outputs = [layers[:n](x) for n in (1, 4, 6)]
         # What in-place ReLUs take away from the outputs that they overwrite.
-        stem, third, last = (layers[:n](x).clamp(max=0).abs() for n in (1, 4, 6))
+        stem, third, last = (output.clamp(max=0).abs() for output in self.outputs)
         self.max = _ZEROS | {"stem": stem.max().item(), "body.third": third.max().item()}
         self.mean = _ZEROS | {"stem": stem.mean().item(), "body.third": third.mean().item()}
         # Without clone() the hook has what the ReLU after `last` left, a ReLU that the extractor drops.
         self.overwritten = _ZEROS | {"last": last.max().item()}
+
+
+def _overwrites(case: tuple[nn.Sequential, torch.Tensor]) -> bool:
+    """Check whether in-place ReLUs overwrite `stem`, `body.third` and `last` with other numbers."""
+    outputs = _Key(case).outputs
+    return all(t.min() < 0 for t in outputs) and all(t.max() > 0 for t in outputs[:2])
 
 
 def _near(found: Any, wanted: dict[str, float]) -> bool:
@@ -50,6 +57,7 @@ _MISTAKES: Mistakes = {
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
+    suits=_overwrites,
     given="x = {case[1]}; model: stem, relu_, [second, third, relu_], last, relu_; names = " + show(NAMES),
     checks=[
         returned("differences", lambda key: key.max, points=4, mistakes=_MISTAKES, equal=_near),

@@ -35,7 +35,7 @@ _MISREAD: Mistakes = {
     "from_memory": Gives(lambda key: key.rows[len(key.earlier) :]),
     "width_first": Gives(lambda key: [[step, width, height] for step, height, width in key.rows]),
     "only_some": lambda saw, key: saw.result and {*map(tuple, saw.result)} < {*map(tuple, key.rows)},
-    "whole_events": lambda saw, key: not isinstance(saw.result[0], list),
+    "whole_events": lambda saw, key: isinstance(saw.result, list) and not isinstance(saw.result[0], list),
 }
 
 EXERCISE = Exercise(

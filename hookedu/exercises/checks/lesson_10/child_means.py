@@ -1,6 +1,13 @@
 """What decides about 10.1, `child_means(model, x)`."""
 
-from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals, is_close, means, unchanged
+from hookedu.exercises.checks.lesson_10.shared import (
+    RAISES,
+    cleans_up,
+    equals_rounded,
+    is_close,
+    means,
+    unchanged,
+)
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.child_means import PROBE
 
@@ -28,7 +35,7 @@ EXERCISE = Exercise(
     suits=_means_differ,
     given="x = {key.x}; stem.fc.weight = {key.stem}; head.weight = {key.head}",
     checks=[
-        equals(
+        equals_rounded(
             "names",
             lambda key: list(key.means),
             {
@@ -50,7 +57,9 @@ EXERCISE = Exercise(
             },
             essential=True,
         ),
-        equals("order", lambda key: [*key.means], {"model_order": True}, given="list(child_means(model, x))"),
+        equals_rounded(
+            "order", lambda key: [*key.means], {"model_order": True}, given="list(child_means(model, x))"
+        ),
         *cleans_up("child_means({}, x)"),
     ],
     raises=RAISES,

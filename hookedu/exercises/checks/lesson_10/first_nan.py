@@ -1,6 +1,6 @@
 """What decides about 10.3, `first_nan(model, x)`."""
 
-from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals, unchanged
+from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded, unchanged
 from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.first_nan import PROBE, make_model
@@ -10,7 +10,7 @@ EXERCISE = Exercise(
     PROBE,
     given=Say("healthy_model"),
     checks=[
-        equals(
+        equals_rounded(
             "finds",
             lambda case: f"body.{case.inner[1]}",
             {
@@ -28,12 +28,12 @@ EXERCISE = Exercise(
             essential=True,
             given=Say("in_order"),
         ),
-        equals("healthy", lambda case: None, {"not_none": True}, essential=True),
+        equals_rounded("healthy", lambda case: None, {"not_none": True}, essential=True),
         # A healthy model that did not run at all has no output.
         unchanged(
             lambda case: make_model(case)(case.x), equal=lambda out, want: out is None or close(out, want)
         ),
-        equals("input", lambda case: None, {"ignores_input": True}, given="x = {case.spoilt}"),
+        equals_rounded("input", lambda case: None, {"ignores_input": True}, given="x = {case.spoilt}"),
         *cleans_up("first_nan({}, x)"),
     ],
     raises={"nothing_to_take": r"list index out of range"} | RAISES,

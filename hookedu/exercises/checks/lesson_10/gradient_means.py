@@ -1,7 +1,7 @@
 """What decides about 10.2, `gradient_means(model, loss)`."""
 
 from hookedu.exercises.checks.common import CALLS_NOW, HOOKS_FROZEN, none_left
-from hookedu.exercises.checks.lesson_10.shared import equals, means
+from hookedu.exercises.checks.lesson_10.shared import equals_rounded, means
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.gradient_means import PROBE
@@ -27,7 +27,7 @@ EXERCISE = Exercise(
     key=_Key,
     given="loss = (w * model(x)).sum(); gradient_means(model, loss)",
     checks=[
-        equals(
+        equals_rounded(
             "names",
             lambda key: list(key.means),
             {
@@ -50,7 +50,7 @@ EXERCISE = Exercise(
             got=Say("some_differ"),
             mistakes={"changes_gradient": True},
         ),
-        equals(
+        equals_rounded(
             "order",
             lambda key: list(key.means),
             {

@@ -14,7 +14,7 @@ from hookedu.exercises.observation import Opaque, show
 RAISES = RETURNS_TUPLE | CALLS_NOW | WRONG_ARGUMENTS
 
 
-def equals(id: str, want: Any, mistakes: dict[str, Any], observed: str = "", **row: Any) -> Check:
+def equals_rounded(id: str, want: Any, mistakes: dict[str, Any], observed: str = "", **row: Any) -> Check:
     """Require what `common.equals` does; show the values rounded."""
     lines: dict[str, Any] = {
         "expected": lambda saw, key: show(rounded(want(key))),
@@ -26,7 +26,9 @@ def equals(id: str, want: Any, mistakes: dict[str, Any], observed: str = "", **r
 def means(mistakes: dict[str, Any], **row: Any) -> Check:
     """Require the numbers `key.means`; the exercise has the mistake "keeps_tensors" besides those given."""
     tensors = {"keeps_tensors": lambda saw, key: {*map(type, saw.means.values())} & {torch.Tensor, Opaque}}
-    return equals("means", lambda key: key.means, tensors | mistakes, points=2, equal=are_close, **row)
+    return equals_rounded(
+        "means", lambda key: key.means, tensors | mistakes, points=2, equal=are_close, **row
+    )
 
 
 def unchanged(want: Any, **row: Any) -> Check:

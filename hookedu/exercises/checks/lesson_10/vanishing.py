@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals
+from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded
 from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.vanishing import PROBE, Case
@@ -52,7 +52,7 @@ EXERCISE = Exercise(
     suits=_tells_mistakes_apart,
     given=Say("sizes"),
     checks=[
-        equals(
+        equals_rounded(
             "finds",
             lambda key: key.weak,
             {
@@ -71,8 +71,8 @@ EXERCISE = Exercise(
             points=3,
             essential=True,
         ),
-        equals("healthy", lambda key: [], {}, essential=True, given="ratio = 1e-9"),
-        equals("order", lambda key: key.weak, {"other_order": True}, observed="found"),
+        equals_rounded("healthy", lambda key: [], {}, essential=True, given="ratio = 1e-9"),
+        equals_rounded("order", lambda key: key.weak, {"other_order": True}, observed="found"),
         *cleans_up("vanishing({}, x, target, ratio)"),
     ],
     raises={"full_hook": r"is a view and is being modified inplace"} | RAISES,

@@ -6,7 +6,14 @@ import torch
 
 from hookedu.exercises.checks.common import none_left
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
-from hookedu.exercises.checks.lesson_11.shared import NEEDS_INDEX, Place, all_right, of_labels
+from hookedu.exercises.checks.lesson_11.shared import (
+    NEEDS_INDEX,
+    Place,
+    all_right,
+    logits_from,
+    maps_of,
+    of_labels,
+)
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
@@ -28,9 +35,9 @@ class _Switch(Place):
 
     def changed(self, place: Any, value: Any = 0.0, layer: str = "") -> torch.Tensor:
         """Return the logits if `value` is put at `place` in the maps of the layer, or of another."""
-        maps = self.net.maps(layer or self.layer)
+        maps = maps_of(self.net, layer or self.layer)
         maps[place] = value
-        return self.net.logits(layer or self.layer, maps)
+        return logits_from(self.net, layer or self.layer, maps)
 
     def fall(self, place: Any, value: Any = 0.0, layer: str = "") -> torch.Tensor:
         """Return how far the labels' logits then fall."""

@@ -29,8 +29,8 @@ class Place:
     def __init__(self, net: Net, layer: str, result: Callable[..., torch.Tensor]) -> None:
         self.net, self.layer, self.labels, self._result = net, layer, net.labels, result
         self.given = f"layer = model.{layer}; images: {sizes(net.images)}; labels = {net.labels.tolist()}"
-        self.maps, self._leaf = net.maps(layer), net.maps(layer).requires_grad_()
-        self.places, self.logits = self.maps[0, 0].numel(), net.logits(layer, self._leaf)
+        self.maps, self._leaf = maps_of(net, layer), maps_of(net, layer).requires_grad_()
+        self.places, self.logits = self.maps[0, 0].numel(), logits_from(net, layer, self._leaf)
         self.own = of_labels(self.logits, net.labels)
         # From the sum: each picture's maps affect its own logit alone.
         self.grads = self._gradient(self.own.sum())
@@ -42,6 +42,20 @@ class Place:
 
     def _gradient(self, score: torch.Tensor) -> torch.Tensor:
         return torch.autograd.grad(score, self._leaf, retain_graph=True)[0]
+
+
+def maps_of(net: Net, layer: str) -> torch.Tensor:
+    """Return a layer's output, (N, C, h, w), without a graph."""
+    return net.model[: _after(net, layer)](net.images).detach()
+
+
+def logits_from(net: Net, layer: str, maps: torch.Tensor) -> torch.Tensor:
+    """Return the logits, (N, classes), that the model gives if the layer's output is `maps`."""
+    return net.model[_after(net, layer) :](maps)
+
+
+def _after(net: Net, layer: str) -> int:
+    return [name for name, _ in net.model.named_children()].index(layer) + 1
 
 
 # What learners backpropagate in place of the labels' logits.

@@ -33,7 +33,7 @@ def _hooks(tensors: dict[str, torch.Tensor]) -> int:
     return sum(map(hooks_on, tensors.values()))
 
 
-_KEYS = ("manager", "hooks", "seen", "x_grad", "after", "left", "stranger", "switched")
+_KEYS = ("manager", "is_manager", "hooks", "seen", "x_grad", "after", "left", "stranger", "switched")
 _LATER = ("escaped", "left_by_error", "separate")
 
 
@@ -43,14 +43,24 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     tensors["scaled"].register_hook(lambda grad: stranger.append(1))
     manager = watching(tensors)
     if not is_manager(manager):
-        return dict.fromkeys(_KEYS + _LATER) | {"manager": manager}
+        return dict.fromkeys(_KEYS + _LATER) | {"manager": manager, "is_manager": False}
     with manager as seen:
         hooks = _hooks(tensors) - 1
         _loss(tensors, case.w).backward(retain_graph=True)
     inside, x_grad = copies(seen), copies(case.x.grad)
     _loss(tensors, 2 * case.w).backward()
     left = _hooks(tensors) - (len(stranger) == 2)
-    report = (True, hooks, inside, x_grad, copies(seen), left, len(stranger), tensors["fixed"].requires_grad)
+    report = (
+        None,
+        True,
+        hooks,
+        inside,
+        x_grad,
+        copies(seen),
+        left,
+        len(stranger),
+        tensors["fixed"].requires_grad,
+    )
 
     again, escaped = _tensors(case), False
     try:

@@ -11,10 +11,10 @@ from torch import nn
 from hookedu.exercises.probes.lesson_05.shared import count_attached, make_body, out_of_memory
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Interruption, Probe
-from hookedu.exercises.tools import copies, is_manager, same, whole
+from hookedu.exercises.tools import copies, is_manager, whole
 
 # What is observed only if the answer gives a context manager.
-_IN_BLOCK = ("hooks", "out", "again", "graph", "seen", "attached", "left", "lost")
+_IN_BLOCK = ("hooks", "out", "again", "graph", "seen", "at_end", "after", "attached", "left", "lost")
 _ON_FAILURE = ("left_by_error", "escaped", "left_by_name", "refused")
 
 # `names`: those of `fc` and `act` in the model; `misspelt`: the same and one that no module has.
@@ -57,10 +57,9 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
         again = model(2 * x)
         saw["graph"] = not (is_cut(out) or is_cut(again))
     saw |= {"out": copies(out), "again": copies(again), "attached": count_attached(seen)}
-    at_end = copies(seen)
+    saw["at_end"] = copies(seen)
     model(3 * x)
-    # A hook that still writes counts as left, wherever it is registered.
-    saw["left"] = max(onlookers[0].others(), int(not same(copies(seen), at_end)))
+    saw |= {"after": copies(seen), "left": onlookers[0].others()}
 
     saw |= {"escaped": True, "refused": True}  # until a block ends without an exception
     with suppress(Interruption):

@@ -55,7 +55,7 @@ def observe(remove_leaked: Any, case: Case) -> dict[str, Any]:
     """Let it run once, and count the hooks that are left and lost."""
     clear_global_hooks()
     found = remove_leaked(case.model, list(case.known_handles))
-    if isinstance(found, list) and all(isinstance(name, str) for name in found):
+    if isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found):
         found = sorted(found)  # their order is of no interest
     return {
         "found": found,

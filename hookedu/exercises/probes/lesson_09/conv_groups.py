@@ -33,16 +33,8 @@ class _Net(nn.Module):
 
 
 def _case(rng: random.Random) -> tuple[_Net, torch.Tensor]:
-    """Return (net, x) such that outputs differ from call to call and overwriting changes each of them."""
-    while True:
-        net, x = _Net(rng), picture(rng)
-        small, relu, large, relu, last, _ = (m for m in net.modules() if isinstance(m, nn.Conv2d | nn.ReLU))
-        layers = nn.Sequential(small, relu, large, relu, large, relu, last)
-        a, b, c, d = (layers[:n](x) for n in (1, 3, 5, 7))
-        added = d + c.relu()
-        pairs = [(b, b.relu()), (c, c.relu()), (d, added), (d, added.relu()), (b, c), (c, d)]
-        if a.min() < 0 and not any(torch.equal(*pair) for pair in pairs):
-            return net, x
+    """Return (net, x)."""
+    return _Net(rng), picture(rng)
 
 
 def observe(conv_groups: Any, case: tuple[_Net, torch.Tensor]) -> dict[str, Any]:

@@ -15,9 +15,10 @@ Batch = tuple[torch.Tensor, torch.Tensor]  # (cams, boxes)
 
 def _batch(rng: random.Random) -> Batch:
     generator = torch.Generator().manual_seed(rng.getrandbits(32))
-    cams = torch.rand(N, H, W, generator=generator)
-    place = cams.flatten(1).argmax(dim=1)
-    peak = torch.stack([place % W, place // W], dim=1)
+    cams = 0.9 * torch.rand(N, H, W, generator=generator)
+    x, y = (torch.randint(size, (N,), generator=generator) for size in (W, H))
+    cams[torch.arange(N), y, x] = 0.9 + 0.1 * torch.rand(N, generator=generator)
+    peak = torch.stack([x, y], dim=1)
     # Half of the boxes have the peak inside, on an edge or just outside; the others are anywhere.
     start = peak - torch.randint(-1, 5, (N, 2), generator=generator)
     start[::2] = torch.randint(0, W, (N // 2, 2), generator=generator)

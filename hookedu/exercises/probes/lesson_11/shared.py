@@ -21,17 +21,6 @@ class Net(NamedTuple):
     images: torch.Tensor
     labels: torch.Tensor
 
-    def maps(self, layer: str) -> torch.Tensor:
-        """Return a layer's output, (N, C, h, w), without a graph."""
-        return self.model[: self._after(layer)](self.images).detach()
-
-    def logits(self, layer: str, maps: torch.Tensor) -> torch.Tensor:
-        """Return the logits, (N, classes), that the model gives if the layer's output is `maps`."""
-        return self.model[self._after(layer) :](maps)
-
-    def _after(self, layer: str) -> int:
-        return [name for name, _ in self.model.named_children()].index(layer) + 1
-
 
 def make_net(rng: random.Random, pictures: int = 2) -> Net:
     """Return a net whose labels differ, as do the likeliest classes."""
