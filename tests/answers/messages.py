@@ -25,8 +25,10 @@ from hookedu.exercises.probing import observe
 from tests.answers import Answer, answers
 
 SEED = 0
-# What differs from run to run: addresses, and where in a recursion the limit was reached.
+# What differs from run to run: addresses, and where in a recursion the limit was reached; from machine to machine, the
+# last digits of numbers.
 _UNSTEADY = re.compile(r"(?<=\b0x)[0-9a-f]+|(?<=recursion depth exceeded).*")
+_LONG = re.compile(r"\b\d+\.\d{4,}(e-?\d+)?\b")
 
 
 def golden(lesson: str) -> Path:
@@ -48,7 +50,8 @@ def _message(answer: Answer) -> str:
         random.seed(SEED), torch.manual_seed(SEED)  # some wrong answers draw random numbers
         record = loads(dumps(observe(exercise.probe, answer.fresh(), seed)))
     said = ShownVerdict.of(judge(exercise, record, seed))
-    return f"=== {answer.exercise} {answer.mistake}\n{_UNSTEADY.sub('…', repr(said))}\n"
+    text = _LONG.sub(lambda number: f"{float(number[0]):.3g}…", _UNSTEADY.sub("…", repr(said)))
+    return f"=== {answer.exercise} {answer.mistake}\n{text}\n"
 
 
 if __name__ == "__main__":

@@ -101,5 +101,6 @@ def test_a_message_shows_the_picture_that_is_wrong(exercise):
     """If only the first picture has a gradient, the message must show the second."""
     one = next(a for a in tests.answers.answers() if (a.exercise, a.mistake) == (exercise, "one_picture"))
     found = find(exercise)
-    failed = judge(found, observe(found.probe, one.fresh(), seed=0), seed=0).failed
+    seed = found.seed(0)
+    failed = judge(found, observe(found.probe, one.fresh(), seed), seed).failed
     assert "[1]" in failed.expected and failed.got != failed.expected

@@ -180,13 +180,15 @@ from hookedu.exercises.exercise import Outcome
 judging.judge = lambda exercise, record, seed: judging.Verdict(exercise, Outcome.CORRECT, exercise.points)
 hookedu.learner.checking.judge = judging.judge
 for exercise in exercises.of_lesson("02"):
-    object.__setattr__(exercise, "judge", lambda saw, rng: [])
-    object.__setattr__(exercise, "points", 1000)
+    object.__setattr__(exercise, "checks", [])
+from hookedu.exercises.criteria import Check, Criterion
+Check.judged = lambda *args: Criterion("all", True, 1000)
+exercises.Exercise.points = 1000
 def watch(y, seen): pass
 """
 PATCH_PROBE = """
-import hookedu.exercises as exercises
-object.__setattr__(exercises.find("02.1"), "probe", lambda answer, rng: {"passed": True, "points": 3})
+from hookedu.exercises import probes
+object.__setattr__(probes.find("02.1"), "observe", lambda answer, case: {"passed": True, "points": 3})
 def watch(y, seen): pass
 """
 EQUAL_TO_ALL = """
@@ -475,11 +477,11 @@ def test_a_lesson_that_is_not_built_is_said(stubs, tmp_path, monkeypatch):
 
 
 def test_a_judge_that_breaks_costs_its_exercise_and_says_whose_fault_it_is():
-    def broken(saw, rng):
+    def broken(case):
         raise ZeroDivisionError("a defect of ours")
 
     key = key_of(catalog.find("02"))
-    first = dataclasses.replace(key.exercises[0], judge=broken)
+    first = dataclasses.replace(key.exercises[0], key=broken)
     key = dataclasses.replace(key, exercises=(first, *key.exercises[1:]))
     records = {
         "02.1": {"status": "observed", "observations": {"dict": []}},

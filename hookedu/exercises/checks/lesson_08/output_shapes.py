@@ -8,7 +8,7 @@ from torch import nn
 from hookedu.exercises.checks.common import equals
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_08.output_shapes import PROBE, SmallResNet
 
 
@@ -27,10 +27,12 @@ class _Shapes:
 
 
 def _written(found: Any) -> str:
-    """Format shapes as tuples, as learners write them; `encode` has made lists of them."""
+    """Format shapes as tuples, as learners write them (`encode` has made lists of them), and tensors by their shapes."""
     if isinstance(found, dict):
         shapes = {name: v for name, v in found.items() if isinstance(v, list) and {*map(type, v)} == {int}}
+        tensors = {name: v for name, v in found.items() if isinstance(v, torch.Tensor)}
         found = found | {name: tuple(shape) for name, shape in shapes.items()}
+        found |= {name: Opaque(f"Tensor, {tuple(tensor.shape)}") for name, tensor in tensors.items()}
     return show(found)
 
 
