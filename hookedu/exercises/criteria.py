@@ -101,20 +101,33 @@ class Criterion:
         Points that the answer earns by meeting it.
     essential : bool
         If an essential criterion fails, the whole answer scores 0, whatever else it does right.
-    given, expected, got : str or Text
-        Input used, result expected and result observed, as shown to the learner. `got` is empty if it passed.
     mistake : str or None
         Id of the mistake recognised behind a failure.
+    lines : callable
+        ``lines(name)`` writes the line `given`, `expected` or `got`, on demand: a grader shows few of them.
     """
 
     id: str
     passed: bool
     points: int = 0
     essential: bool = False
-    given: str | Text = ""
-    expected: str | Text = ""
-    got: str | Text = ""
     mistake: str | None = None
+    lines: "Callable[[str], str | Text]" = lambda name: ""
+
+    @property
+    def given(self) -> str | Text:
+        """Input used, as shown to the learner."""
+        return self.lines("given")
+
+    @property
+    def expected(self) -> str | Text:
+        """Result expected."""
+        return self.lines("expected")
+
+    @property
+    def got(self) -> str | Text:
+        """Result observed; empty if the answer meets the requirement."""
+        return "" if self.passed else self.lines("got")
 
 
 @dataclass(frozen=True)
@@ -191,27 +204,24 @@ class Check:
         value = getattr(saw, self.observed) if self.observed else None
         want = self.want(key) if self.want else None
         passed = self._holds(self.ok, saw, key) if self.ok else self._equals(value, want)
-        label = self.label or self.observed
         fields = {"saw": saw, "case": case, "key": key, "want": want}
 
-        def line(said: Line, otherwise: str, value: Any) -> str | Text:
+        def line(name: str) -> str | Text:
+            label = self.label or self.observed
+            said, otherwise, shown = {
+                "given": (self.given or given, "", None),
+                "expected": (self.expected, f"{label} == {show(want)}", want),
+                "got": (self.got, f"{label} == {show(value)}", value),
+            }[name]
             try:
-                return _said(said, saw, key, fields | {"value": value}, words) if said else otherwise
+                return _said(said, saw, key, fields | {"value": shown}, words) if said else otherwise
             except ObservationError:
                 raise
             except _UNFIT:
                 return otherwise
 
-        return Criterion(
-            self.id,
-            passed,
-            self.points,
-            self.essential,
-            given=line(self.given or given, "", None),
-            expected=line(self.expected, f"{label} == {show(want)}", want),
-            got="" if passed else line(self.got, f"{label} == {show(value)}", value),
-            mistake=None if passed else self._mistake(value, saw, key),
-        )
+        mistake = None if passed else self._mistake(value, saw, key)
+        return Criterion(self.id, passed, self.points, self.essential, mistake, line)
 
     def _mistake(self, value: Any, saw: Saw, key: Any) -> str | None:
         for mistake, when in self.mistakes.items():

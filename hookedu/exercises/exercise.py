@@ -130,10 +130,9 @@ class Exercise:
 
         Pass it to both `observe` and `judge`.
         """
-        while not self.suits(self.probe.case(random.Random(start))):
-            start = random.Random(start).getrandbits(
-                32
-            )  # not the next number: neighbours would meet in one case
+        while self.suits is not _any and not self.suits(self.probe.case(random.Random(start))):
+            # Not the next number: neighbours would meet in one case.
+            start = random.Random(start).getrandbits(32)
         return start
 
     @property

@@ -308,6 +308,7 @@ def _judged(
             continue
         try:
             verdict = judge(exercise, ran.records[exercise.id], seed)
+            feedback = Feedback.of(verdict).map(clean)
         except ObservationError as error:
             note = _NO_OBSERVATION.format(id=exercise.id, error=clean(str(error))[:200])
             ran.ended(Status.TAMPERED, note)
@@ -327,7 +328,7 @@ def _judged(
                 message_id=verdict.message_id,
                 seed=seed,
                 error=clean(f"{error['type']}: {error['message']}") if error else "",
-                feedback=Feedback.of(verdict).map(clean),
+                feedback=feedback,
             )
         )
     if ran.status is Status.GRADED and all(r.outcome == Outcome.NOT_ATTEMPTED.value for r in results):

@@ -130,6 +130,8 @@ def explain(
     record = ran.records[exercise_id]
     try:
         verdict = judge(exercise, record, result.seed)
+        for criterion in verdict.criteria:
+            _ = criterion.given, criterion.expected, criterion.got  # a forged record may lack what they show
         observed = decode(record.get("observations"))
     except ObservationError as error:
         raise CourseError(_FORGED.format(error=clean(str(error))[:300])) from None

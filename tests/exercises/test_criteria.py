@@ -20,7 +20,9 @@ WORDS = {
 
 
 def judged(check: Check, got, key=2, given="x = {key}"):
-    return check.judged({"got": got}, key, key, given, WORDS)
+    criterion = check.judged({"got": got}, key, key, given, WORDS)
+    _ = criterion.given, criterion.expected, criterion.got  # written on demand: a defect shows here
+    return criterion
 
 
 def test_a_row_compares_an_observation_with_what_is_wanted():

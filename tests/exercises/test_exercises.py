@@ -34,6 +34,7 @@ def test_every_answer_gets_its_verdict(answer: Answer):
     exercise = find(answer.exercise)
     for seed in SEEDS:
         verdict = verdict_on(exercise, answer.fresh(), seed)
+        assert all(c.given and c.expected for c in verdict.criteria)
         if answer.mistake is None:
             assert (verdict.outcome, verdict.points) == (Outcome.CORRECT, exercise.points), (seed, verdict)
             continue
