@@ -95,8 +95,8 @@ def test_no_answer_needs_a_demonstration_cell(lesson):
         for cell in cells:
             if cell.is_code and ("setup" in cell.tags or cell.exercise == exercise.id):
                 exec(cell.text, namespace)
-        seed = exercise.seed(5)
-        verdict = judge(exercise, observe(exercise.probe, namespace[exercise.answer], seed), seed)
+        seeds = exercise.seeds(5)
+        verdict = judge(exercise, observe(exercise.probe, namespace[exercise.answer], seeds), seeds)
         assert verdict.outcome is Outcome.CORRECT, verdict
 
 

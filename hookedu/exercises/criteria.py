@@ -101,18 +101,26 @@ class Criterion:
         Points that the answer earns by meeting it.
     essential : bool
         If an essential criterion fails, the whole answer scores 0, whatever else it does right.
-    mistake : str or None
-        Id of the mistake recognised behind a failure.
+    mistakes : tuple of str
+        Ids of the mistakes that fit the failure, in the order in which they are tried.
     lines : callable
         ``lines(name)`` writes the line `given`, `expected` or `got`, on demand: a grader shows few of them.
+    turn : int
+        Place of the case that the lines speak of.
     """
 
     id: str
     passed: bool
     points: int = 0
     essential: bool = False
-    mistake: str | None = None
+    mistakes: tuple[str, ...] = ()
     lines: "Callable[[str], str | Text]" = lambda name: ""
+    turn: int = 0
+
+    @property
+    def mistake(self) -> str | None:
+        """Id of the mistake recognised behind a failure: the first that fits."""
+        return self.mistakes[0] if self.mistakes else None
 
     @property
     def given(self) -> str | Text:
@@ -220,17 +228,16 @@ class Check:
             except _UNFIT:
                 return otherwise
 
-        mistake = None if passed else self._mistake(value, saw, key)
-        return Criterion(self.id, passed, self.points, self.essential, mistake, line)
+        mistakes = () if passed else tuple(self._fitting(value, saw, key))
+        return Criterion(self.id, passed, self.points, self.essential, mistakes, line)
 
-    def _mistake(self, value: Any, saw: Saw, key: Any) -> str | None:
+    def _fitting(self, value: Any, saw: Saw, key: Any) -> Iterator[str]:
         for mistake, when in self.mistakes.items():
             if isinstance(when, Gives):
                 if any(self._equals(value, gives(key)) for gives in when.values):
-                    return mistake
+                    yield mistake
             elif self._holds(when, saw, key):
-                return mistake
-        return None
+                yield mistake
 
     def _equals(self, value: Any, want: Any) -> bool:
         try:

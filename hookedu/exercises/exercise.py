@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from hookedu.exercises.criteria import Check, Criterion, Line, says
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.words import NO_LINES, UNDECIDED, Words, WordsError, words_of
 from hookedu.language import Text
 
@@ -125,15 +125,19 @@ class Exercise:
         """Highest number of points: the sum over all checks."""
         return sum(check.points for check in self.checks)
 
-    def seed(self, start: int) -> int:
-        """Return `start` if its case suits, else the first seed of a sequence from there whose case does.
+    def seeds(self, start: int) -> tuple[int, ...]:
+        """Return the seeds of the cases of one check, all of which suit: the first is `start` if its case suits.
 
-        Pass it to both `observe` and `judge`.
+        Pass them to both `observe` and `judge`. They follow from the first one: ``seeds(seeds(start)[0])`` is the same.
         """
-        while self.suits is not _any and not self.suits(self.probe.case(random.Random(start))):
+        found: list[int] = []
+        for turn in range(self.probe.cases):
             # Not the next number: neighbours would meet in one case.
-            start = random.Random(start).getrandbits(32)
-        return start
+            seed = random.Random(f"{found[0]}/{turn}").getrandbits(32) if found else start
+            while self.suits is not _any and not self.suits(self.probe.case(Draw.of(seed, turn))):
+                seed = random.Random(seed).getrandbits(32)
+            found.append(seed)
+        return tuple(found)
 
     @property
     def title(self) -> Text:
@@ -156,8 +160,9 @@ class Exercise:
         return tuple(Mistake(id, says) for id, says in self.words.mistakes.items())
 
     def mistake(self, mistake_id: str | None) -> Mistake | None:
-        """Return the mistake with this id, or None."""
-        return next((mistake for mistake in self.mistakes if mistake.id == mistake_id), None)
+        """Return the mistake of this exercise or of conduct with this id, or None."""
+        known = self.words.conduct | self.words.mistakes
+        return Mistake(mistake_id, known[mistake_id]) if mistake_id in known else None
 
 
 @dataclass(frozen=True)

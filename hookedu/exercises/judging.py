@@ -4,17 +4,24 @@ For a grade this runs in a process in which no learner's code has run. For a lea
 notebook, where only the message matters.
 """
 
-import random
+import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from hookedu.exercises.criteria import Criterion
+from hookedu.exercises.checks.conduct import CONDUCT, REPEATABLE
+from hookedu.exercises.conduct import STATE
+from hookedu.exercises.criteria import Check, Criterion
 from hookedu.exercises.exercise import Exercise, Mistake, Outcome, Verdict
 from hookedu.exercises.observation import ObservationError, decode
+from hookedu.exercises.probing import Draw
 
 
-def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
-    """Return the verdict on a record that `probing.observe` made with the same seed.
+def judge(exercise: Exercise, record: dict[str, Any], seeds: Sequence[int]) -> Verdict:
+    """Return the verdict on a record that `probing.observe` made with the same seeds.
+
+    A requirement is met if it is met in every case. The message shows the first case in which the first requirement is
+    not met, and names a mistake only if that mistake fits every case in which it is not.
 
     Parameters
     ----------
@@ -23,8 +30,8 @@ def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
     record : dict
         Record as `probing.observe` returns it, possibly from an untrusted process. Everything read from it is
         validated.
-    seed : int
-        Seed that the probe received, from `Exercise.seed`; the judge makes the same case from it.
+    seeds : sequence of int
+        Seeds that the probe received, from `Exercise.seeds`; the judge makes the same cases from them.
 
     Returns
     -------
@@ -38,7 +45,7 @@ def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
         answer cannot cause this: either the record was tampered with, or the probe or the checks have a defect.
         Observations of the wrong kind do not raise; they fail the checks.
     ValueError
-        If the case of this seed does not suit the exercise.
+        If the case of one of these seeds does not suit the exercise.
     """
     status = record.get("status")
     if status == "not_attempted":
@@ -50,17 +57,38 @@ def judge(exercise: Exercise, record: dict[str, Any], seed: int) -> Verdict:
         return Verdict(exercise, Outcome.RAISED, 0, mistake=_raised_mistake(exercise, error), error=error)
     if status != "observed":
         raise ObservationError(f"unknown status {str(status)[:40]!r}")
-    observations = decode(record.get("observations"))
-    if not isinstance(observations, dict):
-        raise ObservationError("observations must be a dict")
-    case = exercise.probe.case(random.Random(seed))
+    seen = decode(record.get("observations"))
+    if not isinstance(seen, list) or not all(isinstance(one, dict) for one in seen):
+        raise ObservationError("observations must be a list of dicts")
+    if not seen or (len(seen) != len(seeds) and (len(seen) > 1 or not _keeps_state(seen[0]))):
+        raise ObservationError(f"observations of {len(seen)} cases instead of {len(seeds)}")
+    cases = [_judged(exercise, one, seed, turn) for turn, (one, seed) in enumerate(zip(seen, seeds, strict=False))]
+    checks = (*exercise.checks, REPEATABLE, CONDUCT)
+    return _weigh(exercise, tuple(map(_in_all, checks, zip(*cases, strict=True))))
+
+
+def _keeps_state(seen: dict[Any, Any]) -> bool:
+    breaches = seen.get("conduct")
+    return isinstance(breaches, list) and [STATE, ""] in breaches
+
+
+def _judged(exercise: Exercise, seen: dict[Any, Any], seed: int, turn: int) -> tuple[Criterion, ...]:
+    """Return the criteria of one case."""
+    case = exercise.probe.case(Draw.of(seed, turn))
     if not exercise.suits(case):
-        raise ValueError(f"{exercise.id}: the case of seed {seed} does not suit; take one from Exercise.seed")
-    key = exercise.key(case)
-    judged = (
-        c.judged(observations, case, key, exercise.given, exercise.words.lines) for c in exercise.checks
-    )
-    return _weigh(exercise, tuple(judged))
+        raise ValueError(f"{exercise.id}: case {turn} of seed {seed} does not suit; take one from Exercise.seeds")
+    key, words = exercise.key(case), exercise.words.lines
+    checks = (*exercise.checks, REPEATABLE, CONDUCT)
+    return tuple(check.judged(seen, case, key, exercise.given, words) for check in checks)
+
+
+def _in_all(check: Check, criteria: tuple[Criterion, ...]) -> Criterion:
+    """Return the first failed criterion of the same check in several cases, with a mistake that fits all that failed."""
+    failed = [turn for turn, criterion in enumerate(criteria) if not criterion.passed]
+    if not failed:
+        return criteria[0]
+    fitting = tuple(id for id in check.mistakes if all(id in criteria[turn].mistakes for turn in failed))
+    return dataclasses.replace(criteria[failed[0]], mistakes=fitting, turn=failed[0])
 
 
 def _weigh(exercise: Exercise, criteria: tuple[Criterion, ...]) -> Verdict:
@@ -69,6 +97,8 @@ def _weigh(exercise: Exercise, criteria: tuple[Criterion, ...]) -> Verdict:
         return Verdict(exercise, Outcome.CORRECT, exercise.points, criteria)
     mistake = exercise.mistake(failed[0].mistake)
     points = 0 if any(c.essential for c in failed) else sum(c.points for c in criteria if c.passed)
+    if any(c.id == CONDUCT.id for c in failed):
+        points = min(points, exercise.points - 1)  # without full marks, but nothing is deducted twice
     return Verdict(exercise, Outcome.PARTLY if points else Outcome.INCORRECT, points, criteria, mistake)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-MAX_BYTES = 256 * 1024  # JSON of the observations of one exercise
+MAX_BYTES = 2**20  # JSON of the observations of one exercise, over all its cases
 MAX_DEPTH = 12  # levels of nesting
 MAX_ELEMENTS = 4096  # elements of one tensor
 MAX_TEXT = 2000  # characters of one string

@@ -3,26 +3,28 @@
 The probe calls the answer and records what it does. It holds no expectations and reaches no verdict. Whatever the
 answer does ends in one record:
 
-    {"status": "observed",      "observations": {...}}
+    {"status": "observed",      "observations": [{...}, ...]}    one per case
     {"status": "raised",        "error": {"type", "message", "frames"}}
     {"status": "not_attempted"}
     {"status": "wrong_type",    "got": "int"}
 """
 
 import contextlib
+import io
 import os
 import random
 import site
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from hookedu.exercises.observation import encode
+from hookedu.exercises.conduct import STATE, Conduct, Interruption, Stopped
+from hookedu.exercises.observation import dumps, encode
 from hookedu.exercises.tools import copies, same
 from hookedu.hooks.state import restored
 
@@ -32,6 +34,26 @@ STUB = "在这里写你的代码 · your code here"
 
 _HOOKEDU = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MAX_FRAMES = 6
+
+
+class Draw(random.Random):
+    """Random numbers for a case.
+
+    Attributes
+    ----------
+    turn : int
+        Place of the case among those of one check, from 0. What must vary for certain (the rank of a tensor, the sign of
+        a factor) depends on it; what is drawn at random may be the same in all of them.
+    """
+
+    turn: int = 0
+
+    @classmethod
+    def of(cls, seed: int, turn: int) -> "Draw":
+        """Return the random numbers of a case."""
+        draw = cls(seed)
+        draw.turn = turn
+        return draw
 
 
 @dataclass(frozen=True)
@@ -45,21 +67,36 @@ class Probe:
     answer : str
         Name that the learner defines.
     case : callable
-        ``case(rng)`` makes fresh input from a `random.Random`. It is called beside the learner's code and, with the
-        same seed, where the checks are evaluated.
+        ``case(draw)`` makes fresh input from a `Draw`. It is called beside the learner's code and, with the same seed and
+        turn, where the checks are evaluated.
     observe : callable
         ``observe(answer, case)`` calls the answer and returns observations: a dict with always the same keys, whose
         values `observation.encode` can encode. It need not catch what the answer raises.
+    cases : int
+        How many cases one check tries. One for an answer that trains or compiles.
+    changes : tuple of int or str
+        Arguments whose values the answer may change, by position or keyword.
+    leaves : tuple of str
+        Kinds of state that the answer may leave changed, from `conduct`.
+    runs : int or None
+        How often one call of the answer may run a model that it is given; None for any number.
+    restores : bool
+        Whether the answer must restore everything also if an exception is raised inside the model that it runs.
+    repeats : bool
+        Whether the first case is observed again, to see that nothing is kept between calls, and interrupted, to see that
+        no exception is swallowed.
     """
 
     id: str
     answer: str
-    case: Callable[[random.Random], Any]
+    case: Callable[[Any], Any]
     observe: Callable[[Any, Any], dict[str, Any]]
-
-
-class Interruption(Exception):
-    """Raised by a model or a block of a probe, as running out of memory would be: no answer may swallow it."""
+    cases: int = 5
+    changes: tuple[int | str, ...] = ()
+    leaves: tuple[str, ...] = ()
+    runs: int | None = None
+    restores: bool = False
+    repeats: bool = True
 
 
 def call(answer: Any, case: tuple[Any, ...]) -> dict[str, Any]:
@@ -72,10 +109,11 @@ def call(answer: Any, case: tuple[Any, ...]) -> dict[str, Any]:
     return {"result": result, "arguments": copies(case), "changed": not same(copies(case), before)}
 
 
-def observe(probe: Probe, answer: Any, seed: int) -> dict[str, Any]:
-    """Run the probe of an exercise on an answer and return the record.
+def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
+    """Run the probe of an exercise on an answer, once per seed, and return the record.
 
-    RNG states, grad mode, default dtype and global hooks are restored afterwards.
+    RNG states, grad mode, default dtype and global hooks are restored afterwards. What the answer prints is shown for
+    the first case only.
 
     Parameters
     ----------
@@ -83,14 +121,15 @@ def observe(probe: Probe, answer: Any, seed: int) -> dict[str, Any]:
         Probe to run.
     answer : object
         What the learner defined under ``probe.answer``. Need not be callable: that is recorded too.
-    seed : int
-        Seed of the `random.Random` from which the case is made. Pass the same seed to `judging.judge`.
+    seeds : sequence of int
+        Seeds of the cases, from `Exercise.seeds`. Pass the same ones to `judging.judge`.
 
     Returns
     -------
     dict
-        One of the four records in the docstring of this module. Observations are encoded by
-        `observation.encode`.
+        One of the four records in the docstring of this module. Observations are encoded by `observation.encode`;
+        besides those of the probe they hold "conduct", the breaches seen, as `Conduct.breaches` returns them. An answer
+        that keeps something between calls is not observed further.
 
     Raises
     ------
@@ -100,16 +139,66 @@ def observe(probe: Probe, answer: Any, seed: int) -> dict[str, Any]:
     """
     if not callable(answer):
         return {"status": "wrong_type", "got": type(answer).__name__}
+    observations = []
     try:
-        with undisturbed():
-            observations = probe.observe(answer, probe.case(random.Random(seed)))
-        return {"status": "observed", "observations": encode(observations)}
-    except KeyboardInterrupt:
-        raise
+        for turn, seed in enumerate(seeds):
+            with contextlib.nullcontext() if turn == 0 else _silent():
+                seen, conduct = _observed(probe, answer, seed, turn)
+            breaches = conduct.breaches()
+            if turn == 0 and probe.repeats:
+                with _silent():
+                    breaches += _repeated(probe, answer, seed, seen) or _interrupted(
+                        probe, answer, seed, conduct.calls
+                    )
+            observations.append(encode(seen | {"conduct": breaches}))
+            if [STATE, ""] in breaches:
+                break
+        return {"status": "observed", "observations": observations}
     except BaseException as error:  # SystemExit too: a learner's exit() must not end the kernel
+        if isinstance(error, KeyboardInterrupt) and not isinstance(error, Stopped):
+            raise
         if isinstance(error, NotImplementedError) and _message(error) == STUB:
             return {"status": "not_attempted"}
         return {"status": "raised", "error": describe_error(error)}
+
+
+def _observed(
+    probe: Probe, answer: Any, seed: int, turn: int, interrupt: tuple[type[BaseException], int] | None = None
+) -> tuple[dict[str, Any], Conduct]:
+    conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, interrupt)
+    with undisturbed():
+        return probe.observe(conduct.answer, probe.case(Draw.of(seed, turn))), conduct
+
+
+def _repeated(probe: Probe, answer: Any, seed: int, seen: dict[str, Any]) -> list[list[str]]:
+    """Observe the first case again; return a breach if the answer is another one now."""
+    try:
+        again, _ = _observed(probe, answer, seed, 0)
+    except Exception:
+        return [[STATE, ""]]
+    return [] if dumps(encode(again)) == dumps(encode(seen)) else [[STATE, ""]]
+
+
+def _interrupted(probe: Probe, answer: Any, seed: int, calls: int) -> list[list[str]]:
+    """Raise an exception inside the model that the answer runs; return a breach for each that does not come through."""
+    found = []
+    for error in (Interruption, Stopped) if calls else ():
+        conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, (error, calls // 2))
+        try:
+            with undisturbed():
+                probe.observe(conduct.answer, probe.case(Draw.of(seed, 0)))
+        except BaseException as raised:
+            if isinstance(raised, KeyboardInterrupt) and not isinstance(raised, Stopped):
+                raise
+        found += conduct.swallowed or (conduct.breaches(unrestored=True) if probe.restores else [])
+    return found
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Drop what is printed: a learner who prints to understand wants to read one run of their code, not ten."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """The words of the exercises, which stand in course/NN_name.yml beside the lesson.
 
 A file holds one entry per exercise, and under `shared` what several of its exercises say; course/shared_words.yml holds
-what exercises of several lessons say:
+what exercises of several lessons say, and what breaches of conduct teach:
 
     "02.1":
       title: {zh: ..., en: ...}
@@ -88,6 +88,8 @@ class Words:
         What each mistake teaches.
     lines : dict of str to Text
         Words of the rows of a message, the shared ones included.
+    conduct : dict of str to Text
+        What breaches of conduct teach, the same for all exercises.
     """
 
     file: str
@@ -97,6 +99,7 @@ class Words:
     mistakes: dict[str, Text]
     insight: Text
     lines: dict[str, Text]
+    conduct: dict[str, Text]
     _own_lines: tuple[str, ...] = field(repr=False)
 
     def must_match(self, mistakes: Iterable[str], lines: Iterable[str]) -> None:
@@ -136,6 +139,7 @@ def words_of(exercise_id: str) -> Words:
         },
         text("insight"),
         shared["lines"] | _texts(file, exercise_id, "lines", node.get("lines")),
+        shared["conduct"],
         tuple(node.get("lines") or ()),
     )
 
@@ -174,6 +178,7 @@ def _shared(lesson: str) -> dict[str, dict[str, Text]]:
         everywhere = _texts(SHARED, kind, "", _load(SHARED).get(kind))
         here = (_load(file).get("shared") or {}).get(kind)
         found[kind] = everywhere | _texts(file, "shared", kind, here)
+    found["conduct"] = _texts(SHARED, "conduct", "", _load(SHARED).get("conduct"))
     return found
 
 

@@ -147,7 +147,7 @@ class Backend(Protocol):
 
     jobs: int  # number of concurrent submissions that keeps the backend busy
 
-    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
+    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event) -> Run:
         """Run one submission, as `runner.run` does."""
         ...
 
@@ -163,7 +163,7 @@ class _Local:
         self._limits, self._sandbox = limits, Sandbox(isolated, limits.startup)
         self.close = self._sandbox.close
 
-    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
+    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event) -> Run:
         return run(plan, setup, seeds, self._limits, self._sandbox, stop)
 
 
@@ -292,7 +292,7 @@ def _untried(exercise: Exercise) -> Result:
 
 
 def _judged(
-    key: Key, probed: tuple[str, ...], seeds: dict[str, int], ran: Run
+    key: Key, probed: tuple[str, ...], seeds: dict[str, tuple[int, ...]], ran: Run
 ) -> tuple[Status, tuple[Result, ...]]:
     """Judge the records of a run; return its final status (a record may turn out to be forged) and the results."""
     if ran.status is Status.TAMPERED:
@@ -302,12 +302,12 @@ def _judged(
         if exercise.id not in probed:
             results.append(_untried(exercise))
             continue
-        seed = seeds[exercise.id]
+        seed, *_ = drawn = seeds[exercise.id]
         if exercise.id not in ran.records:
             results.append(Result(exercise.id, LOST, exercise.points, seed=seed))
             continue
         try:
-            verdict = judge(exercise, ran.records[exercise.id], seed)
+            verdict = judge(exercise, ran.records[exercise.id], drawn)
             feedback = Feedback.of(verdict).map(clean)
         except ObservationError as error:
             note = _NO_OBSERVATION.format(id=exercise.id, error=clean(str(error))[:200])

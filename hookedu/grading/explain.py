@@ -116,12 +116,12 @@ def explain(
     if result is None or result.seed is None:
         raise CourseError(_NO_RUN.format(who=who, status=STATUSES[grade.row.status][1]))
     exercise = exercises.find(exercise_id)
-    if exercise.seed(result.seed) != result.seed:
+    if exercise.seeds(result.seed)[0] != result.seed:
         raise CourseError(_OTHER_CASES.format(exercise=exercise_id))
     key = key_of(catalog.find(lesson))
     todo = plan(read_cells(_bytes(folder, grade)), key)
     recorded = {name: each.seed for name, each in results.items() if each.seed is not None}
-    seeds = {name: recorded.get(name, 0) for name in todo.probes}
+    seeds = {name: exercises.find(name).seeds(recorded.get(name, 0)) for name in todo.probes}
     with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
         ran = run(todo, key.setup, seeds, limits, sandbox, threading.Event())
     if exercise_id not in ran.records:
@@ -129,13 +129,14 @@ def explain(
         raise CourseError(_ENDED.format(exercise=exercise_id, status=status), *ran.notes)
     record = ran.records[exercise_id]
     try:
-        verdict = judge(exercise, record, result.seed)
+        verdict = judge(exercise, record, seeds[exercise_id])
         for criterion in verdict.criteria:
             _ = criterion.given, criterion.expected, criterion.got  # a forged record may lack what they show
-        observed = decode(record.get("observations"))
+        observed = decode(record.get("observations")) if record.get("status") == "observed" else None
     except ObservationError as error:
         raise CourseError(_FORGED.format(error=clean(str(error))[:300])) from None
-    _print(console or Console(), grade, result, verdict, observed if isinstance(observed, dict) else {})
+    shown = observed[verdict.failed.turn if verdict.failed else 0] if isinstance(observed, list) else {}
+    _print(console or Console(), grade, result, verdict, shown)
     return verdict
 
 

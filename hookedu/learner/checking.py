@@ -121,10 +121,10 @@ def _try(exercise_id: str, answer: Any) -> "ShownVerdict | Notice":
         undisturbed()
     ):  # cases and judge compute too: a notebook's default dtype or no_grad must not reach them
         # A generator of its own: a check must not advance the learner's.
-        seed = exercise.seed(random.SystemRandom().getrandbits(32))
-    record = observe(exercise.probe, answer, seed)
+        seeds = exercise.seeds(random.SystemRandom().getrandbits(32))
+    record = observe(exercise.probe, answer, seeds)
     with undisturbed():
-        return ShownVerdict.of(judge(exercise, record, seed))
+        return ShownVerdict.of(judge(exercise, record, seeds))
 
 
 def _for_nbgrader(said: "ShownVerdict | Notice", execution: str) -> int:

@@ -46,10 +46,10 @@ def _message(answer: Answer) -> str:
     # Some answers print, and some do what torch warns of.
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        seed = exercise.seed(SEED)
+        seeds = exercise.seeds(SEED)
         random.seed(SEED), torch.manual_seed(SEED)  # some wrong answers draw random numbers
-        record = loads(dumps(observe(exercise.probe, answer.fresh(), seed)))
-    said = ShownVerdict.of(judge(exercise, record, seed))
+        record = loads(dumps(observe(exercise.probe, answer.fresh(), seeds)))
+    said = ShownVerdict.of(judge(exercise, record, seeds))
     text = _LONG.sub(lambda number: f"{float(number[0]):.3g}…", _UNSTEADY.sub("…", repr(said)))
     return f"=== {answer.exercise} {answer.mistake}\n{text}\n"
 

@@ -27,9 +27,9 @@ def main(path: Path) -> None:
     for answer in answers():
         exercise = find(answer.exercise)
         for seed in SEEDS:
-            suited = exercise.seed(seed)
-            record = loads(dumps(observe(exercise.probe, answer.fresh(), suited)))
-            verdict = judge(exercise, record, suited)
+            seeds = exercise.seeds(seed)
+            record = loads(dumps(observe(exercise.probe, answer.fresh(), seeds)))
+            verdict = judge(exercise, record, seeds)
             rows.append(
                 (
                     exercise.id,

@@ -44,8 +44,8 @@ def read(lesson: str) -> None:
 
 def check(exercise: Exercise, answer: Any) -> None:
     """Probe and judge an answer, as `check` does."""
-    seed = exercise.seed(random.getrandbits(32))
-    judge(exercise, observe(exercise.probe, answer, seed), seed)
+    seeds = exercise.seeds(random.getrandbits(32))
+    judge(exercise, observe(exercise.probe, answer, seeds), seeds)
 
 
 for lesson in lessons():

@@ -101,6 +101,6 @@ def test_a_message_shows_the_picture_that_is_wrong(exercise):
     """If only the first picture has a gradient, the message must show the second."""
     one = next(a for a in tests.answers.answers() if (a.exercise, a.mistake) == (exercise, "one_picture"))
     found = find(exercise)
-    seed = found.seed(0)
-    failed = judge(found, observe(found.probe, one.fresh(), seed), seed).failed
+    seeds = found.seeds(0)
+    failed = judge(found, observe(found.probe, one.fresh(), seeds), seeds).failed
     assert "[1]" in failed.expected and failed.got != failed.expected

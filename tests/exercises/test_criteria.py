@@ -117,9 +117,9 @@ def test_a_check_that_decides_nothing_is_refused(checks):
 
 def test_a_case_that_does_not_suit_is_not_judged():
     exercise = dataclasses.replace(find("02.1"), suits=lambda case: case.k > 3)
-    seeds = [exercise.seed(n) for n in range(50)]
+    seeds = [exercise.seeds(n)[0] for n in range(50)]
     assert all(exercise.probe.case(random.Random(seed)).k > 3 for seed in seeds)
     assert len(set(seeds)) > 40, "neighbours do not meet in one case"
-    unsuited = next(n for n in range(50) if exercise.seed(n) != n)
+    unsuited = next(n for n in range(50) if exercise.seeds(n)[0] != n)
     with pytest.raises(ValueError, match="does not suit"):
-        judge(exercise, {"status": "observed", "observations": {"dict": []}}, unsuited)
+        judge(exercise, {"status": "observed", "observations": [{"dict": []}] * 5}, [unsuited] * 5)

@@ -14,7 +14,7 @@ from hookedu.exercises import Outcome, UnknownExercise, find, lessons, of_lesson
 from hookedu.exercises.feedback import ShownVerdict
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, decode, dumps, encode, loads
-from hookedu.exercises.probing import STUB, observe
+from hookedu.exercises.probing import STUB, Draw, observe
 from tests.answers import Answer, answers
 from tests.answers.messages import golden, messages
 
@@ -25,8 +25,8 @@ ANSWERS = answers()
 
 def verdict_on(exercise, answer, seed=0):
     """Return the verdict on an answer as grading reaches it: probe, one line of JSON, judge."""
-    seed = exercise.seed(seed)
-    return ShownVerdict.of(judge(exercise, loads(dumps(observe(exercise.probe, answer, seed))), seed))
+    seeds = exercise.seeds(seed)
+    return ShownVerdict.of(judge(exercise, loads(dumps(observe(exercise.probe, answer, seeds))), seeds))
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: a.name)
@@ -123,13 +123,15 @@ class TestEveryExercise:
 
     def test_a_seed_has_a_case_that_suits(self, exercise):
         for start in (*SEEDS, 2**32 - 1):
-            seed = exercise.seed(start)
-            assert 0 <= seed < 2**32 and exercise.seed(seed) == seed
-            assert exercise.suits(exercise.probe.case(random.Random(seed)))
+            seeds = exercise.seeds(start)
+            assert len(seeds) == exercise.probe.cases and exercise.seeds(seeds[0]) == seeds
+            for turn, seed in enumerate(seeds):
+                assert 0 <= seed < 2**32
+                assert exercise.suits(exercise.probe.case(Draw.of(seed, turn)))
 
     def test_input_is_fresh_for_each_seed(self, exercise):
         right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
-        records = {dumps(observe(exercise.probe, right.fresh(), exercise.seed(seed))) for seed in SEEDS}
+        records = {dumps(observe(exercise.probe, right.fresh(), exercise.seeds(seed))) for seed in SEEDS}
         # Two of five may meet by chance: in some exercises there are only dozens of right results.
         assert len(records) >= len(SEEDS) - 1, "an answer could be written down instead of computed"
 
@@ -199,7 +201,7 @@ def test_the_probe_leaves_the_world_as_it_was():
 
     torch.manual_seed(123)
     before = (torch.get_rng_state(), random.getstate(), torch.get_default_dtype(), torch.is_grad_enabled())
-    observe(find("02.1").probe, watch, 0)
+    observe(find("02.1").probe, watch, [0])
     after = (torch.get_rng_state(), random.getstate(), torch.get_default_dtype(), torch.is_grad_enabled())
     assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
     assert not torch.nn.modules.module._global_forward_hooks
@@ -283,7 +285,7 @@ def test_too_deep_too_long_and_wrong_records_are_refused():
         {"status": "raised", "error": 1},
     ):
         with pytest.raises(ObservationError):
-            judge(find("02.1"), record, 0)
-    empty = {"status": "observed", "observations": {"dict": []}}
-    with pytest.raises(ObservationError):
-        judge(find("02.1"), empty, 0)
+            judge(find("02.1"), record, find("02.1").seeds(0))
+    for cases in ([], [{"dict": []}], [{"dict": []}] * 5, [{"dict": []}] * 6):
+        with pytest.raises(ObservationError):
+            judge(find("02.1"), {"status": "observed", "observations": cases}, find("02.1").seeds(0))

@@ -36,7 +36,8 @@ def misspells(tensors, seen):
 def handed_in(student: str, answer) -> Grade:
     """Return the grade of somebody who answered 02.2 so."""
     exercise = find("02.2")
-    verdict = judge(exercise, observe(exercise.probe, answer, seed=1), seed=1)
+    seeds = exercise.seeds(1)
+    verdict = judge(exercise, observe(exercise.probe, answer, seeds), seeds)
     error = f"{verdict.error['type']}: {verdict.error['message']}" if verdict.error else ""
     result = Result(
         exercise.id,

@@ -85,7 +85,7 @@ class Cluster:
             self._client.close()
             raise CourseError(_UNFIT.format(address=address, error=_first_line(error))) from None
 
-    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], stop: threading.Event) -> Run:
+    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event) -> Run:
         """Run a plan on one of the workers; raise Stopped if `stop` is set before it has ended."""
         future: Future = self._client.submit(_run_there, plan, setup, seeds, self._limits, pure=False)
         done = threading.Event()
@@ -127,7 +127,7 @@ class _Warm(WorkerPlugin):
         self.sandbox.close()
 
 
-def _run_there(plan: Plan, setup: tuple[str, ...], seeds: dict[str, int], limits: Limits) -> Run:
+def _run_there(plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], limits: Limits) -> Run:
     """Run a submission in a thread of a worker."""
     warm = get_worker().plugins[_Warm.name]
     assert isinstance(warm, _Warm)

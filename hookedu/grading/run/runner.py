@@ -65,7 +65,7 @@ class Stopped(Exception):
 def run(
     plan: Plan,
     setup: tuple[str, ...],
-    seeds: dict[str, int],
+    seeds: dict[str, tuple[int, ...]],
     limits: Limits,
     sandbox: Sandbox,
     stop: threading.Event,
@@ -78,8 +78,8 @@ def run(
         The cells to run and the exercises to probe.
     setup : tuple of str
         Sources of the lesson's setup cells.
-    seeds : dict of str to int
-        Seed of the probe of each exercise in the plan.
+    seeds : dict of str to tuple of int
+        Seeds of the cases of each exercise in the plan.
     limits : Limits
         Resource limits of the submission.
     sandbox : Sandbox
@@ -215,8 +215,8 @@ def _finished(script: _Transcript, limits: Limits) -> Run:
     return script.run
 
 
-def seeds_for(plan: Plan, source: str, seed: str) -> dict[str, int]:
-    """Return a seed for each exercise of one submission, whose case suits the exercise.
+def seeds_for(plan: Plan, source: str, seed: str) -> dict[str, tuple[int, ...]]:
+    """Return the seeds of each exercise of one submission, whose cases suit the exercise.
 
     The grader keeps the seeds, because it needs them to judge. A run with the same `seed` repeats exactly.
 
@@ -235,4 +235,4 @@ def seeds_for(plan: Plan, source: str, seed: str) -> dict[str, int]:
         )
         for exercise in plan.probes
     }
-    return {exercise: exercises.find(exercise).seed(start) for exercise, start in drawn.items()}
+    return {exercise: exercises.find(exercise).seeds(start) for exercise, start in drawn.items()}

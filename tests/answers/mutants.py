@@ -1,0 +1,194 @@
+"""Check every mutant of every known right answer; those that still pass must be reviewed.
+
+    python -m tests.answers.mutants                 all of them, and the list of reviewed survivors
+    python -m tests.answers.mutants 02 05.3         those of these lessons or exercises
+    python -m tests.answers.mutants --seeds 20 02   and whether their messages stay the same for 20 first seeds
+    python -m tests.answers.mutants --known 200     the same for the known answers themselves, without mutants
+
+A mutant that passes is either a gap in the exercise, or right. Those that are right stand in
+tests/answers/lesson_NN/survivors.yml with the reason, by exercise and by change ("old => new", where * stands for
+anything):
+
+    "02.1":
+      "grad.detach() => grad": a gradient of a first backward pass holds no graph
+"""
+
+import contextlib
+import io
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from hookedu.exercises import Exercise, find, lessons, of_lesson
+from hookedu.exercises.exercise import Outcome
+from hookedu.exercises.judging import judge
+from hookedu.exercises.observation import dumps, loads
+from hookedu.exercises.probing import observe
+from tests.answers import Answer, answers
+from tests.answers.mutations import Mutant, mutants
+
+_SECONDS = 20  # per check: some mutants never end
+
+
+class Tried(NamedTuple):
+    """A mutant and what became of it: "correct", the id of its message, or "endless"."""
+
+    answer: str
+    change: str
+    source: str
+    said: tuple[str, ...]  # one per seed
+
+
+@cache
+def references() -> list[Answer]:
+    """Return all right answers, the reference answers among them."""
+    from tests.answers import Edited
+
+    own = [Answer(e.id, None, Edited(None, (), __file__, 0)) for lesson in lessons() for e in of_lesson(lesson)]
+    return own + [answer for answer in answers() if answer.mistake is None]
+
+
+def of_exercise(exercise_id: str) -> list[tuple[str, Mutant]]:
+    """Return the mutants of all right answers to an exercise with the names of the answers, each program once."""
+    found: dict[str, tuple[str, Mutant]] = {}
+    for answer in references():
+        if answer.exercise == exercise_id:
+            for mutant in mutants(answer.typed()):
+                found.setdefault(mutant.source, (answer.name, mutant))
+    return list(found.values())
+
+
+def said(exercise: Exercise, source: str, seed: int) -> str:
+    """Return the message id that a cell receives, or "endless" if its check does not end."""
+    with _limited(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        random.seed(seed)
+        namespace: dict[str, Any] = {}
+        try:
+            exec(compile(source, "<string>", "exec"), namespace)
+        except TimeoutError:
+            return "endless"
+        except Exception as error:
+            return f"cell: {type(error).__name__}"
+        if exercise.answer not in namespace:
+            return "undefined"
+        seeds = exercise.seeds(seed)
+        try:
+            record = loads(dumps(observe(exercise.probe, namespace[exercise.answer], seeds)))
+        except (TimeoutError, KeyboardInterrupt):
+            return "endless"
+        verdict = judge(exercise, record, seeds)
+    if verdict.outcome is Outcome.CORRECT:
+        return "correct"
+    ended = verdict.error is not None and verdict.error["type"] == "TimeoutError"
+    return "endless" if ended else f"{verdict.message_id} {verdict.points}"
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@cache
+def reviewed(lesson: str) -> dict[str, dict[str, str]]:
+    """Return the reasons why mutants pass, by exercise and change."""
+    path = Path(__file__).with_name(f"lesson_{lesson}") / "survivors.yml"
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+
+
+def reason(exercise_id: str, change: str) -> str | None:
+    """Return the pattern in the list of reviewed survivors that a change fits, or None."""
+    known = reviewed(exercise_id.split(".")[0]).get(exercise_id, {})
+    if change in known:
+        return change
+    # Brackets are no wildcards here: they stand in code.
+    return next((p for p in known if fnmatchcase(change, p.replace("[", "[[]"))), None)
+
+
+def tried(exercise_id: str, seeds: int = 1, sample: int | None = None) -> list[Tried]:
+    """Check the mutants of an exercise, or a random sample of them, each with so many first seeds."""
+    found = of_exercise(exercise_id)
+    if sample is not None and sample < len(found):
+        found = random.Random(exercise_id).sample(found, sample)
+    exercise = find(exercise_id)
+    return [
+        Tried(name, mutant.change, mutant.source, tuple(said(exercise, mutant.source, n) for n in range(seeds)))
+        for name, mutant in found
+    ]
+
+
+def known(exercise_id: str, seeds: int) -> list[Tried]:
+    """Check the known answers to an exercise with so many first seeds."""
+    exercise = find(exercise_id)
+    return [
+        Tried(a.name, a.mistake or "right", a.typed(), tuple(said(exercise, a.typed(), n) for n in range(seeds)))
+        for a in answers()
+        if a.exercise == exercise_id
+    ]
+
+
+def _work(task: tuple[str, int, bool]) -> tuple[str, list[Tried], float]:
+    exercise_id, seeds, only_known = task
+    begun = time.monotonic()
+    found = known(exercise_id, seeds) if only_known else tried(exercise_id, seeds)
+    return exercise_id, found, time.monotonic() - begun
+
+
+def main(arguments: list[str]) -> int:
+    """Run from the command line; return the exit status."""
+    seeds, only_known = 1, False
+    for option in ("--seeds", "--known"):
+        if option in arguments:
+            at = arguments.index(option)
+            seeds, only_known = int(arguments[at + 1]), option == "--known"
+            del arguments[at : at + 2]
+    ids = [e.id for lesson in lessons() for e in of_lesson(lesson)]
+    ids = [id for id in ids if not arguments or id in arguments or id.split(".")[0] in arguments]
+    begun, count, bad, flips, used = time.monotonic(), 0, 0, 0, set()
+    # One process per exercise: whatever a mutant does to its process, the next exercise does not see it.
+    with multiprocessing.get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
+        for id, found, taken in pool.imap_unordered(_work, [(id, seeds, only_known) for id in ids], chunksize=1):
+            survivors = [t for t in found if "correct" in t.said and not only_known]
+            unexplained = [t for t in survivors if not (fits := reason(id, t.change)) or used.add((id, fits))]
+            changing = [t for t in found if len(set(t.said)) > 1]
+            print(
+                f"{id}: {len(found)} tried, {len(survivors)} pass, {len(unexplained)} unexplained, "
+                f"{len(changing)} flip, {taken:.0f} s",
+                flush=True,
+            )
+            for t in unexplained:
+                print(f"  passes: {t.change}    ({t.answer})")
+            for t in changing:
+                print(f"  flips: {t.change}    ({t.answer}) {({said: t.said.count(said) for said in t.said})}")
+            count, bad, flips = count + len(found), bad + len(unexplained), flips + len(changing)
+    print(f"{count} tried, {bad} unexplained survivors, {flips} flips, {time.monotonic() - begun:.0f} s")
+    if only_known:
+        return bool(flips)
+    unused = [(id, p) for id in ids for p in reviewed(id.split(".")[0]).get(id, {}) if (id, p) not in used]
+    for id, pattern in unused:
+        print(f"  {id}: no surviving mutant fits {pattern!r}")
+    return bool(bad or flips or unused)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
