@@ -4,7 +4,7 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.11 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test book zoo scale wheel build pictures bench lock clean
+.PHONY: help lab test book zoo scale wheel mutants build pictures bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
@@ -64,6 +64,11 @@ scale: .venv/ready-test
 # Test the wheel, installed outside the repository: JupyterLab, Notebook 7, upgrades, grading (about two minutes).
 wheel: .venv/ready-test
 	$(BIN)/python -m pytest -m wheel tests/browser/test_wheel.py
+
+# Check every mutant of every known right answer, and all known answers with 200 first seeds (about an hour).
+mutants: .venv/ready-test
+	$(BIN)/python -m tests.answers.mutants
+	$(BIN)/python -m tests.answers.mutants --known 200
 
 build: .venv/ready-test
 	$(BIN)/hookedu build

@@ -41,12 +41,13 @@ EXERCISES = {
     "observation": set(),
     "tools": set(),
     "words": set(),
-    "probing": {"observation", "tools"},
-    "probes": {"probing", "observation", "tools"},
+    "conduct": set(),
+    "probing": {"observation", "tools", "conduct"},
+    "probes": {"probing", "observation", "tools", "conduct"},
     "criteria": {"observation", "tools"},
     "exercise": {"probing", "criteria", "words"},
-    "checks": {"probes", "probing", "observation", "tools", "criteria", "exercise"},
-    "judging": {"observation", "criteria", "exercise"},
+    "checks": {"probes", "probing", "observation", "tools", "conduct", "criteria", "exercise"},
+    "judging": {"observation", "conduct", "probing", "criteria", "exercise", "checks"},
     "feedback": {"exercise"},
 }
 PARTS = {"grading": GRADING, "exercises": EXERCISES}

@@ -40,6 +40,7 @@ _MAX_ELEMENTS = 4096  # larger tensors are not compared
 _HOOK_TABLES = [name for name, value in vars(nn.Module()).items() if name.endswith("hooks") and value == {}]
 _OWN = frozenset(vars(nn.Module()))  # attributes of every module, compared by other rules
 
+Places = list[tuple[str, Any, str]]  # (where, object, kind of its values)
 State = dict[tuple[str, str], Any]  # (kind, where) -> value
 
 
@@ -87,8 +88,8 @@ class Conduct:
     ) -> None:
         self._answer, self._changes, self._leaves = answer, changes, leaves
         self._runs, self._interrupt = runs, interrupt
-        self._inside, self._watched = False, [""]
-        self._first: dict[int, tuple[str, Any, State]] = {}
+        self._inside = False
+        self._first: dict[int, tuple[Places, State]] = {}
         self._breaches: dict[tuple[str, str], None] = {}
         self.calls, self.interrupted = 0, False
         self.swallowed: list[list[str]] = []
@@ -113,17 +114,19 @@ class Conduct:
         """
         left: dict[tuple[str, str], None] = {}
         may = {*self._leaves, GRAD, VALUES, ARGUMENT, RNG}  # those change whenever a probe runs the model
-        for name, value, before in self._first.values():
-            left |= dict.fromkeys(_differences(before, _state(name, value), may))
+        for places, before in self._first.values():
+            left |= dict.fromkeys(_differences(before, _state(places), may))
         if unrestored:
             return [[UNRESTORED, where] for _, where in left]
         return [list(breach) for breach in self._breaches | left]
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         named = _named(self._answer, args, kwargs)
-        before = [(key, name, value, _state(name, value)) for key, name, value in named]
-        for _, name, value, state in before:
-            self._first.setdefault(id(value), (name, value, state))
+        watched = [
+            (key, places, _state(places)) for key, name, value in named for places in [_places(name, value)]
+        ]
+        for (_, _, value), (_, places, before) in zip(named, watched, strict=True):
+            self._first.setdefault(id(value), (places, before))
         process, models = _process(), [value for _, _, value in named if isinstance(value, nn.Module)]
         self._inside = True
         try:
@@ -136,8 +139,9 @@ class Conduct:
             return result
         may = set(self._leaves) | ({HOOKS} if HANDLES in self._leaves else set())
         found = _differences(process, _process(), may)
-        for key, name, value, state in before:
-            found += _differences(state, _state(name, value), may | ({ARGUMENT} if key in self._changes else set()))
+        for key, places, before in watched:
+            allowed = may | ({ARGUMENT} if key in self._changes else set())
+            found += _differences(before, _state(places), allowed)
         if self._runs is not None and max(runs, default=0) > self._runs:
             found.append((RUNS, f"{max(runs)}"))
         self._breaches |= dict.fromkeys(found)
@@ -201,66 +205,81 @@ def _equal(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and one == other)
 
 
-def _state(name: str, value: Any) -> State:
-    """Return the state of an argument and of all that it holds."""
-    state: State = {}
-    with torch.no_grad():
-        _add(state, name, value, ARGUMENT, set())
-    return state
+def _places(name: str, value: Any) -> Places:
+    """Return an argument and all that it holds. A call may replace them, and is then compared with these objects."""
+    places: Places = []
+    _add(places, name, value, ARGUMENT, set())
+    return places
 
 
-def _add(state: State, where: str, value: Any, kind: str, seen: set[int]) -> None:
+def _add(places: Places, where: str, value: Any, kind: str, seen: set[int]) -> None:
     if id(value) in seen:
         return
     seen.add(id(value))
     if isinstance(value, nn.Module):
-        _add_module(state, where, value, seen)
-    elif isinstance(value, torch.Tensor):
-        _add_tensor(state, where, value, kind)
+        for path, module in value.named_modules():
+            name = f"{where}.{path}" if path else where
+            places.append((name, module, kind))
+            for key, tensor in [*module._parameters.items(), *module._buffers.items()]:
+                _add(places, f"{name}.{key}", tensor, VALUES, seen)
+        return
+    inside: list[tuple[str, Any]] = []
+    if isinstance(value, torch.optim.Optimizer):
+        inside = [(".param_groups", value.param_groups)]
     elif type(value) in (list, tuple):
-        state[kind, where] = [_Same(item) for item in value]
-        for n, item in enumerate(value):
-            _add(state, f"{where}[{n}]", item, kind, seen)
+        inside = [(f"[{n}]", item) for n, item in enumerate(value)]
     elif isinstance(value, dict):
-        state[kind, where] = [(_Same(key), _Same(item)) for key, item in value.items()]
-        for key, item in value.items():
-            _add(state, f"{where}[{key!r:.40}]", item, kind, seen)
+        inside = [(f"[{key!r:.40}]", item) for key, item in value.items()]
+    elif type(value) not in (torch.Tensor, nn.Parameter) or value.layout != torch.strided:
+        return
+    places.append((where, value, VALUES if isinstance(value, nn.Parameter) else kind))
+    for key, item in inside:
+        _add(places, where + key, item, kind, seen)
+
+
+def _state(places: Places) -> State:
+    """Return the state of all these objects."""
+    state: State = {}
+    with torch.no_grad():
+        for where, value, kind in places:
+            if isinstance(value, nn.Module):
+                _add_module(state, where, value)
+            elif isinstance(value, torch.Tensor):
+                _add_tensor(state, where, value, kind)
+            elif isinstance(value, torch.optim.Optimizer):
+                tables = {name: table for name, table in vars(value).items() if name.endswith("_hooks")}
+                state[HOOKS, where] = {(name, n): hook for name, t in tables.items() for n, hook in t.items()}
+            elif isinstance(value, dict):
+                state[kind, where] = [(_Same(key), _Same(item)) for key, item in value.items()]
+            else:
+                state[kind, where] = [_Same(item) for item in value]
+    return state
 
 
 def _add_tensor(state: State, where: str, value: torch.Tensor, kind: str) -> None:
-    if type(value) not in (torch.Tensor, nn.Parameter) or value.layout != torch.strided:
-        return
     state[REQUIRES_GRAD, f"{where}.requires_grad"] = value.requires_grad
     if value.numel() <= _MAX_ELEMENTS:
         state[kind, where] = value.detach().clone()
-    state[HOOKS, where] = dict(value._backward_hooks or {}) | dict(
-        getattr(value, "_post_accumulate_grad_hooks", None) or {}
-    )
-    if value.is_leaf or value.retains_grad:
-        grad = value.grad
-        state[GRAD, f"{where}.grad"] = None if grad is None else grad.detach().clone()
+    accumulated = getattr(value, "_post_accumulate_grad_hooks", None) or {}
+    state[HOOKS, where] = {**(value._backward_hooks or {}), **accumulated}
+    grad = value.grad if value.is_leaf or value.retains_grad else None  # torch warns about any other
+    state[GRAD, f"{where}.grad"] = None if grad is None else grad.detach().clone()
     if not value.is_leaf:
         state[ATTRIBUTES, f"{where}.retains_grad"] = value.retains_grad
 
 
-def _add_module(state: State, where: str, root: nn.Module, seen: set[int]) -> None:
-    for path, module in root.named_modules():
-        name = f"{where}.{path}" if path else where
-        state[MODE, f"{name}.training"] = module.training
-        state[HOOKS, name] = {
-            (table, id(hook)): hook for table in _HOOK_TABLES for hook in getattr(module, table).values()
-        }
-        library = type(module).__module__.startswith("torch")
-        for key, value in vars(module).items():
-            if key not in _OWN:
-                # The modules of a case may count their calls.
-                plain = library or callable(value)
-                state[ATTRIBUTES, f"{name}.{key}"] = _Same(value) if plain else None
-        state[ATTRIBUTES, f"{name}._modules"] = [(k, _Same(m)) for k, m in module._modules.items()]
-        for table in (module._parameters, module._buffers):
-            for key, tensor in table.items():
-                if tensor is not None:
-                    _add(state, f"{name}.{key}", tensor, VALUES, seen)
+def _add_module(state: State, where: str, module: nn.Module) -> None:
+    state[MODE, f"{where}.training"] = module.training
+    state[HOOKS, where] = {
+        (table, n): hook for table in _HOOK_TABLES for n, hook in getattr(module, table).items()
+    }
+    library = type(module).__module__.startswith("torch")
+    for key, value in vars(module).items():
+        if key not in _OWN:
+            # The modules of a case may count their calls.
+            state[ATTRIBUTES, f"{where}.{key}"] = _Same(value) if library or callable(value) else None
+    for table in ("_modules", "_parameters", "_buffers"):
+        state[ATTRIBUTES, f"{where}.{table}"] = [(k, id(v)) for k, v in vars(module)[table].items()]
 
 
 class _Same:
@@ -289,7 +308,10 @@ def _process() -> State:
         (PROCESS, "torch.get_default_dtype()"): torch.get_default_dtype(),
         (PROCESS, "torch.is_anomaly_enabled()"): torch.is_anomaly_enabled(),
         (PROCESS, "torch.is_autocast_enabled('cpu')"): torch.is_autocast_enabled("cpu"),
-        (PROCESS, "torch.are_deterministic_algorithms_enabled()"): torch.are_deterministic_algorithms_enabled(),
+        (
+            PROCESS,
+            "torch.are_deterministic_algorithms_enabled()",
+        ): torch.are_deterministic_algorithms_enabled(),
         (PROCESS, "torch.get_num_threads()"): torch.get_num_threads(),
         (RNG, "torch.get_rng_state()"): torch.get_rng_state(),
         (RNG, "random.getstate()"): random.getstate(),

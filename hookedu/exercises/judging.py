@@ -62,7 +62,9 @@ def judge(exercise: Exercise, record: dict[str, Any], seeds: Sequence[int]) -> V
         raise ObservationError("observations must be a list of dicts")
     if not seen or (len(seen) != len(seeds) and (len(seen) > 1 or not _keeps_state(seen[0]))):
         raise ObservationError(f"observations of {len(seen)} cases instead of {len(seeds)}")
-    cases = [_judged(exercise, one, seed, turn) for turn, (one, seed) in enumerate(zip(seen, seeds, strict=False))]
+    cases = [
+        _judged(exercise, one, seed, turn) for turn, (one, seed) in enumerate(zip(seen, seeds, strict=False))
+    ]
     checks = (*exercise.checks, REPEATABLE, CONDUCT)
     return _weigh(exercise, tuple(map(_in_all, checks, zip(*cases, strict=True))))
 
@@ -76,7 +78,9 @@ def _judged(exercise: Exercise, seen: dict[Any, Any], seed: int, turn: int) -> t
     """Return the criteria of one case."""
     case = exercise.probe.case(Draw.of(seed, turn))
     if not exercise.suits(case):
-        raise ValueError(f"{exercise.id}: case {turn} of seed {seed} does not suit; take one from Exercise.seeds")
+        raise ValueError(
+            f"{exercise.id}: case {turn} of seed {seed} does not suit; take one from Exercise.seeds"
+        )
     key, words = exercise.key(case), exercise.words.lines
     checks = (*exercise.checks, REPEATABLE, CONDUCT)
     return tuple(check.judged(seen, case, key, exercise.given, words) for check in checks)

@@ -203,14 +203,28 @@ def _silent() -> Iterator[None]:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Restore on exit what a probe or an answer may change: RNGs, grad mode, default dtype, global hooks.
+    """Restore on exit what a probe or an answer may change: RNGs, grad mode, default dtype, global hooks, settings.
 
-    Inside, grad mode is enabled and the default dtype is float32, whatever the notebook did before.
+    Inside, grad mode is enabled, autocast is off, the default dtype is float32 and the default device the CPU, whatever
+    the notebook did before.
     """
-    with restored():
+    anomaly, threads = torch.is_anomaly_enabled(), torch.get_num_threads()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(restored())
         torch.set_default_dtype(torch.float32)
-        with torch.inference_mode(False), torch.enable_grad():
+        stack.enter_context(torch.autocast("cpu", enabled=False))
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        try:
             yield
+        finally:
+            torch.autograd.set_detect_anomaly(anomaly)
+            torch.use_deterministic_algorithms(deterministic)
+            if torch.get_num_threads() != threads:
+                torch.set_num_threads(threads)
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:

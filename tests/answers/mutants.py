@@ -55,7 +55,9 @@ def references() -> list[Answer]:
     """Return all right answers, the reference answers among them."""
     from tests.answers import Edited
 
-    own = [Answer(e.id, None, Edited(None, (), __file__, 0)) for lesson in lessons() for e in of_lesson(lesson)]
+    own = [
+        Answer(e.id, None, Edited(None, (), __file__, 0)) for lesson in lessons() for e in of_lesson(lesson)
+    ]
     return own + [answer for answer in answers() if answer.mistake is None]
 
 
@@ -132,7 +134,9 @@ def tried(exercise_id: str, seeds: int = 1, sample: int | None = None) -> list[T
         found = random.Random(exercise_id).sample(found, sample)
     exercise = find(exercise_id)
     return [
-        Tried(name, mutant.change, mutant.source, tuple(said(exercise, mutant.source, n) for n in range(seeds)))
+        Tried(
+            name, mutant.change, mutant.source, tuple(said(exercise, mutant.source, n) for n in range(seeds))
+        )
         for name, mutant in found
     ]
 
@@ -141,7 +145,9 @@ def known(exercise_id: str, seeds: int) -> list[Tried]:
     """Check the known answers to an exercise with so many first seeds."""
     exercise = find(exercise_id)
     return [
-        Tried(a.name, a.mistake or "right", a.typed(), tuple(said(exercise, a.typed(), n) for n in range(seeds)))
+        Tried(
+            a.name, a.mistake or "right", a.typed(), tuple(said(exercise, a.typed(), n) for n in range(seeds))
+        )
         for a in answers()
         if a.exercise == exercise_id
     ]
@@ -167,7 +173,9 @@ def main(arguments: list[str]) -> int:
     begun, count, bad, flips, used = time.monotonic(), 0, 0, 0, set()
     # One process per exercise: whatever a mutant does to its process, the next exercise does not see it.
     with multiprocessing.get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        for id, found, taken in pool.imap_unordered(_work, [(id, seeds, only_known) for id in ids], chunksize=1):
+        for id, found, taken in pool.imap_unordered(
+            _work, [(id, seeds, only_known) for id in ids], chunksize=1
+        ):
             survivors = [t for t in found if "correct" in t.said and not only_known]
             unexplained = [t for t in survivors if not (fits := reason(id, t.change)) or used.add((id, fits))]
             changing = [t for t in found if len(set(t.said)) > 1]
@@ -179,7 +187,9 @@ def main(arguments: list[str]) -> int:
             for t in unexplained:
                 print(f"  passes: {t.change}    ({t.answer})")
             for t in changing:
-                print(f"  flips: {t.change}    ({t.answer}) {({said: t.said.count(said) for said in t.said})}")
+                print(
+                    f"  flips: {t.change}    ({t.answer}) { ({said: t.said.count(said) for said in t.said}) }"
+                )
             count, bad, flips = count + len(found), bad + len(unexplained), flips + len(changing)
     print(f"{count} tried, {bad} unexplained survivors, {flips} flips, {time.monotonic() - begun:.0f} s")
     if only_known:

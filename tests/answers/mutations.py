@@ -153,6 +153,23 @@ def _replacements(node: ast.AST) -> Iterator[Replacement]:
             yield from _of_statement(node)
         case ast.Call():
             yield from _of_call(node)
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp() | ast.BinOp() | ast.Constant():
+            yield from _of_operation(node)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            yield from (ast.IfExp(test, orelse, body), body, orelse)
+        case ast.Subscript(value=value, ctx=ast.Load()):
+            yield value
+        case ast.comprehension(target=target, iter=iterated, ifs=ifs) if ifs:
+            for n in range(len(ifs)):
+                yield ast.comprehension(target, iterated, ifs[:n] + ifs[n + 1 :], 0)
+        case ast.Dict(keys=keys, values=values) if len(keys) > 1:
+            yield ast.Dict(keys[1:], values[1:])
+        case ast.Tuple(elts=elts, ctx=ast.Load()) if len(elts) == 2:
+            yield ast.Tuple(elts[::-1], ast.Load())
+
+
+def _of_operation(node: ast.expr) -> Iterator[Replacement]:
+    match node:
         case ast.Compare(ops=[op], left=left, comparators=[right]):
             for other in _COMPARE.get(type(op), ()):
                 yield ast.Compare(left, [other()], [right])
@@ -165,21 +182,10 @@ def _replacements(node: ast.AST) -> Iterator[Replacement]:
             for other in _ARITHMETIC.get(type(op), ()):
                 yield ast.BinOp(left, other(), right)
             yield from (left, right)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            yield from (ast.IfExp(test, orelse, body), body, orelse)
         case ast.Constant(value=bool() as value):
             yield ast.Constant(not value)
         case ast.Constant(value=int() | float() as value):
             yield from (ast.Constant(value + 1), ast.Constant(value - 1))
-        case ast.Subscript(value=value, ctx=ast.Load()):
-            yield value
-        case ast.comprehension(target=target, iter=iterated, ifs=ifs) if ifs:
-            for n in range(len(ifs)):
-                yield ast.comprehension(target, iterated, ifs[:n] + ifs[n + 1 :], 0)
-        case ast.Dict(keys=keys, values=values) if len(keys) > 1:
-            yield ast.Dict(keys[1:], values[1:])
-        case ast.Tuple(elts=elts, ctx=ast.Load()) if len(elts) == 2:
-            yield ast.Tuple(elts[::-1], ast.Load())
 
 
 def _of_function(node: ast.FunctionDef | ast.Lambda) -> Iterator[Replacement]:
@@ -195,7 +201,9 @@ def _of_function(node: ast.FunctionDef | ast.Lambda) -> Iterator[Replacement]:
     if isinstance(node, ast.FunctionDef) and not args.kwonlyargs:
         for n, statement in enumerate(node.body):
             match statement:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.List() | ast.Dict() | ast.Set() as value):
+                case ast.Assign(
+                    targets=[ast.Name(id=name)], value=ast.List() | ast.Dict() | ast.Set() as value
+                ):
                     kept = copy.deepcopy(node)
                     del kept.body[n]
                     kept.body = kept.body or [ast.Pass()]
@@ -270,6 +278,10 @@ def _of_call(node: ast.Call) -> Iterator[Replacement]:
 def _line(node: Replacement) -> str:
     if not node:
         return "nothing"
-    text = "; ".join(map(_line, node)) if isinstance(node, list) else ast.unparse(ast.fix_missing_locations(node))
+    text = (
+        "; ".join(map(_line, node))
+        if isinstance(node, list)
+        else ast.unparse(ast.fix_missing_locations(node))
+    )
     text = " ".join(text.split())
     return text if len(text) <= 90 else text[:60] + " … " + text[-27:]

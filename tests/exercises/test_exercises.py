@@ -18,7 +18,7 @@ from hookedu.exercises.probing import STUB, Draw, observe
 from tests.answers import Answer, answers
 from tests.answers.messages import golden, messages
 
-SEEDS = (0, 1, 2, 2**31, 987654321)
+SEEDS = (0, 987654321)  # first seeds; each check tries several cases. `make mutants` tries 200
 EXERCISES = [exercise for lesson in lessons() for exercise in of_lesson(lesson)]
 ANSWERS = answers()
 
@@ -131,9 +131,9 @@ class TestEveryExercise:
 
     def test_input_is_fresh_for_each_seed(self, exercise):
         right = next(a for a in ANSWERS if a.exercise == exercise.id and a.mistake is None)
-        records = {dumps(observe(exercise.probe, right.fresh(), exercise.seeds(seed))) for seed in SEEDS}
+        records = {dumps(observe(exercise.probe, right.fresh(), exercise.seeds(seed))) for seed in (0, 1, 2, 3, 2**31)}
         # Two of five may meet by chance: in some exercises there are only dozens of right results.
-        assert len(records) >= len(SEEDS) - 1, "an answer could be written down instead of computed"
+        assert len(records) >= 4, "an answer could be written down instead of computed"
 
 
 def test_no_lesson_needs_another():
