@@ -47,7 +47,8 @@ EXERCISES = {
     "criteria": {"observation", "tools"},
     "exercise": {"probing", "criteria", "words"},
     "checks": {"probes", "probing", "observation", "tools", "conduct", "criteria", "exercise"},
-    "judging": {"observation", "conduct", "probing", "criteria", "exercise", "checks"},
+    "breaches": {"conduct", "criteria"},
+    "judging": {"observation", "conduct", "probing", "criteria", "exercise", "breaches"},
     "feedback": {"exercise"},
 }
 PARTS = {"grading": GRADING, "exercises": EXERCISES}

@@ -241,7 +241,7 @@ class Check:
 
     def _equals(self, value: Any, want: Any) -> bool:
         try:
-            return self.equal(value, want)
+            return bool(self.equal(value, want))
         except _UNFIT:
             return False
 

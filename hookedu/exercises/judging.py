@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hookedu.exercises.checks.conduct import CONDUCT, REPEATABLE
+from hookedu.exercises.breaches import CONDUCT, REPEATABLE
 from hookedu.exercises.conduct import STATE
 from hookedu.exercises.criteria import Check, Criterion
 from hookedu.exercises.exercise import Exercise, Mistake, Outcome, Verdict

@@ -14,7 +14,8 @@ import torch
 
 MAX_BYTES = 2**20  # JSON of the observations of one exercise, over all its cases
 MAX_DEPTH = 12  # levels of nesting
-MAX_ELEMENTS = 4096  # elements of one tensor
+MAX_ELEMENTS = 4096  # elements of one tensor, items of one container
+MAX_RANK = 8  # dimensions of one tensor
 MAX_TEXT = 2000  # characters of one string
 
 _DTYPES = {
@@ -41,8 +42,8 @@ class Opaque:
         return "<handle>" if self.type == "RemovableHandle" else f"<{self.type}>"
 
 
-def encode(value: Any) -> Any:
-    """Return a value in a form that JSON can represent.
+def encode(value: Any, depth: int = 0) -> Any:
+    """Return a value in a form that JSON can represent and `decode` accepts, whatever the value is.
 
     Built-in types are matched exactly, because a subclass may lie about what it contains.
 
@@ -50,29 +51,44 @@ def encode(value: Any) -> Any:
     ----------
     value : object
         None, bool, int, float, str, list, tuple, dict or tensor, nested in any way. Anything else is allowed too.
+    depth : int, default 0
+        Current level of nesting; set by the recursion.
 
     Returns
     -------
     object
-        - None, bool, float, and int of at most 64 bits: unchanged;
+        - None, bool, finite float, and int of at most 64 bits: unchanged;
+        - NaN and infinities: ``{"float": "nan"}``;
         - str: its first `MAX_TEXT` characters;
-        - list and tuple: a list of the encoded items;
-        - dict: ``{"dict": [[key, value], ...]}``, so that keys need not be strings;
+        - list and tuple of at most `MAX_ELEMENTS` items: a list of the encoded items;
+        - dict of as many: ``{"dict": [[key, value], ...]}``, so that keys need not be strings;
         - tensor of at most `MAX_ELEMENTS` elements: ``{"dtype": ..., "shape": ..., "values": ...}``, detached
           and copied to the CPU, with non-finite values as strings;
-        - anything else, larger tensors included: ``{"type": description}``.
+        - anything else, what is larger or nested deeper included: ``{"type": description}``.
     """
-    if value is None or type(value) in (bool, int, float):
+    kind = type(value)  # compared by identity: its metaclass may define what is equal to it
+    if value is None or kind is bool or kind is int or kind is float:
         return _encode_plain(value)
-    if type(value) is str:
+    if kind is str:
         return value[:MAX_TEXT]
-    if type(value) in (list, tuple):
-        return [encode(v) for v in value]
-    if type(value) is dict:
-        return {"dict": [[encode(k), encode(v)] for k, v in value.items()]}
-    if isinstance(value, torch.Tensor):
-        return _encode_tensor(value)
-    return {"type": type(value).__name__[:MAX_TEXT]}
+    if kind is list or kind is tuple or kind is dict:
+        # Observations are sent as a list, one item per case, hence one level less than `decode` accepts.
+        if len(value) > MAX_ELEMENTS or depth >= MAX_DEPTH - 1:
+            return {"type": f"{kind.__name__} of {len(value)}"}
+        if kind is dict:
+            return {"dict": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]}
+        return [encode(v, depth + 1) for v in value]
+    if issubclass(kind, torch.Tensor):  # isinstance would ask the value's own __class__
+        try:
+            return _encode_tensor(value)
+        except Exception:  # one without values: sparse, on the device "meta", of a class of the learner's
+            return {"type": type_name(value)}
+    return {"type": type_name(value)}
+
+
+def type_name(value: Any) -> str:
+    """Return the name of a value's type, also if its metaclass claims another."""
+    return type.__dict__["__name__"].__get__(type(value))[:MAX_TEXT]
 
 
 def _encode_plain(value: float | None) -> Any:
@@ -84,20 +100,23 @@ def _encode_plain(value: float | None) -> Any:
 
 
 def _encode_tensor(tensor: torch.Tensor) -> dict[str, Any]:
-    name = str(tensor.dtype).removeprefix("torch.")
-    if name not in _DTYPES or tensor.numel() > MAX_ELEMENTS:
-        return {"type": f"Tensor of {name}, {tuple(tensor.shape)}"}
+    name, shape = str(tensor.dtype).removeprefix("torch."), list(tensor.shape)
+    if name not in _DTYPES or not _fits(shape):
+        return {"type": f"Tensor of {name}, {tuple(shape)}"[:MAX_TEXT]}
     values = tensor.detach().to("cpu").reshape(-1).tolist()
     # JSON has no NaN or infinity: they are written as strings, which float() reads back.
     values = [str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in values]
-    return {"dtype": name, "shape": list(tensor.shape), "values": values}
+    return {"dtype": name, "shape": shape, "values": values}
+
+
+def _fits(shape: list[int]) -> bool:
+    """Check that a tensor is small, also as nested lists: a dimension of 0 does not make the others small."""
+    return len(shape) <= MAX_RANK and math.prod(max(1, n) for n in shape) <= MAX_ELEMENTS
 
 
 def dumps(record: dict[str, Any]) -> str:
     """Serialise a record of encoded values as one line of JSON; ValueError for a non-finite float."""
-    return json.dumps(
-        record, ensure_ascii=False, allow_nan=False, default=lambda v: {"type": type(v).__name__}
-    )
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, default=lambda v: {"type": type_name(v)})
 
 
 def loads(text: str | bytes) -> dict[str, Any]:
@@ -171,11 +190,7 @@ def _decode_tensor(value: dict[str, Any]) -> torch.Tensor:
     dtype, shape, values = value["dtype"], value["shape"], value["values"]
     if type(dtype) is not str or dtype not in _DTYPES:
         raise ObservationError("unknown dtype")
-    if (
-        type(shape) is not list
-        or not all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in shape)
-        or len(shape) > 8
-    ):
+    if type(shape) is not list or not all(type(n) is int and n >= 0 for n in shape) or not _fits(shape):
         raise ObservationError("not a shape")
     if type(values) is not list or len(values) != math.prod(shape):
         raise ObservationError("a tensor's shape and number of values differ")

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.conduct import STATE, Conduct, Interruption, Stopped
-from hookedu.exercises.observation import dumps, encode
+from hookedu.exercises.observation import dumps, encode, type_name
 from hookedu.exercises.tools import copies, same
 from hookedu.hooks.state import restored
 
@@ -138,7 +138,7 @@ def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
         recorded instead of raised.
     """
     if not callable(answer):
-        return {"status": "wrong_type", "got": type(answer).__name__}
+        return {"status": "wrong_type", "got": type_name(answer)}
     observations = []
     try:
         for turn, seed in enumerate(seeds):
@@ -238,16 +238,17 @@ def describe_error(error: BaseException) -> dict[str, Any]:
         for frame in traceback.extract_tb(error.__traceback__)
         if not _is_library(frame.filename)
     ]
-    if isinstance(error, SyntaxError):
+    message = _message(error)
+    if type(error) in (SyntaxError, IndentationError, TabError):
         frames = [{"line": error.lineno or 0, "name": "", "code": (error.text or "").strip()[:200]}]
-    message = error.msg if isinstance(error, SyntaxError) else _message(error)
-    return {"type": type(error).__name__, "message": message[:500], "frames": frames[-_MAX_FRAMES:]}
+        message = str(error.msg)
+    return {"type": type_name(error), "message": message[:500], "frames": frames[-_MAX_FRAMES:]}
 
 
 def _message(error: BaseException) -> str:
     try:
-        return str(error)
-    except Exception:  # the learner may define an exception class whose __str__ raises
+        return str.__str__(str(error))  # exactly a str, not the subclass that a learner's __str__ may return
+    except BaseException:  # the learner may define an exception class whose __str__ raises
         return ""
 
 

@@ -147,7 +147,9 @@ class Backend(Protocol):
 
     jobs: int  # number of concurrent submissions that keeps the backend busy
 
-    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event) -> Run:
+    def run(
+        self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event
+    ) -> Run:
         """Run one submission, as `runner.run` does."""
         ...
 
@@ -163,7 +165,9 @@ class _Local:
         self._limits, self._sandbox = limits, Sandbox(isolated, limits.startup)
         self.close = self._sandbox.close
 
-    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event) -> Run:
+    def run(
+        self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event
+    ) -> Run:
         return run(plan, setup, seeds, self._limits, self._sandbox, stop)
 
 

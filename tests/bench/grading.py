@@ -265,16 +265,17 @@ def forks(path: str) -> None:
     jobs = []
     for number, notebook in enumerate(json.loads(Path(path).read_text())):
         plan = matching.plan(matching.read_cells(json.dumps(notebook).encode()), key)
-        steps = [{"source": step.source, "probes": step.probes} for step in plan.steps]
-        jobs.append({"setup": key.setup, "steps": steps, "seeds": runner.seeds_for(plan, str(number), "")})
-    worker.prepare(jobs[0])
+        probes, sources = zip(*((step.probes, step.source) for step in plan.steps), strict=True)
+        job = {"setup": key.setup, "probes": probes, "seeds": runner.seeds_for(plan, str(number), "")}
+        jobs.append((job, sources))
+    worker.prepare(jobs[0][0])
     namespaces.use_huge_pages()
     print("warm", flush=True)
     while sys.stdin.readline():
         begun = time.perf_counter()
-        for job in jobs:
+        for job, sources in jobs:
             if os.fork() == 0:
-                worker._Submission(job).run(lambda message: None)
+                worker._Submission(job, sources).run(lambda message: None)
                 os._exit(0)
             assert os.wait()[1] == 0
         print(time.perf_counter() - begun, flush=True)

@@ -85,7 +85,9 @@ class Cluster:
             self._client.close()
             raise CourseError(_UNFIT.format(address=address, error=_first_line(error))) from None
 
-    def run(self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event) -> Run:
+    def run(
+        self, plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], stop: threading.Event
+    ) -> Run:
         """Run a plan on one of the workers; raise Stopped if `stop` is set before it has ended."""
         future: Future = self._client.submit(_run_there, plan, setup, seeds, self._limits, pure=False)
         done = threading.Event()

@@ -16,13 +16,15 @@ from typing import NoReturn
 from hookedu.grading.run import namespaces, worker
 
 
-def keep(todo: dict, channel: int, line: int) -> NoReturn:
+def keep(todo: dict, cells: int, channel: int, line: int) -> NoReturn:
     """Start the worker, wait until it ends or the grader hangs up, and leave no process and no file behind.
 
     Parameters
     ----------
     todo : dict
         The job, see `runner.run`.
+    cells : int
+        File descriptor of the learner's cells.
     channel : int
         File descriptor of the pipe for the worker's results.
     line : int
@@ -40,7 +42,8 @@ def keep(todo: dict, channel: int, line: int) -> NoReturn:
         pid = os.fork()
         if pid == 0:
             os.close(line)
-            worker.main(todo, channel, lambda: home, False)
+            worker.main(todo, cells, channel, lambda: home, False)
+        os.close(cells)
         os.close(channel)
         code = _wait(pid, line)
         _end_descendants(pid)

@@ -103,7 +103,7 @@ def run(
     """
     job = {
         "setup": setup,
-        "steps": [{"source": step.source, "probes": step.probes} for step in plan.steps],
+        "probes": [step.probes for step in plan.steps],
         "seeds": seeds,
         "limits": {
             "seconds": int(limits.seconds) + 1,
@@ -113,7 +113,7 @@ def run(
             "processes": limits.processes,
         },
     }
-    with contextlib.closing(sandbox.launch(job)) as launched:
+    with contextlib.closing(sandbox.launch(job, [step.source for step in plan.steps])) as launched:
         try:
             return _listen(launched, _Transcript(plan.probes), limits, stop)
         except ObservationError as error:

@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hookedu import catalog
 from hookedu.catalog import CourseError
@@ -88,8 +89,8 @@ class Sandbox:
         self._socket: socket.socket | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="hookedu-warm-")
 
-    def launch(self, job: dict[str, Any]) -> Launched:
-        """Run a job (see `runner.run`) in a fork.
+    def launch(self, job: dict[str, Any], cells: list[str]) -> Launched:
+        """Run a job (see `runner.run`) and the sources of its cells in a fork. Only the fork reads the sources.
 
         Raises
         ------
@@ -102,11 +103,11 @@ class Sandbox:
             if self._process is None:
                 self._start()
             try:
-                return self._launch(job)
+                return self._launch(job, cells)
             except OSError:  # the warm process is gone, for example because the machine ran out of memory
                 self._stop()
                 self._start()
-                return self._launch(job)
+                return self._launch(job, cells)
 
     def rehearse(self) -> Program:
         """Try the isolation once without loading torch, and return the program that provides it.
@@ -126,15 +127,14 @@ class Sandbox:
         self._stop()
         self._folder.cleanup()
 
-    def _launch(self, job: dict[str, Any]) -> Launched:
+    def _launch(self, job: dict[str, Any], cells: list[str]) -> Launched:
         assert self._socket  # set by _start()
         ours, theirs = socket.socketpair()
         channel, results = os.pipe()
         try:
-            with tempfile.TemporaryFile() as file:
-                file.write(json.dumps(job).encode())
-                file.seek(0)
-                socket.send_fds(self._socket, [b"run"], [file.fileno(), results, theirs.fileno()])
+            with _file_with(job) as todo, _file_with(cells) as sources:
+                descriptors = [todo.fileno(), sources.fileno(), results, theirs.fileno()]
+                socket.send_fds(self._socket, [b"run"], descriptors)
         except BaseException:
             ours.close()
             os.close(channel)
@@ -251,6 +251,15 @@ def _bubblewrapped(program: Program, home: str, refused: int) -> list[str]:
     decides = f"{_ROOT}/hookedu/{_CHECKS.relative_to(_PACKAGE)}"
     arguments += ["--tmpfs", decides, "--remount-ro", decides]
     return [*arguments, "--remount-ro", "/", "--remount-ro", "/dev", "--chdir", home, "--"]
+
+
+@contextlib.contextmanager
+def _file_with(content: Any) -> Iterator[IO[bytes]]:
+    """Open an unnamed file that holds this as JSON."""
+    with tempfile.TemporaryFile() as file:
+        file.write(json.dumps(content).encode())
+        file.seek(0)
+        yield file
 
 
 def _pipe_with(data: bytes) -> int:

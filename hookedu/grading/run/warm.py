@@ -1,9 +1,10 @@
 """The warm process: it loads torch once, and every submission runs in a fork of it.
 
-It never runs code of a learner. For each submission it receives three file descriptors: the job (a file), the channel
-for results, and one end of the control socket `line`, over which the end of the submission is reported. What a lesson's
-exercises and its own setup cells import is loaded here, with the first submission of that lesson. With isolation, up to
-two processes are then forked per submission:
+It never runs code of a learner, and never reads any: what it once held would lie in the memory of every later fork. For
+each submission it receives four file descriptors: the job (a file), the learner's cells (a file that only the fork
+reads), the channel for results, and one end of the control socket `line`, over which the end of the submission is
+reported. What a lesson's exercises and its own setup cells import is loaded here, with the first submission of that
+lesson. With isolation, up to two processes are then forked per submission:
 
     warm ├── worker: the submission, process 1 of a new process namespace and in further namespaces of its own
          └── watcher, after a quarter of a second: checks the memory that the processes in that namespace take together
@@ -64,22 +65,23 @@ def main() -> NoReturn:
         served = 0  # submissions since something was last loaded
         while True:
             _serve(selector, wards)
-            message, descriptors, _, _ = socket.recv_fds(grader, 16, 3)
+            message, descriptors, _, _ = socket.recv_fds(grader, 16, 4)
             if not message:
                 os._exit(0)
-            job, channel, line = descriptors
+            job, cells, channel, line = descriptors
             with open(job, "rb") as file:
                 todo = json.loads(file.read())
             served = 1 if worker.prepare(todo) else served + 1
             if served == _MANY:
                 namespaces.use_huge_pages()
             if isolated:
-                wards.append(_Ward(selector, todo, channel, line))
+                wards.append(_Ward(selector, todo, cells, channel, line))
             else:
                 if os.fork() == 0:
                     grader.close()
-                    keeper.keep(todo, channel, line)
+                    keeper.keep(todo, cells, channel, line)
                 os.close(line)
+            os.close(cells)
             os.close(channel)
 
 
@@ -103,7 +105,7 @@ def _serve(selector: selectors.BaseSelector, wards: list["_Ward"]) -> None:
 class _Ward:
     """One running, isolated submission: its worker and its watcher, and the control socket to the grader."""
 
-    def __init__(self, selector: selectors.BaseSelector, todo: dict, channel: int, line: int):
+    def __init__(self, selector: selectors.BaseSelector, todo: dict, cells: int, channel: int, line: int):
         """Start the submission; errors are reported over the control socket."""
         self._selector, self._line = selector, line
         self._limit = todo["limits"]["memory"] + _SLACK
@@ -115,8 +117,8 @@ class _Ward:
             with namespaces.new_process_namespace():
                 self._worker = os.fork()
                 if self._worker == 0:
-                    _close_all_but(channel)
-                    worker.main(todo, channel, partial(_furnished, todo["limits"]["disk"]), True)
+                    _close_all_but(cells, channel)
+                    worker.main(todo, cells, channel, partial(_furnished, todo["limits"]["disk"]), True)
                 self._adopt(self._worker)
         except OSError as error:
             self._stop(failed=f"{type(error).__name__}: {error}")

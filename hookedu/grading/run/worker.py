@@ -1,6 +1,6 @@
 """The worker process: a fork of the warm process that runs one submission; untrusted once its first cell has run.
 
-The job arrives as a dict. Events are sent over the channel, one line of JSON each:
+The job arrives as a dict, the learner's cells in a file of their own. Events are sent over the channel, one line of JSON each:
 
     {"ready": true}                       the lesson's own setup cells have run
     {"exercise": "02.1", "record": {...}}     see hookedu.exercises.probing; in the order of the job
@@ -13,6 +13,7 @@ The job contains neither expectations nor verdicts. Printed output goes to the n
 import ast
 import contextlib
 import importlib
+import json
 import os
 import resource
 import signal
@@ -61,7 +62,7 @@ def prepare(job: dict[str, Any]) -> bool:
     That is its exercises and what its own setup cells import, which may be seconds of torchvision. Only the imports run
     here: whatever else those cells do, each submission does for itself.
     """
-    wanted = {*job["setup"], *(exercise for step in job["steps"] for exercise in step["probes"])}
+    wanted = {*job["setup"], *(exercise for probes in job["probes"] for exercise in probes)}
     if wanted <= _warm["prepared"]:
         return False
     _warm["prepared"] |= wanted
@@ -71,20 +72,22 @@ def prepare(job: dict[str, Any]) -> bool:
                 n for n in ast.parse(cell).body if isinstance(n, (ast.Import, ast.ImportFrom))
             ]
             exec(compile(ast.Module(nodes, []), "<setup>", "exec"), {})
-        _steps(job)
+        _probes(job)
     if sys.platform == "linux":
         with open("/proc/self/statm") as pages:
             _warm["data"] = int(pages.read().split()[5]) * resource.getpagesize()
     return True
 
 
-def main(job: dict[str, Any], channel: int, place: Callable[[], str], isolated: bool) -> NoReturn:
+def main(job: dict[str, Any], cells: int, channel: int, place: Callable[[], str], isolated: bool) -> NoReturn:
     """Run one job and exit via os._exit, skipping a learner's exit handlers and threads.
 
     Parameters
     ----------
     job : dict
         The job, see `runner.run`.
+    cells : int
+        File descriptor of the learner's cells, a list of sources as JSON.
     channel : int
         File descriptor of the pipe for the results.
     place : callable
@@ -98,7 +101,9 @@ def main(job: dict[str, Any], channel: int, place: Callable[[], str], isolated: 
         os.setpgid(0, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _move_in(place())
-        submission = _Submission(job)
+        with open(cells, "rb") as file:
+            sources = json.loads(file.read())
+        submission = _Submission(job, sources)
         _limit(job["limits"], isolated)
     except BaseException:
         send({"failed": traceback.format_exc(limit=-3)[-2000:]})
@@ -165,22 +170,22 @@ def _limit(limits: dict[str, int], isolated: bool) -> None:
         resource.setrlimit(which, (value, value))
 
 
-def _steps(job: dict[str, Any]) -> list[tuple[str, list[Any]]]:
-    """Return each cell to run, with the probes to run after it."""
+def _probes(job: dict[str, Any]) -> list[list[Any]]:
+    """Return for each cell to run the probes to run after it."""
     from hookedu.exercises import probes
 
-    return [(step["source"], list(map(probes.find, step["probes"]))) for step in job["steps"]]
+    return [list(map(probes.find, names)) for names in job["probes"]]
 
 
 class _Submission:
     """The cells of one notebook, run in one IPython shell."""
 
-    def __init__(self, job: dict[str, Any]):
+    def __init__(self, job: dict[str, Any], sources: list[str]):
         from hookedu.exercises import probing
 
         # Kept here, because a cell may replace them in their modules.
         self._probe, self._describe = probing.observe, probing.describe_error
-        self._steps = _steps(job)
+        self._steps = list(zip(sources, _probes(job), strict=True))
         self._seeds = job["seeds"]
         self._shell = _warm["shell"]
         self.out_of_memory = False

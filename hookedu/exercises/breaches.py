@@ -45,7 +45,6 @@ _LINES = {
 }
 
 
-
 def _line(kind: str, n: int) -> str:
     return _LINES.get(kind, ("conduct_same", "conduct_changed"))[n]
 

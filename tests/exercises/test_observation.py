@@ -1,0 +1,165 @@
+"""What crosses from a learner's process to the judge: any value can be written down, and only what fits is read."""
+
+import contextlib
+import json
+import math
+
+import hypothesis.strategies as st
+import pytest
+import torch
+from hypothesis import given, settings
+
+from hookedu.exercises.observation import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_ELEMENTS,
+    ObservationError,
+    Opaque,
+    decode,
+    dumps,
+    encode,
+    loads,
+    show,
+)
+from hookedu.exercises.tools import same
+
+
+class Text(str):
+    pass
+
+
+class Liar(type):
+    @property
+    def __name__(cls):
+        raise RuntimeError
+
+    def __eq__(cls, other):
+        return True
+
+    __hash__ = type.__hash__
+
+
+class Lying(metaclass=Liar):
+    @property
+    def __class__(self):
+        raise KeyError
+
+    def __len__(self):
+        return -1
+
+    def __str__(self):
+        raise RuntimeError
+
+    __repr__ = __str__
+
+
+class Loud(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, *args, **kwargs):
+        raise KeyError("loud")
+
+
+def _endless():
+    items = []
+    items.append(items)
+    return items
+
+
+ODD = [
+    torch.zeros(4096, 4096, 4096, 0),
+    torch.zeros(0, 5000),
+    torch.zeros(1, 1, 1, 1, 1, 1, 1, 1, 1),
+    torch.tensor(float("nan")),
+    torch.tensor([1, math.inf, -math.inf]),
+    torch.ones(2, device="meta"),
+    torch.eye(2).to_sparse(),
+    torch.tensor([1 + 2j]),
+    torch.ones(2).as_subclass(Loud),
+    torch.ones(MAX_ELEMENTS + 1),
+    math.nan,
+    -math.inf,
+    10**400,
+    Text("x"),
+    Lying(),
+    Lying,
+    _endless(),
+    [0] * (MAX_ELEMENTS + 1),
+    {n: n for n in range(MAX_ELEMENTS + 1)},
+    "\ud800",
+    object(),
+    ...,
+    {(1, 2): {3: 4}},
+]
+
+
+@pytest.mark.parametrize("n", range(len(ODD)))
+def test_any_value_can_be_written_down_and_read(n):
+    value = ODD[n]
+    there = decode(loads(dumps({"observations": [encode({"got": value, "next": 1})]}))["observations"])[0]
+    assert there["next"] == 1, "what is odd costs itself, not what comes after it"
+    assert len(show(there["got"])) < 10_000
+
+
+plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+tensors = st.lists(st.floats(width=32), max_size=6).map(torch.tensor)
+values = st.recursive(
+    plain | tensors | st.sampled_from(ODD[:8] + ODD[9:13]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(values)
+def test_what_is_written_down_is_read_and_what_is_plain_is_the_same(value):
+    read = decode([json.loads(dumps({"v": encode(value)}))["v"]])[0]
+    if type(value) is list and all(type(v) in (bool, int, str, type(None)) for v in value):
+        assert all(same(a, b) or type(a) is Opaque for a, b in zip(read, value, strict=True))
+
+
+def test_nesting_is_cut_where_reading_would_refuse_it():
+    deep = 1
+    for _ in range(3 * MAX_DEPTH):
+        deep = [deep]
+    assert "list of 1" in json.dumps(encode(deep))
+    decode([encode(deep)])
+
+
+json_values = st.recursive(
+    plain
+    | st.sampled_from(
+        [
+            {"dtype": "float32", "shape": [4096, 4096, 4096, 0], "values": []},
+            {"dtype": "float32", "shape": [2], "values": ["nan", "1e999"]},
+            {"dtype": "int64", "shape": [1], "values": [2**70]},
+            {"dtype": "bool", "shape": [1], "values": ["x"]},
+            {"dtype": "uint8", "shape": [1], "values": [-1]},
+            {"dtype": "float32", "shape": [True], "values": [1]},
+            {"dtype": [], "shape": {}, "values": 1},
+            {"float": "nan"},
+            {"float": 1},
+            {"type": {}},
+            {"dict": [[1]]},
+        ]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=4) | st.sampled_from(["dict", "type", "dtype"]), inner, max_size=3)
+        | inner.map(lambda v: {"dict": [[v, v]]})
+    ),
+    max_leaves=30,
+)
+
+
+@settings(max_examples=300)
+@given(json_values)
+def test_reading_raises_nothing_but_what_is_promised(value):
+    with contextlib.suppress(ObservationError):
+        show(decode(value))
+
+
+@pytest.mark.parametrize(
+    "line", [b"x" * (MAX_BYTES + 1), b"[" * 100_000, b'{"a":' * 100_000, b"[]", b"{", b"\xff"]
+)
+def test_a_line_that_is_no_record_is_refused(line):
+    with pytest.raises(ObservationError):
+        loads(line)
