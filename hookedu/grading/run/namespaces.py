@@ -24,6 +24,9 @@ _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = (
     0x40000000,
 )
 _NOSUID, _NODEV, _NOEXEC, _RDONLY, _REC, _PRIVATE = 2, 4, 8, 1, 0x4000, 0x40000
+_REMOUNT, _BIND, _RELATIME = 0x20, 0x1000, 0x200000
+_SAME = 0x40F  # flags that statvfs and mount write alike: read-only, nosuid, nodev, noexec, noatime
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _CAPBSET_DROP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 24, 36, 38
 _COLLAPSE, _HUGE = 25, 2**21
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -88,8 +91,8 @@ def enter() -> None:
 def furnish(folders: list[str], mib: int) -> None:
     """Restrict the new namespaces to what a submission may use.
 
-    Afterwards each of `folders` is an empty, writable tmpfs, limited in size and in its number of files. /proc and the
-    terminals are covered, no further namespace and nothing else that is limited per user (inotify instances) can be
+    Afterwards each of `folders` is an empty, writable tmpfs, limited in size and in its number of files. The nodes of
+    devices cannot be changed, /proc and the terminals are covered, no further namespace and nothing else that is limited per user (inotify instances) can be
     created, and no privilege is left. Other submissions can neither be seen in /proc nor be reached by a signal.
 
     Parameters
@@ -106,11 +109,26 @@ def furnish(folders: list[str], mib: int) -> None:
     for folder in folders:
         size = f"size={mib}m,nr_inodes=8192,mode=0700".encode()
         _call("mount", b"tmpfs", os.fsencode(folder), b"tmpfs", _NOSUID | _NODEV, size)
+    for device in _DEVICES:
+        _protect(f"/dev/{device}")
     for folder in (b"/proc", b"/dev/pts"):
         _call(
             "mount", b"tmpfs", folder, b"tmpfs", _NOSUID | _NODEV | _NOEXEC | _RDONLY, b"size=0,nr_inodes=1"
         )
     drop_privileges()
+
+
+def _protect(device: str) -> None:
+    """Mount a device over itself, read-only: what is written to it still arrives, but it is the host's own node.
+
+    For the grader's root its mode and owner could otherwise be changed from inside.
+    """
+    if not os.path.exists(device):
+        return
+    path, flags = os.fsencode(device), os.statvfs(device).f_flag
+    kept = flags & _SAME | (_RELATIME if flags & getattr(os, "ST_RELATIME", 0x1000) else 0)
+    _call("mount", path, path, None, _BIND, None)
+    _call("mount", None, path, None, _REMOUNT | _BIND | _RDONLY | kept, None)
 
 
 def drop_privileges() -> None:

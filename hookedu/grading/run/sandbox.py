@@ -272,15 +272,24 @@ def _pipe_with(data: bytes) -> int:
 
 def _visible() -> list[str]:
     """Return the folders that Python needs: its own, its packages, the system's libraries and fonts."""
-    wanted = [sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable))]
+    wanted = [*_parts("/usr"), "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/ld.so.cache", "/etc/fonts"]
+    wanted += [*_parts(sys.prefix), *_parts(sys.base_prefix), os.path.dirname(os.path.realpath(sys.executable))]
     wanted += [path for path in sys.path if path and os.path.isdir(path) and path.endswith("-packages")]
-    wanted += ["/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/ld.so.cache", "/etc/fonts"]
     found: list[str] = []
     for path in map(os.path.abspath, wanted):
         inside = any(path == f or path.startswith(f.rstrip("/") + "/") for f in found)
         if os.path.exists(path) and not os.path.islink(path) and not inside:
             found.append(path)
     return found
+
+
+def _parts(prefix: str) -> list[str]:
+    """Return what Python needs of the folder where it is installed, which need not be its own.
+
+    /usr/local may hold a school's own things: nbgrader's exchange is in its `share`.
+    """
+    names = {"/usr": ("bin", "lib", "lib32", "lib64", "libexec", "sbin", "share"), "/usr/local": ("bin", "lib")}
+    return [os.path.join(prefix, name) for name in names[prefix]] if prefix in names else [prefix]
 
 
 def _hidden() -> list[str]:

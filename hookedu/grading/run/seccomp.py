@@ -1,7 +1,9 @@
 """The seccomp program that refuses system calls to submissions, in the form that bubblewrap takes.
 
 Two kinds of calls are refused: those that allocate memory belonging to no process, where no limit would apply to it,
-and those that no lesson needs and that reach deep into the kernel. Everything else that a submission must not do is
+and those that no lesson needs and that reach deep into the kernel. Sockets can be made of a few families only: the
+network namespace is empty, but some families (AF_VSOCK, which reaches the host of a virtual machine) know nothing of
+namespaces. Everything else that a submission must not do is
 prevented by namespaces and by missing privileges. The program is classic BPF, see seccomp(2) and linux/filter.h. It is
 assembled here because a library would need libseccomp on the machine.
 """
@@ -15,6 +17,8 @@ _REFUSED = {  # name -> its number on x86_64 and on aarch64
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
     "msgget": (68, 186),
+    "semget": (64, 190),
+    "vmsplice": (316, 75),  # pins memory in pipes
     "io_uring_setup": (425, 425),
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
@@ -24,10 +28,12 @@ _REFUSED = {  # name -> its number on x86_64 and on aarch64
     "request_key": (249, 218),
     "keyctl": (250, 219),
 }
+_SOCKET = (41, 198)
+_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_* of linux/audit.h
 _X32 = 0x40000000  # on x86_64: from this number on the same calls again, with 32-bit pointers (the x32 ABI)
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # load a word of seccomp_data; jumps; verdict
-_NUMBER, _MACHINE = 0, 4  # offsets in seccomp_data
+_NUMBER, _MACHINE, _FIRST = 0, 4, 16  # offsets in seccomp_data: the call, and the low half of its first argument
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.ENOSYS
 
 
@@ -47,17 +53,25 @@ def program() -> bytes:
     """
     numbers = refused()
     if not numbers:
-        steps = [(_RETURN, 0, 0, _ALLOW)]
-    else:
-        tests = [(_AT_LEAST, _X32), *((_EQUAL, number) for number in numbers.values())]
-        steps = [
-            (_LOAD, 0, 0, _MACHINE),
-            (_EQUAL, 1, 0, _MACHINES[platform.machine()]),
-            (_RETURN, 0, 0, _REFUSE),
-            (_LOAD, 0, 0, _NUMBER),
-            # A match jumps over the remaining tests and over "allow".
-            *((test, len(tests) - i, 0, value) for i, (test, value) in enumerate(tests)),
-            (_RETURN, 0, 0, _ALLOW),
-            (_RETURN, 0, 0, _REFUSE),
-        ]
+        return struct.pack("HBBI", _RETURN, 0, 0, _ALLOW)
+    place = list(_MACHINES).index(platform.machine())
+    tests = [(_AT_LEAST, _X32), *((_EQUAL, number) for number in numbers.values())]
+    # What follows the tests: whether the call is socket(), its family, "allow" and "refuse". Jumps are relative.
+    families = [(_EQUAL, len(_FAMILIES) - i, 0, family) for i, family in enumerate(_FAMILIES)]
+    rest = [
+        (_EQUAL, 0, len(families) + 2, _SOCKET[place]),
+        (_LOAD, 0, 0, _FIRST),
+        *families,
+        (_RETURN, 0, 0, _REFUSE),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    steps = [
+        (_LOAD, 0, 0, _MACHINE),
+        (_EQUAL, 1, 0, _MACHINES[platform.machine()]),
+        (_RETURN, 0, 0, _REFUSE),
+        (_LOAD, 0, 0, _NUMBER),
+        # A match jumps over the remaining tests to the "refuse" before the last step.
+        *((test, len(tests) - i - 1 + len(rest) - 2, 0, value) for i, (test, value) in enumerate(tests)),
+        *rest,
+    ]
     return b"".join(struct.pack("HBBI", *step) for step in steps)
