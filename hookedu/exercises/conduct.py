@@ -36,7 +36,7 @@ STATE = "state"  # a second call with equal input gives another result
 SWALLOWS = "swallows"  # an exception inside the model did not come through
 UNRESTORED = "unrestored"  # after such an exception; only with `Probe.restores`
 
-_MAX_ELEMENTS = 4096  # larger tensors are not compared
+_MAX_ELEMENTS = 4096  # larger tensors and containers are not compared
 _HOOK_TABLES = [name for name, value in vars(nn.Module()).items() if name.endswith("hooks") and value == {}]
 _OWN = frozenset(vars(nn.Module()))  # attributes of every module, compared by other rules
 
@@ -213,7 +213,7 @@ def _places(name: str, value: Any) -> Places:
 
 
 def _add(places: Places, where: str, value: Any, kind: str, seen: set[int]) -> None:
-    if id(value) in seen:
+    if id(value) in seen or (isinstance(value, list | tuple | dict) and len(value) > _MAX_ELEMENTS):
         return
     seen.add(id(value))
     if isinstance(value, nn.Module):

@@ -1,13 +1,14 @@
 """Grade a class: every submission results in one row, and no submission aborts the batch."""
 
 import contextlib
+import difflib
 import hashlib
 import itertools
 import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Protocol
@@ -47,6 +48,9 @@ _NO_KEY = Text(
 _OPEN = Text(zh="未隔离运行", en="run without isolation")
 _BREAKS = Text(zh="评分程序自身出错：{error}", en="the grader itself failed: {error}")
 _JUDGE_BREAKS = Text(zh="{id}：评判程序自身出错：{error}", en="{id}: the judge itself failed: {error}")
+_NO_STUDENT = Text(
+    zh="没有叫 `{name}` 的学生。最接近的是：{near}。", en="There is no student `{name}`. The nearest: {near}."
+)
 _NO_OBSERVATION = Text(zh="{id} 的记录不可信：{error}", en="{id}: a record not to be trusted: {error}")
 
 
@@ -58,6 +62,7 @@ def grade(
     time_limit: float = Limits.seconds,
     memory_limit: int = Limits.memory,
     again: bool = False,
+    only: Sequence[str] = (),
     isolated: bool = True,
     seed: int | None = None,
     rules: Rules | None = None,
@@ -82,7 +87,10 @@ def grade(
     memory_limit : int
         MiB per submission.
     again : bool
-        Also grade submissions whose bytes have not changed; by default their rows are left unchanged.
+        Also grade submissions whose bytes have not changed; by default their rows are left unchanged, unless the
+        time, the memory or an error of the grader ended them.
+    only : sequence of str
+        Names of students: grade theirs alone, also what has not changed.
     isolated : bool
         Run each submission in its own sandbox. Without isolation, every row says so.
     seed : int, optional
@@ -110,6 +118,7 @@ def grade(
     console = console or Console()
     begun = time.monotonic()
     submissions, outside = collect(Path(folder))
+    submissions = _of_students(submissions, only)
     keys = _keys()
     gradebook = Gradebook(Path(out))
     try:
@@ -117,7 +126,7 @@ def grade(
             gradebook.change_rules(rules)
         limits = Limits(seconds=time_limit, memory=memory_limit)
         fresh = secrets.token_hex(16) if seed is None else str(seed)
-        graded = {} if again else gradebook.graded()
+        graded = {} if again or only else gradebook.graded()
         with contextlib.closing(_backend(dask, isolated, limits)) as backend:
             grader = _Grader(keys, graded, backend, isolated, fresh)
             total = len(submissions)
@@ -131,6 +140,16 @@ def grade(
     graded = Graded(tuple(rows), total - len(rows), time.monotonic() - begun)
     terminal.closing(console, graded, outside, gradebook.csv, remarks)
     return graded
+
+
+def _of_students(submissions: list[Submission], names: Sequence[str]) -> list[Submission]:
+    """Return the submissions of these students, all of them if there are no names."""
+    known = {submission.student for submission in submissions}
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.0)
+            raise CourseError(_NO_STUDENT.format(name=clean(name), near=", ".join(f"`{n}`" for n in near)))
+    return [s for s in submissions if s.student in names] if names else submissions
 
 
 def _backend(dask: str | None, isolated: bool, limits: Limits) -> "Backend":

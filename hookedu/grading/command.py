@@ -70,6 +70,10 @@ def grade_command(
     again: Annotated[
         bool, typer.Option("--again", help="没有变化的也重新评 · also those that have not changed")
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STUDENT", help="只评这名学生，可写多次 · only this student; may be repeated"),
+    ] = None,
     isolation: Annotated[
         bool,
         typer.Option(help="--no-isolation：不用沙箱，只评你信任的 · only for submissions that you trust"),
@@ -104,9 +108,8 @@ def grade_command(
         return
     limits = {"time_limit": time_limit, "memory_limit": memory_limit}
     rules = Rules.of_options(attempt, due or (), late or ())
-    grade(
-        folder, out, jobs=jobs, **limits, again=again, isolated=isolation, seed=seed, dask=dask, rules=rules
-    )
+    which = {"again": again, "only": only or ()}
+    grade(folder, out, jobs=jobs, **limits, **which, isolated=isolation, seed=seed, dask=dask, rules=rules)
 
 
 def report_command(grades: Grades, attempt: Attempt = None, due: Due = None, late: Late = None) -> None:

@@ -25,6 +25,11 @@ class Status(StrEnum):
         """Whether the instructor does not need to look at the submission."""
         return self in (Status.GRADED, Status.NOT_ATTEMPTED)
 
+    @property
+    def stands(self) -> bool:
+        """Whether the row stands until the submission changes; what the machine may have caused is tried again."""
+        return self not in (Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.GRADER_ERROR)
+
 
 # Outcome of an exercise without a verdict: the process ended before it, or its records are not trusted.
 LOST = "lost"

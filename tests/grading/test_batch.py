@@ -146,21 +146,30 @@ def test_the_instructor_sees_a_row_each_and_why(twelve):
         assert said in shown
 
 
-def test_a_second_run_runs_nothing_and_a_changed_file_runs_alone(twelve, tmp_path):
+def test_a_second_run_tries_the_loop_again_and_what_has_changed(twelve, tmp_path):
     folder, out, _, _, _ = twelve
     shutil.copytree(folder, tmp_path / "class")
     shutil.copytree(out, tmp_path / "out")
     before = table(tmp_path / "out")
-    done, rows, _ = graded(tmp_path / "class", tmp_path / "out")
-    assert (rows, done.skipped) == ({}, 12) and table(tmp_path / "out") == before
+    done, rows, _ = graded(tmp_path / "class", tmp_path / "out", time_limit=6)
+    assert (list(rows), done.skipped) == (["loop"], 11) and len(table(tmp_path / "out")) == 12
     nb.hand_in(tmp_path / "class" / "cut" / FILE, nb.answered({"02.1": nb.right()["02.1"]}))
-    done, rows, _ = graded(tmp_path / "class", tmp_path / "out")
-    assert list(rows) == ["cut"] and done.skipped == 11
+    done, rows, _ = graded(tmp_path / "class", tmp_path / "out", time_limit=6)
+    assert sorted(rows) == ["cut", "loop"] and done.skipped == 10
     assert rows["cut"].status is Status.GRADED and points_of(rows["cut"]) == [3, 0, 0, 0]
     assert outcomes_of(rows["cut"])[1:] == ["not_attempted"] * 3
-    assert [r for r in table(tmp_path / "out") if r["student"] != "cut"] == [
-        r for r in before if r["student"] != "cut"
+    assert [r for r in table(tmp_path / "out") if r["student"] not in rows] == [
+        r for r in before if r["student"] not in rows
     ]
+
+
+def test_one_student_alone_is_graded_again(twelve, tmp_path):
+    folder, out, _, _, _ = twelve
+    shutil.copytree(out, tmp_path / "out")
+    _, rows, _ = graded(folder, tmp_path / "out", only=["cut"])
+    assert list(rows) == ["cut"]
+    with pytest.raises(CourseError, match="no student `cutt`. The nearest: `cut`"):
+        graded(folder, tmp_path / "out", only=["cutt"])
 
 
 # --- hostile and odd code of learners -------------------------------------------------------------------------
@@ -217,6 +226,38 @@ for _ in range(512):
     print("x" * 2**20); print("y" * 2**20, file=sys.stderr)
 os.system("head -c 50000000 /dev/zero"); display("z" * 2**20)
 """
+# Values that once killed the grader, or cost the rest of the notebook.
+ODD_VALUE = """
+import torch
+class Liar(type):
+    __eq__ = lambda cls, other: True
+    __hash__ = type.__hash__
+    @property
+    def __name__(cls): raise SystemExit
+class Odd(metaclass=Liar):
+    @property
+    def __class__(self): raise KeyError
+    def __len__(self): return -1
+class Text(str): pass
+class Endless(Exception):
+    def __str__(self): return Text("x" * 10**6)
+def watch(y, seen):
+    seen.append({})
+    return y.register_hook(seen.append)
+"""
+ODD_VALUES = {
+    "is-not-a-number": "float('nan')",
+    "is-infinite": "torch.tensor([float('inf'), 1])",
+    "has-no-elements": "torch.zeros(4096, 4096, 4096, 0)",
+    "has-many-elements": "torch.zeros(10**7)",
+    "has-many-items": "list(range(10**6))",
+    "is-a-big-integer": "10**5000",
+    "lies": "Odd()",
+    "is-no-string": "Text('x')",
+    "holds-itself": "seen",
+    "has-no-storage": "torch.ones(2, device='meta')",
+    "raises-a-lie": "(_ for _ in ()).throw(Endless())",
+}
 HOSTILE = {
     "forges-lines": {"02.2": FORGE},
     "patches-judge": {"02.1": PATCH_JUDGE},
@@ -233,6 +274,7 @@ HOSTILE = {
     "interrupts": {"02.1": "def watch(y, seen): raise KeyboardInterrupt"},
     "spies": {"02.1": "import os\nraise ValueError(str(sorted(os.environ)) + os.environ['HOME'])"},
     "fills-disk": {"02.1": "open('big', 'wb').write(bytes(10**8))"},
+    **{name: {"02.1": ODD_VALUE.format(value)} for name, value in ODD_VALUES.items()},
     "nests": {"02.1": "def watch(y, seen):\n    for _ in range(40): seen[:] = [list(seen), 1]"},
     "bad-error": {"02.1": "class E(Exception):\n    __str__ = None\n    __bool__ = None\nraise E"},
 }  # fmt: skip
@@ -309,7 +351,6 @@ def test_what_was_observed_before_the_end_is_kept(hostile, student, status, poin
         ("syntax", 1, "SyntaxError"),
         ("interrupts", 0, "KeyboardInterrupt"),
         ("fills-disk", 0, "OSError: [Errno 27] File too large"),
-        ("nests", 0, "ValueError: what the answer produced cannot be observed"),
         ("bad-error", 0, "E: "),
     ],
 )
@@ -318,6 +359,13 @@ def test_an_error_costs_its_own_exercise_alone(hostile, student, exercise, error
     assert row.status is Status.GRADED, row
     assert outcomes_of(row) == ["raised" if n == exercise else "correct" for n in range(4)]
     assert row.results[exercise].error.startswith(error)
+
+
+@pytest.mark.parametrize("student", [*ODD_VALUES, "nests"])
+def test_what_cannot_be_written_down_costs_its_own_exercise_alone(hostile, student):
+    row = hostile[0][student]
+    assert row.status is Status.GRADED, row
+    assert outcomes_of(row)[0] in ("incorrect", "raised") and outcomes_of(row)[1:] == ["correct"] * 3
 
 
 def test_feedback_shows_the_line_where_a_learners_cell_failed(hostile):
@@ -484,11 +532,11 @@ def test_a_judge_that_breaks_costs_its_exercise_and_says_whose_fault_it_is():
     first = dataclasses.replace(key.exercises[0], key=broken)
     key = dataclasses.replace(key, exercises=(first, *key.exercises[1:]))
     records = {
-        "02.1": {"status": "observed", "observations": {"dict": []}},
+        "02.1": {"status": "observed", "observations": [{"dict": []}]},
         "02.2": {"status": "wrong_type", "got": "int"},
     }
     ran = Run(records)
-    status, results = batch._judged(key, ("02.1", "02.2"), {"02.1": 1, "02.2": 2}, ran)
+    status, results = batch._judged(key, ("02.1", "02.2"), {"02.1": (1,), "02.2": (2,)}, ran)
     assert status is Status.GRADER_ERROR and "a defect of ours" in ran.notes[0].en
     assert [r.outcome for r in results] == [LOST, "incorrect", "not_attempted", "not_attempted"]
 

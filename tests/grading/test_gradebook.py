@@ -81,9 +81,11 @@ def test_a_file_that_could_not_be_read_is_no_attempt_once_it_can(book):
     assert [g.row.sha256 for g in book.grades()] == ["a", "a"] and counting(book).points == 3
 
 
-def test_an_error_of_the_graders_own_does_not_stand(book):
-    book.save(row(status=Status.GRADER_ERROR))
-    assert book.graded() == {}
+@pytest.mark.parametrize("status", Status)
+def test_what_the_machine_may_have_caused_does_not_stand(book, status):
+    book.save(row(status=status))
+    machine = (Status.GRADER_ERROR, Status.TIMEOUT, Status.OUT_OF_MEMORY)
+    assert bool(book.graded()) is (status not in machine)
 
 
 @pytest.mark.parametrize(("rule", "points"), [("last", 1), ("best", 3)])

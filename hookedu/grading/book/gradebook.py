@@ -186,13 +186,9 @@ class Gradebook:
         self._connection.close()
 
     def graded(self) -> dict[str, str]:
-        """Return the hash of every submission whose grade stands, by source; those with a grader error do not."""
-        return dict(
-            self._connection.execute(
-                f"SELECT source, sha256 FROM submissions s WHERE {_CURRENT} AND status != ?",
-                (Status.GRADER_ERROR.value,),
-            )
-        )
+        """Return the hash of every submission whose row stands (see `Status.stands`), by source."""
+        rows = self._connection.execute(f"SELECT source, sha256, status FROM submissions s WHERE {_CURRENT}")
+        return {source: sha for source, sha, status in rows if Status(status).stands}
 
     def save(self, row: Row) -> None:
         """Write one submission.
