@@ -28,12 +28,13 @@ MAY_IMPORT = {
 GRADING = {
     "rows": set(),
     "collect": {"rows"},
-    "matching": {"rows"},
+    "reading": {"rows"},
+    "matching": {"rows", "reading"},
     "run": {"rows", "matching"},
     "book": {"rows"},
-    "out": {"rows", "matching", "book"},
-    "batch": {"rows", "collect", "matching", "run", "book", "out"},
-    "explain": {"rows", "collect", "matching", "run", "book", "out"},
+    "out": {"rows", "matching", "reading", "book"},
+    "batch": {"rows", "collect", "reading", "matching", "run", "book", "out"},
+    "explain": {"rows", "collect", "reading", "matching", "run", "book", "out"},
     "command": {"rows", "batch", "explain", "book", "out"},
 }
 # Within exercises: what runs beside the learner's code (probing and the probes) knows nothing of what decides.

@@ -25,8 +25,9 @@ from hookedu.exercises.observation import ObservationError
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules
 from hookedu.grading.collect import Submission, collect
-from hookedu.grading.matching import Key, Plan, key_of, lesson_by_cells, lesson_by_name, plan, read_cells
+from hookedu.grading.matching import Key, Plan, key_of, lesson_by_cells, lesson_by_name, plan
 from hookedu.grading.out import exports, terminal
+from hookedu.grading.reading import read_cells
 from hookedu.grading.rows import LOST, Graded, Limits, Result, Row, Status, Unreadable, clean
 from hookedu.grading.run.runner import Run, Stopped, run, seeds_for
 from hookedu.grading.run.sandbox import Sandbox

@@ -29,7 +29,7 @@ from hookedu.catalog import CourseError
 from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
 
-MAX_BYTES = 20 * 2**20  # per notebook
+MAX_BYTES = 256 * 2**20  # per notebook, plots included; see `reading` for what is left without them
 MAX_MEMBERS = 200_000  # per zip
 MAX_DEPTH = 5  # folders plus the file; anything deeper belongs to, say, a virtual environment
 
@@ -191,9 +191,11 @@ def _failed(error: OSError) -> Text:
 
 def _read_file(path: str) -> bytes:
     try:
-        mode = os.lstat(path).st_mode
-        if not stat.S_ISREG(mode):
-            raise Unreadable(_LINK if stat.S_ISLNK(mode) else _NOT_A_FILE)
+        facts = os.lstat(path)
+        if not stat.S_ISREG(facts.st_mode):
+            raise Unreadable(_LINK if stat.S_ISLNK(facts.st_mode) else _NOT_A_FILE)
+        if facts.st_size > MAX_BYTES:
+            raise Unreadable(_TOO_LARGE)
         # The file may be replaced between lstat and open, hence flags that follow no link and wait for no pipe.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with os.fdopen(os.open(path, flags), "rb") as file:

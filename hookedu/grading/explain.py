@@ -20,8 +20,9 @@ from hookedu.exercises.observation import ObservationError, decode, show
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Grade, address
 from hookedu.grading.collect import collect
-from hookedu.grading.matching import key_of, plan, read_cells
+from hookedu.grading.matching import key_of, plan
 from hookedu.grading.out.terminal import LOOKS as STATUSES
+from hookedu.grading.reading import read_cells
 from hookedu.grading.rows import Limits, Result, Unreadable, clean
 from hookedu.grading.run.runner import run
 from hookedu.grading.run.sandbox import Sandbox

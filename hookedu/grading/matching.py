@@ -1,29 +1,23 @@
 """Match a submitted notebook to its lesson: which cells run, and after which cell each exercise is probed.
 
-Notebooks come back damaged: with cells copied, moved, turned into Markdown or stripped of their metadata. Nothing here
-therefore requires a valid notebook; a cell needs a source and nothing else. The cell of an exercise is identified by
+Notebooks come back damaged: with cells copied, moved, turned into Markdown or stripped of their metadata. The cell of an exercise is identified by
 its grade_id, else by its cell id, else by the name that it defines. A regular expression finds that name: compiling
 hostile source, even only into a syntax tree, can crash an interpreter, and the grader's interpreter must not crash.
 """
 
 import functools
 import hashlib
-import json
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from hookedu import catalog, exercises
 from hookedu.exercises import words
 from hookedu.exercises.exercise import Exercise
-from hookedu.grading.rows import Unreadable, clean
+from hookedu.grading.reading import Cell, read_cells
+from hookedu.grading.rows import Unreadable
 from hookedu.language import Text
 
-_EMPTY = Text(zh="文件是空的", en="the file is empty")
-_NOT_JSON = Text(zh="不是完整的 JSON：{error}", en="not complete JSON: {error}")
-_NOT_A_NOTEBOOK = Text(zh="里面没有单元，不是笔记本", en="there are no cells in it: not a notebook")
 _NO_LESSON = Text(
     zh="看不出是哪一课：文件名和单元都没有说明。把它改名，例如 `02_tensor_hooks.ipynb`，再评一次",
     en="of no lesson: neither its name nor its cells say which. Rename it, to `02_tensor_hooks.ipynb` say, and "
@@ -46,22 +40,6 @@ _COPIED = Text(
 
 
 _IMPORT = re.compile(r"^ *from (hookedu[\w.]*) import (\([^)]*\)|[^\n#]*)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """The relevant parts of one cell, independent of the notebook format's version."""
-
-    kind: str
-    source: str
-    grade_id: str = ""
-    id: str = ""
-    tags: tuple[str, ...] = ()
-
-    @cached_property
-    def plain(self) -> str:
-        """Source without blank lines and trailing whitespace; cells that differ only there count as equal."""
-        return "\n".join(line.rstrip() for line in self.source.splitlines() if line.strip())
 
 
 @dataclass(frozen=True)
@@ -108,41 +86,6 @@ class Plan:
     def probes(self) -> tuple[str, ...]:
         """Ids of all exercises that are probed, in the order of probing."""
         return tuple(exercise for step in self.steps for exercise in step.probes)
-
-
-def read_cells(data: bytes) -> list[Cell]:
-    """Return the cells of a notebook of any version; raise Unreadable with the reason if there are none."""
-    if not data.strip():
-        raise Unreadable(_EMPTY)
-    try:
-        notebook = json.loads(data)  # detects UTF-8, UTF-16 and a byte order mark
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(_NOT_JSON.format(error=str(error)[:100])) from None
-    sheets = _get(notebook, "worksheets", list) or [notebook]  # format versions 2 and 3 have worksheets
-    cells = [cell for sheet in sheets for cell in _get(sheet, "cells", list)]
-    if not cells:
-        raise Unreadable(_NOT_A_NOTEBOOK)
-    return [_cell(cell) for cell in cells]
-
-
-def _get(node: Any, name: str, kind: type) -> Any:
-    value = node.get(name) if isinstance(node, dict) else None
-    return value if isinstance(value, kind) else kind()
-
-
-def _cell(node: Any) -> Cell:
-    source = ""
-    for name in ("source", "input"):  # code cells of format version 3 have "input"
-        lines = _get(node, name, list)
-        source = source or _get(node, name, str) or "".join(line for line in lines if isinstance(line, str))
-    metadata = _get(node, "metadata", dict)
-    return Cell(
-        kind=clean(_get(node, "cell_type", str)[:20]) or "code",
-        source=source.encode("utf-8", "replace").decode("utf-8"),  # JSON can hold lone surrogates
-        grade_id=_get(_get(metadata, "nbgrader", dict), "grade_id", str),
-        id=_get(node, "id", str),
-        tags=tuple(tag for tag in _get(metadata, "tags", list) if isinstance(tag, str)),
-    )
 
 
 def key_of(lesson: catalog.Lesson) -> Key:

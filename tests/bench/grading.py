@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from hookedu import catalog
 from hookedu.exercises import of_lesson
-from hookedu.grading import batch, matching
+from hookedu.grading import batch, matching, reading
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.collect import collect
 from hookedu.grading.rows import Limits, Status
@@ -264,7 +264,7 @@ def forks(path: str) -> None:
     key = matching.key_of(LESSON)
     jobs = []
     for number, notebook in enumerate(json.loads(Path(path).read_text())):
-        plan = matching.plan(matching.read_cells(json.dumps(notebook).encode()), key)
+        plan = matching.plan(reading.read_cells(json.dumps(notebook).encode()), key)
         probes, sources = zip(*((step.probes, step.source) for step in plan.steps), strict=True)
         job = {"setup": key.setup, "probes": probes, "seeds": runner.seeds_for(plan, str(number), "")}
         jobs.append((job, sources))

@@ -168,7 +168,7 @@ def test_one_student_alone_is_graded_again(twelve, tmp_path):
     shutil.copytree(out, tmp_path / "out")
     _, rows, _ = graded(folder, tmp_path / "out", only=["cut"])
     assert list(rows) == ["cut"]
-    with pytest.raises(CourseError, match="no student `cutt`. The nearest: `cut`"):
+    with pytest.raises(CourseError, match=r"no student `cutt`\. The nearest: `cut`"):
         graded(folder, tmp_path / "out", only=["cutt"])
 
 

@@ -9,7 +9,8 @@ import nbformat
 import pytest
 
 from hookedu import catalog, exercises
-from hookedu.grading.matching import key_of, lesson_by_cells, lesson_by_name, plan, read_cells
+from hookedu.grading.matching import key_of, lesson_by_cells, lesson_by_name, plan
+from hookedu.grading.reading import read_cells
 from hookedu.grading.rows import Unreadable
 from tests.grading import notebooks as nb
 
@@ -159,20 +160,6 @@ def test_notebooks_of_version_3_and_other_encodings(key):
     old = json.dumps(nbformat.convert(new, 3), ensure_ascii=False)
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         assert plan(read_cells(old.encode(encoding)), key).probes == IDS
-
-
-@pytest.mark.parametrize(
-    "data, reason",
-    [
-        *((b"", "empty"), (b" \n", "empty"), (b'{"cells": [', "not complete JSON")),
-        *((b"\xff\xfe\x00", "not complete JSON"), (b"[" * 200_000, "not complete JSON")),
-        *((b"[]", "no cells"), (b"{}", "no cells"), (b'{"cells": 3}', "no cells"), (b"null", "no cells")),
-    ],
-)
-def test_what_is_no_notebook_says_why(data, reason):
-    with pytest.raises(Unreadable) as caught:
-        read_cells(data)
-    assert reason in caught.value.says.en and caught.value.says.zh
 
 
 def test_cells_of_any_shape_do_no_harm(key):

@@ -9,7 +9,7 @@ from hookedu import catalog, exercises
 from hookedu.exercises.exercise import Outcome
 from hookedu.exercises.feedback import Feedback
 from hookedu.grading.book.grades import Grade, Mark, tidy
-from hookedu.grading.matching import read_cells
+from hookedu.grading.reading import read_cells
 from hookedu.grading.rows import LOST, Status
 from hookedu.language import Text
 

@@ -273,7 +273,11 @@ def _pipe_with(data: bytes) -> int:
 def _visible() -> list[str]:
     """Return the folders that Python needs: its own, its packages, the system's libraries and fonts."""
     wanted = [*_parts("/usr"), "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/ld.so.cache", "/etc/fonts"]
-    wanted += [*_parts(sys.prefix), *_parts(sys.base_prefix), os.path.dirname(os.path.realpath(sys.executable))]
+    wanted += [
+        *_parts(sys.prefix),
+        *_parts(sys.base_prefix),
+        os.path.dirname(os.path.realpath(sys.executable)),
+    ]
     wanted += [path for path in sys.path if path and os.path.isdir(path) and path.endswith("-packages")]
     found: list[str] = []
     for path in map(os.path.abspath, wanted):
@@ -288,7 +292,10 @@ def _parts(prefix: str) -> list[str]:
 
     /usr/local may hold a school's own things: nbgrader's exchange is in its `share`.
     """
-    names = {"/usr": ("bin", "lib", "lib32", "lib64", "libexec", "sbin", "share"), "/usr/local": ("bin", "lib")}
+    names = {
+        "/usr": ("bin", "lib", "lib32", "lib64", "libexec", "sbin", "share"),
+        "/usr/local": ("bin", "lib"),
+    }
     return [os.path.join(prefix, name) for name in names[prefix]] if prefix in names else [prefix]
 
 

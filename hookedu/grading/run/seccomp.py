@@ -33,7 +33,11 @@ _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_* of linux/audit.h
 _X32 = 0x40000000  # on x86_64: from this number on the same calls again, with 32-bit pointers (the x32 ABI)
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # load a word of seccomp_data; jumps; verdict
-_NUMBER, _MACHINE, _FIRST = 0, 4, 16  # offsets in seccomp_data: the call, and the low half of its first argument
+_NUMBER, _MACHINE, _FIRST = (
+    0,
+    4,
+    16,
+)  # offsets in seccomp_data: the call, and the low half of its first argument
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.ENOSYS
 
 
