@@ -217,7 +217,7 @@ def _file_time(path: str, nbgrader: bool) -> datetime | None:
 
 def _modified(path: str) -> datetime | None:
     try:
-        return datetime.fromtimestamp(int(os.lstat(path).st_mtime), UTC)
+        return datetime.fromtimestamp(os.lstat(path).st_mtime, UTC)
     except (OSError, ValueError, OverflowError):
         return None
 

@@ -42,7 +42,7 @@ Attempt = Annotated[
 ]
 Due = Annotated[
     list[str] | None,
-    typer.Option(help="2026-12-01T23:59 或 · or 02=2026-12-01T23:59：截止时间 · when it is due"),
+    typer.Option(help="2026-12-01（那天结束时 · the end of that day），02=2026-12-01T18:00：截止 · due"),
 ]
 Late = Annotated[
     list[str] | None,

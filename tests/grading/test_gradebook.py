@@ -7,6 +7,7 @@ import contextlib
 import csv
 import datetime
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -147,10 +148,35 @@ def test_a_lesson_may_have_rules_of_its_own_and_they_stay_until_changed(book, tm
         assert counting(again).penalty == 0.6 and again.rules().of("attempt", "02") == "best"
 
 
-def test_a_due_date_without_a_zone_is_local(book):
-    book.change_rules(Rules.of_options(None, ["2026-12-01T23:59:59"], []))
-    due = book.rules().of("due", "02")
-    assert due == datetime.datetime(2026, 12, 1, 23, 59, 59).astimezone()
+@pytest.mark.parametrize(
+    ("given", "due"),
+    [
+        ("2026-12-01", datetime.datetime(2026, 12, 1, 23, 59, 59).astimezone()),
+        ("20261201", datetime.datetime(2026, 12, 1, 23, 59, 59).astimezone()),
+        ("2026-12-01T18:00", datetime.datetime(2026, 12, 1, 18, 0, 59).astimezone()),
+        ("2026-12-01 18:00", datetime.datetime(2026, 12, 1, 18, 0, 59).astimezone()),
+        ("2026-12-01T18:00:00", datetime.datetime(2026, 12, 1, 18, 0, 0).astimezone()),
+        ("2026-12-01T18:00Z", datetime.datetime(2026, 12, 1, 18, 0, 59, tzinfo=datetime.UTC)),
+        ("2026-12-01T18:00+08:00", datetime.datetime(2026, 12, 1, 10, 0, 59, tzinfo=datetime.UTC)),
+    ],
+)
+def test_a_day_is_due_at_its_end_and_a_minute_lasts_sixty_seconds(book, given, due):
+    book.change_rules(Rules.of_options(None, [given], ["10%/day"]))
+    assert book.rules().of("due", "02") == due
+    for late, microseconds in ((False, 999_999), (True, 1_000_000)):
+        book.save(replace(row(sha=str(late)), submitted=due + datetime.timedelta(microseconds=microseconds)))
+        assert bool(counting(book).lateness) is late
+
+
+def test_of_two_at_the_same_time_the_better_counts_and_a_later_fraction_of_a_second_is_later(book):
+    when = datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)
+    book.save(replace(row(points=3, source="ann/02 copy.ipynb"), submitted=when))
+    book.save(replace(row(points=1, source="ann/02.ipynb"), submitted=when))
+    assert counting(book).points == 3
+    book.save(
+        replace(row(points=1, source="ann/02.ipynb"), submitted=when + datetime.timedelta(milliseconds=1))
+    )
+    assert counting(book).points == 1
 
 
 @pytest.mark.parametrize(
@@ -235,7 +261,7 @@ CREATE TABLE results (
     outcome TEXT NOT NULL, message_id TEXT NOT NULL, points INTEGER NOT NULL, max_points INTEGER NOT NULL,
     seed INTEGER, error TEXT NOT NULL, feedback TEXT NOT NULL, PRIMARY KEY (source, exercise)
 );
-INSERT INTO submissions VALUES ('ann/02.ipynb', 'ann', '02', 'a', 'timeout', 3, 6, 1.5, '甲 · one' || char(10) || '乙 · two',
+INSERT INTO submissions VALUES ('ann/02.ipynb', 'ann', '02', 'a', 'killed', 3, 6, 1.5, '甲 · one' || char(10) || '乙 · two',
     '2026-01-01T00:00:00+00:00', '0.1.0');
 INSERT INTO results VALUES ('ann/02.ipynb', '02.1', 'correct', 'correct', 3, 3, 7, '', '✓ 02.1');
 INSERT INTO results VALUES ('ann/02.ipynb', '02.2', 'lost', '', 0, 3, NULL, '', '');

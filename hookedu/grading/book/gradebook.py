@@ -375,11 +375,11 @@ def _nearest(student: str, names: list[str]) -> str:
 
 
 def _now() -> str:
-    return _iso(datetime.datetime.now(datetime.UTC))
+    return _iso(datetime.datetime.now(datetime.UTC).replace(microsecond=0))
 
 
 def _iso(when: datetime.datetime | None) -> str:
-    return when.astimezone(datetime.UTC).isoformat(timespec="seconds") if when else ""
+    return when.astimezone(datetime.UTC).isoformat() if when else ""
 
 
 def _dumps(value: Any) -> str:

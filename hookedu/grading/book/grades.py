@@ -30,9 +30,10 @@ _BAD_ATTEMPT = Text(
     en="`--attempt` is `last` or `best`, not `{value}`.",
 )
 _BAD_DUE = Text(
-    zh="看不懂截止时间 `{value}`：写成 `2026-12-01T23:59`（本机时区），或只给一课：`02=2026-12-01T23:59`；`none` 取消。",
-    en="`{value}` is no due date: write `2026-12-01T23:59` (in this machine's time zone), or for one lesson "
-    "`02=2026-12-01T23:59`; `none` takes it back.",
+    zh="看不懂截止时间 `{value}`：写成 `2026-12-01`（那天结束时）或 `2026-12-01T18:00`（本机时区），或只给一课："
+    "`02=2026-12-01`；`none` 取消。",
+    en="`{value}` is no due date: write `2026-12-01` (the end of that day) or `2026-12-01T18:00` (in this machine's time "
+    "zone), or for one lesson `02=2026-12-01`; `none` takes it back.",
 )
 _BAD_LATE = Text(
     zh="看不懂迟交规则 `{value}`：写成 `10%/day` 或 `2%/hour`，或只给一课：`02=10%/day`；`none` 取消。",
@@ -69,8 +70,14 @@ def _late(value: str) -> Late:
 
 
 def _due(value: str) -> datetime.datetime:
+    """Parse a due date; a day alone means its last second, and a minute its last."""
     try:
-        return datetime.datetime.fromisoformat(value).astimezone(datetime.UTC)  # a naive time is local time
+        due = datetime.datetime.fromisoformat(value)
+        if re.fullmatch(r"[\d-]+", value):
+            due = due.replace(hour=23, minute=59, second=59)
+        elif re.fullmatch(r"[^T ]+[T ]\d\d:?\d\d(?:Z|[+-].*)?", value):
+            due = due.replace(second=59)
+        return due.astimezone(datetime.UTC)  # a naive time is local time
     except (ValueError, OverflowError):
         raise CourseError(_BAD_DUE.format(value=value)) from None
 
@@ -235,16 +242,18 @@ def weigh(rows: list[Row], adjustments: Mapping[str, Adjustment], rules: Rules) 
     return [replace(grade, attempts=len(grades), counts=grade is chosen) for grade in grades]
 
 
-def _when(grade: Grade) -> tuple[float, str, int]:
+def _when(grade: Grade) -> tuple[float, float, str, int]:
+    """Return what orders grades in time; of two at the same time, the better comes last."""
     row = grade.row
-    return (row.submitted.timestamp() if row.submitted else 0.0, row.source, row.attempt)
+    return (row.submitted.timestamp() if row.submitted else 0.0, grade.points, row.source, row.attempt)
 
 
 def _grade(row: Row, adjustments: Mapping[str, Adjustment], rules: Rules) -> Grade:
     marks = tuple(Mark(result, adjustments.get(result.exercise)) for result in row.results)
     due, late = rules.of("due", row.lesson), rules.of("late", row.lesson)
     grade = Grade(row, marks, due, total=adjustments.get(row.lesson))
-    if not due or not row.submitted or row.submitted <= due:
+    # A due date is a whole second, and that second is still in time.
+    if not due or not row.submitted or row.submitted.replace(microsecond=0) <= due:
         return grade
     lateness = row.submitted - due
     off = min(late.off(lateness, row.max_points), grade.points) if late and not grade.total else 0

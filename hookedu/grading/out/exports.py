@@ -85,7 +85,11 @@ def write_grades(path: Path, grades: Iterable[Grade], exercises: list[str]) -> N
                 [
                     *(_cell(row.student), row.lesson, row.status.value, grade.points, row.max_points),
                     *(points.get(exercise, "") for exercise in exercises),
-                    *(row.attempt, int(grade.counts), row.submitted.isoformat() if row.submitted else ""),
+                    *(
+                        row.attempt,
+                        int(grade.counts),
+                        row.submitted.isoformat(timespec="seconds") if row.submitted else "",
+                    ),
                     *(grade.penalty, _cell("; ".join(by_hand)), _cell("; ".join(notes)), _cell(row.source)),
                 ]
             )
