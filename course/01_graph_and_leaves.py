@@ -593,7 +593,7 @@ print("y.backward(v):", x.grad)
 # 反过来：结果给定，求 `v`。`y` 由 `x` **逐元素**算出（`y[i]` 只依赖 `x[i]`），公式你不知道。
 #
 # 写 `choose_vector(x, y, wanted)`：返回 `v`，使调用者接着执行 `y.backward(v)` 之后，`x.grad` 等于 `wanted`。
-# 别在 `x.grad` 里留下什么，也别释放计算图。
+# 调用之前 `x.grad` 是 `None`：别在里面留下什么；也别释放计算图，`torch.autograd.grad` 也会释放它。
 #
 # </div>
 # <div lang="en">
@@ -601,8 +601,8 @@ print("y.backward(v):", x.grad)
 # The other way round: the result is given, find `v`. `y` was computed from `x` **element by element** (`y[i]` depends on `x[i]` only), by a
 # formula that you do not know.
 #
-# Write `choose_vector(x, y, wanted)`. Return `v` such that, when your caller then runs `y.backward(v)`, `x.grad` equals `wanted`. Leave nothing
-# in `x.grad`, and do not free the computation graph.
+# Write `choose_vector(x, y, wanted)`. Return `v` such that, when your caller then runs `y.backward(v)`, `x.grad` equals `wanted`. Before the
+# call `x.grad` is `None`: leave nothing in it. And do not free the computation graph, which `torch.autograd.grad` does too.
 #
 # </div>
 

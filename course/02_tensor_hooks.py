@@ -188,14 +188,14 @@ print("x.grad:", x.grad)
 #
 # <div lang="zh">
 #
-# 轮到你了：写 `watch(y, seen)`，让 `y` 的每个梯度都进入列表 `seen`，梯度本身不要动；再把 `register_hook` 给你的
+# 轮到你了：写 `watch(y, seen)`，把 `y` 的每个梯度都添加到列表 `seen` 的末尾，梯度本身不要动；再把 `register_hook` 给你的
 # **句柄**返回（以后靠它取下钩子，见 2.5）。卡住了就运行 `hint("02.1")`。
 #
 # </div>
 # <div lang="en">
 #
-# Your turn: write `watch(y, seen)`. Every gradient of `y` goes into the list `seen`, the gradient itself stays as it
-# is, and you return the **handle** that `register_hook` gives you (it takes the hook off later, see 2.5). Stuck? Run
+# Your turn: write `watch(y, seen)`. Every gradient of `y` goes at the end of the list `seen`, the gradient itself stays
+# as it is, and you return the **handle** that `register_hook` gives you (it takes the hook off later, see 2.5). Stuck? Run
 # `hint("02.1")`.
 #
 # </div>
@@ -584,7 +584,7 @@ check("02.3", observe_once)
 #
 # <div lang="zh">
 #
-# 写一个上下文管理器：`with watching(tensors) as seen:`。在块里面，`seen` 像 02.2 那样收集梯度；
+# 写一个上下文管理器：`with watching(tensors) as seen:`。进入块时才挂上钩子；在块里面，`seen` 像 02.2 那样收集梯度；
 # 离开时取下**自己挂的**所有钩子（别人的留着），**哪怕块里抛出了异常**，而且异常要照常传出去。每次 `with` 都给出新的字典。
 #
 # 可以用 `contextlib.contextmanager`（`yield` 之前是进入，之后是离开），也可以写一个带 `__enter__` 和 `__exit__` 的类（那就删掉
@@ -593,8 +593,8 @@ check("02.3", observe_once)
 # </div>
 # <div lang="en">
 #
-# Write a context manager: `with watching(tensors) as seen:`. Inside the block `seen` collects gradients as in 02.2; on
-# the way out all hooks **of its own** come off (others' stay), **even if the block raised an exception**, and that exception
+# Write a context manager: `with watching(tensors) as seen:`. It attaches hooks on entering the block. Inside, `seen`
+# collects gradients as in 02.2; on the way out all hooks **of its own** come off (others' stay), **even if the block raised an exception**, and that exception
 # must still come through. Each `with` yields a new dictionary.
 #
 # You may use `contextlib.contextmanager` (before the `yield`: entering; after it: leaving), or a class with `__enter__` and

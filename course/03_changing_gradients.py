@@ -284,7 +284,7 @@ print("v.grad:     ", v.grad)
 # <div lang="zh">
 #
 # 写 `build_chain(y, factors, seen)`。设 `y` 的梯度是 `g`，`factors` 是 `[2, -6]`：反向传播之后 `seen` 应当是
-# `[2 * g, -6 * g]`，继续往下流的是最后那个 `-6 * g`。
+# `[2 * g, -6 * g]`，继续往下流的是最后那个 `-6 * g`。再来一次反向传播，就再添这么多项。
 #
 # 每个系数挂自己的钩子，按次序返回所有句柄的列表：只取下最后一个句柄，`seen` 就只少最后一项。系数不会是 0。
 #
@@ -292,7 +292,7 @@ print("v.grad:     ", v.grad)
 # <div lang="en">
 #
 # Write `build_chain(y, factors, seen)`. Say the gradient of `y` is `g` and `factors` is `[2, -6]`: after backward `seen`
-# should be `[2 * g, -6 * g]`, and what flows on is the last, `-6 * g`.
+# should be `[2 * g, -6 * g]`, and what flows on is the last, `-6 * g`. Another backward adds as many again.
 #
 # Register a hook of its own for each factor and return a list of all handles in that order: with the last one removed, `seen`
 # lacks only its last item. No factor is 0.

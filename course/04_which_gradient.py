@@ -628,7 +628,7 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # <div lang="zh">
 #
 # `nn.Embedding` 的 `embedding.weight` 里，一行是一个词的向量；有些词不该再学。写 `freeze_rows(embedding, rows)`：
-# 列表 `rows` 中的行，梯度总是零，其余照旧；返回句柄。用 `torch.autograd.grad` 来要梯度时也得如此；
+# 列表 `rows` 中的行，梯度总是零，其余照旧；返回句柄。用 `torch.autograd.grad` 来要梯度，或者直接用 `embedding.weight` 计算，也得如此；
 # 别的张量的梯度不能受影响（第 03 课）。先想好：用哪种钩子？
 #
 # </div>
@@ -636,8 +636,8 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 #
 # In `nn.Embedding`, each row of `embedding.weight` is the vector of a word, and some words should learn no more. Write
 # `freeze_rows(embedding, rows)`: for the rows in the list `rows` the gradient is always zero, for the others as before.
-# Return the handle. It must hold under `torch.autograd.grad` too, and no other tensor's gradient may suffer
-# (lesson 03). Decide first: which kind of hook?
+# Return the handle. It must hold under `torch.autograd.grad` and where `embedding.weight` is used directly, and no
+# other tensor's gradient may suffer (lesson 03). Decide first: which kind of hook?
 #
 # </div>
 
@@ -670,7 +670,7 @@ check("04.3", freeze_rows)
 # <div lang="zh">
 #
 # 写 `watch_norms(model, seen)`：每次反向传播时，谁的梯度先到，就先往列表 `seen` 里添一对 `(name, norm)`。
-# 名字来自 `model.named_parameters()`；范数取自**这一次**的梯度，没有人清零也一样；记成 Python 的数（`.item()`）。
+# 名字来自 `model.named_parameters()`；范数取自**这一次**的梯度，有没有人清零 `.grad` 都一样；记成 Python 的数（`.item()`）。
 # 跳过冻结的参数；返回句柄的列表。
 #
 # </div>
@@ -678,7 +678,7 @@ check("04.3", freeze_rows)
 #
 # Write `watch_norms(model, seen)`: in every backward, as each gradient arrives, a pair `(name, norm)` is added to the
 # list `seen`. Names come from `model.named_parameters()`; the norm, a Python number (`.item()`), is that of **this**
-# pass's gradient, even if nobody zeroed anything. Skip frozen parameters; return a list of the handles.
+# pass's gradient, whether or not anybody zeroed `.grad`. Skip frozen parameters; return a list of the handles.
 #
 # </div>
 

@@ -134,13 +134,13 @@ with net.register_forward_hook(partial(count, "net")), conv.register_forward_hoo
 #
 # <div lang="zh">
 #
-# 写 `capture(module, seen)`：`module` 每运行一次，就往列表 `seen` 里添加一对 `(x, output)`，`x` 是输入张量本身，不是元组。返回句柄。
+# 写 `capture(module, seen)`：`module` 每运行一次，就往列表 `seen` 末尾添加一对 `(x, output)`，`x` 是输入张量本身，不是元组，也不是副本。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `capture(module, seen)`: each time `module` runs, one pair `(x, output)` goes into the list `seen`, where `x` is the
-# input tensor itself, not the tuple. Return the handle.
+# Write `capture(module, seen)`: each time `module` runs, one pair `(x, output)` goes to the end of the list `seen`, where `x` is
+# the input tensor itself, neither the tuple nor a copy. Return the handle.
 #
 # </div>
 
@@ -245,10 +245,10 @@ for (name, output), own in zip(seen, returned, strict=True):
 # <div lang="en">
 #
 # Write `prove(model, x, skip)`: `model(x)` returns `(out, returned)`, and `returned` holds the values that `forward` hands out, in the
-# order of calls. Hook every child but those of type `skip`, run once, take the hooks off. Return pairs in the order of **calls**: the class's name, and the largest
-# absolute difference from its value in `returned`.
+# order of calls. Hook every child but those of type `skip`, run once, take the hooks off. Return a list of pairs in the order of **calls**: the class's name,
+# and the largest absolute difference from its value in `returned`.
 #
-# The check also uses a model that misreports its values: your proof must be able to fail.
+# The check also uses a model that misreports: your proof must be able to fail.
 #
 # </div>
 
@@ -406,13 +406,14 @@ for run in (careless, careful):
 # <div lang="zh">
 #
 # 写 `with extracting(model, names) as seen:`。名字像 `body.conv` 这样带点，用 `model.get_submodule(name)` 找到模块；
-# `seen[name]` 是它的 `output.detach()`。模型抛异常也好，某个名字写错也好，都不留下钩子，异常照常传出去。
+# `seen[name]` 是它的 `output.detach()`，块结束之后也还能读。模型抛异常也好，某个名字写错也好，都不留下钩子，异常照常传出去。
 #
 # </div>
 # <div lang="en">
 #
 # Write `with extracting(model, names) as seen:`. Names are dotted, like `body.conv`; `model.get_submodule(name)` finds the module, and
-# `seen[name]` is its `output.detach()`. Whether the model raises or a name is misspelt: no hook stays on, and the exception comes through.
+# `seen[name]` is its `output.detach()`, which can still be read after the block. Whether the model raises or a name is misspelt:
+# no hook stays on, and the exception comes through.
 #
 # </div>
 
@@ -507,13 +508,13 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# 写 `steer(module, direction, strength)`：从此 `module` 的输出都加上 `strength * direction`，直到取下钩子；返回句柄。
+# 写 `steer(module, direction, strength)`：从此 `module` 每次的输出都加上 `strength * direction`，直到取下钩子；返回句柄。
 # 梯度要照样流过；原来的 `output` 不要就地改动，别人可能还留着它。
 #
 # </div>
 # <div lang="en">
 #
-# Write `steer(module, direction, strength)`: from now on `strength * direction` is added to what `module` puts out, until the hook is
+# Write `steer(module, direction, strength)`: from now on `strength * direction` is added to every output of `module`, until the hook is
 # taken off. Return the handle. The gradient must still flow; don't change `output` in place, others may have kept it.
 #
 # </div>
@@ -584,8 +585,8 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 # </div>
 # <div lang="en">
 #
-# A module that runs several times reports several times, and `seen[name] = ...` keeps only the last. This `relu` also overwrites the outputs of
-# `bn1` and `bn2` in place: to keep the values of that moment, take `output.detach().clone()` (section 9.1).
+# A module that runs several times reports several times; `seen[name] = ...` keeps only the last. This `relu` also overwrites the outputs of
+# `bn1` and `bn2` in place: to keep those, take `output.detach().clone()` (section 9.1).
 #
 # </div>
 # </div>
@@ -597,14 +598,14 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 # <div lang="zh">
 #
 # 写 `every_call(model, x)`：运行一次 `model(x)`，返回字典「名字 → 列表」：`model.named_modules()` 里每个没有子模块（`list(children())` 为空）的模块，
-# 每次调用一项 `output.detach()`。从没运行的，列表为空。最后取下钩子，出了异常也一样。
+# 每次调用一项 `output.detach()`。从没运行的，列表为空。最后取下钩子，出了异常也一样，异常照常传出去；模式不变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `every_call(model, x)`: run `model(x)` once and return a dictionary from names to lists. For each module in `model.named_modules()`
-# without children (`list(children())` is empty): one `output.detach()` per call, an empty list if it never ran. Take the hooks off,
-# even after an exception.
+# Write `every_call(model, x)`: run `model(x)` once; return a dictionary from names to lists. For each module in `model.named_modules()`
+# without children (`list(children())` is empty): one `output.detach()` per call, an empty list if none. Take the hooks off
+# even after an exception, which comes through; keep the model's mode.
 #
 # </div>
 

@@ -203,7 +203,7 @@ handle.remove()
 # <div lang="zh">
 #
 # 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数含 `nan`，就在层运行之前抛出 `ValueError`；信息里要有 `name`
-# 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）；干净的输入原样通过，梯度照样流过。返回句柄。
+# 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）；干净的输入就是原来的张量，任何形状都行。每次调用都检查；返回句柄。
 #
 # `torch.isnan(value)` 逐个数判断；`nan == nan` 是 `False`。
 #
@@ -211,8 +211,8 @@ handle.remove()
 # <div lang="en">
 #
 # Write `refuse_nan(layer, name)`. If **any** positional argument holds a `nan`, raise a `ValueError` before the layer
-# runs; its message contains `name` and how many `nan` that input holds. Let `inf` pass (masks use it). A clean input
-# passes as it is, and the gradient still flows. Return the handle.
+# runs; its message contains `name` and how many `nan` that input holds. Let `inf` pass (masks use it). Clean inputs, of
+# any shape, pass as the very tensors they are. Every call is guarded. Return the handle.
 #
 # `torch.isnan(value)` tells it for each number; `nan == nan` is `False`.
 #
@@ -363,14 +363,14 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 写 `normalise(layer, mean, std)`：让层收到的第一个输入变成 `(x - mean) / std`，其余的原样传下去，调用者的 `x` 不变，
-# 梯度照样流过。返回句柄。
+# 写 `normalise(layer, mean, std)`：让层每次收到的第一个输入变成 `(x - mean) / std`，其余的（有多有少）原样传下去，
+# 调用者的 `x` 不变，梯度照样流过。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `normalise(layer, mean, std)`: the layer's first input becomes `(x - mean) / std`, the others pass as they are,
-# the caller's `x` does not change, and the gradient still flows. Return the handle.
+# Write `normalise(layer, mean, std)`: in every call the layer's first input becomes `(x - mean) / std`, the others, if
+# any, pass as they are, the caller's `x` does not change, and the gradient still flows. Return the handle.
 #
 # </div>
 
@@ -559,14 +559,14 @@ for form, hook in returns.items():
 # <div lang="zh">
 #
 # 写 `log_kwargs(layer, log)`：每次调用都往列表 `log` 里加一个字典，装着关键字参数；张量只记形状（元组），别的值照原样。
-# 没有关键字参数就加 `{}`。层的行为不变，返回句柄。
+# `None` 也是值。没有关键字参数就加 `{}`，都加在末尾。层的行为不变，返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `log_kwargs(layer, log)`. Each call adds a dictionary of its keyword arguments to the list `log`: for a tensor
-# only its shape (a tuple), any other value as it is. No keyword arguments? Add `{}`. The layer behaves as before; return
-# the handle.
+# Write `log_kwargs(layer, log)`. Each call adds a dictionary of its keyword arguments at the end of the list `log`: for
+# a tensor only its shape (a tuple), any other value as it is, `None` too. No keyword arguments? Add `{}`. The layer
+# behaves as before; return the handle.
 #
 # </div>
 

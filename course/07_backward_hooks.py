@@ -140,7 +140,7 @@ with layer.register_full_backward_hook(report):
 # <div lang="en">
 #
 # Now `x` needs no gradient, as with the first layer in training. **Guess**: does the hook still fire? And is
-# `weight.grad` filled by then? After that, an `x` that needs one, and
+# `weight.grad` filled by then? Then an `x` that needs one, and
 # two inputs of which one does.
 #
 # </div>
@@ -195,14 +195,15 @@ layer(x, torch.ones(6, 5)).sum().backward()
 #
 # <div lang="zh">
 #
-# 写 `grad_shapes(layer, x)`：`layer` 是 `nn.Linear`，`x` 可以有 2 维或更多。返回两个元组，即完整钩子会看到的形状。
-# 不要在 `layer` 上留下钩子，也不要在它的参数或 `x` 上留下 `.grad`。
+# 写 `grad_shapes(layer, x)`：给一个 `nn.Linear`（可以没有偏置）和 2 维或更多的 `x`，返回两个元组，即完整钩子会看到的形状，
+# 没有梯度的那一项写 `None`。钩子、`.grad` 和 `requires_grad` 都保持原样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_shapes(layer, x)`: `layer` is an `nn.Linear`, `x` has 2 or more dimensions. Return two tuples, the shapes
-# that a full hook would see. Leave no hook on `layer`, no `.grad` on its parameters or `x`.
+# Write `grad_shapes(layer, x)`: for an `nn.Linear` (perhaps without bias) and `x` of 2 or more dimensions, return two
+# tuples, the shapes a full hook would see, `None` where there is no gradient. Leave hooks, `.grad` and `requires_grad`
+# alone.
 #
 # </div>
 
@@ -484,13 +485,15 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
 #
 # <div lang="zh">
 #
-# 写 `guided_relu(model)`：让这个模型里每个 `nn.ReLU`（这里都不是就地的；就地的见 7.8）在反向传播时只放过正的梯度，负的变成 `0`；ReLU 自己的规则照旧。返回所有句柄的列表。
+# 写 `guided_relu(model)`：让这个模型里每个 `nn.ReLU`（这里都不是就地的；就地的见 7.8）在反向传播时只放过正的梯度，负的变成 `0`；
+# ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。不用旧式钩子。返回所有句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
-# Write `guided_relu(model)`: in backward, every `nn.ReLU` of this model (none of them in place here; see 7.8) lets only positive
-# gradients pass, negative ones become `0`; ReLU's own rule stays. Return a list of all handles.
+# Write `guided_relu(model)`: in backward, every `nn.ReLU` of this model (none in place; see 7.8) lets only positive
+# gradients pass, negative ones become `0`; ReLU's own rule stays, and so do shortcuts, `h + relu(h)`. No legacy hooks.
+# Return a list of all handles.
 #
 # </div>
 
@@ -606,14 +609,14 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 写 `watch_output(layer, seen)`：每次反向传播，把 `layer` 输出的梯度放进列表 `seen`，哪怕后面是就地 ReLU。
+# 写 `watch_output(layer, seen)`：每次反向传播，把 `layer` 输出的梯度放到列表 `seen` 的末尾，哪怕后面是就地 ReLU。
 # 在 `torch.no_grad()` 里运行也不能出错。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_output(layer, seen)`: in each backward the gradient of the output of `layer` goes to the list `seen`, even with an
-# in-place ReLU behind it. Running under `torch.no_grad()` must not fail. Return the handle.
+# Write `watch_output(layer, seen)`: in each backward, append the gradient of the output of `layer` to the list `seen`,
+# even with an in-place ReLU behind it. Running under `torch.no_grad()` must not fail. Return the handle.
 #
 # </div>
 
@@ -688,17 +691,17 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # 微调时常有的需求：这一层自己继续学，前面的层不再动。
 #
-# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流。不要就地改：`y = layer(h) + h` 里
-# 捷径上的梯度必须照旧（3.7 节）。输入不需要梯度时也不能出错。返回句柄。
+# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流，哪个输入都不行，梯度是 `inf` 也不行。
+# 不要就地改：`y = layer(h) + h` 里捷径上的梯度必须照旧（3.7 节）。输入不需要梯度时也不能出错。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
 # A common need in fine-tuning: this layer goes on learning, those before it stay as they are.
 #
-# Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it. Not in
-# place: in `y = layer(h) + h` the shortcut must keep its gradient (section 3.7). It must not fail where the input needs no gradient. Return the
-# handle.
+# Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it, to
+# any input, not even from `inf`. Not in place: in `y = layer(h) + h` the shortcut must keep its gradient (section 3.7).
+# It must not fail where the input needs no gradient. Return the handle.
 #
 # </div>
 

@@ -129,14 +129,14 @@ steps
 # <div lang="zh">
 #
 # 写 `in_order(events)`：`events` 是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`，层号从 `0` 起，`kind` 用 8.1 的名字。
-# 只有第 `0` 层有 `input_grad`：别的层，输入就是前一层的输出。返回按触发次序排好的列表；给出的可能只是一部分事件。
+# 只有第 `0` 层有 `input_grad`：别的层，输入就是前一层的输出。把给出的事件排成触发的次序，作为列表返回，不多也不少；给出的可能缺了一些。
 #
 # </div>
 # <div lang="en">
 #
 # Write `in_order(events)`: `events` are shuffled pairs `(kind, layer)` from a chain of `Linear` without bias, layers numbered
 # from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`: the input of any other is the output of the
-# layer before. Return the list in the order of firing; it may hold only some of the events.
+# layer before. Return the given events, and only those, as a list in the order of firing; some may be missing.
 #
 # </div>
 
@@ -328,17 +328,17 @@ print("attributes as before:", attributes == [set(vars(module)) for module in re
 #
 # <div lang="zh">
 #
-# 写 `output_shapes(model, x)`：运行一次 `model(x)`，返回字典，键是每个直接子模块的名字，值是它输出的形状（元组）。
+# 写 `output_shapes(model, x)`：运行一次 `model(x)`，返回字典，键是每个直接子模块的名字，值是它输出的形状（元组或列表）。
 #
-# 模型要和原来一样：钩子不多也不少，不添属性，不换模块，不改训练模式。
+# 模型要和原来一样：钩子不多也不少，不添属性，不换模块，每个模块的训练模式不变。
 #
 # </div>
 # <div lang="en">
 #
 # Write `output_shapes(model, x)`: run `model(x)` once and return a dictionary from the name of each direct child to the shape of
-# its output (a tuple).
+# its output (a tuple or a list).
 #
-# The model must be as it was: no hook more and none less, no attribute added, no module replaced, its training mode unchanged.
+# The model must be as it was: no hook more and none less, no attribute added, no module replaced, every module in its mode.
 #
 # </div>
 
@@ -499,25 +499,25 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # <div lang="zh">
 #
-# 写 `remove_leaked(model, handles)`：`handles` 里有句柄的钩子，还有人要；取下其余的，不论种类，返回它们所在模块的名字
-# （列表，每个钩子一项，次序不限）。
+# 写 `remove_leaked(model, handles)`：`handles` 里有句柄的钩子，还有人要；取下其余挂在模块上的，不论种类，`model` 自己身上的也算。
+# 返回它们所在模块的名字（列表或元组，每个钩子一项，次序不限）。
 # 句柄有 `.id`；`list_hooks` 给出的每个钩子有 `.id`、`.path` 和 `.remove()`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `remove_leaked(model, handles)`. The hooks of `handles` are still needed; take off all others, of any kind, and return the names
-# of their modules (a list, one entry per hook, in any order). Handles have an `.id`; hooks from `list_hooks` have `.id`, `.path` and
-# `.remove()`.
+# Write `remove_leaked(model, handles)`: hooks of `handles` are still needed; take all others off the modules, of any kind, `model`
+# included. Return the names of their modules (a list or tuple, one entry per hook, any order). Handles have
+# `.id`; hooks from `list_hooks` have `.id`, `.path`, `.remove()`.
 #
 # </div>
 
 
 # %% exercise="08.3"
 def remove_leaked(model, handles):
-    """取下句柄不在 handles 里的钩子，返回它们所在模块的名字，例如 ["body.fc", "head"]。
+    """取下句柄不在 handles 里的钩子，返回它们所在模块的名字，例如 ["body.fc", ""]；"" 是 model 自己。
 
-    Take off the hooks whose handle is not in handles; return the names of their modules, such as ["body.fc", "head"].
+    Take off the hooks whose handle is not in handles; return their modules' names, such as ["body.fc", ""] ("" is model).
     """
     ### BEGIN SOLUTION
     known = {handle.id for handle in handles}
@@ -715,14 +715,14 @@ torch.compiler.reset()
 # <div lang="zh">
 #
 # 写 `count_calls(model, x)`：运行一次 `model(x)`，返回字典：类名（`type(module).__name__`）→ 这类模块被调用的次数。放在普通列表里、
-# `model.modules()` 看不见的也要算，所以用全局钩子。模型抛出异常时，也要取下它，并让异常传出去；别人的留着。
+# `model.modules()` 看不见的也要算，所以用全局钩子。模型抛出异常时，也要取下它，并让异常传出去；别人的钩子和模型的模式都不变。
 #
 # </div>
 # <div lang="en">
 #
 # Write `count_calls(model, x)`: run `model(x)` once and return a dictionary from class names (`type(module).__name__`) to how often
-# modules of that class were called. Those in a plain list, which `model.modules()` does not see, count too; so use a global hook. Take it off
-# even after an exception, and let that through; leave other people's on.
+# modules of that class were called. Those in a plain list, which `model.modules()` does not see, count too: use a global hook. Take it off
+# even after an exception, and let that through; leave other hooks and modes alone.
 #
 # </div>
 

@@ -162,17 +162,17 @@ for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
 #
 # <div lang="zh">
 #
-# 写 `conv_groups(model, x)`：运行一次 `model(x)`，返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看 `nn.Conv2d`，不论藏得多深。
+# 写 `conv_groups(model, x)`：运行一次 `model(x)`，返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看 `nn.Conv2d`，不论藏得多深，模型自己也算。
 #
-# 不许改动模型；钩子都要取下，出了异常也一样。
+# 键是元组。不许改动模型，`training` 也不许变；钩子都要取下，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
 # Write `conv_groups(model, x)`: run `model(x)` once and return a dictionary from kernel shapes to lists, with one entry per call in the order of running:
-# the output of that moment, without its graph. Only `nn.Conv2d`, however deep it hides.
+# the output of that moment, without its graph. Only `nn.Conv2d`, however deep it hides, and also if it is the model itself.
 #
-# Don't change the model; take off all hooks, even after an exception.
+# Keys are tuples. Don't change the model, `training` included; take off all hooks, even after an exception.
 #
 # </div>
 
@@ -429,7 +429,7 @@ ax.set_axis_off()
 #
 # <div lang="zh">
 #
-# `reader.Images(tag)` 的每一项有 `step`、`height`、`width`。写完要关上（`with`），读之前要 `Reload()`。
+# `reader.Images(tag)` 的每一项有 `step`、`height`、`width`。先关上（`with`），再读（`Reload()`）。
 #
 # 写 `log_maps(folder, tag, pictures)`：`pictures` 是字典，步数 → 图 `(height, width)`，值在 0 到 1 之间。把它们写进 `folder`，再从里面读出 `tag` 的**所有**图，返回 `[(step, height, width), ...]`。`folder` 里可能已有上一次训练写的图，也要算上。
 #
@@ -525,13 +525,13 @@ print(f"largest gradient of a kernel: dead {of[everywhere].max():.2f}, others {o
 #
 # <div lang="zh">
 #
-# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU，`batches` 里的每一批都送进 `model` 运行一次。返回列表，从小到大，是对所有批、所有图、所有位置都等于 0 的通道的编号。`relu` 之后可能有就地操作；很弱但不为 0 的通道是活的。最后取下钩子。
+# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU，`batches` 里的每一批都单独送进 `model` 运行一次。返回列表，从小到大，是对所有批、所有图、所有位置都等于 0 的通道的编号。`relu` 之后可能有就地操作；很弱但不为 0 的通道是活的。最后取下钩子，模型和原来一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`; run `model` once on each of `batches`. Return the list, in ascending order, of the
-# channels that are 0 at all places of all pictures of all batches. In-place operations may follow `relu`; a channel that is weak but not 0 lives. Take the hook off.
+# Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`; run `model` once on each of `batches`, one by one. Return the list, in ascending order, of the
+# channels that are 0 at all places of all pictures of all batches. In-place operations may follow `relu`; a channel that is weak but not 0 lives. Take the hook off and leave the model as it was.
 #
 # </div>
 
@@ -604,13 +604,13 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in e
 #
 # <div lang="zh">
 #
-# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差。不是 0，就说明提取器给的被改写过。不许改动模型，不留钩子。
+# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差，一个数。不是 0，就说明提取器给的被改写过。不许改动模型，不留钩子。
 #
 # </div>
 # <div lang="en">
 #
 # Write `disagreement(model, x, names)`: take each layer's output of the moment with hooks, the same `names` (modules that each run once) with **one** extractor, and return a
-# dictionary from names to the largest absolute difference. What is not 0 was overwritten in the extractor. Don't change the model, leave no hooks.
+# dictionary from names to the largest absolute difference, a number. What is not 0 was overwritten in the extractor. Don't change the model, leave no hooks.
 #
 # </div>
 

@@ -148,13 +148,14 @@ for name, mean in means.items():
 #
 # <div lang="zh">
 #
-# 写 `child_means(model, x)`：运行一次 `model(x)`，返回字典：子模块的名字 → 输出的均值（Python 的数），按运行的次序。出了异常也要取下钩子，异常照常传出去。
+# 写 `child_means(model, x)`：运行一次 `model(x)`，返回字典：子模块的名字 → 输出的均值（Python 的数），按运行的次序。模型要保持原样，训练还是评估模式也不变；出了异常也要取下钩子，异常照常传出去。
 #
 # </div>
 # <div lang="en">
 #
-# Write `child_means(model, x)`: run `model(x)` once and return a dictionary from each child's name to the mean of its output, a Python
-# number, in the order in which they ran. Take the hooks off, even after an exception, which comes through.
+# Write `child_means(model, x)`: run `model(x)` once and return a dictionary from each child's name to the mean of its
+# output, a Python number, in the order in which they ran. Leave the model as it was, in training or evaluation mode; take
+# the hooks off, even after an exception, which comes through.
 #
 # </div>
 
@@ -242,13 +243,14 @@ print("the list of parameters upside down:", [name for name, _ in arrived] == na
 #
 # <div lang="zh">
 #
-# 写 `gradient_means(model, loss)`：前向传播已经结束，挂钩子、调用 `loss.backward()`、取下钩子；返回 `(name, mean)` 的列表，按到达的次序，均值取自**这一次**的梯度。跳过冻结的参数。
+# 写 `gradient_means(model, loss)`：前向传播已经结束，挂钩子、调用一次 `loss.backward()`、取下钩子；返回 `(name, mean)` 的列表，按到达的次序，均值取自**这一次**的梯度，是 Python 的数。跳过冻结的参数；`.grad` 照常累加。
 #
 # </div>
 # <div lang="en">
 #
-# Write `gradient_means(model, loss)`: forward is over. Attach hooks, call `loss.backward()`, take them off. Return a list of `(name, mean)` in
-# order of arrival, each the mean of **this** pass's gradient. Skip frozen parameters.
+# Write `gradient_means(model, loss)`: forward is over. Attach hooks, call `loss.backward()` once, take them off. Return a list
+# of `(name, mean)` in order of arrival, each the mean of **this** pass's gradient, a Python number. Skip frozen parameters;
+# `.grad` accumulates as ever.
 #
 # </div>
 
@@ -404,7 +406,8 @@ for title, net, x in (("untrained, black picture", make("D"), dark), ("after the
 # </div>
 # <div lang="en">
 #
-# A black picture has a standard deviation of 0, and 0 divided by 0 is `nan`. One step later all weights are `nan`, and `block1.conv` looks guilty: look at the step where it happens.
+# A black picture has a standard deviation of 0, and 0 by 0 is `nan`. One step later all weights are `nan`, and `block1.conv`
+# looks guilty: look when it happens.
 #
 # </div>
 #
@@ -414,13 +417,14 @@ for title, net, x in (("untrained, black picture", make("D"), dark), ("after the
 #
 # <div lang="zh">
 #
-# 写 `first_nan(model, x)`：运行一次 `model(x)`，返回一个名字：没有子模块的模块里，按**运行**的次序，第一个输入没有 `nan`、输出却有的；没有就返回 `None`。最后取下钩子，出了异常也一样。
+# 写 `first_nan(model, x)`：运行一次 `model(x)`，返回一个名字：没有子模块的模块里，按**运行**的次序，第一个输入没有 `nan`、输出却有的；没有就返回 `None`。有的模块会运行两次。模型要保持原样，模式也不变；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `first_nan(model, x)`: run `model(x)` once. Among modules without children, in the order in which they **run**, return the name of the first
-# with no `nan` in its input but some in its output, else `None`. Take the hooks off, even after an exception.
+# Write `first_nan(model, x)`: run `model(x)` once. Of modules without children, in order of **running** (some run twice),
+# return the name of the first with no `nan` in its input but some in its output, else `None`. Leave the model as it was,
+# mode included; take hooks off, even after an exception.
 #
 # </div>
 
@@ -492,7 +496,7 @@ plot("B", *runs["B"])
 # </div>
 # <div lang="en">
 #
-# Sigmoid's slope is 0.25 at most (section 2.9), once for every block; batch normalisation makes the signal large again.
+# Sigmoid's slope is at most 0.25 (section 2.9), once per block; batch normalisation enlarges the signal again.
 #
 # </div>
 #
@@ -502,14 +506,15 @@ plot("B", *runs["B"])
 #
 # <div lang="zh">
 #
-# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有梯度，大小为 `grad.abs().mean()`；返回名字的列表，按运行的次序：大小小于**最后运行**那个的 `ratio` 倍。有的 ReLU 是就地的；最后取下钩子，出了异常也一样。
+# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有梯度，大小为 `grad.abs().mean()`；返回名字的列表，按运行的次序：大小小于**最后运行**那个的 `ratio` 倍。有的 ReLU 是就地的。除了 `.grad`，模型要保持原样，模式也不变；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `vanishing(model, x, target, ratio)`: one backward pass of `F.cross_entropy(model(x), target)`. Every child (`named_children()`) has a
-# gradient at its output, of size `grad.abs().mean()`. Return names, in the order in which they ran: those whose size is below `ratio` times that of the child that ran **last**. Some ReLUs
-# work in place. Take the hooks off, even after an exception.
+# Write `vanishing(model, x, target, ratio)`: one backward pass of `F.cross_entropy(model(x), target)`. Every child
+# (`named_children()`) has a gradient at its output, of size `grad.abs().mean()`. Return a list of names, in order of running:
+# those with a size below `ratio` times that of the child that ran **last**. Some ReLUs are in-place. But for `.grad`, leave
+# the model as it was, mode included; take hooks off, even after exceptions.
 #
 # </div>
 
@@ -659,13 +664,14 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 写 `clip_before_step(optimizer, max_norm)`：从此每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪优化器的所有参数（可以直接调用它）。有的 `.grad` 是 `None`；参数可能分几组。返回句柄。
+# 写 `clip_before_step(optimizer, max_norm)`：从此这个优化器每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪它的所有参数（可以直接调用它）。有的 `.grad` 是 `None`；参数可能分几组。返回句柄：`remove()` 之后不再裁剪。
 #
 # </div>
 # <div lang="en">
 #
-# Write `clip_before_step(optimizer, max_norm)`: from now on, before every `step()`, clip all parameters of the optimizer as `clip_grad_norm_` does (you may call it). Some `.grad` are
-# `None`; there may be several groups. Return the handle.
+# Write `clip_before_step(optimizer, max_norm)`: from now on, before every `step()` of this optimizer, clip all its parameters
+# as `clip_grad_norm_` does (you may call it). Some `.grad` are `None`; there may be several groups. Return the handle: after
+# its `remove()`, nothing is clipped.
 #
 # </div>
 

@@ -202,12 +202,12 @@ for net in (model, copy.deepcopy(model).train()):
 #
 # <div lang="zh">
 #
-# 写 `channel_weights(model, layer, images, labels)`，`layer` 是 `model` 的一个模块：返回 `N×C`，是 `logits[i, labels[i]]` 对 `layer` 输出的梯度在高和宽上的平均。不留下钩子。
+# 写 `channel_weights(model, layer, images, labels)`，`layer` 是 `model` 的一个模块：返回 `N×C`，是 `logits[i, labels[i]]` 对 `layer` 输出的梯度在高和宽上的平均。不留下钩子，模型的模式（`training`）照旧。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_weights(model, layer, images, labels)` for a module `layer` of `model`: it returns `N×C`, the gradient of `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. Leave no hook.
+# Write `channel_weights(model, layer, images, labels)` for a module `layer` of `model`: it returns `N×C`, the gradient of `logits[i, labels[i]]` at the output of `layer`, averaged over height and width. Leave no hook; `training` stays.
 #
 # </div>
 
@@ -339,12 +339,12 @@ print("bilinear:", tuple(maps.shape), "to", tuple(F.interpolate(maps, size=(64, 
 # <div lang="zh">
 #
 # 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。次序是加权和、`relu()`、双线性放大。值不缩放；
-# 不连着计算图，不留下钩子。
+# 不连着计算图，不留下钩子，`training` 照旧。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_cam(model, layer, images, labels)`: it returns `N×H×W`, as high and wide as `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale the values; hold no graph, leave no hook.
+# Write `grad_cam(model, layer, images, labels)`: it returns `N×H×W`, as high and wide as `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale the values; no graph, no hook; `training` stays.
 #
 # </div>
 
@@ -428,13 +428,13 @@ print(f"named rightly:     {named.float().mean():.2f}")
 # <div lang="zh">
 #
 # 写 `hit_rate(cams, boxes)`：`cams` 是 `N×H×W`，`boxes` 是 `N×4`，返回最高点落在框里的比例，一个从 0 到 1 的数。
-# 检查时用的热图，宽比高大：`x` 和 `y` 弄反了会露馅。
+# 热图可以有负数。并列最高的几处，要么都在框里，要么都不在。检查时用的热图不是正方形：`x` 和 `y` 弄反了会露馅。
 #
 # </div>
 # <div lang="en">
 #
 # Write `hit_rate(cams, boxes)`: `cams` is `N×H×W` and `boxes` is `N×4`. Return the share of maps whose highest point lies in the box, one number from 0 to 1.
-# The check uses maps that are wider than high, where a swapped `x` and `y` cannot hide.
+# Maps may hold negative numbers. Where several points are highest, all lie in the box or none. The maps of the check are not square: a swapped `x` and `y` cannot hide.
 #
 # </div>
 
@@ -534,14 +534,14 @@ print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 #
 # 写 `channel_effect(model, layer, channel, images, labels)`：返回一个 `N` 个数的张量，每张图的 `logits[i, labels[i]]` 降了多少，也就是原来的值减去关掉 `channel` 之后的值。
 #
-# `output` 不要就地改；参数不碰；不留下钩子。
+# `output` 不要就地改；参数和 `training` 不碰；不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
 # Write `channel_effect(model, layer, channel, images, labels)`: it returns a tensor of `N` numbers, how far each picture's `logits[i, labels[i]]` falls: its usual value, minus its value with `channel` off.
 #
-# Don't change `output` in place, leave the parameters alone, and leave no hook behind.
+# Don't change `output` in place, leave the parameters and `training` alone, and leave no hook behind.
 #
 # </div>
 

@@ -178,14 +178,14 @@ for kept in list(alive):
 # <div lang="zh">
 #
 # 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32（权重也一样）存成 float16，用时变回 float32；其他类型不改，但不能连着图。
-# `counts` 传进来时是 `{"saved": 0, "kept": 0}`：`saved` 加上交给 `pack` 的字节数，`kept` 加上留下的（`tensor.nbytes`）。
+# `counts` 传进来时是 `{"saved": 0, "kept": 0}`：每个交给 `pack` 的张量，不论类型，都把字节数（`tensor.nbytes`）加到 `saved`，把留下的那个的加到 `kept`。
 # `pack` 返回什么都行，不必是张量：`unpack` 会原样收到。
 #
 # </div>
 # <div lang="en">
 #
 # Write `half_saved(counts)`, which returns a context manager: inside it, float32 (weights, too) is saved as float16 (half precision) and turned back into float32 when used; other types stay as they are,
-# without their graph. `counts` comes in as `{"saved": 0, "kept": 0}`: add to `saved` the bytes that `pack` is handed, to `kept` those that it keeps (`tensor.nbytes`).
+# without their graph. `counts` comes in as `{"saved": 0, "kept": 0}`: of each tensor that `pack` is handed, of any type, add the bytes (`tensor.nbytes`) to `saved`, and those of the one kept to `kept`.
 # What `pack` returns can be anything, not only a tensor: `unpack` gets just that.
 #
 # </div>
@@ -345,13 +345,13 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 写 `count_recomputed(model, x)`：用 `use_reentrant=False` 的检查点运行 `model`，对输出之和做反向传播。
+# 写 `count_recomputed(model, x)`：用 `use_reentrant=False` 的检查点运行 `model` 一次，对输出之和做反向传播。
 # 返回字典：每个直接子模块的名字 → 反向传播期间**开始**运行几次，没有就是 0。最后不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `count_recomputed(model, x)`: run `model` under checkpointing with `use_reentrant=False`, and call backward on the sum of its output. Return a dictionary from each
+# Write `count_recomputed(model, x)`: run `model` once under checkpointing with `use_reentrant=False`, and call backward on the sum of its output. Return a dictionary from each
 # direct child's name to how many times it **started** during backward, 0 if never. Leave no hook behind.
 #
 # </div>
@@ -479,13 +479,13 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图。
+# 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图；它后面可能有就地的操作。
 # 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，不改 `training`；之后编译好的代码照常运行。
 #
 # </div>
 # <div lang="en">
 #
-# Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph.
+# Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph; what follows it may be in place.
 # Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind, do not change `training`; afterwards the compiled code runs as before.
 #
 # </div>
@@ -501,7 +501,7 @@ def layer_output(compiled, name, x):
     seen = {}
 
     def keep(module, args, output):
-        seen["output"] = output.detach()
+        seen["output"] = output.detach().clone()  # what comes after it may be in place
 
     layer = compiled.get_submodule(name)
     with layer.register_forward_hook(keep), torch.compiler.set_stance("force_eager"):

@@ -27,10 +27,10 @@ MODE = "mode"  # the `training` of a module
 VALUES = "values"  # the values of parameters and buffers
 ATTRIBUTES = "attributes"  # attributes of modules: added, removed, or changed in a module of torch
 RNG = "rng"
+OTHERS = "others"  # a hook of somebody else removed
 # Breaches that no exercise allows.
 ARGUMENT = "argument"  # but for the arguments in `Probe.changes`
-OTHERS = "others"  # a hook of somebody else removed
-PROCESS = "process"  # grad mode, default dtype, global hooks ...
+PROCESS = "process"  # grad mode, default dtype, compiler stance ...
 RUNS = "runs"  # the model ran more often than `Probe.runs`
 STATE = "state"  # a second call with equal input gives another result
 SWALLOWS = "swallows"  # an exception inside the model did not come through
@@ -65,6 +65,8 @@ class Conduct:
         Kinds of state that it may change.
     runs : int or None
         How often one call may run a model among its arguments; None for any number.
+    counts : bool
+        Count calls of modules. Dynamo would trace the counting, so not for an answer that runs compiled code.
     interrupt : tuple of (type, int), optional
         Raise an exception of this type at this call of a module, counted from 0 within the calls of the answer.
 
@@ -84,15 +86,18 @@ class Conduct:
         changes: tuple[int | str, ...] = (),
         leaves: tuple[str, ...] = (),
         runs: int | None = None,
+        counts: bool = True,
         interrupt: tuple[type[BaseException], int] | None = None,
     ) -> None:
         self._answer, self._changes, self._leaves = answer, changes, leaves
-        self._runs, self._interrupt = runs, interrupt
+        self._runs, self._counts, self._interrupt = runs, counts, interrupt
         self._inside = False
         self._first: dict[int, tuple[Places, State]] = {}
         self._breaches: dict[tuple[str, str], None] = {}
         self.calls, self.interrupted = 0, False
         self.swallowed: list[list[str]] = []
+        self._after_error: list[tuple[str, str]] = []
+        self._process: State = {}  # at the latest call; a probe may change it between two
 
     @property
     def answer(self) -> Callable[..., Any]:
@@ -112,10 +117,11 @@ class Conduct:
 
         With `unrestored`, only what an interrupted call left behind, as breaches of that kind.
         """
-        left: dict[tuple[str, str], None] = {}
+        left = dict.fromkeys(self._after_error) if unrestored else {}
         may = {*self._leaves, GRAD, VALUES, ARGUMENT, RNG}  # those change whenever a probe runs the model
         for places, before in self._first.values():
             left |= dict.fromkeys(_differences(before, _state(places), may))
+        left |= dict.fromkeys(_differences(self._process, _process(), {*may, PROCESS, OTHERS}))
         if unrestored:
             return [[UNRESTORED, where] for _, where in left]
         return [list(breach) for breach in self._breaches | left]
@@ -128,10 +134,14 @@ class Conduct:
         for (_, _, value), (_, places, before) in zip(named, watched, strict=True):
             self._first.setdefault(id(value), (places, before))
         process, models = _process(), [value for _, _, value in named if isinstance(value, nn.Module)]
+        self._process = process
         self._inside = True
         try:
             with self._counting(models) as runs:
                 result = self._answer(*args, **kwargs)
+        except BaseException:
+            self._after_error = _differences(process, _process(), {*self._leaves, RNG})
+            raise
         finally:
             self._inside = False
         if self.interrupted:
@@ -152,22 +162,22 @@ class Conduct:
         """Count the calls of each model, and interrupt one of the calls of their parts if asked to."""
         runs = [0] * len(models)
 
-        def count(module: nn.Module, args: Any) -> None:
+        def counted(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             for n, model in enumerate(models):
                 runs[n] += module is model
             self.calls += 1
             if self._interrupt and self.calls - 1 == self._interrupt[1]:
                 self.interrupted = True
                 raise self._interrupt[0]("out of memory")
+            return call(module, *args, **kwargs)
 
-        if not models:
-            yield runs
-            return
-        handle = nn.modules.module.register_module_forward_pre_hook(count)
+        # Not a global hook: an answer that lists the hooks would find it.
+        call = nn.Module.__call__
+        nn.Module.__call__ = counted if models and self._counts else call
         try:
             yield runs
         finally:
-            handle.remove()
+            nn.Module.__call__ = call
 
 
 def _named(answer: Any, args: tuple, kwargs: dict[str, Any]) -> list[tuple[int | str, str, Any]]:
@@ -184,17 +194,21 @@ def _named(answer: Any, args: tuple, kwargs: dict[str, Any]) -> list[tuple[int |
 def _differences(before: State, after: State, may: set[str]) -> list[tuple[str, str]]:
     """Return the kinds and places that differ, without those of the kinds in `may`."""
     found = []
+    # Global hooks count as hooks.
     for (kind, where), value in before.items():
         if kind == HOOKS:
             now = after.get((kind, where), {})
             if kind not in may and now.keys() - value.keys():
                 found.append((HOOKS, where))
-            if value.keys() - now.keys():
+            if OTHERS not in may and value.keys() - now.keys():
                 found.append((OTHERS, where))
         elif kind not in may and not _equal(value, after.get((kind, where))):
             found.append((kind, where))
     # What was added: an attribute, an item, a module.
-    return found + [place for place in after if place not in before and place[0] not in {*may, HOOKS}]
+    # Settings of the process appear when a part of torch is loaded; that is no change.
+    return found + [
+        place for place in after if place not in before and place[0] not in {*may, HOOKS, PROCESS}
+    ]
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -317,7 +331,7 @@ def _process() -> State:
         (RNG, "random.getstate()"): random.getstate(),
     }
     for name, table in GLOBAL_HOOKS.items():
-        state[PROCESS, f"torch.nn.modules.module.{name}"] = [_Same(hook) for hook in table.values()]
+        state[HOOKS, f"torch.nn.modules.module.{name}"] = dict(table)
     if frames := sys.modules.get("torch._dynamo.eval_frame"):
         state[PROCESS, "torch.compiler.set_stance"] = str(getattr(frames, "_stance", None))
     return state

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from hookedu.exercises.criteria import Check, Criterion, Line, says
-from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.probing import Draw, Probe, undisturbed
 from hookedu.exercises.words import NO_LINES, UNDECIDED, Words, WordsError, words_of
 from hookedu.language import Text
 
@@ -132,12 +132,16 @@ class Exercise:
         """
         found: list[int] = []
         for turn in range(self.probe.cases):
-            # Not the next number: neighbours would meet in one case.
             seed = random.Random(f"{found[0]}/{turn}").getrandbits(32) if found else start
-            while self.suits is not _any and not self.suits(self.probe.case(Draw.of(seed, turn))):
-                seed = random.Random(seed).getrandbits(32)
-            found.append(seed)
+            found.append(seed if self.suits is _any else self._suited(seed, turn))
         return tuple(found)
+
+    def _suited(self, seed: int, turn: int) -> int:
+        with undisturbed():
+            while not self.suits(self.probe.case(Draw.of(seed, turn))):
+                # Not the next number: neighbours would meet in one case.
+                seed = random.Random(seed).getrandbits(32)
+        return seed
 
     @property
     def title(self) -> Text:
@@ -186,6 +190,8 @@ class Verdict:
         returns them.
     wrong_type : str or None
         Name of the answer's type if the answer is not callable.
+    given : str or Text
+        For `Outcome.RAISED`: the input, if it is not the first one tried.
     """
 
     exercise: Exercise
@@ -195,6 +201,7 @@ class Verdict:
     mistake: Mistake | None = None
     error: dict[str, Any] | None = None
     wrong_type: str | None = field(default=None)
+    given: str | Text = ""
 
     @property
     def failed(self) -> Criterion | None:

@@ -68,6 +68,7 @@ class Feedback:
         """Return the explanation of a verdict, the same for `check` and for a grade."""
         exercise, failed, error = verdict.exercise, verdict.failed, verdict.error
         table = [(label, getattr(failed, key, "")) for key, label in _LABELS.items()]
+        table += [(_LABELS["given"], verdict.given)]
         said = []
         if verdict.wrong_type:
             said.append(_NOT_CALLABLE.format(name=exercise.answer, got=verdict.wrong_type))

@@ -14,7 +14,8 @@ from hookedu.exercises.conduct import STATE
 from hookedu.exercises.criteria import Check, Criterion
 from hookedu.exercises.exercise import Exercise, Mistake, Outcome, Verdict
 from hookedu.exercises.observation import ObservationError, decode
-from hookedu.exercises.probing import Draw
+from hookedu.exercises.probing import Draw, undisturbed
+from hookedu.language import Text
 
 
 def judge(exercise: Exercise, record: dict[str, Any], seeds: Sequence[int]) -> Verdict:
@@ -47,26 +48,64 @@ def judge(exercise: Exercise, record: dict[str, Any], seeds: Sequence[int]) -> V
     ValueError
         If the case of one of these seeds does not suit the exercise.
     """
+    # Cases and keys are computed under the same settings as beside the learner's code.
+    with undisturbed():
+        return _judge(exercise, record, seeds)
+
+
+def _judge(exercise: Exercise, record: dict[str, Any], seeds: Sequence[int]) -> Verdict:
     status = record.get("status")
     if status == "not_attempted":
         return Verdict(exercise, Outcome.NOT_ATTEMPTED, 0)
     if status == "wrong_type":
         return Verdict(exercise, Outcome.INCORRECT, 0, wrong_type=str(record.get("got"))[:100])
     if status == "raised":
-        error = check_error(record.get("error"))
-        return Verdict(exercise, Outcome.RAISED, 0, mistake=_raised_mistake(exercise, error), error=error)
+        return _raised(exercise, record, seeds)
     if status != "observed":
         raise ObservationError(f"unknown status {str(status)[:40]!r}")
+    seen = _observations(record)
+    if not seen or (len(seen) != len(seeds) and (len(seen) > 1 or not _keeps_state(seen[0]))):
+        raise ObservationError(f"observations of {len(seen)} cases instead of {len(seeds)}")
+    return _weigh(exercise, _criteria(exercise, seen, seeds))
+
+
+def _observations(record: dict[str, Any]) -> list[dict[Any, Any]]:
     seen = decode(record.get("observations"))
     if not isinstance(seen, list) or not all(isinstance(one, dict) for one in seen):
         raise ObservationError("observations must be a list of dicts")
-    if not seen or (len(seen) != len(seeds) and (len(seen) > 1 or not _keeps_state(seen[0]))):
-        raise ObservationError(f"observations of {len(seen)} cases instead of {len(seeds)}")
-    cases = [
-        _judged(exercise, one, seed, turn) for turn, (one, seed) in enumerate(zip(seen, seeds, strict=False))
-    ]
+    return seen
+
+
+def _criteria(exercise: Exercise, seen: list[dict[Any, Any]], seeds: Sequence[int]) -> tuple[Criterion, ...]:
+    cases = [_judged(exercise, one, seed, n) for n, (one, seed) in enumerate(zip(seen, seeds, strict=False))]
     checks = (*exercise.checks, REPEATABLE, CONDUCT)
-    return _weigh(exercise, tuple(map(_in_all, checks, zip(*cases, strict=True))))
+    return tuple(map(_in_all, checks, zip(*cases, strict=True)))
+
+
+def _raised(exercise: Exercise, record: dict[str, Any], seeds: Sequence[int]) -> Verdict:
+    """Return the verdict on an answer that raised: a known exception, else what failed in the cases before, else this one."""
+    error, seen = check_error(record.get("error")), _observations(record)
+    if len(seen) >= len(seeds):
+        raise ObservationError("an exception after the last case")
+    criteria = _criteria(exercise, seen, seeds) if seen else ()
+    mistake = _raised_mistake(exercise, error)
+    failed = next((c for c in criteria if not c.passed), None)
+    if failed and not mistake:
+        return Verdict(exercise, Outcome.INCORRECT, 0, criteria, exercise.mistake(failed.mistake))
+    given = _given(exercise, seeds[len(seen)], len(seen)) if seen else ""
+    return Verdict(exercise, Outcome.RAISED, 0, mistake=mistake, error=error, given=given)
+
+
+def _given(exercise: Exercise, seed: int, turn: int) -> str | Text:
+    """Return the input of a case as messages show it; empty if that needs observations."""
+    case = exercise.probe.case(Draw.of(seed, turn))
+    line = Check("given", ok=lambda saw, key: True).judged(
+        {}, case, exercise.key(case), exercise.given, exercise.words.lines
+    )
+    try:
+        return line.given
+    except ObservationError:
+        return ""
 
 
 def _keeps_state(seen: dict[Any, Any]) -> bool:

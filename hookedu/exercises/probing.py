@@ -4,7 +4,7 @@ The probe calls the answer and records what it does. It holds no expectations an
 answer does ends in one record:
 
     {"status": "observed",      "observations": [{...}, ...]}    one per case
-    {"status": "raised",        "error": {"type", "message", "frames"}}
+    {"status": "raised",        "error": {"type", "message", "frames"}, "observations": [...]}    of the cases before
     {"status": "not_attempted"}
     {"status": "wrong_type",    "got": "int"}
 """
@@ -84,7 +84,7 @@ class Probe:
         Whether the answer must restore everything also if an exception is raised inside the model that it runs.
     repeats : bool
         Whether the first case is observed again, to see that nothing is kept between calls, and interrupted, to see that
-        no exception is swallowed.
+        no exception is swallowed; calls of modules are counted only then. Not for answers that run compiled code.
     """
 
     id: str
@@ -143,14 +143,12 @@ def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
     try:
         for turn, seed in enumerate(seeds):
             with contextlib.nullcontext() if turn == 0 else _silent():
-                seen, conduct = _observed(probe, answer, seed, turn)
-            breaches = conduct.breaches()
+                seen, breaches, calls = _observed(probe, answer, seed, turn)
             if turn == 0 and probe.repeats:
                 with _silent():
-                    breaches += _repeated(probe, answer, seed, seen) or _interrupted(
-                        probe, answer, seed, conduct.calls
-                    )
-            observations.append(encode(seen | {"conduct": breaches}))
+                    repeated = _repeated(probe, answer, seed, seen)
+                    breaches += repeated or _interrupted(probe, answer, seed, calls)
+            observations.append({"dict": [*seen["dict"], ["conduct", encode(breaches)]]})
             if [STATE, ""] in breaches:
                 break
         return {"status": "observed", "observations": observations}
@@ -159,38 +157,39 @@ def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
             raise
         if isinstance(error, NotImplementedError) and _message(error) == STUB:
             return {"status": "not_attempted"}
-        return {"status": "raised", "error": describe_error(error)}
+        return {"status": "raised", "error": describe_error(error), "observations": observations}
 
 
-def _observed(
-    probe: Probe, answer: Any, seed: int, turn: int, interrupt: tuple[type[BaseException], int] | None = None
-) -> tuple[dict[str, Any], Conduct]:
-    conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, interrupt)
+def _observed(probe: Probe, answer: Any, seed: int, turn: int) -> tuple[dict[str, Any], list[list[str]], int]:
+    """Return what the probe observes, encoded at once because the answer may change it later, breaches and calls."""
+    conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, probe.repeats)
     with undisturbed():
-        return probe.observe(conduct.answer, probe.case(Draw.of(seed, turn))), conduct
+        seen = encode(probe.observe(conduct.answer, probe.case(Draw.of(seed, turn))))
+        return seen, conduct.breaches(), conduct.calls
 
 
 def _repeated(probe: Probe, answer: Any, seed: int, seen: dict[str, Any]) -> list[list[str]]:
     """Observe the first case again; return a breach if the answer is another one now."""
     try:
-        again, _ = _observed(probe, answer, seed, 0)
+        again, *_ = _observed(probe, answer, seed, 0)
     except Exception:
         return [[STATE, ""]]
-    return [] if dumps(encode(again)) == dumps(encode(seen)) else [[STATE, ""]]
+    return [] if dumps(again) == dumps(seen) else [[STATE, ""]]
 
 
 def _interrupted(probe: Probe, answer: Any, seed: int, calls: int) -> list[list[str]]:
     """Raise an exception inside the model that the answer runs; return a breach for each that does not come through."""
     found = []
-    for error in (Interruption, Stopped) if calls else ():
-        conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, (error, calls // 2))
-        try:
-            with undisturbed():
+    for error, place in ((Interruption, calls - 1), (Stopped, calls // 2)) if calls else ():
+        conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, interrupt=(error, place))
+        with undisturbed():
+            try:
                 probe.observe(conduct.answer, probe.case(Draw.of(seed, 0)))
-        except BaseException as raised:
-            if isinstance(raised, KeyboardInterrupt) and not isinstance(raised, Stopped):
-                raise
-        found += conduct.swallowed or (conduct.breaches(unrestored=True) if probe.restores else [])
+            except BaseException as raised:
+                if isinstance(raised, KeyboardInterrupt) and not isinstance(raised, Stopped):
+                    raise
+            left = conduct.breaches(unrestored=True) if probe.restores else []
+        found += conduct.swallowed or left
     return found
 
 
@@ -206,7 +205,7 @@ def undisturbed() -> Iterator[None]:
     """Restore on exit what a probe or an answer may change: RNGs, grad mode, default dtype, global hooks, settings.
 
     Inside, grad mode is enabled, autocast is off, the default dtype is float32 and the default device the CPU, whatever
-    the notebook did before.
+    the notebook did before. One thread computes: cases are small, and on a busy machine several would wait for each other.
     """
     anomaly, threads = torch.is_anomaly_enabled(), torch.get_num_threads()
     deterministic = torch.are_deterministic_algorithms_enabled()
@@ -218,13 +217,13 @@ def undisturbed() -> Iterator[None]:
             stack.enter_context(torch.device("cpu"))
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
+        torch.set_num_threads(1)
         try:
             yield
         finally:
             torch.autograd.set_detect_anomaly(anomaly)
             torch.use_deterministic_algorithms(deterministic)
-            if torch.get_num_threads() != threads:
-                torch.set_num_threads(threads)
+            torch.set_num_threads(threads)
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:

@@ -4,7 +4,8 @@ Inputs are made of small whole numbers: sums are exact, and a learner can verify
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import torch
@@ -78,6 +79,26 @@ def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor | None]:
 def module_hooks(model: nn.Module) -> int:
     """Return the number of forward hooks and forward pre-hooks registered on all modules of a model."""
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+def noted(tensor: torch.Tensor) -> list[bool]:
+    """Note, whenever a hook of a tensor runs from now on, whether it returns something; return these notes."""
+    notes: list[bool] = []
+
+    def noting(hook: Callable) -> Callable:
+        @wraps(hook)
+        def call(grad: torch.Tensor) -> Any:
+            new = hook(grad)
+            notes.append(new is not None)
+            return new
+
+        call.__name__ = getattr(hook, "__name__", "<unknown>")  # PyTorch names it in its errors
+        return call
+
+    hooks = tensor._backward_hooks or {}
+    for key, hook in hooks.items():
+        hooks[key] = noting(hook)
+    return notes
 
 
 def is_manager(value: Any) -> bool:

@@ -12,7 +12,7 @@ from hookedu import catalog, exercises, storage
 from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import ShownVerdict, panel
 from hookedu.exercises.judging import judge
-from hookedu.exercises.probing import observe, undisturbed
+from hookedu.exercises.probing import observe
 from hookedu.language import Text
 from hookedu.learner.progress import Progress
 
@@ -117,14 +117,9 @@ def _try(exercise_id: str, answer: Any) -> "ShownVerdict | Notice":
                 en='Hand it your function as well: `check("{id}", {name})`',
             ).format(id=exercise.id, name=exercise.answer)
         )
-    with (
-        undisturbed()
-    ):  # cases and judge compute too: a notebook's default dtype or no_grad must not reach them
-        # A generator of its own: a check must not advance the learner's.
-        seeds = exercise.seeds(random.SystemRandom().getrandbits(32))
-    record = observe(exercise.probe, answer, seeds)
-    with undisturbed():
-        return ShownVerdict.of(judge(exercise, record, seeds))
+    # A generator of its own: a check must not advance the learner's.
+    seeds = exercise.seeds(random.SystemRandom().getrandbits(32))
+    return ShownVerdict.of(judge(exercise, observe(exercise.probe, answer, seeds), seeds))
 
 
 def _for_nbgrader(said: "ShownVerdict | Notice", execution: str) -> int:

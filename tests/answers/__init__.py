@@ -73,7 +73,7 @@ class Answer:
         return _imports(file) + "\n\n" + self._source(self.value)
 
     def _edited(self, edited: Edited) -> str:
-        text = self._source(edited.base) if edited.base else _reference(self.exercise)
+        text = self._source(edited.base) if edited.base else reference(self.exercise)
         for old, new in edited.changes:
             assert text.count(old) == 1, f"{self.name}: {old!r} stands {text.count(old)} times in:\n{text}"
             text = text.replace(old, new)
@@ -118,18 +118,20 @@ def edited(
     *changes: tuple[str, str],
     of: object | None = None,
     points: int = 0,
+    named: bool = True,
 ) -> None:
     """Add the reference answer, or the answer `of`, with replacements (old, new) in its text.
 
-    Each old text must stand there exactly once. `message_id` is that of the mistake, or None for a right answer.
+    Each old text must stand there exactly once. `message_id` is that of the mistake, None for a right answer; without
+    `named` it is that of the criterion, because no mistake explains the answer.
     """
     frame = sys._getframe(1)
     value = Edited(of, changes, frame.f_code.co_filename, frame.f_lineno)
-    _ANSWERS.append(Answer(exercise, message_id, value, points))
+    _ANSWERS.append(Answer(exercise, message_id, value, points, named))
 
 
 @cache
-def _reference(exercise_id: str) -> str:
+def reference(exercise_id: str) -> str:
     """Return the reference answer, with its docstring, without the markers around the solution."""
     exercise = find(exercise_id)
     cells = source.read(catalog.find(exercise.lesson))

@@ -13,6 +13,7 @@ anything):
       "grad.detach() => grad": a gradient of a first backward pass holds no graph
 """
 
+import ast
 import contextlib
 import io
 import multiprocessing
@@ -30,12 +31,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from hookedu import catalog
 from hookedu.exercises import Exercise, find, lessons, of_lesson
 from hookedu.exercises.exercise import Outcome
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import dumps, loads
 from hookedu.exercises.probing import observe
-from tests.answers import Answer, answers
+from tests.answers import answers, reference
 from tests.answers.mutations import Mutant, mutants
 
 _SECONDS = 20  # per check: some mutants never end
@@ -50,24 +52,23 @@ class Tried(NamedTuple):
     said: tuple[str, ...]  # one per seed
 
 
-@cache
-def references() -> list[Answer]:
-    """Return all right answers, the reference answers among them."""
-    from tests.answers import Edited
-
-    own = [
-        Answer(e.id, None, Edited(None, (), __file__, 0)) for lesson in lessons() for e in of_lesson(lesson)
-    ]
-    return own + [answer for answer in answers() if answer.mistake is None]
+def programs(exercise_id: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the cell of every right answer to an exercise, the reference answer first."""
+    lesson = catalog.find(find(exercise_id).lesson)
+    tree = ast.parse(lesson.source.read_text(encoding="utf-8"))
+    imports = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    yield "reference", "\n".join([*imports, reference(exercise_id)])
+    for answer in answers():
+        if answer.exercise == exercise_id and answer.mistake is None:
+            yield answer.name, answer.typed()
 
 
 def of_exercise(exercise_id: str) -> list[tuple[str, Mutant]]:
     """Return the mutants of all right answers to an exercise with the names of the answers, each program once."""
     found: dict[str, tuple[str, Mutant]] = {}
-    for answer in references():
-        if answer.exercise == exercise_id:
-            for mutant in mutants(answer.typed()):
-                found.setdefault(mutant.source, (answer.name, mutant))
+    for name, source in programs(exercise_id):
+        for mutant in mutants(source):
+            found.setdefault(mutant.source, (name, mutant))
     return list(found.values())
 
 

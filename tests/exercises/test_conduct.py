@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from torch import nn
 
+from hookedu import list_hooks
 from hookedu.exercises import Outcome, conduct, find
 from hookedu.exercises.conduct import Conduct
 from hookedu.exercises.judging import judge
@@ -117,7 +118,7 @@ def test_each_thing_left_behind_is_told_with_its_place(kind, does):
     found = breaches(does)
     assert {kind for kind, _ in found} == {kind}
     assert all(where for _, where in found)
-    if kind not in ("argument", "others", "process"):
+    if kind not in ("argument", "process"):
         assert not breaches(does, leaves=(kind,)), "the exercise allows it"
 
 
@@ -224,6 +225,25 @@ def test_what_an_interrupted_answer_leaves_behind_counts_where_the_exercise_says
     assert ["unrestored", "model.0"] in _told(unsafe, restores=True)[0]
     assert _told(unsafe)[0] == []
     assert _told(lambda model, x: unsafe(model, x, Exception), restores=True)[0] == []
+
+
+def test_a_setting_of_the_process_counts_as_well():
+    def unsafe(model, x):
+        torch.set_grad_enabled(False)
+        model(x)
+        torch.set_grad_enabled(True)
+
+    assert ["unrestored", "torch.is_grad_enabled()"] in _told(unsafe, restores=True)[0]
+
+
+def test_an_answer_that_lists_hooks_finds_none_of_the_engines():
+    def answer(model, x):
+        model(x)
+        return len(list_hooks(model))
+
+    assert _told(answer) == [[], [], []]
+    record = observe(_probe(), answer, [0])
+    assert dict(record["observations"][0]["dict"])["out"] == 0
 
 
 def test_a_real_interruption_by_the_learner_is_not_taken_for_ours():

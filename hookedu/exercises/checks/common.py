@@ -30,14 +30,23 @@ def returns(
     The check for probes that observe with `probing.call`. Its exercise has the mistakes "in_place" and "no_return"
     besides those given.
     """
+
+    def other_dtype(saw: Any, key: Any) -> bool:  # the numbers may print alike
+        return not saw.changed and saw.result.dtype != want(key).dtype
+
     return Check(
         id,
         "result",
         want,
         ok=lambda saw, key: same(saw.result, want(key)) and not saw.changed,
         points=points,
+        expected=[
+            Say("dtype", when=other_dtype, dtype=lambda saw, key: str(want(key).dtype)),
+            "result == {want}",
+        ],
         got=[
             Say("changed_arguments", when=lambda saw, key: saw.changed),
+            Say("dtype", when=other_dtype, dtype=lambda saw, key: str(saw.result.dtype)),
             # A list of the right numbers prints exactly like the right tensor.
             lambda saw, key: f"result == {show(saw.result)}{' (list)' * isinstance(saw.result, list)}",
         ],

@@ -217,12 +217,12 @@ class _Submission:
         if probe.answer not in self._shell.user_ns:
             if error is None:
                 error = NameError(f"name '{probe.answer}' is not defined")
-            return {"status": "raised", "error": self._describe(error)}
+            return {"status": "raised", "error": self._describe(error), "observations": []}
         answer = self._shell.user_ns[probe.answer]
         try:
             record = self._probe(probe, answer, self._seeds[probe.id])
         except KeyboardInterrupt as interrupt:  # nobody can press stop here: the learner's code raised it
-            return {"status": "raised", "error": self._describe(interrupt)}
+            return {"status": "raised", "error": self._describe(interrupt), "observations": []}
         if record["status"] == "raised":
             self._note_memory(record["error"])
         return _presentable(record)
@@ -247,7 +247,8 @@ def _presentable(record: dict[str, Any]) -> dict[str, Any]:
         decode(record.get("observations"))
     except ObservationError as error:
         message = f"what the answer produced cannot be observed: {error}"
-        return {"status": "raised", "error": {"type": "ValueError", "message": message[:500], "frames": []}}
+        described = {"type": "ValueError", "message": message[:500], "frames": []}
+        return {"status": "raised", "error": described, "observations": []}
     return record
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("01.4")
@@ -133,3 +133,84 @@ def choose_vector(x, y, wanted):
 def choose_vector(x, y, wanted):
     (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
     v = wanted / slope
+
+
+@unnamed("01.4", "yields")
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+    return wanted // slope
+
+
+@unnamed("01.4", "yields")
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+    return wanted / slope.abs()
+
+
+@unnamed("01.4", "yields")
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+    return (wanted / slope).round()
+
+
+@unnamed("01.4", "yields")
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+    return wanted / slope.mean()
+
+
+@unnamed("01.4", "yields")
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+    return -wanted / slope
+
+
+@unnamed("01.4", "yields")
+def choose_vector(x, y, wanted):  # right for x**2 only
+    return wanted * x / (2 * y)
+
+
+@unnamed("01.4", "yields")
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+    v = wanted / slope
+    v[wanted == 0] = 1.0
+    return v
+
+
+@mistake("01.4", "argument", points=2)
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+    wanted /= slope
+    return wanted
+
+
+@mistake("01.4", "divides_by_zero")
+def choose_vector(x, y, wanted):
+    return wanted / torch.zeros_like(x)
+
+
+@mistake("01.4", "not_a_tensor")
+def choose_vector(x, y, wanted):
+    return torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)
+
+
+@mistake("01.4", "leaves_a_rest")
+def choose_vector(x, y, wanted):
+    y.sum().backward(retain_graph=True)
+    slope = x.grad.clone()
+    return wanted / slope
+
+
+@mistake("01.4", "frees_graph")
+def choose_vector(x, y, wanted):
+    y.sum().backward()
+    slope, x.grad = x.grad, None
+    return wanted / slope
+
+
+@unnamed("01.4", "yields")
+def choose_vector(x, y, wanted):
+    (slope,) = torch.autograd.grad(y.sum(), x, retain_graph=True)
+    x.requires_grad_(False)
+    return wanted / slope

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("01.2")
@@ -116,3 +116,80 @@ def sum_gradients(w, losses):
     w.grad = 0
     for loss in losses:
         loss.backward(retain_graph=True)
+
+
+@mistake("01.2", "argument", points=2)
+def sum_gradients(w, losses):
+    w.grad = None
+    total = losses[0]
+    for loss in losses[1:]:
+        total += loss  # in place: changes the caller's first loss
+    total.backward()
+
+
+@mistake("01.2", "argument", points=2)
+def sum_gradients(w, losses):
+    w.grad = None
+    while losses:
+        losses.pop().backward(retain_graph=True)
+
+
+@unnamed("01.2", "starts_clean")
+def sum_gradients(w, losses, total=[]):
+    if total:
+        return
+    w.grad = None
+    for loss in losses:
+        loss.backward(retain_graph=True)
+    total.append(w.grad)
+
+
+@mistake("01.2", "hooks", points=2)
+def sum_gradients(w, losses):
+    w.grad = None
+    w.register_hook(lambda grad: grad)
+    sum(losses).backward()
+
+
+@mistake("01.2", "zeroes_each")
+def sum_gradients(w, losses):
+    for loss in losses:
+        (w.grad,) = torch.autograd.grad(loss, w, retain_graph=True)
+
+
+@mistake("01.2", "averages")
+def sum_gradients(w, losses):
+    w.grad = None
+    torch.stack(losses).mean().backward()
+
+
+@unnamed("01.2", "adds")
+def sum_gradients(w, losses):
+    w.grad = None
+    max(losses).backward()
+
+
+@unnamed("01.2", "adds")
+def sum_gradients(w, losses):
+    w.grad = None
+    sum(losses).abs().backward()
+
+
+@unnamed("01.2", "adds")
+def sum_gradients(w, losses):
+    w.grad = None
+    for loss in losses[1:]:
+        loss.backward(retain_graph=True)
+
+
+@unnamed("01.2", "adds")
+def sum_gradients(w, losses):
+    w.grad = None
+    sum(losses).backward()
+    w.grad = w.grad.abs()
+
+
+@unnamed("01.2", "starts_clean", points=2)
+def sum_gradients(w, losses):
+    if w.grad is None:
+        sum(losses).backward()

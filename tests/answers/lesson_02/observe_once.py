@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("02.3")
@@ -203,3 +203,133 @@ def observe_once(y, seen):
 
     handle = y.register_hook(keep)
     return handle
+
+
+@mistake("02.3", "shared_handle")
+def observe_once(y, seen):
+    global handle
+
+    def keep(grad):
+        seen.append(grad)
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@mistake("02.3", "too_early")
+def observe_once(y, seen):
+    def keep(grad, handle=handle):  # noqa: F823
+        seen.append(grad)
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@mistake("02.3", "handle_not_kept")
+def observe_once(y, seen):
+    def keep(grad, handle=hook_handle):  # noqa: F821
+        seen.append(grad)
+        handle.remove()
+
+    return y.register_hook(keep)
+
+
+@mistake("02.3", "local_seen")
+def observe_once(y, seen):
+    def keep(grad):
+        seen += [grad]  # noqa: F823
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@mistake("02.3", "inserts_in_front")
+def observe_once(y, seen):
+    def keep(grad):
+        seen.insert(0, grad)
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@mistake("02.3", "keeps_the_last")
+def observe_once(y, seen):
+    start = len(seen)
+
+    def keep(grad):
+        seen[start:] = [grad]
+
+    return y.register_hook(keep)
+
+
+@mistake("02.3", "runs_backward")
+def observe_once(y, seen):
+    with y.register_hook(seen.append) as handle:
+        y.sum().backward(retain_graph=True)
+    return handle
+
+
+@mistake("02.3", "keeps_nothing")
+def observe_once(y, seen):
+    def keep(grad):
+        handle.remove()
+        print(grad)
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@unnamed("02.3", "sees")
+def observe_once(y, seen):
+    def keep(grad):
+        seen.append(grad.sum())
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@unnamed("02.3", "sees")
+def observe_once(y, seen):
+    def keep(grad):
+        seen.append(grad.nan_to_num(0, 0, 0).relu())
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@mistake("02.3", "only_ignores", points=3)
+def observe_once(y, seen):
+    count = 0
+
+    def keep(grad):
+        nonlocal count
+        if count == 0:
+            seen.append(grad)
+        count += 1
+
+    return y.register_hook(keep)
+
+
+@mistake("02.3", "no_handle", points=3)
+def observe_once(y, seen):
+    def keep(grad):
+        seen.append(grad)
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return keep
+
+
+@mistake("02.3", "clears_everybody")
+def observe_once(y, seen):
+    def keep(grad):
+        seen.append(grad)
+        y._backward_hooks.popitem()  # the newest hook, whose ever it is
+
+    return y.register_hook(keep)

@@ -1,6 +1,8 @@
 """Answers to 02.1, `watch`."""
 
-from tests.answers import alternative, mistake
+import torch
+
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("02.1")
@@ -63,7 +65,7 @@ def watch(y, seen):
     return y.register_hook(lambda grad: seen.append(y.grad))
 
 
-@mistake("02.1", "rebinds_list")
+@mistake("02.1", "keeps_nothing")
 def watch(y, seen):
     def keep(grad):
         seen = [grad]
@@ -155,3 +157,125 @@ def watch(y, seen):
         seen[:] = [grad]
 
     return y.register_hook(keep)
+
+
+@mistake("02.1", "keeps_nothing")
+def watch(y, seen):
+    return y.register_hook(print)
+
+
+@mistake("02.1", "removes_at_once")
+def watch(y, seen):
+    handle = y.register_hook(seen.append)
+    handle.remove()
+    return handle
+
+
+@mistake("02.1", "removes_at_once")
+def watch(y, seen):
+    with y.register_hook(seen.append) as handle:
+        return handle
+
+
+@mistake("02.1", "inserts_in_front")
+def watch(y, seen):
+    return y.register_hook(lambda grad: seen.insert(0, grad))
+
+
+@mistake("02.1", "local_seen")
+def watch(y, seen):
+    def keep(grad):
+        seen += [grad]  # noqa: F823
+
+    return y.register_hook(keep)
+
+
+@mistake("02.1", "keeps_a_summary")
+def watch(y, seen):
+    return y.register_hook(lambda grad: seen.append(grad.flatten().tolist()))
+
+
+@mistake("02.1", "keeps_a_summary")
+def watch(y, seen):
+    return y.register_hook(lambda grad: seen.append(grad.numpy()))
+
+
+@unnamed("02.1", "sees")
+def watch(y, seen):
+    return y.register_hook(lambda grad: seen.append(grad.double()))
+
+
+@unnamed("02.1", "sees")
+def watch(y, seen):
+    return y.register_hook(lambda grad: seen.append(grad.abs()))
+
+
+@unnamed("02.1", "sees")
+def watch(y, seen):
+    return y.register_hook(lambda grad: None if seen else seen.append(grad))
+
+
+@unnamed("02.1", "sees")
+def watch(y, seen):
+    def keep(grad):  # keeps what is new only
+        if not any(g.equal(grad) for g in seen):
+            seen.append(grad)
+
+    return y.register_hook(keep)
+
+
+@mistake("02.1", "keeps_the_first")
+def watch(y, seen):
+    def keep(grad):
+        seen.append(grad)
+        handle.remove()
+
+    handle = y.register_hook(keep)
+    return handle
+
+
+@mistake("02.1", "runs_backward")
+def watch(y, seen):
+    y.sum().backward(retain_graph=True)
+    return y.register_hook(seen.append)
+
+
+@mistake("02.1", "changes_gradient")
+def watch(y, seen):
+    return y.register_hook(lambda grad: [seen.append(grad.clone()), grad.relu_()][1])
+
+
+@mistake("02.1", "others", points=2)
+def watch(y, seen):
+    y._backward_hooks.clear()
+    return y.register_hook(seen.append)
+
+
+@unnamed("02.1", "handle", points=2)
+def watch(y, seen):
+    y.register_hook(seen.append)
+    return y.register_hook(lambda grad: None)
+
+
+@mistake("02.1", "hooks", points=2)
+def watch(y, seen):
+    y.register_hook(lambda grad: print("grad:", grad))
+    return y.register_hook(seen.append)
+
+
+@mistake("02.1", "no_handle", points=2)
+def watch(y, seen):
+    return (y.register_hook(seen.append),)
+
+
+@mistake("02.1", "attributes", points=2)
+def watch(y, seen):
+    y.retain_grad()
+    return y.register_hook(seen.append)
+
+
+@mistake("02.1", "process", points=2)
+def watch(y, seen):
+    torch.set_printoptions(precision=2)
+    torch.autograd.set_detect_anomaly(True)
+    return y.register_hook(seen.append)

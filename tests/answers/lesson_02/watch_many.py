@@ -29,7 +29,12 @@ def watch_many(tensors, seen):
 
         return keep
 
-    return tuple(t.register_hook(keeper(n)) for n, t in tensors.items() if t.requires_grad)
+    return list(t.register_hook(keeper(n)) for n, t in tensors.items() if t.requires_grad)
+
+
+@mistake("02.2", "returns_tuple", points=2)
+def watch_many(tensors, seen):
+    return tuple(t.register_hook(partial(seen.__setitem__, n)) for n, t in tensors.items() if t.requires_grad)
 
 
 @unnamed("02.2", "sees")
@@ -74,7 +79,7 @@ def watch_many(tensors, seen):
     return [t.register_hook(partial(seen.__setitem__, name)) for name, t in tensors.items()]
 
 
-@mistake("02.2", "rebinds_dict")
+@mistake("02.2", "keeps_nothing")
 def watch_many(tensors, seen):
     def keep(grad, name):
         seen = {name: grad}
@@ -177,3 +182,139 @@ def watch_many(tensors, seen):
         t.register_hook(partial(seen.__setitem__, name)) if t.requires_grad else None
         for name, t in tensors.items()
     ]
+
+
+@mistake("02.2", "lazy_generator")
+def watch_many(tensors, seen):
+    return (t.register_hook(partial(seen.__setitem__, n)) for n, t in tensors.items() if t.requires_grad)
+
+
+@mistake("02.2", "lazy_generator")
+def watch_many(tensors, seen):
+    needed = [n for n, t in tensors.items() if t.requires_grad]
+    return map(lambda n: tensors[n].register_hook(partial(seen.__setitem__, n)), needed)
+
+
+@mistake("02.2", "lazy_generator")
+def watch_many(tensors, seen):
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+            yield tensor.register_hook(partial(seen.__setitem__, name))
+
+
+@mistake("02.2", "not_registered")
+def watch_many(tensors, seen):
+    return [partial(seen.__setitem__, name) for name, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "literal_key")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+            handles.append(tensor.register_hook(lambda grad, name=name: seen.update(name=grad)))
+    return handles
+
+
+@mistake("02.2", "literal_key")
+def watch_many(tensors, seen):
+    return [t.register_hook(partial(seen.__setitem__, "name")) for t in tensors.values() if t.requires_grad]
+
+
+@mistake("02.2", "stops_at_frozen")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        if not tensor.requires_grad:
+            break
+        handles.append(tensor.register_hook(partial(seen.__setitem__, name)))
+    return handles
+
+
+@mistake("02.2", "returns_in_loop")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+            handles.append(tensor.register_hook(partial(seen.__setitem__, name)))
+            return handles
+
+
+@mistake("02.2", "registers_after_loop")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+
+            def keep(grad, name=name):
+                seen[name] = grad
+
+    handles.append(tensor.register_hook(keep))
+    return handles
+
+
+@mistake("02.2", "local_seen")
+def watch_many(tensors, seen):
+    def keep(name, grad):
+        seen |= {name: grad}  # noqa: F823
+
+    return [t.register_hook(partial(keep, n)) for n, t in tensors.items() if t.requires_grad]
+
+
+@unnamed("02.2", "sees")
+def watch_many(tensors, seen):
+    return [
+        t.register_hook(lambda grad, n=n: seen.update({n: grad.norm()}))
+        for n, t in tensors.items()
+        if t.requires_grad
+    ]
+
+
+@unnamed("02.2", "sees")
+def watch_many(tensors, seen):
+    return [
+        t.register_hook(lambda grad, n=n: seen.setdefault(n, []).append(grad))
+        for n, t in tensors.items()
+        if t.requires_grad
+    ]
+
+
+@unnamed("02.2", "sees")
+def watch_many(tensors, seen):  # the second name of one tensor is lost
+    names = {tensor: name for name, tensor in tensors.items()}
+    return [t.register_hook(partial(seen.__setitem__, n)) for t, n in names.items() if t.requires_grad]
+
+
+@mistake("02.2", "no_handle", points=2)
+def watch_many(tensors, seen):
+    handles = [t.register_hook(partial(seen.__setitem__, n)) for n, t in tensors.items() if t.requires_grad]
+    return [handle.remove for handle in handles]
+
+
+@mistake("02.2", "no_handle", points=2)
+def watch_many(tensors, seen):
+    return {n: t.register_hook(partial(seen.__setitem__, n)) for n, t in tensors.items() if t.requires_grad}
+
+
+@unnamed("02.2", "handle", points=2)
+def watch_many(tensors, seen):
+    handles = [t.register_hook(partial(seen.__setitem__, n)) for n, t in tensors.items() if t.requires_grad]
+    return handles[:1] * len(handles)
+
+
+@mistake("02.2", "hooks", points=2)
+def watch_many(tensors, seen):
+    for tensor in tensors.values():
+        if tensor.requires_grad:
+            tensor.register_hook(lambda grad: None)
+    return [t.register_hook(partial(seen.__setitem__, n)) for n, t in tensors.items() if t.requires_grad]
+
+
+@mistake("02.2", "argument", points=2)
+def watch_many(tensors, seen):
+    handles = []
+    for name in list(tensors):
+        tensor = tensors.pop(name)
+        if tensor.requires_grad:
+            handles.append(tensor.register_hook(partial(seen.__setitem__, name)))
+    return handles

@@ -129,7 +129,7 @@ def watching(tensors):
         handle.remove()
 
 
-@mistake("02.4", "swallows_error", points=4)
+@mistake("02.4", "swallows_error", points=3)
 @contextmanager
 def watching(tensors):
     seen = {}

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("03.2")
@@ -219,5 +219,123 @@ def clip_by_norm(y, max_norm):
     def clip(grad, max_norm):
         if grad.norm() > max_norm:
             return grad * (max_norm / grad.norm())
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "matrix_norm")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = torch.linalg.norm(grad, 2)
+        if norm > max_norm:
+            return grad * (max_norm / norm)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "matrix_norm")
+def clip_by_norm(y, max_norm):
+    return y.register_hook(lambda grad: grad * (max_norm / torch.linalg.matrix_norm(grad)).clamp(max=1))
+
+
+@unnamed("03.2", "clips")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = torch.linalg.norm(grad, 2) if grad.dim() < 3 else grad.norm()
+        if norm > max_norm:
+            return grad * (max_norm / norm)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "other_condition")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        if grad.abs().max() > max_norm:
+            return grad * (max_norm / grad.norm())
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "other_condition")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        if (grad > max_norm).any():
+            return grad * (max_norm / grad.norm())
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "other_condition")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        if grad[0].norm() > max_norm:
+            return grad * (max_norm / grad.norm())
+
+    return y.register_hook(clip)
+
+
+@unnamed("03.2", "clips")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad[0].norm()
+        if norm > max_norm:
+            return grad * (max_norm / norm)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "always_scales")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        if grad.abs().sum() > max_norm:
+            return grad * (max_norm / grad.norm())
+
+    return y.register_hook(clip)
+
+
+@unnamed("03.2", "decides")
+def clip_by_norm(y, max_norm):
+    norms = []
+
+    def clip(grad):
+        norms.append(grad.norm())
+        if norms[0] > max_norm:
+            return grad * (max_norm / norms[0])
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "removes_itself")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        handle.remove()
+        return grad * (max_norm / grad.norm()).clamp(max=1)
+
+    handle = y.register_hook(clip)
+    return handle
+
+
+@mistake("03.2", "removed_at_once")
+def clip_by_norm(y, max_norm):
+    handle = y.register_hook(lambda grad: grad * (max_norm / grad.norm()).clamp(max=1))
+    handle.remove()
+    return handle
+
+
+@unnamed("03.2", "clips")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        torch.nn.utils.clip_grad_norm_([y], max_norm)
+        return grad
+
+    return y.register_hook(clip)
+
+
+@unnamed("03.2", "leaves")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad.norm()
+        return grad * (max_norm / norm) if norm > max_norm else grad.clamp(-1, 1) * 0
 
     return y.register_hook(clip)

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("03.1")
@@ -193,3 +193,93 @@ def double_gradient(y):
         return grad * 2
 
     return y.register_hook(double())
+
+
+@mistake("03.1", "removed_at_once")
+def double_gradient(y):
+    handle = y.register_hook(lambda grad: 2 * grad)
+    handle.remove()
+    return handle
+
+
+@mistake("03.1", "removed_at_once")
+def double_gradient(y):
+    with y.register_hook(lambda grad: 2 * grad) as handle:
+        return handle
+
+
+@mistake("03.1", "adds")
+def double_gradient(y):
+    return y.register_hook(lambda grad: grad + 2)
+
+
+@mistake("03.1", "first_gradient")
+def double_gradient(y):
+    first = []
+
+    def double(grad):
+        first.append(2 * grad)
+        return first[0]
+
+    return y.register_hook(double)
+
+
+@mistake("03.1", "removes_itself")
+def double_gradient(y):
+    def double(grad):
+        handle.remove()
+        return 2 * grad
+
+    handle = y.register_hook(double)
+    return handle
+
+
+@mistake("03.1", "still_at_work", points=2)
+def double_gradient(y):
+    handle = y.register_hook(lambda grad: 2 * grad)
+    handle.remove()
+    y.register_hook(lambda grad: 2 * grad)
+    return handle
+
+
+@mistake("03.1", "hooks", points=2)
+def double_gradient(y):
+    y.register_hook(print)
+    return y.register_hook(lambda grad: 2 * grad)
+
+
+@mistake("03.1", "in_place")
+def double_gradient(y):
+    return y.register_hook(lambda grad: torch.mul(grad, 2, out=grad))
+
+
+@unnamed("03.1", "doubles")
+def double_gradient(y):
+    def double(grad):
+        double = grad * 2
+        return grad
+
+    return y.register_hook(double)
+
+
+@unnamed("03.1", "doubles")
+def double_gradient(y):
+    return y.register_hook(lambda grad: 2 * grad.abs())
+
+
+@unnamed("03.1", "doubles")
+def double_gradient(y):
+    return y.register_hook(lambda grad: 2 * grad[:1].expand_as(grad))
+
+
+@mistake("03.1", "argument", points=2)
+def double_gradient(y):
+    y.data *= 2
+    return y.register_hook(lambda grad: 2 * grad)
+
+
+@mistake("03.1", "state")
+def double_gradient(y, handles=[]):
+    if not handles:
+        handles.append(y.register_hook(lambda grad: 2 * grad))
+    return handles[0]

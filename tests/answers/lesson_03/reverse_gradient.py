@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("03.5")
@@ -201,4 +201,105 @@ def reverse_gradient(x, strength):
     y = x.view_as(x)
     if y.requires_grad:
         y.register_hook(reverse)
+    return y
+
+
+@mistake("03.5", "requires_grad", points=3)
+def reverse_gradient(x, strength):
+    if torch.is_grad_enabled():
+        x.requires_grad_()
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(lambda grad: -strength * grad)
+    return y
+
+
+@mistake("03.5", "process", points=3)
+def reverse_gradient(x, strength):
+    torch.set_grad_enabled(x.requires_grad)
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(lambda grad: -strength * grad)
+    return y
+
+
+@unnamed("03.5", "forward")
+def reverse_gradient(x, strength):
+    y = x.double()
+    if y.requires_grad:
+        y.register_hook(lambda grad: -strength * grad)
+    return y
+
+
+@mistake("03.5", "removes_itself")
+def reverse_gradient(x, strength):
+    y = x.view_as(x)
+    if y.requires_grad:
+
+        def reverse(grad):
+            handle.remove()
+            return -strength * grad
+
+        handle = y.register_hook(reverse)
+    return y
+
+
+@mistake("03.5", "first_gradient")
+def reverse_gradient(x, strength):
+    y, kept = x.view_as(x), []
+
+    def reverse(grad):
+        kept.append(-strength * grad)
+        return kept[0]
+
+    if y.requires_grad:
+        y.register_hook(reverse)
+    return y
+
+
+@mistake("03.5", "no_minus")
+def reverse_gradient(x, strength):
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(lambda grad: -abs(strength) * grad)
+    return y
+
+
+@mistake("03.5", "no_strength")
+def reverse_gradient(x, strength):
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(lambda grad: -(strength or 1) * grad)
+    return y
+
+
+@unnamed("03.5", "reversed")
+def reverse_gradient(x, strength):
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(lambda grad: grad)
+    return y
+
+
+@mistake("03.5", "no_return", points=3)
+def reverse_gradient(x, strength):
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(lambda grad: -strength * grad)
+        return y
+
+
+@mistake("03.5", "hooks_x")
+def reverse_gradient(x, strength):
+    y = x
+    if y.requires_grad:
+        y.register_hook(lambda grad: -strength * grad)
+    return y
+
+
+@unnamed("03.5", "reversed")
+def reverse_gradient(x, strength):
+    y = x.view_as(x)
+    if y.requires_grad:
+        y.register_hook(lambda grad: -int(strength) * grad)
     return y

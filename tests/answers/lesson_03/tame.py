@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("03.4")
@@ -276,3 +276,82 @@ def tame(branch):
         return grad / 2
 
     return [branch.register_hook(keep_positive), branch.register_hook(halve)]
+
+
+@mistake("03.4", "first_gradient")
+def tame(branch):
+    kept = []
+
+    def keep_positive(grad):
+        kept.append(grad.clamp(min=0))
+        return kept[0]
+
+    return [branch.register_hook(keep_positive), branch.register_hook(lambda grad: grad / 2)]
+
+
+@unnamed("03.4", "again")
+def tame(branch):
+    masks = []
+
+    def keep_positive(grad):
+        masks.append(grad > 0)
+        return grad * masks[0]
+
+    return [branch.register_hook(keep_positive), branch.register_hook(lambda grad: grad / 2)]
+
+
+@mistake("03.4", "removes_itself")
+def tame(branch):
+    def halve(grad):
+        second.remove()
+        return grad / 2
+
+    first = branch.register_hook(lambda grad: grad.clamp(min=0))
+    second = branch.register_hook(halve)
+    return [first, second]
+
+
+@mistake("03.4", "removed_at_once")
+def tame(branch):
+    first = branch.register_hook(lambda grad: grad.clamp(min=0))
+    second = branch.register_hook(lambda grad: grad / 2)
+    first.remove()
+    second.remove()
+    return [first, second]
+
+
+@mistake("03.4", "other_job", points=3)
+def tame(branch):
+    first = branch.register_hook(lambda grad: grad.clamp(min=0))
+    second = branch.register_hook(lambda grad: grad / 2)
+    return [second, first]
+
+
+@mistake("03.4", "hooks", points=3)
+def tame(branch):
+    branch.register_hook(print)
+    return [branch.register_hook(torch.relu), branch.register_hook(lambda grad: grad / 2)]
+
+
+@unnamed("03.4", "branch")
+def tame(branch):
+    def keep_positive(grad):
+        return grad.clamp(min=1)
+
+    return [branch.register_hook(keep_positive), branch.register_hook(lambda grad: grad / 2)]
+
+
+@unnamed("03.4", "branch")
+def tame(branch):
+    return [branch.register_hook(lambda grad: grad), branch.register_hook(lambda grad: grad)]
+
+
+@unnamed("03.4", "branch")
+def tame(branch):
+    return [branch.register_hook(torch.relu), branch.register_hook(lambda grad: grad // 2)]
+
+
+@unnamed("03.4", "handle", points=2)
+def tame(branch):
+    first = branch.register_hook(lambda grad: grad.clamp(min=0))
+    return {"first": first, "second": branch.register_hook(lambda grad: grad / 2)}

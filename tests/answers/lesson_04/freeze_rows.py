@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("04.3")
@@ -225,3 +225,113 @@ def freeze_rows(embedding, rows):
         return grad
 
     embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "asks_too_early")
+def freeze_rows(embedding, rows):
+    def freeze(module, grad_input, grad_output):
+        module.weight.grad[rows] = 0
+
+    return embedding.register_full_backward_hook(freeze)
+
+
+@mistake("04.3", "asks_too_early")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        embedding.weight.grad[rows] = 0
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "removes_itself")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        handle.remove()
+        return grad.index_fill(0, torch.tensor(rows), 0)
+
+    handle = embedding.weight.register_hook(freeze)
+    return handle
+
+
+@mistake("04.3", "first_gradient", points=4)
+def freeze_rows(embedding, rows):
+    kept = []
+
+    def freeze(grad):
+        kept.append(grad.index_fill(0, torch.tensor(rows), 0))
+        return kept[0]
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "only_through_the_module")
+def freeze_rows(embedding, rows):
+    def freeze(module, args, output):
+        frozen = torch.isin(args[0], torch.tensor(rows))[..., None]
+        return torch.where(frozen, output.detach(), output)
+
+    return embedding.register_forward_hook(freeze)
+
+
+@mistake("04.3", "hooks_another_tensor")
+def freeze_rows(embedding, rows):
+    handle = embedding.weight.register_hook(lambda grad: grad.index_fill(0, torch.tensor(rows), 0))
+    handle.remove()
+    return handle
+
+
+@mistake("04.3", "argument", points=4)
+def freeze_rows(embedding, rows):
+    rows.sort()
+    return embedding.weight.register_hook(lambda grad: grad.index_fill(0, torch.tensor(rows), 0))
+
+
+@mistake("04.3", "hooks", points=4)
+def freeze_rows(embedding, rows):
+    embedding.weight.register_hook(print)
+    return embedding.weight.register_hook(lambda grad: grad.index_fill(0, torch.tensor(rows), 0))
+
+
+@unnamed("04.3", "freezes")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        for row in rows:
+            new = grad.clone()
+            new[row] = 0
+        return new
+
+    return embedding.weight.register_hook(freeze)
+
+
+@unnamed("04.3", "freezes")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        new = grad.clone()
+        for row in rows:
+            new[row] = 0
+            return new
+
+    return embedding.weight.register_hook(freeze)
+
+
+@unnamed("04.3", "freezes")
+def freeze_rows(embedding, rows):
+    def freeze(grad):
+        grad.clone()[rows] = 0
+        return grad
+
+    return embedding.weight.register_hook(freeze)
+
+
+@mistake("04.3", "attributes", points=4)
+def freeze_rows(embedding, rows):
+    learns = torch.ones(embedding.num_embeddings, 1)
+    learns[rows] = 0
+    embedding.learns = learns
+    return embedding.weight.register_hook(lambda grad: grad * embedding.learns)
+
+
+@unnamed("04.3", "handle", points=4)
+def freeze_rows(embedding, rows):
+    embedding.padding_idx = rows[0]  # its gradient stays zero, with or without a hook
+    return embedding.weight.register_hook(lambda grad: grad.index_fill(0, torch.tensor(rows), 0))

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("04.1")
@@ -89,3 +89,28 @@ def predict(k, m, s):
 @mistake("04.1", "post_one_pass", points=3)
 def predict(k, m, s):
     return m, 2 * (m + s), k * (m + s), k * (m + s)
+
+
+@mistake("04.1", "not_four_numbers")
+def predict(k, m, s):
+    return f"{m}, {2 * (m + s)}, {k * (m + s)}, {2 * k * (m + s)}"
+
+
+@mistake("04.1", "not_four_numbers")
+def predict(k, m, s):
+    yield from (m, 2 * (m + s), k * (m + s), 2 * k * (m + s))
+
+
+@unnamed("04.1", "value_1", points=2)
+def predict(k, m, s):
+    return 2 * (m + s), m, k * (m + s), 2 * k * (m + s)
+
+
+@unnamed("04.1", "value_2", points=2)
+def predict(k, m, s):
+    return m, 2 * (m + abs(s)), k * (m + s), 2 * k * (m + abs(s))
+
+
+@unnamed("04.1", "value_1")
+def predict(k, m, s):
+    return 5, 12, 18, 36

@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch.autograd.graph import register_multi_grad_hook
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("04.4")
@@ -26,20 +26,6 @@ def watch_norms(model, seen):
         if param.requires_grad:
             handles.append(param.register_hook(partial(note, name)))
     return handles
-
-
-@alternative("04.4")
-def watch_norms(model, seen):
-    """A post-accumulate hook may do it too, if it takes away what was there before."""
-    names = {param: name for name, param in model.named_parameters()}
-    before = {}
-
-    def note(param):
-        this_pass = param.grad - before.get(param, 0)
-        before[param] = param.grad.clone()
-        seen.append([names[param], float(this_pass.norm())])
-
-    return [p.register_post_accumulate_grad_hook(note) for p in names if p.requires_grad]
 
 
 @mistake("04.4", "asks_too_early")
@@ -230,3 +216,177 @@ def watch_norms(model, seen):
     for name, param in model.named_parameters():
         if param.requires_grad:
             param.register_hook(lambda grad, name=name: seen.append((name, grad.norm().item())))
+
+
+@mistake("04.4", "difference_of_sums", points=4)
+def watch_norms(model, seen):
+    """It takes away what was there before, as if nobody ever called zero_grad()."""
+    names = {param: name for name, param in model.named_parameters()}
+    before = {}
+
+    def note(param):
+        this_pass = param.grad - before.get(param, 0)
+        before[param] = param.grad.clone()
+        seen.append([names[param], float(this_pass.norm())])
+
+    return [p.register_post_accumulate_grad_hook(note) for p in names if p.requires_grad]
+
+
+@mistake("04.4", "replaces")
+def watch_norms(model, seen):
+    def note(grad, name):
+        seen.clear()
+        seen.append((name, grad.norm().item()))
+
+    return [p.register_hook(partial(note, name=n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "replaces")
+def watch_norms(model, seen):
+    count = sum(p.requires_grad for p in model.parameters())
+
+    def note(grad, name):
+        if len(seen) == count:
+            seen.clear()
+        seen.append((name, grad.norm().item()))
+
+    return [p.register_hook(partial(note, name=n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "removes_itself")
+def watch_norms(model, seen):
+    handles = {}
+
+    def note(grad, name):
+        seen.append((name, grad.norm().item()))
+        handles[name].remove()
+
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            handles[name] = p.register_hook(partial(note, name=name))
+    return list(handles.values())
+
+
+@mistake("04.4", "misses_parameters")
+def watch_norms(model, seen):
+    def note(grad, name):
+        seen.append((name, grad.norm().item()))
+
+    return [
+        m.weight.register_hook(partial(note, name=f"{n}.weight"))
+        for n, m in model.named_modules()
+        if isinstance(m, torch.nn.Linear) and m.weight.requires_grad
+    ]
+
+
+@mistake("04.4", "misses_parameters")
+def watch_norms(model, seen):
+    handles = []
+    for name, param in model.named_parameters():
+        if param.requires_grad:
+
+            def note(grad, name=name):
+                seen.append((name, grad.norm().item()))
+
+    handles.append(param.register_hook(note))
+    return handles
+
+
+@mistake("04.4", "not_the_norm", points=4)
+def watch_norms(model, seen):
+    def note(name, grad):
+        norm = torch.linalg.norm(grad, 2) if grad.dim() < 3 else grad.norm()
+        seen.append((name, norm.item()))
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "not_the_norm")
+def watch_norms(model, seen):
+    def note(name, grad):
+        seen.append((name, torch.linalg.norm(grad, ord=2).item()))
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "first_pass", points=4)
+def watch_norms(model, seen):
+    norms = {}
+
+    def note(name, grad):
+        norms.setdefault(name, grad.norm().item())
+        seen.append((name, norms[name]))
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@unnamed("04.4", "sees")
+def watch_norms(model, seen):
+    def note(name, grad):
+        seen.append((name.split(".")[-1], grad.norm().item()))
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "no_pairs")
+def watch_norms(model, seen):
+    def note(name, grad):
+        seen.append({name: grad.norm().item()})
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "frozen_learns")
+def watch_norms(model, seen):
+    def note(name, grad):
+        seen.append((name, grad.norm().item()))
+
+    frozen = [p for p in model.parameters() if not p.requires_grad]
+    model.requires_grad_()
+    for p in frozen[1:]:
+        p.requires_grad = False
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p not in set(frozen)]
+
+
+@mistake("04.4", "changes_gradient")
+def watch_norms(model, seen):
+    def note(name, grad):
+        seen.append((name, grad.norm().item()))
+        grad /= grad.norm()
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "keeps_tensors", points=4)
+def watch_norms(model, seen):
+    def note(name, grad):
+        seen.append((name, grad.norm().numpy()))
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.4", "no_handles", points=4)
+def watch_norms(model, seen):
+    def note(name, grad):
+        seen.append((name, grad.norm().item()))
+
+    return {n: p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad}
+
+
+@mistake("04.4", "clears_grad")
+def watch_norms(model, seen):
+    def note(param, name):
+        seen.append((name, param.grad.norm().item()))
+        param.grad = None
+
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    return [p.register_post_accumulate_grad_hook(partial(note, name=n)) for n, p in named]
+
+
+@unnamed("04.4", "sees")
+def watch_norms(model, seen):
+    def note(name, grad):
+        if name not in dict(seen):
+            seen.append((name, grad.norm().item()))
+
+    return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]

@@ -10,7 +10,7 @@ def capture(module, seen):
     return module.register_forward_hook(lambda module, args, output: seen.append((args[0], output)))
 
 
-@alternative("05.1")
+@mistake("05.1", "copies_input", points=2)
 def capture(module, seen):
     def keep(module, args, output):
         (x,) = args
@@ -64,7 +64,7 @@ def capture(module, seen):
     return module.register_forward_hook(lambda module, args, output: seen.append((output, args[0])))
 
 
-@mistake("05.1", "rebinds_list")
+@mistake("05.1", "nothing_added")
 def capture(module, seen):
     def keep(module, args, output):
         seen = [(args[0], output)]
@@ -95,7 +95,7 @@ def capture(module, seen):
     return module.register_forward_hook(keep)
 
 
-@mistake("05.1", "pre_hook")
+@mistake("05.1", "too_few_arguments")
 def capture(module, seen):
     def keep(module, args, output):
         seen.append((args[0], output))

@@ -25,9 +25,10 @@ def every_call(model, x):
 
 @alternative("05.5")
 def every_call(model, x):
-    seen, training = {}, model.training
+    seen = {}
     with ExitStack() as stack, torch.no_grad():
-        stack.callback(model.train, training)
+        for module in model.modules():
+            stack.callback(setattr, module, "training", module.training)
         for name, module in model.eval().named_modules():
             if not list(module.children()):
                 kept = seen[name] = []
@@ -277,7 +278,7 @@ def every_call(model, x):
     return seen
 
 
-@mistake("05.5", "forward_directly", points=7)
+@mistake("05.5", "forward_directly")
 def every_call(model, x):
     seen, handles = {}, []
     for name, module in model.named_modules():
@@ -294,7 +295,7 @@ def every_call(model, x):
     return seen
 
 
-@mistake("05.5", "left_in_eval", points=7)
+@mistake("05.5", "mode", points=7)
 def every_call(model, x):
     seen, handles = {}, []
     model.eval()

@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from tests.answers import alternative, edited, mistake, unnamed
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("05.3")
@@ -127,7 +127,7 @@ def extracting(model, names):
             handle.remove()
 
 
-edited("05.3", "yields_in_loop", ("        yield\n", "            yield seen\n"), of=extracting)
+edited("05.3", "yields_twice", ("        yield\n", "            yield seen\n"), of=extracting)
 
 
 @mistake("05.3", "yields_something_else")
@@ -385,7 +385,7 @@ def extracting(model, names):
             handle.remove()
 
 
-@unnamed("05.3", "sees")
+@mistake("05.3", "not_tensors")
 @contextmanager
 def extracting(model, names):
     seen = {}

@@ -1,8 +1,10 @@
 """Answers to 06.3, `log_kwargs`."""
 
+import copy
+
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("06.3")
@@ -13,7 +15,7 @@ def log_kwargs(layer, log):
     return layer.register_forward_pre_hook(note, with_kwargs=True)
 
 
-@alternative("06.3")
+@mistake("06.3", "lists")
 def log_kwargs(layer, log):
     def keep(module, args, kwargs, log=log):
         entry = {}
@@ -90,7 +92,7 @@ def log_kwargs(layer, log):
     return layer.register_forward_pre_hook(note, with_kwargs=True)
 
 
-@mistake("06.3", "logs_positional")
+@mistake("06.3", "no_dict")
 def log_kwargs(layer, log):
     def note(module, args, kwargs):
         log.append(
@@ -222,3 +224,62 @@ def log_kwargs(layer, log):
         log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
 
     layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+edited("06.3", "without_flag", ("args, kwargs)", "args, **kwargs)"), (", with_kwargs=True", ""))
+edited("06.3", "lists", ("tuple(v.shape)", "list(v.shape)"))
+edited("06.3", "keeps_tensors", ("isinstance(v, torch.Tensor)", "type(v) is torch.Tensor"))
+edited("06.3", "drops_none", ("kwargs.items()", "kwargs.items() if v is not None"))
+edited("06.3", "drops_none", ("kwargs.items()", "kwargs.items() if isinstance(v, torch.Tensor) or v"))
+edited("06.3", "no_dict", ("{k: tuple", "[(k, tuple"), (" else v for", " else v) for"), ("()})", "()])"))
+edited(
+    "06.3", "removes_itself", ("()})", "()})\n        handle.remove()"), ("return layer", "handle = layer")
+)
+edited("06.3", None, ("()})", "()})\n        return None"))
+
+
+@mistake("06.3", "replaces_log")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log[:] = [{k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}]
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "reuses_dict")
+def log_kwargs(layer, log):
+    entry = {}
+
+    def note(module, args, kwargs):
+        entry.clear()
+        entry.update({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        log.append(entry)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@mistake("06.3", "replaces_log")
+def log_kwargs(layer, log):
+    log.clear()
+
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@unnamed("06.3", "unchanged")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        return args, copy.deepcopy(kwargs)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@unnamed("06.3", "logs")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.insert(0, {k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("06.2")
@@ -209,3 +209,67 @@ def normalise(layer, mean, std):
         return ((args[0] - mean) / std, *args[1:])
 
     layer.register_forward_pre_hook(scale)
+
+
+edited("06.2", "missing_star", ("*args[1:]", "args[1:]"))
+edited("06.2", "copies", ("*args[1:]", "*(value.detach() for value in args[1:])"), points=3)
+edited("06.2", "wrong_formula", ("args[0] - mean", "args[0] + mean"))
+edited("06.2", "forgets_return", ("return ((args[0] - mean) / std, *args[1:])", "return args"))
+edited("06.2", "cuts_gradient", ("(args[0] - mean)", "(args[0].data - mean)"), points=3)
+
+
+@mistake("06.2", "removes_itself")
+def normalise(layer, mean, std):
+    def scale(module, args):
+        handle.remove()
+        return ((args[0] - mean) / std, *args[1:])
+
+    handle = layer.register_forward_pre_hook(scale)
+    return handle
+
+
+@unnamed("06.2", "receives")
+def normalise(layer, mean, std):
+    def scale(module, args):
+        mean.add_(1)
+        return ((args[0] - mean + 1) / std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)
+
+
+@mistake("06.2", "drops_the_rest")
+def normalise(layer, mean, std):
+    def scale(module, args, kwargs):
+        return ((args[0] - mean) / std,), {}
+
+    return layer.register_forward_pre_hook(scale, with_kwargs=True)
+
+
+@mistake("06.2", "others", points=3)
+def normalise(layer, mean, std):
+    layer._forward_pre_hooks.clear()
+
+    def scale(module, args):
+        return ((args[0] - mean) / std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)
+
+
+@mistake("06.2", "hooks", points=3)
+def normalise(layer, mean, std):
+    layer.register_forward_hook(lambda module, args, output: None)
+
+    def scale(module, args):
+        return ((args[0] - mean) / std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)
+
+
+@mistake("06.2", "attributes", points=3)
+def normalise(layer, mean, std):
+    layer.mean, layer.std = mean, std
+
+    def scale(module, args):
+        return ((args[0] - module.mean) / module.std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)

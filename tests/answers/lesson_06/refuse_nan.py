@@ -4,7 +4,7 @@ import warnings
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @mistake("06.1", "adds_up", points=6)
@@ -185,7 +185,7 @@ def refuse_nan(layer, name):
     return layer.register_forward_pre_hook(guard)
 
 
-@mistake("06.1", "no_count", points=6)
+@mistake("06.1", "no_count", points=4)
 def refuse_nan(layer, name):
     def guard(module, args):
         for value in args:
@@ -295,3 +295,43 @@ def refuse_nan(layer, name):
                 raise ValueError(f"{name}: {count} nan")
 
     layer.register_forward_pre_hook(guard)
+
+
+edited("06.1", "only_all", ("if count:", "if torch.isnan(value).all():"))
+edited("06.1", "drops_the_rest", ('numbers")', 'numbers")\n        return args[0]'), points=5)
+edited("06.1", "copies", ('numbers")', 'numbers")\n        return tuple(v.clone() for v in args)'), points=6)
+edited(
+    "06.1",
+    "counts_first",
+    ("{count} nan", "{args[0].isnan().sum()} nan"),
+    (" of {value.numel()} numbers", ""),
+    points=6,
+)
+edited("06.1", "no_count", ("{count} nan", "{value.numel()} nan"), points=6)
+edited("06.1", "refuses_infinity", ("if count:", "if torch.isnan(value.sum()):"), points=6)
+edited("06.1", "refuses_infinity", ("isnan(value).sum()", "isfinite(value).logical_not().sum()"), points=6)
+edited("06.1", "no_handle", ("return layer", "return layer, layer"), points=6)
+
+
+@unnamed("06.1", "refuses")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count > 1:
+                raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@mistake("06.1", "removes_itself")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        handle.remove()
+        for value in args:
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+
+    handle = layer.register_forward_pre_hook(guard)
+    return handle

@@ -164,3 +164,63 @@ edited(
 edited("06.4", "calls_now", ("hook(rebuild)", "hook(rebuild(conv, ()))"))
 edited("06.4", "one_argument", ("(module, args)", "(module)"))
 edited("06.4", "no_handle", ("return conv.", "conv."), points=5)
+edited("06.4", "half_detached", ("w.var(", "w.detach().var("), points=4)
+
+
+@mistake("06.4", "one_step_late", points=4)
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, *_):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        module.weight = (w - mean) / (var + 1e-5).sqrt()
+
+    rebuild(conv)
+    return conv.register_forward_hook(rebuild)
+
+
+@mistake("06.4", "changes_raw", points=4)
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        module.weight = (w - mean) / (var + 1e-5).sqrt()
+        w.data = module.weight.detach().clone()
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "once_only", points=5)
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+    made = []
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        mean = w.mean((1, 2, 3), keepdim=True)
+        var = w.var((1, 2, 3), keepdim=True, correction=0)
+        if not made:
+            made.append((w - mean) / (var + 1e-5).sqrt())
+        module.weight = made[0]
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "mode", points=5)
+def standardise(conv):
+    conv.eval()
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        module.weight = F.layer_norm(module.weight_raw, module.weight_raw.shape[1:], eps=1e-5)
+
+    return conv.register_forward_pre_hook(rebuild)

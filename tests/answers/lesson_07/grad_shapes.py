@@ -4,7 +4,7 @@ import copy
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("07.1")
@@ -89,7 +89,7 @@ def grad_shapes(layer, x):
     return tuple(found)
 
 
-@mistake("07.1", "two_d_only", points=3)
+@mistake("07.1", "two_d_only", points=2)
 def grad_shapes(layer, x):
     inner = (x.shape[0], layer.in_features) if x.requires_grad else None
     return (inner,), ((x.shape[0], layer.out_features),)
@@ -106,7 +106,7 @@ def grad_shapes(layer, x):
     return inner, ((*x.shape[:-1], layer.out_features),)
 
 
-@mistake("07.1", "none_has_no_shape")
+@mistake("07.1", "none_has_no_shape", points=2)
 def grad_shapes(layer, x):
     found = []
 
@@ -169,3 +169,69 @@ def grad_shapes(layer, x):
     with layer.register_full_backward_hook(note):
         layer(x).sum().backward()
     return tuple(found)
+
+
+@mistake("07.1", "asks_frozen", points=3)
+def grad_shapes(layer, x):
+    y = layer(x)
+    (grad,) = torch.autograd.grad(y.sum(), x)
+    return (tuple(grad.shape),), (tuple(y.shape),)
+
+
+@mistake("07.1", "asks_frozen", points=2)
+def grad_shapes(layer, x):
+    found = []
+    y = layer(x)
+    handle = x.register_hook(lambda grad: found.append(tuple(grad.shape)))
+    y.sum().backward()
+    handle.remove()
+    return tuple(found), (tuple(y.shape),)
+
+
+@mistake("07.1", "is_none")
+def grad_shapes(layer, x):
+    return (tuple(x.shape) if x.requires_grad else None,), ((*x.shape[:-1], *layer.bias.shape),)
+
+
+@mistake("07.1", "is_none")
+def grad_shapes(layer, x):
+    result = (tuple(x.shape) if x.requires_grad else None,), (tuple(layer(x).shape),)
+    layer.weight.grad.zero_()
+    return result
+
+
+@mistake("07.1", "leaves_traces", points=3)
+def grad_shapes(layer, x):
+    y = layer(x)
+    y.sum().backward()
+    inner = tuple(x.grad.shape) if x.requires_grad else None
+    layer.zero_grad()
+    x.grad = None
+    return (inner,), (tuple(y.shape),)
+
+
+@mistake("07.1", "always_a_shape", points=2)
+def grad_shapes(layer, x):
+    x.requires_grad_()
+    return (tuple(x.shape),), ((*x.shape[:-1], layer.out_features),)
+
+
+@mistake("07.1", "no_return")
+def grad_shapes(layer, x):
+    (tuple(x.shape),), ((*x.shape[:-1], layer.out_features),)
+
+
+@unnamed("07.1", "none", points=3)
+def grad_shapes(layer, x):
+    return (tuple(x.shape) if x.requires_grad else 0,), ((*x.shape[:-1], layer.out_features),)
+
+
+@mistake("07.1", "two_d_only", points=3)
+def grad_shapes(layer, x):
+    n = x.shape[0] if x.dim() == 2 else tuple(x.shape[:2])
+    outer = (n, layer.out_features) if x.dim() == 2 else (*n, layer.out_features)
+    return (tuple(x.shape) if x.requires_grad else None,), (outer,)
+
+
+edited("07.1", "same_both", ("(*x.shape[:-1], layer.out_features)", "tuple(x.shape)"))
+edited("07.1", "mode", ("grad_input = (", "layer.train()\n    grad_input = ("), points=3)

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("07.3")
@@ -33,7 +33,7 @@ def guided_relu(model):
 @alternative("07.3")
 def guided_relu(model):
     def catch(module, args, output):
-        args[0].register_hook(lambda grad: grad.relu())
+        output.register_hook(lambda grad: grad.relu())
 
     return [m.register_forward_hook(catch) for m in model.modules() if isinstance(m, nn.ReLU)]
 
@@ -134,7 +134,7 @@ def guided_relu(model):
     return [m.register_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
 
 
-@mistake("07.3", "returns_tensor")
+@mistake("07.3", "wrong_number")
 def guided_relu(model):
     def keep_positive(module, grad_input, grad_output):
         return grad_input[0].clamp(min=0)
@@ -157,9 +157,133 @@ def guided_relu(model):
             module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))
 
 
-@mistake("07.3", "no_handle", points=4)
+@mistake("07.3", "one_handle", points=4)
 def guided_relu(model):
     for module in model.modules():
         if isinstance(module, nn.ReLU):
             handle = module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))
     return handle
+
+
+@mistake("07.3", "shortcut")
+def guided_relu(model):
+    def catch(module, args, output):
+        args[0].register_hook(lambda grad: grad.relu())
+
+    return [m.register_forward_hook(catch) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+@mistake("07.3", "shortcut")
+def guided_relu(model):
+    def drop_negative(module, grad_output):
+        grad_output[0].clamp_(min=0)
+
+    return [
+        m.register_full_backward_pre_hook(drop_negative) for m in model.modules() if isinstance(m, nn.ReLU)
+    ]
+
+
+@mistake("07.3", "one_relu")
+def guided_relu(model):
+    for module in model.modules():
+        if isinstance(module, nn.ReLU):
+            return [module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))]
+
+
+@mistake("07.3", "other_activations")
+def guided_relu(model):
+    def keep_positive(module, grad_input, grad_output):
+        return (grad_input[0].clamp(min=0),)
+
+    return [m.register_full_backward_hook(keep_positive) for m in model.modules() if "ReLU" in str(type(m))]
+
+
+@mistake("07.3", "all_zero")
+def guided_relu(model):
+    def keep_positive(module, grad_input, grad_output):
+        return (torch.zeros_like(grad_input[0]),)
+
+    return [m.register_full_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+@mistake("07.3", "once")
+def guided_relu(model):
+    handles = []
+
+    def keep_positive(module, grad_input, grad_output):
+        if len(done) < 2:
+            done.append(module)
+            return (grad_input[0].clamp(min=0),)
+
+    done = []
+    for module in model.modules():
+        if isinstance(module, nn.ReLU):
+            handles.append(module.register_full_backward_hook(keep_positive))
+    return handles
+
+
+@mistake("07.3", "some_handles", points=4)
+def guided_relu(model):
+    for module in model.modules():
+        if isinstance(module, nn.ReLU):
+            handles = [module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))]
+    return handles
+
+
+@mistake("07.3", "mode", points=4)
+def guided_relu(model):
+    model.train()
+    return [
+        module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))
+        for module in model.modules()
+        if isinstance(module, nn.ReLU)
+    ]
+
+
+@mistake("07.3", "requires_grad", points=4)
+def guided_relu(model):
+    model.requires_grad_(True)
+    return [
+        module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))
+        for module in model.modules()
+        if isinstance(module, nn.ReLU)
+    ]
+
+
+@mistake("07.3", "others", points=4)
+def guided_relu(model):
+    for module in model.modules():
+        module._forward_hooks.clear()
+    return [
+        module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))
+        for module in model.modules()
+        if isinstance(module, nn.ReLU)
+    ]
+
+
+@mistake("07.3", "every_model", points=4)
+def guided_relu(model):
+    def catch(module, args, output):
+        if isinstance(module, nn.ReLU):
+            output.register_hook(lambda grad: grad.clamp(min=0))
+
+    return [torch.nn.modules.module.register_module_forward_hook(catch)]
+
+
+@mistake("07.3", "wrong_number")
+def guided_relu(model):
+    def keep_positive(module, grad_input, grad_output):
+        return grad_input[0].clamp(min=0), None
+
+    return [m.register_full_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+@unnamed("07.3", "guided")
+def guided_relu(model):
+    def keep_double(module, grad_input, grad_output):
+        return (grad_input[0].clamp(min=0) * 2,)
+
+    return [m.register_full_backward_hook(keep_double) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+edited("07.3", "nothing_changed", ("isinstance(module, nn.ReLU)", "module is nn.ReLU"))

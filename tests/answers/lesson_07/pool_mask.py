@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("07.2")
@@ -163,3 +163,86 @@ def pool_mask(features, size):
     windows = features.reshape(b, c, h // size, size, w // size, size).permute(0, 1, 2, 4, 3, 5).flatten(4)
     mask = torch.zeros_like(windows, dtype=torch.bool).scatter(4, windows.argmax(4, keepdim=True), True)
     return mask.reshape(b, c, h // size, w // size, size, size).permute(0, 1, 2, 4, 3, 5).reshape(b, c, h, w)
+
+
+@mistake("07.2", "first_for_all")
+def pool_mask(features, size):
+    index = F.max_pool2d(features[:, :1], size, return_indices=True)[1].flatten(2)
+    mask = torch.zeros_like(features[:, :1], dtype=torch.bool).flatten(2).scatter(2, index, True)
+    return mask.view(len(features), 1, *features.shape[2:]).expand_as(features)
+
+
+@mistake("07.2", "drops_signs")
+def pool_mask(features, size):
+    x = features.abs().requires_grad_()
+    F.max_pool2d(x, size).sum().backward()
+    return x.grad != 0
+
+
+@mistake("07.2", "smallest")
+def pool_mask(features, size):
+    x = (-features).requires_grad_()
+    F.max_pool2d(x, size).sum().backward()
+    return x.grad != 0
+
+
+@mistake("07.2", "flat_loss")
+def pool_mask(features, size):
+    x = features.clone().requires_grad_()
+    y = F.max_pool2d(x, size)
+    F.l1_loss(y, torch.zeros_like(y)).backward()
+    return x.grad != 0
+
+
+@mistake("07.2", "flat_loss")
+def pool_mask(features, size):
+    x = features.clone().requires_grad_()
+    y = F.max_pool2d(x, size)
+    F.mse_loss(y, torch.ones_like(y)).backward()
+    return x.grad != 0
+
+
+@mistake("07.2", "flat_loss")
+def pool_mask(features, size):
+    pooled, index = F.max_pool2d(features, size, return_indices=True)
+    return F.max_unpool2d(pooled, index, size, output_size=features.shape) != 0
+
+
+@mistake("07.2", "requires_grad", points=3)
+def pool_mask(features, size):
+    features.requires_grad_()
+    return torch.autograd.grad(F.max_pool2d(features, size).sum(), features)[0] != 0
+
+
+@mistake("07.2", "one_count")
+def pool_mask(features, size):
+    index = F.max_pool2d(features, size, return_indices=True)[1].flatten(1)
+    return torch.zeros_like(features, dtype=torch.bool).flatten(1).scatter(1, index, True).view_as(features)
+
+
+@mistake("07.2", "first_map_only")
+def pool_mask(features, size):
+    index = F.max_pool2d(features, size, return_indices=True)[1].flatten(2)
+    mask = torch.zeros_like(features, dtype=torch.bool).flatten(2)
+    for channel in range(features.shape[1]):
+        mask[0, channel, index[0, channel]] = True
+    return mask.view_as(features)
+
+
+@mistake("07.2", "no_return")
+def pool_mask(features, size):
+    F.max_pool2d(features, size, return_indices=True)
+
+
+@mistake("07.2", "other_tie", points=3)
+def pool_mask(features, size):
+    x = features.transpose(2, 3).contiguous().requires_grad_()
+    F.max_pool2d(x, size).sum().backward()
+    return (x.grad != 0).transpose(2, 3)
+
+
+@unnamed("07.2", "routes")
+def pool_mask(features, size):
+    x = features.clone().requires_grad_()
+    F.avg_pool2d(x, size).sum().backward()
+    return x.grad != 0

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("07.5")
@@ -15,7 +15,7 @@ def stop_gradient(layer):
     return layer.register_forward_pre_hook(lambda module, args: tuple(arg.detach() for arg in args))
 
 
-@alternative("07.5")
+@mistake("07.5", "times_zero")
 def stop_gradient(layer):
     def stop(module, grad_input, grad_output):
         if grad_input[0] is not None:
@@ -55,7 +55,7 @@ def stop_gradient(layer):
     pass
 
 
-@mistake("07.5", "in_place", points=4)
+@mistake("07.5", "in_place", points=5)
 def stop_gradient(layer):
     def stop(module, grad_input, grad_output):
         for grad in grad_input:
@@ -84,7 +84,7 @@ def stop_gradient(layer):
     return layer.register_full_backward_hook(lambda m, gi, go: (torch.zeros_like(gi[0]),))
 
 
-@mistake("07.5", "first_layer", points=4)
+@mistake("07.5", "times_zero")
 def stop_gradient(layer):
     return layer.register_full_backward_hook(lambda m, gi, go: (0 * gi[0],))
 
@@ -94,7 +94,7 @@ def stop_gradient(layer):
     return layer.register_forward_hook(lambda module, args, output: output.detach())
 
 
-@mistake("07.5", "returns_tensor")
+@mistake("07.5", "wrong_number")
 def stop_gradient(layer):
     return layer.register_full_backward_hook(lambda m, gi, go: torch.zeros_like(gi[0]))
 
@@ -104,6 +104,95 @@ def stop_gradient(layer):
     return layer.register_full_backward_hook(lambda grad: (torch.zeros_like(grad),))
 
 
-@mistake("07.5", "no_handle", points=4)
+@mistake("07.5", "no_handle", points=5)
 def stop_gradient(layer):
-    layer.register_full_backward_hook(lambda m, grad_input, grad_output: (None,))
+    layer.register_full_backward_hook(lambda m, grad_input, grad_output: (None,) * len(grad_input))
+
+
+@mistake("07.5", "detaches_input", points=4)
+def stop_gradient(layer):
+    def cut(module, args):
+        args[0].detach_()
+
+    return layer.register_forward_pre_hook(cut)
+
+
+@mistake("07.5", "detaches_input", points=5)
+def stop_gradient(layer):
+    def cut(module, args):
+        for arg in args:
+            arg.detach_()
+
+    return layer.register_forward_pre_hook(cut)
+
+
+@mistake("07.5", "one_entry", points=5)
+def stop_gradient(layer):
+    def stop(module, grad_input, grad_output):
+        if grad_input[0] is not None:
+            return (torch.zeros_like(grad_input[0]),)
+
+    return layer.register_full_backward_hook(stop)
+
+
+@mistake("07.5", "one_input", points=5)
+def stop_gradient(layer):
+    return layer.register_forward_pre_hook(lambda module, args: (args[0].detach(), *args[1:]))
+
+
+@mistake("07.5", "one_input", points=5)
+def stop_gradient(layer):
+    return layer.register_full_backward_hook(lambda m, gi, go: (None, *gi[1:]))
+
+
+@mistake("07.5", "once")
+def stop_gradient(layer):
+    def stop(module, grad_input, grad_output):
+        handle.remove()
+        return (None,) * len(grad_input)
+
+    handle = layer.register_full_backward_hook(stop)
+    return handle
+
+
+@mistake("07.5", "freezes_layer")
+def stop_gradient(layer):
+    for parameter in layer.parameters():
+        parameter.requires_grad = False
+    return layer.register_full_backward_hook(lambda m, gi, go: (None,) * len(gi))
+
+
+@mistake("07.5", "weights_too")
+def stop_gradient(layer):
+    return layer.register_full_backward_pre_hook(lambda m, go: (None,) * len(go))
+
+
+@mistake("07.5", "wrong_number")
+def stop_gradient(layer):
+    return layer.register_full_backward_hook(lambda m, gi, go: (None, None, None))
+
+
+@unnamed("07.5", "stopped")
+def stop_gradient(layer):
+    def stop(module, grad_input, grad_output):
+        return tuple(None if grad is None else grad / 2 for grad in grad_input)
+
+    return layer.register_full_backward_hook(stop)
+
+
+@unnamed("07.5", "own")
+def stop_gradient(layer):
+    def stop(module, grad_input, grad_output):
+        weight = next(module.parameters())
+        weight.grad = None if weight.grad is None else weight.grad * 2
+        return (None,) * len(grad_input)
+
+    return layer.register_full_backward_hook(stop)
+
+
+@mistake("07.5", "weights_too")
+def stop_gradient(layer):
+    def stop(module, grad_input, grad_output):
+        return (None,) * len(grad_input)
+
+    return torch.nn.modules.module.register_module_full_backward_hook(stop)

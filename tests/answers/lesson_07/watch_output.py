@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("07.4")
@@ -188,3 +188,125 @@ def watch_output(layer, seen):
             output.register_hook(seen.append)
 
     layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "not_the_gradient")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad:
+            output.register_hook(lambda grad: seen.append(grad.shape))
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "not_the_gradient")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad:
+            output.grad_fn.register_prehook(lambda grads: seen.append(grads))
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "in_front")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad:
+            output.register_hook(lambda grad: seen.insert(0, grad))
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "not_each_pass")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        def keep(grad):
+            seen[:] = [grad]
+
+        if output.requires_grad:
+            output.register_hook(keep)
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "not_each_pass")
+def watch_output(layer, seen):
+    last = []
+
+    def catch(module, args, output):
+        if output.requires_grad:
+            while last:
+                last.pop().remove()
+            last.append(output.register_hook(seen.append))
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "not_each_pass")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad:
+            output.register_hook(seen.append)
+        else:
+            handle.remove()
+
+    handle = layer.register_forward_hook(catch)
+    return handle
+
+
+@mistake("07.4", "asks_training")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if module.training and output.requires_grad:
+            output.register_hook(seen.append)
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "rebinds")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        def keep(grad):
+            seen += [grad]  # noqa: F823
+
+        if output.requires_grad:
+            output.register_hook(keep)
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "no_grad_crash", points=4)
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        output.grad_fn.register_prehook(lambda grads: seen.append(grads[0]))
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "mode", points=4)
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad:
+            output.register_hook(seen.append)
+
+    layer.train()
+    return layer.register_forward_hook(catch)
+
+
+@unnamed("07.4", "sees")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if output.requires_grad:
+            output.register_hook(lambda grad: seen.append(grad.norm()))
+
+    return layer.register_forward_hook(catch)
+
+
+@unnamed("07.4", "evaluation", points=4)
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        if not torch.is_grad_enabled():
+            raise ValueError("train first")
+        output.register_hook(seen.append)
+
+    return layer.register_forward_hook(catch)

@@ -111,7 +111,7 @@ def output_shapes(model, x):
     return shapes
 
 
-@mistake("08.2", "leaves_hooks", points=4)
+@mistake("08.2", "hooks", points=4)
 def output_shapes(model, x):
     shapes = {}
     for name, child in model.named_children():
@@ -236,7 +236,7 @@ def output_shapes(model, x):
     return shapes
 
 
-@mistake("08.2", "switches_mode", points=4)
+@mistake("08.2", "mode", points=4)
 def output_shapes(model, x):
     shapes = {}
     model.eval()
@@ -258,7 +258,7 @@ def output_shapes(model, x):
     return shapes
 
 
-@mistake("08.2", "removes_others", points=4)
+@mistake("08.2", "others", points=4)
 def output_shapes(model, x):
     shapes = {}
     for name, child in model.named_children():

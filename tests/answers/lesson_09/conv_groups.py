@@ -285,7 +285,7 @@ def conv_groups(model, x):
     return groups
 
 
-@mistake("09.1", "changes_model", points=6)
+@mistake("09.1", "mode", points=7)
 def conv_groups(model, x):
     groups, handles = defaultdict(list), []
 
@@ -302,7 +302,7 @@ def conv_groups(model, x):
     return groups
 
 
-@mistake("09.1", "leaves_hooks", points=6)
+@mistake("09.1", "hooks", points=7)
 def conv_groups(model, x):
     groups = defaultdict(list)
 
@@ -316,7 +316,7 @@ def conv_groups(model, x):
     return groups
 
 
-@mistake("09.1", "removes_others", points=7)
+@mistake("09.1", "others", points=7)
 def conv_groups(model, x):
     groups = defaultdict(list)
 
@@ -334,7 +334,7 @@ def conv_groups(model, x):
     return groups
 
 
-@mistake("09.1", "no_finally", points=7)
+@mistake("09.1", "unrestored", points=7)
 def conv_groups(model, x):
     groups, handles = defaultdict(list), []
 

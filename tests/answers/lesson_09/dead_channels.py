@@ -49,7 +49,7 @@ def dead_channels(model, relu, batches):
     return (torch.cat(kept).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
 
 
-@mistake("09.4", "overwritten")
+@mistake("09.4", "none_found")
 def dead_channels(model, relu, batches):
     kept = []
     with relu.register_forward_hook(lambda m, args, output: kept.append(output.detach().clone())):
@@ -58,7 +58,7 @@ def dead_channels(model, relu, batches):
     return (torch.cat(kept).amax((1, 2, 3)) == 0).nonzero().flatten().tolist()
 
 
-@mistake("09.4", "overwritten")
+@mistake("09.4", "none_found")
 def dead_channels(model, relu, batches):
     kept = []
     with relu.register_forward_hook(lambda m, args, output: kept.append(args[0].detach().clone())):
@@ -156,7 +156,7 @@ def dead_channels(model, relu, batches):
     print((torch.cat(kept).amax((0, 2, 3)) == 0).nonzero())
 
 
-@mistake("09.4", "changes_model", points=5)
+@mistake("09.4", "mode", points=5)
 def dead_channels(model, relu, batches):
     kept = []
     model.eval()
@@ -166,7 +166,7 @@ def dead_channels(model, relu, batches):
     return (torch.cat(kept).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
 
 
-@mistake("09.4", "leaves_hooks", points=5)
+@mistake("09.4", "hooks", points=5)
 def dead_channels(model, relu, batches):
     kept = []
     relu.register_forward_hook(lambda m, args, output: kept.append(output.detach().clone()))
@@ -175,7 +175,7 @@ def dead_channels(model, relu, batches):
     return (torch.cat(kept).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
 
 
-@mistake("09.4", "removes_others", points=5)
+@mistake("09.4", "others", points=5)
 def dead_channels(model, relu, batches):
     kept = []
     relu.register_forward_hook(lambda m, args, output: kept.append(output.detach().clone()))

@@ -63,7 +63,7 @@ def disagreement(model, x, names):
     return {name: (seen[name] - found[name]).abs().max().item() for name in names}
 
 
-@mistake("09.5", "all_zero")
+@mistake("09.5", "no_abs")
 def disagreement(model, x, names):
     seen = {}
     with ExitStack() as stack:
@@ -78,7 +78,7 @@ def disagreement(model, x, names):
     return {name: (seen[name] - found[name]).max().item() for name in names}
 
 
-@mistake("09.5", "all_zero")
+@mistake("09.5", "copied")
 def disagreement(model, x, names):
     seen = {}
     with ExitStack() as stack:
@@ -221,7 +221,7 @@ def disagreement(model, x, names):
     return {name: (seen[name] - found[name]).abs().max().item() for name in names}
 
 
-@mistake("09.5", "changes_model", points=6)
+@mistake("09.5", "mode", points=6)
 def disagreement(model, x, names):
     model.eval()
     seen = {}
@@ -237,7 +237,7 @@ def disagreement(model, x, names):
     return {name: (seen[name] - found[name]).abs().max().item() for name in names}
 
 
-@mistake("09.5", "leaves_hooks", points=6)
+@mistake("09.5", "hooks", points=6)
 def disagreement(model, x, names):
     seen = {}
     for name in names:
@@ -251,7 +251,7 @@ def disagreement(model, x, names):
     return {name: (seen[name] - found[name]).abs().max().item() for name in names}
 
 
-@mistake("09.5", "removes_others", points=6)
+@mistake("09.5", "others", points=6)
 def disagreement(model, x, names):
     seen = {}
     for name in names:

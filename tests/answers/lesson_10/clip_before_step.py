@@ -158,7 +158,7 @@ def clip_before_step(optimizer, max_norm):
 def clip_before_step(optimizer, max_norm):
     def clip(optimizer, args, kwargs):
         params = [p for group in optimizer.param_groups for p in group["params"]]
-        total = torch.cat([p.detach() for p in params]).norm()
+        total = torch.cat([p.detach().flatten() for p in params]).norm()
         for p in params:
             if p.grad is not None:
                 p.grad.mul_(max_norm / total)

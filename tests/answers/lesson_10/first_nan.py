@@ -26,7 +26,7 @@ def first_nan(model, x):
     return found[0] if found else None
 
 
-@alternative("10.3")
+@mistake("10.3", "only_children")
 def first_nan(model, x):
     found, handles = [], []
 
@@ -96,7 +96,7 @@ edited(
 )
 edited(
     "10.3",
-    "never_true",
+    "all_of_them",
     ("output.isnan().any()", "output.isnan().all()"),
     ("args[0].isnan().any()", "args[0].isnan().all()"),
 )
@@ -118,7 +118,7 @@ edited(
 )
 
 
-@mistake("10.3", "later_one")
+@mistake("10.3", "by_definition")
 def first_nan(model, x):
     found, handles = [], []
     flags = {}

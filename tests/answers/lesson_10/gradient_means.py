@@ -94,7 +94,7 @@ def gradient_means(model, loss):
     return arrived
 
 
-@mistake("10.2", "no_backward")
+@mistake("10.2", "too_late")
 def gradient_means(model, loss):
     loss.backward()
     arrived = []
@@ -149,7 +149,7 @@ def gradient_means(model, loss):
     return arrived
 
 
-@mistake("10.2", "changes_gradient")
+@mistake("10.2", "zeroes")
 def gradient_means(model, loss):
     model.zero_grad()
     arrived, handles = [], []
@@ -172,7 +172,7 @@ def gradient_means(model, loss):
     return [
         (name, (p.grad - before[name]).mean().item())
         for name, p in model.named_parameters()
-        if p.grad is not None
+        if p.requires_grad and p.grad is not None
     ]
 
 
@@ -195,7 +195,7 @@ def gradient_means(model, loss):
 def gradient_means(model, loss):
     loss.backward()
     named = reversed(list(model.named_parameters()))
-    return [(name, p.grad.mean().item()) for name, p in named if p.grad is not None]
+    return [(name, p.grad.mean().item()) for name, p in named if p.requires_grad and p.grad is not None]
 
 
 @mistake("10.2", "mean_of_the_sum", points=4)

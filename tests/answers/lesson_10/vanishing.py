@@ -5,7 +5,7 @@ from functools import partial
 import torch.nn.functional as F
 
 from hookedu import record
-from tests.answers import alternative, mistake
+from tests.answers import alternative, mistake, unnamed
 
 
 @alternative("10.4")
@@ -115,7 +115,7 @@ def vanishing(model, x, target, ratio):
     return [size for size in sizes.values() if size < ratio * sizes[order[-1]]]
 
 
-@mistake("10.4", "nothing_found")
+@unnamed("10.4", "finds")
 def vanishing(model, x, target, ratio):
     order, sizes, handles = [], {}, []
 
@@ -134,7 +134,7 @@ def vanishing(model, x, target, ratio):
     return []
 
 
-@mistake("10.4", "nothing_found")
+@mistake("10.4", "late_binding")
 def vanishing(model, x, target, ratio):
     order, sizes, handles = [], {}, []
 
@@ -218,7 +218,7 @@ def vanishing(model, x, target, ratio):
     return [name for name in order if sizes[name] < ratio * sizes[order[-1]]]
 
 
-@mistake("10.4", "comparison")
+@mistake("10.4", "turned_round")
 def vanishing(model, x, target, ratio):
     order, sizes, handles = [], {}, []
 

@@ -109,9 +109,7 @@ def channel_effect(model, layer, channel, images, labels):
     return before - after
 
 
-edited(
-    "11.4", "leaves_hook", ("with layer", "layer"), ("(off):\n        after", "(off)\n    after"), points=4
-)
+edited("11.4", "hooks", ("with layer", "layer"), ("(off):\n        after", "(off)\n    after"), points=4)
 
 
 @mistake("11.4", "changes_weights")

@@ -98,7 +98,7 @@ edited(
 edited("11.1", "no_graph", ("        output.", "        output = output.detach()\n        output."))
 edited(
     "11.1",
-    "leaves_hook",
+    "hooks",
     ("with layer", "layer"),
     ("(keep):\n        logits", "(keep)\n    logits"),
     points=3,
@@ -153,3 +153,4 @@ def channel_weights(model, layer, images, labels):
 
 
 edited("11.1", "needs_index", ("labels[:, None]", "labels"))
+edited("11.1", "transposed", ("(2, 3))", "(2, 3)).T"))

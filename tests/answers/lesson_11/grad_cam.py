@@ -81,7 +81,7 @@ edited(
 edited("11.2", "attached", (".detach().clone()", ""), points=5)
 edited(
     "11.2",
-    "leaves_hook",
+    "hooks",
     ("with layer", "layer"),
     ("(keep):\n        logits", "(keep)\n    logits"),
     points=5,

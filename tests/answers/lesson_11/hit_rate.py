@@ -158,7 +158,7 @@ def hit_rate(cams, boxes):
     return hit.tolist()
 
 
-@mistake("11.3", "changes_arguments")
+@mistake("11.3", "argument", points=2)
 def hit_rate(cams, boxes):
     cams -= cams.mean()
     width = cams.shape[2]

@@ -336,3 +336,23 @@ def count_recomputed(model, x):
     for handle in handles:
         handle.remove()
     return counts
+
+
+edited("12.2", "not_the_sum", ("y.sum().backward()", "y.mean().backward()"))
+edited("12.2", "not_the_sum", ("y.sum().backward()", "(y * y).sum().backward()"))
+edited("12.2", "runs", ("    try:", "    model(x)\n    try:"), points=3)
+edited("12.2", "mode", ("    try:", "    model.eval()\n    try:"), points=3)
+edited(
+    "12.2",
+    "mode",
+    ("    try:", "    model.eval()\n    try:"),
+    ("    return", "    model.train()\n    return"),
+    points=3,
+)
+edited(
+    "12.2",
+    "swallows",
+    ("    finally:", "    except Exception:\n        print('failed')\n    finally:"),
+    points=3,
+)
+edited("12.2", "other_names", ("model.named_children()}", "model.named_modules()}"))

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("12.4")
@@ -156,7 +156,7 @@ def half_hook(group, bucket):
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "average_operation")
+@mistake("12.4", "overflow")
 def half_hook(group, bucket):
     half = bucket.buffer().half()
     future = dist.all_reduce(half, op=dist.ReduceOp.AVG, group=group, async_op=True).get_future()
@@ -240,3 +240,27 @@ def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.value()[0].float()
+
+
+edited("12.4", "divided_twice", ("all_reduce(half,", "all_reduce(half, op=dist.ReduceOp.AVG,"))
+edited("12.4", "sends_float32", (".half()", ""), points=4)
+edited("12.4", "other_shape", ("bucket.buffer()", "bucket.gradients()[-1]"))
+edited("12.4", "other_shape", ("bucket.buffer()", "bucket.buffer()[None]"))
+edited("12.4", "no_group", ("group=group, ", ""))
+
+
+@unnamed("12.4", "raised")
+def half_hook(group, bucket):
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, op=dist.ReduceOp.MAX, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@unnamed("12.4", "average")
+def half_hook(group, bucket, kept={}):  # noqa: B006
+    def divided():
+        return (bucket.buffer() / group.size()).half()
+
+    half = kept.setdefault(0, divided())
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())

@@ -2,14 +2,14 @@
 
 import torch
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("12.3")
 def layer_output(compiled, name, x):
     seen = []
     layer = dict(compiled.named_modules())["_orig_mod." + name]
-    handle = layer.register_forward_hook(lambda module, args, output: seen.append(output))
+    handle = layer.register_forward_hook(lambda module, args, output: seen.append(output.clone()))
     try:
         with torch.no_grad(), torch.compiler.set_stance("force_eager"):
             compiled(x)
@@ -21,7 +21,9 @@ def layer_output(compiled, name, x):
 @alternative("12.3")
 def layer_output(compiled, name, x):
     seen, model = {}, compiled._orig_mod
-    with model.get_submodule(name).register_forward_hook(lambda m, args, out: seen.update(out=out.detach())):
+    with model.get_submodule(name).register_forward_hook(
+        lambda m, args, out: seen.update(out=out.detach().clone())
+    ):
         model(x)
     return seen["out"]
 
@@ -34,7 +36,9 @@ def layer_output(compiled, name, x):
     def run():
         compiled(x)
 
-    with compiled.get_submodule(name).register_forward_hook(lambda m, args, out: seen.append(out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, args, out: seen.append(out.detach().clone())
+    ):
         run()
     return seen.pop()
 
@@ -42,7 +46,9 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "never_fired")
 def layer_output(compiled, name, x):
     seen = {}
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update(out=out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.update(out=out.detach().clone())
+    ):
         compiled(x)
     return seen.get("out")
 
@@ -50,7 +56,9 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "never_fired")
 def layer_output(compiled, name, x):
     seen = {}
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update(out=out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.update(out=out.detach().clone())
+    ):
         with torch.compiler.set_stance("force_eager"):
             compiled(x)
 
@@ -58,7 +66,9 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "nothing_kept")
 def layer_output(compiled, name, x):
     seen = {}
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update(out=out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.update(out=out.detach().clone())
+    ):
         compiled(x)
     return seen["out"]
 
@@ -66,7 +76,9 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "nothing_kept")
 def layer_output(compiled, name, x):
     seen = []
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.append(out.detach().clone())
+    ):
         compiled(x)
     return seen[-1]
 
@@ -75,7 +87,7 @@ def layer_output(compiled, name, x):
 def layer_output(compiled, name, x):
     seen = []
     layer = dict(compiled.named_modules())[name]
-    with layer.register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+    with layer.register_forward_hook(lambda m, a, out: seen.append(out.detach().clone())):
         with torch.compiler.set_stance("force_eager"):
             compiled(x)
     return seen[0]
@@ -85,7 +97,9 @@ def layer_output(compiled, name, x):
 def layer_output(compiled, name, x):
     seen = []
     torch.compiler.set_stance("force_eager")
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.append(out.detach().clone())
+    ):
         compiled(x)
     return seen[0]
 
@@ -93,7 +107,9 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "compiles_anew", points=7)
 def layer_output(compiled, name, x):
     seen = []
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.append(out.detach().clone())
+    ):
         torch.compiler.reset()
         compiled(x)
     return seen[0]
@@ -102,7 +118,7 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "leaves_hook", points=7)
 def layer_output(compiled, name, x):
     seen = []
-    compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach()))
+    compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach().clone()))
     with torch.compiler.set_stance("force_eager"):
         compiled(x)
     return seen[0]
@@ -111,7 +127,7 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "attached", points=7)
 def layer_output(compiled, name, x):
     seen = []
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out)):
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.clone())):
         with torch.compiler.set_stance("force_eager"):
             compiled(x)
     return seen[0]
@@ -126,7 +142,7 @@ def layer_output(compiled, name, x):
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(
-        lambda m, args, out: seen.append(args[0].detach())
+        lambda m, args, out: seen.append(args[0].detach().clone())
     ):
         with torch.compiler.set_stance("force_eager"):
             compiled(x)
@@ -136,7 +152,9 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "a_list")
 def layer_output(compiled, name, x):
     seen = []
-    with compiled.get_submodule(name).register_forward_hook(lambda m, args, out: seen.append(out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, args, out: seen.append(out.detach().clone())
+    ):
         with torch.compiler.set_stance("force_eager"):
             compiled(x)
     return seen
@@ -154,7 +172,7 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "wrong_arguments")
 def layer_output(compiled, name, x):
     seen = []
-    with compiled.get_submodule(name).register_forward_hook(lambda out: seen.append(out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(lambda out: seen.append(out.detach().clone())):
         with torch.compiler.set_stance("force_eager"):
             compiled(x)
     return seen[0]
@@ -163,7 +181,9 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "prefix")
 def layer_output(compiled, name, x):
     seen = {}
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.update({name: out})):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.update({name: out.clone()})
+    ):
         compiled(x)
     return seen[name]
 
@@ -171,7 +191,9 @@ def layer_output(compiled, name, x):
 @mistake("12.3", "compiles_anew", points=7)
 def layer_output(compiled, name, x):
     seen = []
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.append(out.detach().clone())
+    ):
         torch.compile(compiled._orig_mod, backend="eager")(x)
     return seen[0]
 
@@ -185,7 +207,43 @@ def layer_output(compiled, name, x):
 def layer_output(compiled, name, x):
     seen = []
     compiled.eval()
-    with compiled.get_submodule(name).register_forward_hook(lambda m, args, out: seen.append(out.detach())):
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, args, out: seen.append(out.detach().clone())
+    ):
         with torch.compiler.set_stance("force_eager"):
             compiled(x)
     return seen[0]
+
+
+@mistake("12.3", "compiles_anew", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.append(out.detach().clone())
+    ):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    torch.compiler.reset()
+    return seen[0]
+
+
+edited("12.3", "overwritten", (".clone()", ""))
+edited("12.3", "grad", ("compiled(x)\n", "compiled(x).sum().backward()\n"), points=7)
+edited(
+    "12.3",
+    "switches_mode",
+    ("    layer =", "    compiled.eval()\n    layer ="),
+    ("    return", "    compiled.train()\n    return"),
+    points=7,
+)
+edited("12.3", "requires_grad", ("    layer =", "    x.requires_grad_()\n    layer ="), points=7)
+
+
+@unnamed("12.3", "output")
+def layer_output(compiled, name, x, seen={}):  # noqa: B006
+    def keep(module, args, output):
+        seen.setdefault(name, output.detach().clone())
+
+    with compiled.get_submodule(name).register_forward_hook(keep), torch.compiler.set_stance("force_eager"):
+        compiled(x)
+    return seen[name]

@@ -1,5 +1,7 @@
 """What decides about 00.1, `double(grad)`."""
 
+from typing import Any
+
 import torch
 
 from hookedu.exercises.checks.common import NO_ARGUMENT, returns
@@ -7,24 +9,31 @@ from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_00.double import PROBE
 
+
+def _other_dtype(saw: Any, grad: torch.Tensor) -> bool:
+    return saw.result.dtype != grad.dtype and not saw.changed
+
+
+_DOUBLES = returns(
+    "doubles",
+    want=lambda grad: 2 * grad,
+    points=2,
+    mistakes={
+        "not_a_tensor": lambda saw, grad: not isinstance(saw.result, torch.Tensor),
+        "other_dtype": _other_dtype,
+        "always_two": lambda saw, grad: saw.result.numel() and (saw.result == 2).all(),
+        "adds_two": Gives(lambda grad: grad + 2),
+        "squares": Gives(lambda grad: grad**2),
+        "halves": Gives(lambda grad: grad / 2),
+        "changes_nothing": Gives(lambda grad: grad),
+    },
+)
+
+
 EXERCISE = Exercise(
     PROBE,
     key=lambda case: case[0],  # grad
     given="grad = {key}; result = double(grad)",
-    checks=[
-        returns(
-            "doubles",
-            want=lambda grad: 2 * grad,
-            points=2,
-            mistakes={
-                "not_a_tensor": lambda saw, grad: not isinstance(saw.result, torch.Tensor),
-                "always_two": lambda saw, grad: saw.result.numel() and (saw.result == 2).all(),
-                "adds_two": Gives(lambda grad: grad + 2),
-                "squares": Gives(lambda grad: grad**2),
-                "halves": Gives(lambda grad: grad / 2),
-                "changes_nothing": Gives(lambda grad: grad),
-            },
-        )
-    ],
+    checks=[_DOUBLES],
     raises=NO_ARGUMENT | {"calls_broken": r"unsupported operand type.*NoneType"},
 )

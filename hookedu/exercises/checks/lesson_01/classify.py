@@ -2,22 +2,25 @@
 
 from typing import Any
 
+import torch
+
 from hookedu.exercises.criteria import Check, Of
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show, show_kind
 from hookedu.exercises.probes.lesson_01.classify import PROBE, Case
 
-_PARAMETER = "torch.nn.Parameter(torch.ones(2))"
-_KEEP = ("torch.tensor([...], requires_grad=True)", "(2 * data).requires_grad_()", _PARAMETER)
-_NONE = ("torch.tensor([...])", "w.detach()", "2 * w, under torch.no_grad()")
+_WITHOUT = ("torch.tensor([...])", "w.detach()", "requires_grad=False", "requires_grad_(False)", "no_grad()")
 
 
 def _kinds(case: Case) -> dict[str, str]:
     """Return the kinds by name, as the recipes tell them."""
-    return {
-        name: "keeps" if recipe in _KEEP else "none" if recipe in _NONE else "passes"
-        for name, (recipe, _) in case.items()
-    }
+    kinds = {}
+    for name, (recipe, _) in case.items():
+        if any(mark in recipe for mark in _WITHOUT):
+            kinds[name] = "none"
+        else:
+            kinds[name] = "keeps" if "requires_grad" in recipe or "Parameter" in recipe else "passes"
+    return kinds
 
 
 def _said(saw: Any) -> dict[Any, Any]:
@@ -29,6 +32,10 @@ def _shown(saw: Any, case: Case) -> str:
     return next((n for n, kind in _kinds(case).items() if _said(saw).get(n) != kind), next(iter(case)))
 
 
+def _made(case: Case, name: str) -> str:
+    return f"{name} = {case[name][0]}".replace("used", name)
+
+
 def _entry(saw: Any, case: Case, kinds: dict[Any, Any]) -> str:
     """Write the entry of that tensor in a dictionary, or the dictionary if it has none."""
     name = _shown(saw, case)
@@ -36,20 +43,27 @@ def _entry(saw: Any, case: Case, kinds: dict[Any, Any]) -> str:
 
 
 def _calls(**words: str) -> Of:
-    """Condition: every tensor of these kinds is called by the wrong word given here."""
+    """Condition: every tensor of each kind is called by the word given here."""
     return lambda saw, case: all(
-        saw.result.get(name) == words[kind] for name, kind in _kinds(case).items() if kind in words
+        _said(saw).get(name) == words[kind] for name, kind in _kinds(case).items() if kind in words
     )
 
 
+def _kept(saw: Any, case: Case) -> list[tuple[str, torch.Tensor]]:
+    """Return the tensors, with their recipes, that the answer calls "keeps"."""
+    return [case[name] for name, kind in _said(saw).items() if kind == "keeps"]
+
+
+_PASSES = _calls(passes="passes")
+
 EXERCISE = Exercise(
     PROBE,
+    given="kinds = classify(tensors)",
     checks=[
         Check(
             "is_dict",
             ok=lambda saw, case: isinstance(saw.result, dict),
             essential=True,
-            given="kinds = classify(tensors)",
             expected=lambda saw, case: "{" + "".join(f"{name!r}: ..., " for name in [*case][:3]) + "…}",
             got=lambda saw, case: show_kind(saw.result),
             mistakes={"not_a_dict": True},
@@ -58,7 +72,7 @@ EXERCISE = Exercise(
             "untouched",
             ok=lambda saw, case: saw.changed is None,
             essential=True,
-            given=lambda saw, case: f"{saw.changed} = {case[saw.changed][0]}" if saw.changed else "",
+            given=lambda saw, case: _made(case, saw.changed or next(iter(case))),
             expected="{saw.changed}.requires_grad == False",
             got="{saw.changed}.requires_grad == True",
             mistakes={"changes_tensors": True},
@@ -69,7 +83,7 @@ EXERCISE = Exercise(
             want=_kinds,
             points=3,
             essential=True,
-            given=lambda saw, case: f"{_shown(saw, case)} = {case[_shown(saw, case)][0]}",
+            given=lambda saw, case: _made(case, _shown(saw, case)),
             expected=lambda saw, case: _entry(saw, case, _kinds(case)),
             got=lambda saw, case: _entry(saw, case, _said(saw)),
             mistakes={
@@ -78,12 +92,14 @@ EXERCISE = Exercise(
                     set(map(str, saw.result.values())) - set(_kinds(case).values())
                 ),
                 "swaps_two": _calls(keeps="passes", passes="keeps"),
-                "leaf_is_enough": _calls(none="keeps"),
-                "flag_is_enough": _calls(passes="keeps"),
-                "forgets_none": _calls(none="passes"),
-                "asks_grad_now": lambda saw, case: "keeps" not in saw.result.values(),
+                "leaf_is_enough": _calls(keeps="keeps", passes="passes", none="keeps"),
+                "flag_is_enough": _calls(keeps="keeps", passes="keeps", none="none"),
+                "forgets_none": _calls(keeps="keeps", passes="passes", none="passes"),
+                "asks_grad_now": lambda saw, case: (
+                    _PASSES(saw, case) and all(t.is_leaf and t.grad is not None for _, t in _kept(saw, case))
+                ),
                 "parameters_only": lambda saw, case: (
-                    [case[name][0] for name, kind in saw.result.items() if kind == "keeps"] == [_PARAMETER]
+                    _PASSES(saw, case) and all("Parameter" in made for made, _ in _kept(saw, case))
                 ),
             },
         ),

@@ -4,37 +4,44 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.criteria import Check
+from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_01.keep_all import PROBE, Case
 from hookedu.exercises.tools import all_close, close
 
-_Grads = dict[str, torch.Tensor]
+
+class Key:
+    """The gradients by name, None where there is none, and the names of the leaves that have one."""
+
+    def __init__(self, case: Case) -> None:
+        needed = {name: tensor for name, tensor in case.tensors.items() if tensor.requires_grad}
+        found = dict(zip(needed, torch.autograd.grad(case.loss, [*needed.values()]), strict=True))
+        self.grads: dict[str, Any] = {name: found.get(name) for name in case.tensors}
+        self.leaves = [name for name, tensor in needed.items() if tensor.is_leaf]
+        self.others = [name for name in needed if name not in self.leaves]
 
 
-def _expected(case: Case) -> _Grads:
-    """Return the gradients of y, h and x."""
-    tensors, k, _ = case
-    data, h = tensors["data"], tensors["h"].detach()
-    return {"y": data, "h": 2 * h * data, "x": k * 2 * h * data}
+def _of_wrong(saw: Any, key: Key, grads: dict[str, Any]) -> str:
+    """Write those of the gradients that the answer has wrong, or all if none is."""
+    wrong = [name for name in key.grads if not all_close({"": saw.grads[name]}, {"": key.grads[name]})]
+    return "; ".join(f"{name}.grad == {show(grads[name])}" for name in wrong or key.grads)
 
 
-def _of_wrong(saw: Any, key: _Grads, grads: dict[str, Any]) -> str:
-    """Write those of the gradients that the answer has wrong."""
-    wrong = [name for name in key if not close(saw.grads[name], key[name])]
-    return "; ".join(f"{name}.grad == {show(grads[name])}" for name in wrong)
+def _times(saw: Any, key: Key, names: list[str], times: int = 1) -> bool:
+    """Whether the gradients of these names came out so many times."""
+    return all(close(saw.grads[name], times * key.grads[name]) for name in names)
 
 
-def _missing(saw: Any, key: _Grads) -> list[str]:
-    """Return the names without gradient, if that of x is right."""
-    return [name for name in key if saw.grads[name] is None and close(saw.grads["x"], key["x"])]
+def _missing(saw: Any, key: Key) -> list[str]:
+    """Return the non-leaves without gradient, if those of the leaves are right."""
+    return [name for name in key.others if saw.grads[name] is None and _times(saw, key, key.leaves)]
 
 
 EXERCISE = Exercise(
     PROBE,
-    key=_expected,
-    given="x = {case[0][x]}; data = {case[0][data]}; h = {case[1]:g} * x; y = h**2; loss = (data * y).sum()",
+    key=Key,
+    given="{case.given}",
     checks=[
         Check(
             "data_untouched",
@@ -46,26 +53,35 @@ EXERCISE = Exercise(
         ),
         Check(
             "keeps",
-            ok=lambda saw, key: all_close(saw.grads, key),
-            points=3,
+            ok=lambda saw, key: all_close(saw.grads, key.grads),
+            points=2,
             essential=True,
-            expected=lambda saw, key: _of_wrong(saw, key, key),
+            expected=lambda saw, key: _of_wrong(saw, key, key.grads),
             got=lambda saw, key: _of_wrong(saw, key, saw.grads),
             mistakes={
                 "works_on_copies": lambda saw, key: saw.replaced,
-                "no_backward": lambda saw, key: saw.grads["x"] is None,
-                "backward_in_loop": lambda saw, key: any(
-                    close(saw.grads["x"], n * key["x"]) for n in (2, 3, 4)
+                "no_backward": lambda saw, key: saw.passes == 0 and set(saw.grads.values()) == {None},
+                "backward_in_loop": lambda saw, key: saw.passes > 1,
+                "stores_twice": lambda saw, key: (
+                    _times(saw, key, key.leaves, 2) and _times(saw, key, key.others)
                 ),
-                "retains_too_late": lambda saw, key: len(_missing(saw, key)) == 2 and saw.retains,
-                "leaves_only": lambda saw, key: len(_missing(saw, key)) == 2,
+                "retains_too_late": lambda saw, key: _missing(saw, key) == key.others and saw.retains,
+                "leaves_only": lambda saw, key: _missing(saw, key) == key.others,
                 "misses_some": _missing,
             },
+        ),
+        Check(
+            "once",
+            ok=lambda saw, key: saw.passes == 1,
+            points=1,
+            expected=Say("passes", n=1),
+            got=Say("passes", n=lambda saw, key: saw.passes),
+            mistakes={"several_passes": lambda saw, key: saw.passes > 1},
         ),
     ],
     raises={
         "backward_in_loop": r"backward through the graph a second time",
         "retains_data": r"can't retain_grad on Tensor that has requires_grad=False",
-        "uses_the_return": r"'NoneType' object has no attribute",
+        "uses_the_return": r"'NoneType' object has no attribute '(grad|retain_grad|register_hook)'",
     },
 )

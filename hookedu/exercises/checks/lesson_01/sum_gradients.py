@@ -1,14 +1,23 @@
 """What decides about 01.2, `sum_gradients(w, losses)`."""
 
+from typing import Any
+
 import torch
 
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_01.sum_gradients import PROBE, Case
 from hookedu.exercises.tools import close
 
-_LOSSES = ", ".join(f"({{case.factors[{n}]}} * h).sum()" for n in range(3))
-_GIVEN = "w = {case.w}; h = w**2; losses = " + _LOSSES
+
+def _given(saw: Any, case: Case) -> str:
+    losses = ", ".join(f"({show(factor)} * h).sum()" for factor in case.factors)
+    return f"w = {show(case.w)}; h = w**2; losses = [{losses}]"
+
+
+def _given_old(saw: Any, case: Case) -> str:
+    return f"w.grad = {show(case.old)}; {_given(saw, case)}"
 
 
 def _parts(case: Case) -> torch.Tensor:
@@ -22,7 +31,7 @@ def _total(case: Case) -> torch.Tensor:
 
 EXERCISE = Exercise(
     PROBE,
-    given=_GIVEN,
+    given=_given,
     checks=[
         Check(
             "adds",
@@ -40,7 +49,7 @@ EXERCISE = Exercise(
                 "only_first": Gives(lambda case: _parts(case)[0]),
                 # Added up by hand: w.grad after each pass, or w.grad itself, which is the same tensor every time.
                 "adds_twice": Gives(
-                    lambda case: _parts(case).cumsum(0).sum(0), lambda case: 3 * _total(case)
+                    lambda case: _parts(case).cumsum(0).sum(0), lambda case: len(case.factors) * _total(case)
                 ),
                 "averages": Gives(lambda case: _parts(case).mean(0)),
             },
@@ -51,7 +60,7 @@ EXERCISE = Exercise(
             want=_total,
             equal=close,
             points=1,
-            given="w.grad = {case.old}; " + _GIVEN,
+            given=_given_old,
             label="w.grad",
             mistakes={"keeps_old": Gives(lambda case: _total(case) + case.old)},
         ),

@@ -1,40 +1,54 @@
 """What decides about 02.3, `observe_once(y, seen)`."""
 
 from hookedu.exercises.checks.common import CALLS_NOW, HANDLE, NO_ARGUMENT
-from hookedu.exercises.checks.lesson_02.shared import GRAPH, unchanged
+from hookedu.exercises.checks.lesson_02.shared import GRAPH, LOCAL_SEEN, lines, unchanged
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
-from hookedu.exercises.probes.lesson_02.observe_once import PROBE
+from hookedu.exercises.probes.lesson_02.observe_once import PROBE, Case
 from hookedu.exercises.tools import same
+
+
+def _want(case: Case) -> list:
+    return [case.before, case.w]
+
 
 EXERCISE = Exercise(
     PROBE,
     given=f"seen = [{{case.before}}]; {GRAPH}; loss.backward(); (2 * loss).backward()",
     checks=[
-        unchanged(want=lambda case: 3 * case.k * case.w, mistakes={"changes_gradient": True}),
+        unchanged(
+            want=lambda case: 3 * case.k * case.w,
+            mistakes={
+                "runs_backward": lambda saw, case: saw.early_grad is not None,
+                "changes_gradient": True,
+            },
+        ),
         Check(
             "neighbours",
             "neighbour",
-            want=lambda case: 2,
+            want=lambda case: 4,
             essential=True,
-            expected=Say("neighbour_fires", n=2),
+            expected=Say("neighbour_fires", n=4),
             got=Say("times"),
             mistakes={"clears_everybody": True},
         ),
         Check(
             "sees",
             "both",
-            want=lambda case: [case.before, case.w],
+            want=_want,
             points=2,
             essential=True,
-            label="seen",
+            **lines("seen", "both", _want),
             mistakes={
                 "asks_too_early": lambda saw, case: not same(saw.early, [case.before]),
                 "removes_at_once": lambda saw, case: same(saw.first, [case.before]) and not saw.hung,
                 "asks_seen": lambda saw, case: same(saw.first, [case.before]) and same(saw.other, [case.w]),
                 "keeps_nothing": lambda saw, case: same(saw.first, [case.before]),
                 "overwrites": lambda saw, case: same(saw.first, [case.w]),
+                "inserts_in_front": Gives(lambda case: [case.w, case.before]),
+                "shared_handle": lambda saw, case: saw.lost,
+                "keeps_the_last": Gives(lambda case: [case.before, 2 * case.w]),
                 "never_removes": Gives(lambda case: [case.before, case.w, 2 * case.w]),
             },
         ),
@@ -45,7 +59,10 @@ EXERCISE = Exercise(
             essential=True,
             given="seen_z = []; z = x * x; observe_once(z, seen_z); ({case.w} * z).sum().backward()",
             label="seen_z",
-            mistakes={"shared_flag": True},
+            mistakes={
+                "shared_handle": lambda saw, case: saw.lost,
+                "shared_flag": lambda saw, case: not saw.other,
+            },
         ),
         Check(
             "gone",
@@ -74,7 +91,9 @@ EXERCISE = Exercise(
     ],
     raises={
         "returns_a_tuple": r"expected Variable, but hook returned",
-        "handle_not_kept": r"^(NameError|UnboundLocalError)",
+        **LOCAL_SEEN,
+        "too_early": r"^(UnboundLocalError|NameError: .*free variable)",
+        "handle_not_kept": r"^NameError",
     }
     | CALLS_NOW
     | NO_ARGUMENT,

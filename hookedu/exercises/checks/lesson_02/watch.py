@@ -1,42 +1,80 @@
 """What decides about 02.1, `watch(y, seen)`."""
 
+from typing import Any
+
 import torch
 
 from hookedu.exercises.checks.common import CALLS_NOW, HANDLE, NO_ARGUMENT, handle_works
-from hookedu.exercises.checks.lesson_02.shared import GRAPH, unchanged
+from hookedu.exercises.checks.lesson_02.shared import LOCAL_SEEN, lines, unchanged
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_02.watch import PROBE
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_02.watch import PROBE, Case
+
+
+def _new(case: Case) -> list[torch.Tensor]:
+    return [factor * case.w for factor in case.factors]
+
+
+def _want(case: Case) -> list[torch.Tensor]:
+    return case.before + _new(case)
+
+
+def _added(saw: Any, case: Case) -> list[Any]:
+    return saw.seen[len(case.before) :]
+
+
+def _nothing(saw: Any, case: Case) -> bool:
+    return len(saw.seen) == len(case.before)
+
+
+def _given(saw: Any, case: Case) -> str:
+    passes = "; ".join(f"({factor} * loss).backward()" for factor in case.factors)
+    x, w, before = show(case.x), show(case.w), show(case.before)
+    return f"seen = {before}; x = {x}; y = {case.k:g} * x; loss = ({w} * y).sum(); {passes}".replace(
+        "(1 * loss)", "loss"
+    )
+
 
 EXERCISE = Exercise(
     PROBE,
-    given=GRAPH + "; loss.backward(); (2 * loss).backward()",
+    given=_given,
     checks=[
         unchanged(
-            want=lambda case: 3 * case.k * case.w,
-            mistakes={"runs_backward": lambda saw, case: saw.early, "changes_gradient": True},
+            want=lambda case: sum(case.factors) * case.k * case.w,
+            mistakes={
+                "runs_backward": lambda saw, case: saw.early_grad is not None,
+                "changes_gradient": True,
+            },
         ),
         Check(
             "sees",
             "seen",
-            want=lambda case: [case.w, 2 * case.w],
+            want=_want,
             points=2,
             essential=True,
+            **lines("seen", "seen", _want),
             mistakes={
-                "runs_backward": lambda saw, case: isinstance(saw.early[0], torch.Tensor),
-                "asks_too_early": lambda saw, case: saw.early,
-                "rebinds_list": lambda saw, case: not saw.seen and saw.hooks,
-                "watches_a_copy": lambda saw, case: not saw.seen and saw.handle == HANDLE,
-                "not_registered": lambda saw, case: not saw.seen,
-                "reads_dot_grad": lambda saw, case: saw.seen == [None] * len(saw.seen),
-                "retains_grad": lambda saw, case: saw.seen[0] is None,
-                "keeps_the_last": Gives(lambda case: [2 * case.w]),
+                "asks_too_early": lambda saw, case: len(saw.early) > len(case.before),
+                "removes_at_once": lambda saw, case: (
+                    _nothing(saw, case) and saw.handle == HANDLE and not saw.hooks and not saw.elsewhere
+                ),
+                "keeps_nothing": lambda saw, case: _nothing(saw, case) and saw.hooks,
+                "watches_a_copy": lambda saw, case: _nothing(saw, case) and saw.elsewhere,
+                "not_registered": lambda saw, case: _nothing(saw, case),
+                "reads_dot_grad": lambda saw, case: _added(saw, case) == [None] * len(case.factors),
+                "retains_grad": lambda saw, case: _added(saw, case)[0] is None,
+                "inserts_in_front": Gives(lambda case: _new(case)[::-1] + case.before),
+                "keeps_the_first": Gives(lambda case: case.before + _new(case)[:1]),
+                "keeps_the_last": Gives(lambda case: _new(case)[-1:]),
                 "keeps_a_summary": lambda saw, case: (
-                    not all(isinstance(g, torch.Tensor) and g.shape == case.w.shape for g in saw.seen)
+                    not all(
+                        isinstance(g, torch.Tensor) and g.shape == case.w.shape for g in _added(saw, case)
+                    )
                 ),
             },
         ),
         handle_works("watch(y, seen)", silent=lambda saw, case: saw.after_removal == 0),
     ],
-    raises=CALLS_NOW | NO_ARGUMENT,
+    raises=CALLS_NOW | NO_ARGUMENT | LOCAL_SEEN,
 )

@@ -1,28 +1,64 @@
 """What decides about 02.2, `watch_many(tensors, seen)`."""
 
+from typing import Any
+
+import torch
+
 from hookedu.exercises.checks.common import CALLS_NOW, HANDLE, TWO_ARGUMENTS
-from hookedu.exercises.checks.lesson_02.shared import HOOKS_EVERYTHING, left_alone, unchanged
+from hookedu.exercises.checks.lesson_02.shared import (
+    HOOKS_EVERYTHING,
+    LOCAL_SEEN,
+    left_alone,
+    lines,
+    unchanged,
+)
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show_kind
-from hookedu.exercises.probes.lesson_02.watch_many import PROBE, Case
+from hookedu.exercises.observation import Opaque, show_kind
+from hookedu.exercises.probes.lesson_02.watch_many import PROBE, Case, loss
 
 
 class Key:
-    """Names, and the gradients of one backward pass in which the loss counts `times`."""
+    """Names, and the gradients of one backward pass."""
 
     def __init__(self, case: Case) -> None:
-        self.names, self.once = case.names, case.weights
-        first, _, third, _, fifth = case.names
-        self.x_grad = 3 * (2 * self.once[first] + 3 * self.once[third] + self.once[fifth])
+        self.names, self.once, self.n = [*case.tensors], case.gradients, len(case.gradients)
+        self.frozen = next((name for name in self.names if name not in self.once), None)
+        self.leaves = {name for name, tensor in case.tensors.items() if tensor.is_leaf}
+        self.before_frozen = self.names[: self.names.index(self.frozen)] if self.frozen else self.names
+        self.x_grad = 3 * torch.autograd.grad(loss(case), case.x)[0]
+        self.tensors = ", ".join(self._described(case, name) for name in self.names)
 
-    def gradients(self, times: int) -> dict:
-        """Return the gradient of each tensor that requires one."""
-        return {name: times * weight for name, weight in self.once.items()}
+    @staticmethod
+    def _described(case: Case, name: str) -> str:
+        tensor = case.tensors[name]
+        first = next(other for other, same in case.tensors.items() if same is tensor)
+        if first != name:
+            return f"{name} (is {first})"
+        return (
+            name
+            + (" (leaf)" if tensor.is_leaf else "") * (name in case.gradients)
+            + (" (requires_grad=False)" * (name not in case.gradients))
+        )
+
+    def gradients(self, times: int) -> dict[str, torch.Tensor]:
+        """Return the gradient of each tensor that requires one, of a pass in which the loss counts `times`."""
+        return {name: times * gradient for name, gradient in self.once.items()}
 
 
-_GIVEN = "tensors: {key.names[0]}, {key.names[1]} (requires_grad=False), {key.names[2]}, {key.names[3]} (leaf), {key.names[4]}"
+def _literal_key(saw: Any, key: Key) -> bool:
+    """Whether all gradients were stored under one word that is no name."""
+    (stored,) = saw.seen
+    return isinstance(stored, str) and stored not in key.names and len(saw.hooked) == key.n
+
+
+def _handles(saw: Any, key: Key) -> str:
+    return show_kind(saw.handles)
+
+
+_GIVEN = "tensors: {key.tensors}"
 _TWICE = _GIVEN + "; loss.backward(); (2 * loss).backward()"
+_LAZY = [Opaque("generator"), Opaque("map"), Opaque("filter")]
 
 EXERCISE = Exercise(
     PROBE,
@@ -36,11 +72,17 @@ EXERCISE = Exercise(
             want=lambda key: key.once,
             points=2,
             essential=True,
+            **lines("seen", "seen", lambda key: key.once),
             mistakes={
-                "rebinds_dict": lambda saw, key: not saw.seen and saw.hooked,
-                "late_binding": lambda saw, key: saw.seen.keys() == {key.names[4]},
-                "returns_in_loop": lambda saw, key: saw.seen.keys() == {key.names[0]},
-                "skips_leaves": lambda saw, key: saw.seen.keys() == key.once.keys() - {key.names[3]},
+                "lazy_generator": lambda saw, key: not saw.hooked and saw.handles in _LAZY,
+                "not_registered": lambda saw, key: not saw.hooked,
+                "keeps_nothing": lambda saw, key: not saw.seen,
+                "returns_in_loop": lambda saw, key: saw.hooked == key.names[:1],
+                "stops_at_frozen": lambda saw, key: saw.hooked == key.before_frozen,
+                "registers_after_loop": lambda saw, key: saw.hooked == key.names[-1:],
+                "skips_leaves": lambda saw, key: set(saw.hooked) == key.once.keys() - key.leaves,
+                "literal_key": _literal_key,
+                "late_binding": lambda saw, key: [*saw.seen] == key.names[-1:] and len(saw.hooked) == key.n,
                 "wrong_keys": lambda saw, key: not saw.seen.keys() <= set(key.names),
             },
         ),
@@ -56,20 +98,35 @@ EXERCISE = Exercise(
                 "adds_up": Gives(lambda key: key.gradients(3)),
             },
         ),
-        left_alone("watch_many(tensors, seen); tensors['{key.names[1]}']"),
+        left_alone("watch_many(tensors, seen); tensors['{key.frozen}']"),
         Check(
             "handle",
-            ok=lambda saw, key: saw.handles == [HANDLE] * 4 and saw.after_removal == 0,
+            ok=lambda saw, key: (
+                saw.is_list and saw.handles and set(saw.handles) == {HANDLE} and saw.after_removal == 0
+            ),
             points=1,
             given="handles = watch_many(tensors, seen)",
-            expected=Say("handles", n=4),
-            got=lambda saw, key: show_kind(saw.handles),
+            expected=Say("handles"),
+            got=[
+                Say(
+                    "a_tuple",
+                    when=lambda saw, key: type(saw.handles) is list and not saw.is_list,
+                    shown=_handles,
+                ),
+                Say(
+                    "stuck",
+                    when=lambda saw, key: saw.is_list and set(saw.handles) == {HANDLE},
+                    shown=_handles,
+                ),
+                _handles,
+            ],
             mistakes={
                 "one_handle": lambda saw, key: saw.handles in (HANDLE, [HANDLE]),
                 "none_in_list": lambda saw, key: None in saw.handles and HANDLE in saw.handles,
-                "no_handle": True,
+                "returns_tuple": lambda saw, key: not saw.is_list and set(saw.handles) == {HANDLE},
+                "no_handle": lambda saw, key: saw.handles != HANDLE and HANDLE not in (saw.handles or []),
             },
         ),
     ],
-    raises=CALLS_NOW | TWO_ARGUMENTS | HOOKS_EVERYTHING,
+    raises=CALLS_NOW | TWO_ARGUMENTS | HOOKS_EVERYTHING | LOCAL_SEEN,
 )

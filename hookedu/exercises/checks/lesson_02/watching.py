@@ -2,8 +2,15 @@
 
 from typing import Any
 
-from hookedu.exercises.checks.lesson_02.shared import GRAPH, HOOKS_EVERYTHING, left_alone, unchanged
-from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.checks.lesson_02.shared import (
+    GRAPH,
+    HOOKS_EVERYTHING,
+    LOCAL_SEEN,
+    left_alone,
+    lines,
+    unchanged,
+)
+from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
 from hookedu.exercises.probes.lesson_02.shared import Case
@@ -16,16 +23,20 @@ def _seen(case: Case) -> dict[str, Any]:
     return {"x": (case.k + 3) * case.w, "scaled": case.w, "shifted": 3 * case.w}
 
 
-def _clean(id: str, given: str, ok: Of, left: Of, mistake: str) -> Check:
-    """Require that no hook is left after a block."""
+def _twice(key: dict[str, Any]) -> dict[str, Any]:
+    return {name: 2 * grad for name, grad in key.items()}
+
+
+def _clean(id: str, given: str | Of, left: Of, mistakes: dict[str, bool | Of], points: int = 1) -> Check:
+    """Require that no hook is left."""
     return Check(
         id,
-        ok=ok,
-        points=1,
+        ok=lambda saw, key: left(saw, key) == 0,
+        points=points,
         given=given,
-        expected=Say("left_after", n=0),
-        got=Say("left_after", n=left),
-        mistakes={mistake: True},
+        expected=Say("hooks_on", n=0),
+        got=Say("hooks_on", n=left),
+        mistakes=mistakes,
     )
 
 
@@ -57,50 +68,61 @@ EXERCISE = Exercise(
             points=2,
             essential=True,
             given=f"{_GIVEN}; {_CALL}",
+            **lines("seen", "seen", lambda key: key),
             mistakes={
                 "yields_nothing": lambda saw, key: saw.seen is None,
                 "yields_something_else": lambda saw, key: not isinstance(saw.seen, dict),
                 "not_on_inside": lambda saw, key: not saw.seen and not saw.hooks,
-                "late_binding": lambda saw, key: saw.seen.keys() == {"shifted"},
-                "skips_leaves": lambda saw, key: saw.seen.keys() == {"scaled", "shifted"},
+                "keeps_nothing": lambda saw, key: not saw.seen and saw.hooks == len(key),
+                "late_binding": lambda saw, key: [*saw.seen] == ["shifted"] and saw.hooks == len(key),
+                "skips_leaves": lambda saw, key: saw.seen.keys() == {"scaled", "shifted"} and saw.hooks == 2,
                 # Names of an earlier check mean that its dictionary is still in use.
                 "shared_dict": lambda saw, key: saw.seen.keys() > key.keys(),
+            },
+        ),
+        Check(
+            "newest",
+            "second",
+            want=_twice,
+            essential=True,
+            given=f"{_GIVEN}; {_CALL}; (2 * loss).backward()",
+            label="seen",
+            mistakes={
+                "keeps_the_first": Gives(lambda key: key),
+                "adds_up": Gives(lambda key: {name: 3 * grad for name, grad in key.items()}),
             },
         ),
         left_alone("with watching(tensors) as seen: ...; tensors['fixed']"),
         Check(
             "strangers",
             "stranger",
-            want=lambda key: 2,
+            want=lambda key: 3,
             essential=True,
             given=Say("others_hook"),
-            expected=Say("it_fires", n=2),
+            expected=Say("it_fires", n=3),
             got=Say("times"),
             mistakes={"clears_everybody": True},
         ),
         Check(
             "separate",
-            "separate",
-            want=lambda key: [{"first": key["scaled"]}, {"second": key["scaled"]}],
+            "nested",
+            want=lambda key: [{"first": 2 * key["scaled"]}, {"second": key["scaled"]}],
             essential=True,
-            given="with watching({{'first': y}}) as one: ...; with watching({{'second': z}}) as two: ...",
+            given=Say("nested_blocks"),
             label="one, two",
-            mistakes={"shared_dict": True},
+            mistakes={
+                "shared_dict": lambda saw, key: saw.one_dict,
+                "shared_handles": lambda saw, key: same(saw.nested[0], {"first": key["scaled"]}),
+            },
         ),
         _clean(
-            "clean",
-            _CALL,
-            ok=lambda saw, key: same(saw.after, saw.seen) and saw.left == 0,
-            left=lambda saw, key: saw.left,
-            mistake="never_removes",
+            "enters",
+            "manager = watching(tensors)",
+            left=lambda saw, key: saw.early,
+            mistakes={"registers_early": True},
+            points=0,
         ),
-        _clean(
-            "clean_after_error",
-            _RAISING,
-            ok=lambda saw, key: saw.left_by_error == 0,
-            left=lambda saw, key: saw.left_by_error,
-            mistake="no_finally",
-        ),
+        _clean("clean", _CALL, left=lambda saw, key: saw.left, mistakes={"never_removes": True}),
         Check(
             "error_escapes",
             ok=lambda saw, key: saw.escaped,
@@ -110,6 +132,21 @@ EXERCISE = Exercise(
             got=Say("is_gone"),
             mistakes={"swallows_error": True},
         ),
+        _clean(
+            "clean_after_error",
+            lambda saw, key: _RAISING.replace("...", "..." if saw.left_by_error else "KeyboardInterrupt"),
+            left=lambda saw, key: saw.left_by_error or saw.left_by_interrupt,
+            mistakes={
+                "catches_some": lambda saw, key: not saw.left_by_error,
+                "no_finally": True,
+            },
+        ),
     ],
-    raises={"exit_signature": r"__exit__\(\) takes"} | HOOKS_EVERYTHING,
+    raises={
+        "exit_signature": r"__exit__\(\) takes",
+        "no_yield": r"object is not an iterator|generator didn't yield",
+        "yields_twice": r"generator didn't stop",
+    }
+    | HOOKS_EVERYTHING
+    | LOCAL_SEEN,
 )

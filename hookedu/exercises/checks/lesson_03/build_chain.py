@@ -1,6 +1,8 @@
 """What decides about 03.3, `build_chain(y, factors, seen)`."""
 
 from collections.abc import Callable
+from itertools import accumulate, pairwise
+from operator import mul
 from typing import Any
 
 from hookedu.exercises.checks.common import HANDLE
@@ -13,30 +15,54 @@ from hookedu.exercises.tools import same
 
 
 class Key(shared.Plain):
-    """The gradients without hooks, and what `seen` must hold."""
+    """The gradients without hooks, and what `seen` must hold after the first pass and after the second."""
 
     def __init__(self, case: Case) -> None:
         paths, self.factors = case
         super().__init__(paths)
         self.looks = [factor * self.w for factor in self.factors]
+        self.both_looks = self.looks + [factor * self.other for factor in self.factors]
         self.but_last, self.final = self.looks[:-1], self.factors[-1] * self.x_grad
 
 
-def _sees(*multiples: Callable[[float, float, float], tuple[float, ...]]) -> Gives:
-    """Condition: what was seen are these multiples of the gradient, by the three factors."""
-    return Gives(*(lambda key, of=of: [n * key.w for n in of(*key.factors)] for of in multiples))
+def _products(factors: list[float]) -> list[float]:
+    return list(accumulate(factors, mul))
+
+
+def _sees(*multiples: Callable[[list[float]], list[float]]) -> Gives:
+    """Condition: what was seen are these multiples of the gradient, by the factors."""
+    return Gives(*(lambda key, of=of: [n * key.w for n in of(key.factors)] for of in multiples))
+
+
+def _ratios(factors: list[float]) -> list[float]:
+    return [after / before for before, after in pairwise([1, *factors])]
+
+
+def _differences(factors: list[float], first: float) -> list[float]:
+    return [after - before for before, after in pairwise([first, *factors])]
 
 
 def _removable(saw: Any, key: Key) -> bool:
     """Check whether a list of handles was returned, and all hooks can be removed with them."""
     handles = saw.returned if isinstance(saw.returned, list) else [None]
-    return handles == [HANDLE] * len(handles) and same(saw.after_removal, key.x_grad)
+    return handles == [HANDLE] * len(handles) and same(saw.after_removal, key.x_grad) and not saw.left
 
 
 def _given(saw: Any, key: Key) -> str:
     if not _removable(saw, key):
         return "handles = build_chain(y, factors, seen)"
     return f"factors = {key.factors}; " + key.graph.replace("loss.b", "handles[-1].remove(); loss.b")
+
+
+def _places(saw: Any, key: Key) -> tuple[str, str]:
+    """Return the expected and the observed value where `seen` first differs after both passes, or x.grad."""
+    seen, looks = saw.seen_again, key.both_looks
+    n = next((n for n, pair in enumerate(zip(seen, looks, strict=False)) if not same(*pair)), None)
+    if n is not None:
+        return f"seen[{n}] == {show(looks[n])}", f"seen[{n}] == {show(seen[n])}"
+    if len(seen) != len(looks):
+        return f"len(seen) == {len(looks)}", f"len(seen) == {len(seen)}"
+    return f"x.grad == {show(-3 * key.final)}", f"x.grad == {show(saw.x_again)}"
 
 
 EXERCISE = Exercise(
@@ -51,28 +77,47 @@ EXERCISE = Exercise(
             ok=lambda saw, key: same(saw.seen, key.looks) and not saw.early,
             points=2,
             essential=True,
+            got=lambda saw, key: f"seen == {shared.told(saw.seen, key.looks)}",
             mistakes={
                 "asks_too_early": lambda saw, key: saw.early,
+                "removed_at_once": lambda saw, key: not saw.hooks and saw.of_y,
                 "wrong_tensor": lambda saw, key: not saw.hooks and HANDLE in saw.returned,
                 "not_registered": lambda saw, key: not saw.hooks,
                 "keeps_nothing": lambda saw, key: not saw.seen,
                 # The first difference is taken to 0 or to 1.
                 "difference": _sees(
-                    lambda f, g, h: (f, f * (g - f), f * (g - f) * (h - g)),
-                    lambda f, g, h: (f - 1, (f - 1) * (g - f), (f - 1) * (g - f) * (h - g)),
+                    lambda fs: _products(_differences(fs, 0)), lambda fs: _products(_differences(fs, 1))
                 ),
-                "forgot_return": _sees(lambda f, g, h: (1, 1, 1)),
-                "ratio_not_returned": _sees(lambda f, g, h: (f, g / f, h / g)),
-                "forgets_carry": _sees(lambda f, g, h: (f, f * g, f * g * h)),
-                "looks_first": _sees(lambda f, g, h: (1, f, g)),
-                "in_place": _sees(lambda f, g, h: (h, h, h)),
+                "forgot_return": _sees(lambda fs: [1] * len(fs)),
+                "ratio_not_returned": _sees(_ratios),
+                "forgets_carry": _sees(_products),
+                "looks_first": _sees(lambda fs: [1, *fs[:-1]]),
+                "in_place": lambda saw, key: not same(saw.s_grad, key.s_grad),
                 # Every hook uses the last ratio computed in the loop, or the last factor.
                 "late_binding": _sees(
-                    lambda f, g, h: (h / g, (h / g) ** 2, (h / g) ** 3), lambda f, g, h: (h, h**2, h**3)
+                    lambda fs: _products([_ratios(fs)[-1]] * len(fs)),
+                    lambda fs: _products([fs[-1]] * len(fs)),
+                    lambda fs: [fs[-1]] * len(fs),
                 ),
             },
         ),
-        shared.gradient("final", lambda key: key.final, {"only_notes": shared.NO_EFFECT}, points=1),
+        shared.gradient("final", lambda key: key.final, {"only_notes": shared.no_effect}, points=1),
+        Check(
+            "again",
+            "seen_again",
+            want=lambda key: key.both_looks,
+            ok=lambda saw, key: same(saw.seen_again, key.both_looks) and same(saw.x_again, -3 * key.final),
+            essential=True,
+            given="factors = {key.factors}; {key.both}",
+            expected=lambda saw, key: _places(saw, key)[0],
+            got=lambda saw, key: _places(saw, key)[1],
+            mistakes={
+                **shared.REMOVES_ITSELF,
+                "first_gradient": Gives(lambda key: key.looks * 2),
+                "used_up": Gives(lambda key: key.looks),
+                "replaces": Gives(lambda key: key.both_looks[len(key.factors) :]),
+            },
+        ),
         shared.neighbour(),
         Check(
             "handle",
@@ -85,11 +130,12 @@ EXERCISE = Exercise(
                 f"seen == {show(saw.without_last[0])}" if _removable(saw, key) else shared.shown(saw)
             ),
             mistakes={
+                "reversed_handles": lambda saw, key: _removable(saw, key) and not saw.in_order,
                 "one_for_all": _removable,
-                "some_handles": lambda saw, key: saw.returned == HANDLE or HANDLE in saw.returned,
-                "no_handle": True,
+                "some_handles": lambda saw, key: saw.returned == HANDLE or isinstance(saw.returned, list),
+                "no_handle": lambda saw, key: saw.returned is None,
             },
         ),
     ],
-    raises=shared.READS_DOT_GRAD | shared.WRONG_HOOK,
+    raises={"used_up": "StopIteration"} | shared.READS_DOT_GRAD | shared.WRONG_HOOK,
 )

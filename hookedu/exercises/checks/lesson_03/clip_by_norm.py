@@ -19,14 +19,14 @@ class Key(shared.Plain):
     """The gradients without hooks in the pass with the long gradient, and x.grad for changes to any gradient."""
 
     def __init__(self, case: Case) -> None:
-        self.passes, self.max_norm = case
-        super().__init__(self.passes["long"])
-        self.short = self.k * self.passes["short"].w
-        self.norm_of_y = (self.k * self.passes["long"].x).norm()
+        paths, self.gradients, self.max_norm = case
+        super().__init__(paths._replace(w=self.gradients["long"]))
+        self.short = self.k * self.gradients["short"]
+        self.norm_of_y = (self.k * paths.x).norm()
 
     def changed(self, name: str, change: _Change) -> torch.Tensor:
         """Return x.grad in the pass with the gradient of this name, if the hook makes this change to it."""
-        return self.k * change(self.passes[name].w, self.max_norm)
+        return self.k * change(self.gradients[name], self.max_norm)
 
 
 def _gives(name: str, *changes: _Change) -> Gives:
@@ -35,11 +35,11 @@ def _gives(name: str, *changes: _Change) -> Gives:
 
 
 def _clip(g: torch.Tensor, m: float, dim: int | None = None) -> torch.Tensor:
-    """Return g clipped to the norm m; with `dim`, each column (0) or each row (1) by itself."""
+    """Return g clipped to the norm m; with `dim`, along this dimension by itself."""
     return g * (m / g.norm(dim=dim, keepdim=True)).clamp(max=1)
 
 
-_GIVEN = "max_norm = {key.max_norm:g}; y = {key.k:g} * x; loss = ({key.passes[long].w} * (skip + y)).sum()"
+_GIVEN = "max_norm = {key.max_norm:g}; y = {key.k:g} * x; loss = ({key.gradients[long]} * (skip + y)).sum()"
 
 
 def _clips(id: str, name: str, mistakes: shared.Mistakes, **others: Any) -> Check:
@@ -65,13 +65,31 @@ EXERCISE = Exercise(
                 "other_norm": _gives("long", *(lambda g, m, p=p: g * m / g.norm(p) for p in (1, torch.inf))),
                 "upside_down": _gives("long", lambda g, m: g * g.norm() / m),
                 "norm_of_y": Gives(lambda key: key.x_grad * key.max_norm / key.norm_of_y),
+                "per_row": _gives("long", *(partial(_clip, dim=dim) for dim in (0, -1))),
             },
         ),
-        _clips("leaves", "short", {"always_scales": _gives("short", lambda g, m: g * m / g.norm())}),
-        _clips("whole", "grid", {"per_row": _gives("grid", partial(_clip, dim=0), partial(_clip, dim=1))}),
+        _clips(
+            "decides",
+            "longer",
+            mistakes={
+                **shared.REMOVES_ITSELF,
+                "other_condition": _gives("longer", lambda g, m: g),
+            },
+        ),
+        _clips(
+            "leaves",
+            "short",
+            {"always_scales": _gives("short", lambda g, m: g * m / g.norm())},
+        ),
         shared.neighbour(),
-        _clips("zero", "zero", {"zero_becomes_nan": True}, points=1, essential=False),
+        _clips(
+            "zero",
+            "zero",
+            {"zero_becomes_nan": lambda saw, key: saw.zero.isnan().any()},
+            points=1,
+            essential=False,
+        ),
         shared.handle_undoes("clip_by_norm(y, max_norm)"),
     ],
-    raises=shared.WRONG_HOOK | shared.OTHER_SHAPE,
+    raises={"matrix_norm": r"must be 1D or 2D|matrix_norm"} | shared.WRONG_HOOK | shared.OTHER_SHAPE,
 )

@@ -45,6 +45,7 @@ EXERCISE = Exercise(
             "y",
             want=lambda key: key.x,
             essential=True,
+            got=lambda saw, key: f"y == {shared.told(saw.y, key.x)}",
             mistakes={
                 "changes_forward": Gives(lambda key: -key.strength * key.x, lambda key: -key.x),
                 "no_return": lambda saw, key: saw.y is None,
@@ -57,15 +58,22 @@ EXERCISE = Exercise(
             label="dloss/dx",
             points=3,
             mistakes={
-                "forgot_return": lambda saw, key: saw.hooks and same(saw.x_grad, key.u + key.w),
-                "not_registered": Gives(lambda key: key.u + key.w),
+                "forgot_return": lambda saw, key: (
+                    shared.nothing_given(saw, key) and same(saw.x_grad, key.u + key.w)
+                ),
+                "not_registered": lambda saw, key: not saw.hooks and same(saw.x_grad, key.u + key.w),
                 "hooks_x": Gives(lambda key: -key.strength * (key.u + key.w)),
-                "cut_off": Gives(lambda key: key.u),
+                "cut_off": lambda saw, key: not saw.reaches_x,
                 "no_strength": Gives(lambda key: key.u - key.w),
                 "no_minus": Gives(lambda key: key.u + key.strength * key.w),
             },
         ),
         shared.neighbour(given=_GIVEN.replace("* y)", "* (skip + y))") + "; skip = 2 * s"),
+        shared.again(
+            lambda key: key.u - key.strength * key.other,
+            label="dloss/dx",
+            given=_GIVEN.replace("key.w", "key.other"),
+        ),
         Check(
             "no_grad",
             ok=lambda saw, key: same(saw.calls, [key.x] * len(_CALLS)),
@@ -73,7 +81,10 @@ EXERCISE = Exercise(
             given=lambda saw, key: _CALLS[_wrong_call(saw, key)],
             expected="y == {key.x}",
             got=lambda saw, key: show(saw.calls[_wrong_call(saw, key)]).strip("'"),
-            mistakes={"needs_gradient": lambda saw, key: isinstance(saw.calls[_wrong_call(saw, key)], str)},
+            mistakes={
+                "no_return": lambda saw, key: saw.calls[_wrong_call(saw, key)] is None,
+                "needs_gradient": lambda saw, key: "hook on a tensor" in saw.calls[_wrong_call(saw, key)],
+            },
         ),
     ],
     raises=shared.WRONG_HOOK,

@@ -15,28 +15,49 @@ READS_DOT_GRAD = {"reads_dot_grad": r"unsupported operand type.*NoneType|'NoneTy
 OTHER_SHAPE = {"other_shape": r"has changed the size of value"}
 WRONG_HOOK = {"returns_no_tensor": r"expected Variable, but hook returned"} | MISREGISTERED
 
-NO_EFFECT = Gives(lambda key: key.x_grad)  # condition: x.grad is what it is without hooks
-# Mistakes behind it.
+
+def no_effect(saw: Any, key: Any) -> bool:
+    """Check whether x.grad is what it is without hooks."""
+    return same(saw.x_grad, key.x_grad)
+
+
+def nothing_given(saw: Any, key: Any) -> bool:
+    """Check whether hooks ran and none returned anything."""
+    return saw.gave and not any(saw.gave)
+
+
+# Mistakes behind a gradient without any effect of hooks.
 UNCHANGED: Mistakes = {
-    "forgot_return": lambda saw, key: saw.hooks and same(saw.x_grad, key.x_grad),
-    "wrong_tensor": lambda saw, key: saw.returned == HANDLE and same(saw.x_grad, key.x_grad),
-    "not_registered": NO_EFFECT,
+    "forgot_return": lambda saw, key: no_effect(saw, key) and nothing_given(saw, key),
+    "removed_at_once": lambda saw, key: no_effect(saw, key) and saw.of_y and not saw.hooks,
+    "wrong_tensor": lambda saw, key: no_effect(saw, key) and saw.returned == HANDLE and not saw.of_y,
+    "not_registered": lambda saw, key: no_effect(saw, key) and not saw.of_y and not saw.hooks,
 }
+REMOVES_ITSELF: Mistakes = {"removes_itself": lambda saw, key: saw.kept < saw.hooks}
 
 
 class Plain:
-    """The two paths as a message shows them, and the gradients without hooks."""
+    """The two paths as a message shows them, and the gradients without hooks, also in the other pass."""
 
     def __init__(self, paths: Paths, y: str = "y") -> None:
-        self.k, self.w = paths.k, paths.w
+        self.k, self.w, self.other = paths.k, paths.w, paths.other
         self.x_grad, self.s_grad = paths.k * paths.w, 2 * paths.w
-        loss = f"loss = ({show(paths.w)} * (skip + {y})).sum(); loss.backward()"
-        self.graph = f"skip = 2 * s; {y} = {paths.k:g} * x; {loss}"
+        loss = f"(skip + {y})).sum(); loss.backward("
+        self.graph = f"skip = 2 * s; {y} = {paths.k:g} * x; loss = ({show(paths.w)} * {loss})"
+        self.both = (
+            f"{self.graph[:-1]}retain_graph=True); x.grad = None; loss = ({show(paths.other)} * {loss})"
+        )
 
 
 def gradient(id: str, want: Callable, mistakes: Mistakes, observed: str = "x_grad", **others: Any) -> Check:
     """Require a gradient, by default that of x, essential unless `others` say otherwise."""
     return Check(id, observed, want, mistakes=mistakes, **{"essential": True, "label": "x.grad", **others})
+
+
+def again(want: Callable, **others: Any) -> Check:
+    """Require a gradient of x in a second backward pass with another gradient."""
+    mistakes = {**REMOVES_ITSELF, "first_gradient": lambda saw, key: same(saw.x_again, saw.x_grad)}
+    return gradient("again", want, mistakes, "x_again", **{"given": "{key.both}", **others})
 
 
 def neighbour(**others: Any) -> Check:
@@ -60,8 +81,19 @@ def handle_undoes(call: str) -> Check:
         given=lambda saw, key: f"handle = {call}{undo * hands_over(saw, key)}",
         expected=[Say("the_handle", when=lambda saw, key: not hands_over(saw, key)), "x.grad == {want}"],
         got=lambda saw, key: f"x.grad == {show(saw.after_removal)}" if hands_over(saw, key) else shown(saw),
-        mistakes={"still_at_work": hands_over, "no_handle": True},
+        mistakes={
+            "still_at_work": hands_over,
+            "no_handle": lambda saw, key: not isinstance(saw.returned, (list, dict)),
+        },
     )
+
+
+def told(value: Any, want: Any) -> str:
+    """Write a value, and, if it prints like the one that is wanted, of what type it is."""
+    if show(value) != show(want):
+        return show(value)
+    odd = next((v for v, w in zip(value, want, strict=True) if not same(v, w)), value)
+    return f"{show(value)} ({getattr(odd, 'dtype', type(odd).__name__)})"
 
 
 def shown(saw: Any) -> str:

@@ -44,8 +44,9 @@ EXERCISE = Exercise(
             "branch",
             lambda key: key.positive / 2,
             {
-                "not_registered": lambda saw, key: same(saw.x_grad, key.x_grad) and not saw.hooks,
-                "forgot_return": shared.NO_EFFECT,
+                "removed_at_once": shared.UNCHANGED["removed_at_once"],
+                "not_registered": lambda saw, key: shared.no_effect(saw, key) and not saw.hooks,
+                "forgot_return": shared.UNCHANGED["forgot_return"],
                 "halve_missing": Gives(lambda key: key.positive),
                 "positive_missing": Gives(lambda key: key.x_grad / 2),
                 "wrong_half": Gives(lambda key: key.x_grad.clamp(max=0) / 2),
@@ -65,6 +66,7 @@ EXERCISE = Exercise(
             label="s.grad",
             points=2,
         ),
+        shared.again(lambda key: key.k * key.other.clamp(min=0) / 2),
         Check(
             "handle",
             ok=_removable,
@@ -74,7 +76,9 @@ EXERCISE = Exercise(
             got=lambda saw, key: shared.shown(saw),
             mistakes={
                 "merged": lambda saw, key: saw.returned == HANDLE or saw.returned == [HANDLE],
-                "no_handle": lambda saw, key: saw.returned != [HANDLE] * 2,
+                "no_handle": lambda saw, key: (
+                    not isinstance(saw.returned, dict) and HANDLE not in (saw.returned or [])
+                ),
             },
         ),
         Check(

@@ -17,7 +17,7 @@ _CALL = "rows = {case.rows}; freeze_rows(embedding, rows)"
 
 def _zeroed(case: Case, rows: Iterable[int], dim: int = 0) -> torch.Tensor:
     """Return the gradient without hooks, with zeros in these rows, or columns if dim is 1."""
-    return case.c.index_fill(dim, torch.tensor(list(rows)), 0)
+    return case.c.index_fill(dim, torch.tensor(list(rows), dtype=torch.long), 0)
 
 
 def _frozen(case: Case) -> torch.Tensor:
@@ -75,11 +75,13 @@ EXERCISE = Exercise(
             essential=True,
             given=_CALL + "; loss.backward()",
             mistakes={
-                "forgot_return": lambda saw, case: same(saw.grad, case.c) and saw.hooks,
-                "hooks_another_tensor": Gives(lambda case: case.c),
+                "forgot_return": lambda saw, case: same(saw.grad, case.c) and saw.gave and not any(saw.gave),
+                "hooks_another_tensor": lambda saw, case: same(saw.grad, case.c) and not saw.hooks,
                 "freezes_the_others": Gives(lambda case: case.c - _frozen(case)),
                 "zeroes_columns": Gives(lambda case: _zeroed(case, case.rows, dim=1)),
-                "late_binding": Gives(lambda case: _zeroed(case, case.rows[-1:])),
+                "late_binding": lambda saw, case: (
+                    saw.hooks == len(case.rows) and same(saw.grad, _zeroed(case, case.rows[-1:]))
+                ),
                 "freezes_a_slice": _is_slice,
                 "zeroes_everything": Gives(lambda case: torch.zeros_like(case.c)),
             },
@@ -87,11 +89,24 @@ EXERCISE = Exercise(
         _gradient(
             "under_autograd_grad",
             "asked",
-            want=_frozen,
+            want=lambda case: -2 * _frozen(case) + 0,
             label="grad",
             points=1,
-            given=_CALL + "; torch.autograd.grad(loss, embedding.weight)",
-            mistakes={"post_accumulate": True},
+            given=_CALL + "; loss.backward(); grad, = torch.autograd.grad(-2 * loss, embedding.weight)",
+            mistakes={
+                "removes_itself": lambda saw, case: saw.kept < saw.hooks,
+                "post_accumulate": lambda saw, case: not saw.tensor_hooks and saw.hooks,
+                "first_gradient": Gives(_frozen),
+            },
+        ),
+        _gradient(
+            "direct",
+            "direct",
+            want=_frozen,
+            label="embedding.weight.grad",
+            essential=True,
+            given=_CALL + "; (c * (embedding.weight + adapter)).sum().backward()",
+            mistakes={"only_through_the_module": lambda saw, case: not saw.hooks},
         ),
         _gradient(
             "others",
@@ -100,7 +115,7 @@ EXERCISE = Exercise(
             label="adapter.grad",
             points=1,
             given=_CALL + "; (c * (embedding.weight + adapter)).sum().backward()",
-            mistakes={"changes_in_place": True},
+            mistakes={"changes_in_place": Gives(_frozen)},
         ),
         Check(
             "handle",
@@ -112,7 +127,12 @@ EXERCISE = Exercise(
                 Say("still_frozen", when=lambda saw, case: saw.handle == HANDLE),
                 lambda saw, case: show_kind(saw.handle),
             ],
-            mistakes={"no_handle": lambda saw, case: saw.handle != HANDLE, "hooks_stay": True},
+            mistakes={
+                "no_handle": lambda saw, case: (
+                    not isinstance(saw.handle, (list, dict)) and saw.handle != HANDLE
+                ),
+                "hooks_stay": lambda saw, case: saw.handle == HANDLE and saw.left,
+            },
         ),
     ],
     raises={

@@ -1,39 +1,77 @@
 """What decides about 04.2, `sgd_in_backward(model, lr)`."""
 
 import copy
+from functools import cached_property
 from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.lesson_04.shared import REGISTERING, handles_given
+from hookedu.exercises.checks.lesson_04.shared import (
+    REGISTERING,
+    handles_given,
+    misses_parameters,
+    removes_itself,
+)
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_04.sgd_in_backward import LR, PROBE, Case, parameters
+from hookedu.exercises.probes.lesson_04.sgd_in_backward import PROBE, Case, parameters
 from hookedu.exercises.tools import all_close, close
 
-_CALL = f"sgd_in_backward(model, lr={LR}); model(x1).sum().backward()"
+_Values = dict[str, torch.Tensor]
 
 
-def _after_sgd(case: Case, lr: float = LR, zero: bool = True) -> list[dict[str, torch.Tensor]]:
-    """Return the parameters after each of two steps of torch.optim.SGD; with zero=False gradients accumulate."""
-    model, inputs = copy.deepcopy(case)
-    optimizer = torch.optim.SGD(model.parameters(), lr=abs(lr), maximize=lr < 0)
-    after = []
-    for x in inputs:
-        model(x).sum().backward()
-        optimizer.step()
-        if zero:
-            optimizer.zero_grad()
-        after.append(parameters(model))
-    return after
+class _Key:
+    """The parameters before (`start`) and after each of two steps, right and wrong, and the names of those that learn."""
+
+    def __init__(self, case: Case) -> None:
+        self._case, self.lr, self.start = case, case.lr, parameters(case.model)
+        self.trained = [name for name, p in case.model.named_parameters() if p.requires_grad]
+        self.right = self._steps(case.lr)
+
+    @cached_property
+    def wrong_sign(self) -> _Values:
+        """After one step in the wrong direction."""
+        return self._steps(-self.lr)[0]
+
+    @cached_property
+    def added_up(self) -> _Values:
+        """After the second step if gradients accumulate."""
+        return self._steps(self.lr, keep=1)[1]
+
+    def _steps(self, lr: float, keep: int = 0) -> list[_Values]:
+        """Return the parameters after each step; `keep` times the previous gradient is added to the next."""
+        model, after = copy.deepcopy(self._case.model), []
+        learn = [p for p in model.parameters() if p.requires_grad]
+        kept = [torch.zeros_like(p) for p in learn]
+        for x in self._case.inputs:
+            grads = torch.autograd.grad(model(x).sum(), learn)
+            kept = [grad + keep * before for grad, before in zip(grads, kept, strict=True)]
+            with torch.no_grad():
+                for parameter, grad in zip(learn, kept, strict=True):
+                    parameter -= lr * grad
+            after.append(parameters(model))
+        return after
 
 
-def _shown(saw: Any, case: Case, values: dict[str, Any], sign: str = "==") -> str:
-    """Write the value of one parameter: the last that is wrong after the first pass, or the last of all."""
-    right = _after_sgd(case)[0]
-    name = ["1.bias", *(name for name in right if not close(saw.first[name], right[name]))][-1]
-    return f"model.{name} {sign} {show(values[name])}"
+def _wrong(key: _Key, got: _Values, step: int) -> str:
+    """Return the name of the last parameter that is wrong after a step, or of the last of all."""
+    wrong = [name for name, value in key.right[step].items() if not close(got[name], value)]
+    return [key.trained[-1], *wrong][-1]
+
+
+def _after(saw: Any, step: int) -> _Values:
+    return (saw.first, saw.second)[step]
+
+
+def _line(values: Any, step: int, sign: str = "==") -> Any:
+    """Return a function that writes the value of that parameter, among the `values` of (saw, key)."""
+
+    def line(saw: Any, key: _Key) -> str:
+        name = _wrong(key, _after(saw, step), step)
+        return f"model.{name} {sign} {show(values(saw, key)[name])}"
+
+    return line
 
 
 def _moved(saw: Any) -> list[str]:
@@ -41,50 +79,57 @@ def _moved(saw: Any) -> list[str]:
     return [name for name, value in saw.first.items() if not close(value, saw.at_once[name])]
 
 
+_CALL = "sgd_in_backward(model, lr={key.lr}); model(x1).sum().backward()"
+
 EXERCISE = Exercise(
     PROBE,
+    key=_Key,
     given=_CALL,
     checks=[
         Check(
             "first_step",
-            ok=lambda saw, case: all_close(saw.first, _after_sgd(case)[0]),
+            ok=lambda saw, key: all_close(saw.first, key.right[0]),
             points=2,
             essential=True,
-            given=lambda saw, case: f"{_CALL}; {_shown(saw, case, parameters(case[0]), '=')}",
-            expected=lambda saw, case: _shown(saw, case, _after_sgd(case)[0]),
-            got=lambda saw, case: _shown(saw, case, saw.first),
+            given=lambda saw, key: (
+                f"{_CALL.format(key=key)}; {_line(lambda saw, key: key.start, 0, '=')(saw, key)}"
+            ),
+            expected=_line(lambda saw, key: key.right[0], 0),
+            got=_line(lambda saw, key: saw.first, 0),
             mistakes={
-                "steps_at_once": lambda saw, case: not all_close(saw.at_once, parameters(case[0])),
-                "rebinds_param": lambda saw, case: not _moved(saw) and saw.hooks,
-                "not_registered": lambda saw, case: not _moved(saw),
-                "wrong_sign": lambda saw, case: all_close(saw.first, _after_sgd(case, lr=-LR)[0]),
-                "late_binding": lambda saw, case: _moved(saw) == ["1.bias"],
-                "takes_param_for_gradient": lambda saw, case: all(
-                    close(saw.first[name], (1 - LR) * saw.at_once[name]) for name in _moved(saw)
+                "steps_at_once": lambda saw, key: not all_close(saw.at_once, key.start),
+                "not_registered": lambda saw, key: not _moved(saw) and not any(saw.hooks.values()),
+                "frozen_learns": lambda saw, key: not set(_moved(saw)) <= set(key.trained),
+                "misses_parameters": misses_parameters,
+                "rebinds_param": lambda saw, key: not _moved(saw),
+                "wrong_sign": lambda saw, key: all_close(saw.first, key.wrong_sign),
+                "late_binding": lambda saw, key: _moved(saw) == key.trained[-1:],
+                "takes_param_for_gradient": lambda saw, key: all(
+                    close(saw.first[name], (1 - key.lr) * saw.at_once[name]) for name in _moved(saw)
                 ),
             },
         ),
         Check(
             "second_step",
             "second",
-            want=lambda case: _after_sgd(case)[1],
+            want=lambda key: key.right[1],
             equal=all_close,
             points=1,
             given=_CALL + "; model(x2).sum().backward()",
-            expected="model.1.bias == {value[1.bias]}",
-            got="model.1.bias == {value[1.bias]}",
-            mistakes={"keeps_grad": Gives(lambda case: _after_sgd(case, zero=False)[1])},
+            expected=_line(lambda saw, key: key.right[1], 1),
+            got=_line(lambda saw, key: saw.second, 1),
+            mistakes={"removes_itself": removes_itself, "keeps_grad": Gives(lambda key: key.added_up)},
         ),
         Check(
             "freed",
-            ok=lambda saw, case: not saw.most,
+            ok=lambda saw, key: not saw.most,
             points=1,
             expected=Say("no_grad_left"),
             got=Say("grads_left"),
             mistakes={
-                "tensor_hook": lambda saw, case: saw.tensor_hooks,
-                "zeroes_grad": lambda saw, case: saw.left and not any(grad.any() for grad in saw.left),
-                "frees_at_the_end": lambda saw, case: not saw.left,
+                "tensor_hook": lambda saw, key: saw.tensor_hooks and saw.left,
+                "zeroes_grad": lambda saw, key: saw.left and not any(grad.any() for grad in saw.left),
+                "frees_at_the_end": lambda saw, key: not saw.left,
             },
         ),
         handles_given("sgd_in_backward(model, lr)"),
@@ -92,6 +137,6 @@ EXERCISE = Exercise(
     raises={
         **REGISTERING,
         "returns_from_hook": r"post accumulate grad hooks should return None|expected Variable, but hook returned",
-        "grad_is_none": r"NoneType",
+        "grad_is_none": r"operand.*NoneType|not NoneType|NoneType' object has no attribute '(?!requires|register)",
     },
 )

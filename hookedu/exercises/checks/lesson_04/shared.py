@@ -1,5 +1,7 @@
 """A check shared by the exercises of lesson 04, and exceptions by which mistakes in two of them are recognised."""
 
+from typing import Any
+
 from hookedu.exercises.checks.common import CALLS_NOW, HOOKS_FROZEN, NO_ARGUMENT
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.observation import show_kind
@@ -8,14 +10,28 @@ from hookedu.exercises.observation import show_kind
 REGISTERING = CALLS_NOW | NO_ARGUMENT | HOOKS_FROZEN
 
 
+def misses_parameters(saw: Any, key: Any) -> bool:
+    """Check whether some parameters that learn carry hooks and others do not."""
+    return any(saw.hooks.values()) and not all(saw.hooks[name] for name in key.trained)
+
+
+def removes_itself(saw: Any, key: Any) -> bool:
+    """Check whether fewer hooks are on after the passes than before."""
+    return sum(saw.kept.values()) < sum(saw.hooks.values())
+
+
 def handles_given(call: str) -> Check:
-    """Require a non-empty list of handles; observes `handles`, and `off`: whether removing them undid everything."""
+    """Require a list of handles, none of which belongs to an earlier call; `off`: removing them undid everything."""
+
+    def no_more(saw: Any) -> bool:
+        return len(saw.handles) <= sum(saw.hooks.values())
+
     return Check(
         "handles",
-        ok=lambda saw, key: isinstance(saw.handles, list) and saw.handles and saw.off,
+        ok=lambda saw, key: isinstance(saw.handles, list) and saw.handles and saw.off and no_more(saw),
         points=1,
         given=f"handles = {call}",
         expected=Say("handles_undo"),
         got=lambda saw, key: show_kind(saw.handles),
-        mistakes={"no_handles": True},
+        mistakes={"no_handles": lambda saw, key: not (isinstance(saw.handles, list) and saw.off)},
     )

@@ -6,34 +6,45 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.common import TWO_ARGUMENTS
-from hookedu.exercises.checks.lesson_04.shared import REGISTERING, handles_given
+from hookedu.exercises.checks.lesson_04.shared import (
+    REGISTERING,
+    handles_given,
+    misses_parameters,
+    removes_itself,
+)
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_04.watch_norms import PROBE, Case, two_passes
+from hookedu.exercises.probes.lesson_04.watch_norms import PROBE, SCALES, Case, passes
 from hookedu.exercises.tools import all_close, gradients
 
 _Norms = dict[tuple[int, str], Any]  # by pass and name
 
 
-def _by_pass(pairs: list[Any], half: int) -> _Norms:
-    return {(n // half, name): value for n, (name, value) in enumerate(pairs)}
+def _by_pass(pairs: list[Any], each: int) -> _Norms:
+    return {(n // each, name): value for n, (name, value) in enumerate(pairs)}
 
 
 class _Key:
-    """What tensor hooks see in both passes (`norms`), and other norms that people note instead."""
+    """What tensor hooks see in all passes (`norms`), and other norms that people note instead."""
 
     def __init__(self, case: Case) -> None:
         seen: list[tuple[str, float]] = []
         trained = {name: p for name, p in case[0].named_parameters() if p.requires_grad}
         for name, parameter in trained.items():
             parameter.register_hook(lambda grad, name=name: seen.append((name, grad.norm().item())))
-        two_passes(*case)
+        passes(*case)
         self.grads, self.norms = gradients(case[0]), _by_pass(seen, len(trained))
-        self.order, self.model_order = [name for name, _ in seen[: len(trained)]], list(trained)
+        self.trained, self.names = list(trained), [name for name, _ in seen]
+        self.order = self.names[: len(trained)]
         self.own = {(n, name): trained[name].norm().item() for n, name in self.norms}
-        # The second gradient is three times the first.
-        self.summed = {(n, name): norm * (4 / 3 if n else 1) for (n, name), norm in self.norms.items()}
+        # What .grad holds after each pass, and its difference to what it held before; the norms are those of the
+        # first pass times SCALES.
+        self.summed, self.differences = self._scaled(1, 4, 5), self._scaled(1, 3, 1)
+        self.first = self._scaled(1, 1, 1)
+
+    def _scaled(self, *scales: float) -> _Norms:
+        return {(n, name): norm * scales[n] / SCALES[n] for (n, name), norm in self.norms.items()}
 
 
 def _pairs(saw: Any) -> list[Any]:
@@ -48,8 +59,18 @@ def _names(saw: Any) -> list[str]:
 
 def _noted(saw: Any, key: _Key) -> _Norms:
     """Return the values noted by pass and name, also if all pairs are in the reverse order."""
-    reverse = _names(saw) == key.order[::-1] * 2
+    reverse = _names(saw) == key.names[::-1]
     return _by_pass(_pairs(saw)[:: -1 if reverse else 1], len(key.order))
+
+
+def _first(saw: Any, key: _Key) -> tuple[str, str]:
+    """Return the expected and the observed entry where the names in `seen` first differ, or its length."""
+    names = _names(saw) or [""] * len(saw.seen)
+    n = next((n for n, pair in enumerate(zip(names, key.names, strict=False)) if len(set(pair)) > 1), None)
+    if n is None:
+        return f"len(seen) == {len(key.names)}", f"len(seen) == {len(saw.seen)}"
+    got = show(_rounded(saw.seen[n]))
+    return f"seen[{n}] == ({key.names[n]!r}, …)", f"seen[{n}] == {f'({got[1:-1]})' if names[n] else got}"
 
 
 def _close(value: Any, norm: float) -> bool:
@@ -78,7 +99,7 @@ def _rounded(value: Any) -> Any:
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
-    given="watch_norms(model, seen); loss.backward(); (3 * loss).backward()",
+    given="watch_norms(model, seen); loss.backward(); (3 * loss).backward(); model.zero_grad(); (5 * loss).backward()",
     checks=[
         Check(
             "unchanged",
@@ -86,32 +107,46 @@ EXERCISE = Exercise(
             essential=True,
             expected=Say("grads_as_without"),
             got=Say("some_differ"),
-            mistakes={"changes_gradient": True},
+            mistakes={
+                "frozen_learns": lambda saw, key: any(
+                    saw.grads[name] is not None for name, grad in key.grads.items() if grad is None
+                ),
+                "clears_grad": lambda saw, key: any(saw.grads[name] is None for name in key.trained),
+                "changes_gradient": True,
+            },
         ),
         Check(
             "sees",  # every name exactly once per pass
             ok=lambda saw, key: _noted(saw, key).keys() == key.norms.keys(),
             points=2,
             essential=True,
-            expected=lambda saw, key: f"[name for name, norm in seen] == {show(key.order * 2)}",
-            got=lambda saw, key: f"seen == {show(_rounded(saw.seen))}",
+            expected=lambda saw, key: _first(saw, key)[0],
+            got=lambda saw, key: _first(saw, key)[1],
             mistakes={
                 "asks_too_early": lambda saw, key: saw.early,
-                "rebinds_list": lambda saw, key: not saw.seen and saw.hooks,
-                "not_registered": lambda saw, key: not saw.seen,
+                "not_registered": lambda saw, key: not saw.seen and not any(saw.hooks.values()),
+                "misses_parameters": misses_parameters,
+                "rebinds_list": lambda saw, key: not saw.seen,
                 "no_pairs": lambda saw, key: not _pairs(saw),
-                "late_binding": lambda saw, key: len(set(_names(saw))) == 1,
+                "removes_itself": removes_itself,
+                "late_binding": lambda saw, key: (
+                    len(saw.seen) == len(key.names) and len(set(_names(saw))) == 1
+                ),
+                "replaces": lambda saw, key: (
+                    _names(saw) == key.names[-len(saw.seen) :]
+                    and _close(saw.seen[-1][1], [*key.norms.values()][-1])
+                ),
             },
         ),
         Check(
             "order",
-            ok=lambda saw, key: _names(saw) == key.order * 2,
+            ok=lambda saw, key: _names(saw) == key.names,
             points=1,
-            expected="[name for name, norm in seen] == {key.order} × 2",
-            got=lambda saw, key: f"[name for name, norm in seen] == {show(_names(saw))}",
+            expected=lambda saw, key: _first(saw, key)[0],
+            got=lambda saw, key: _first(saw, key)[1],
             mistakes={
-                "upside_down": lambda saw, key: _names(saw) == key.order[::-1] * 2,
-                "model_order": lambda saw, key: _names(saw) == key.model_order * 2,
+                "upside_down": lambda saw, key: _names(saw) == key.names[::-1],
+                "model_order": lambda saw, key: _names(saw) == key.trained * len(SCALES),
             },
         ),
         Check(
@@ -125,12 +160,15 @@ EXERCISE = Exercise(
                 "keeps_tensors": lambda saw, key: any(type(v) in (torch.Tensor, Opaque) for _, v in saw.seen),
                 "norm_of_the_parameter": lambda saw, key: not _wrong(saw, key, key.own),
                 "norm_of_the_sum": lambda saw, key: not _wrong(saw, key, key.summed),
+                "first_pass": lambda saw, key: not _wrong(saw, key, key.first),
+                "difference_of_sums": lambda saw, key: not _wrong(saw, key, key.differences),
                 "not_the_norm": lambda saw, key: all(type(v) in (int, float) for _, v in saw.seen),
             },
         ),
         handles_given("watch_norms(model, seen)"),
     ],
     raises={
+        "not_the_norm": r"must be 1D or 2D",
         "returns_norm": r"has changed the size of value|expected Variable, but hook returned",
         **REGISTERING,
         **TWO_ARGUMENTS,

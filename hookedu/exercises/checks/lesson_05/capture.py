@@ -4,36 +4,60 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.common import handle_works
+from hookedu.exercises.checks.common import HANDLE, handle_works
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS, graph_kept
-from hookedu.exercises.criteria import Check
+from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_05.capture import PROBE, Case
 from hookedu.exercises.tools import same
 
+_CALL = "capture(conv, seen)"
 _RUN = "net(torch.full((1, 1, 4, 4), {case.pictures[%d]:g}))"
-_GIVEN = "conv.weight[:, 0, 0, 0] = {case.kernels}; " + _RUN % 0 + "; " + _RUN % 1
+_GIVEN = f"seen = {{case.before}}; conv.{{case.mode}}(); {_CALL}; conv.weight[:, 0, 0, 0] = {{case.kernels}}; {_RUN % 0}; {_RUN % 1}"
 _CHANGED = {"changes_output": True}
-_OTHER_HOOKS = {"pre_hook": r"missing 1 required positional argument", "calls_again": r"^RecursionError"}
+_HANDLES = {
+    "too_few_arguments": r"(?<!hook\(\)) missing 1 required positional argument",
+    "calls_again": r"^RecursionError",
+}
 
 
 class _Key:
-    """Outputs of the network, and the pairs of input and output of its convolution."""
+    """Outputs of the network, and what `seen` holds: the pairs of input and output of its convolution come last."""
 
     def __init__(self, case: Case) -> None:
         # Each window of a picture holds 9 times the same number, so a feature map does too, and pooling keeps it.
         self.out = [9 * value * case.kernels for value in case.pictures]
         maps = [out.reshape(1, 2, 1, 1).expand(1, 2, 2, 2) for out in self.out]
-        self.seen = [[torch.full((1, 1, 4, 4), v), m] for v, m in zip(case.pictures, maps, strict=True)]
+        self.new = [[torch.full((1, 1, 4, 4), v), m] for v, m in zip(case.pictures, maps, strict=True)]
+        self.before = list(map(list, case.before))
+        self.seen = self.before + self.new
 
 
-def _shapes(value: Any) -> str:
-    """Format nested tensors by shape, first and last value: whole feature maps are too long for one line."""
+def _show_kept(value: Any) -> str:
+    """Format what was kept for one call, tensors by first and last value and shape: they are too long for a line."""
     if isinstance(value, torch.Tensor):
-        ends = f" {value.flatten()[0]:g}…{value.flatten()[-1]:g}" if value.numel() > 1 else f" {show(value)}"
-        return "×".join(map(str, value.shape)) + ends
-    return "[" + ", ".join(map(_shapes, value[:8])) + "]" if isinstance(value, list) else show(value)
+        ends = f"{value.flatten()[0]:g} … {value.flatten()[-1]:g}" if value.numel() > 1 else show(value)
+        return f"tensor([{ends}], shape={tuple(value.shape)})"
+    if isinstance(value, list):
+        return "(" + ", ".join(map(_show_kept, value)) + ("," if len(value) == 1 else "") + ")"
+    return show(value)
+
+
+def _line(of: str) -> Any:
+    """Return a line that shows the first item of `seen` that differs, as wanted ("key") or as observed ("saw")."""
+
+    def line(saw: Any, key: Any) -> str:
+        seen = (key if of == "key" else saw).seen
+        differ = [n for n, pair in enumerate(saw.seen) if n >= len(key.seen) or not same(pair, key.seen[n])]
+        n = differ[0] if differ else len(saw.seen)
+        return f"seen[{n}] == {_show_kept(seen[n])}" if n < len(seen) else f"len(seen) == {len(seen)}"
+
+    return line
+
+
+def _new(saw: Any, key: Any) -> Any:
+    return saw.seen[len(key.before) :]
 
 
 EXERCISE = Exercise(
@@ -46,22 +70,46 @@ EXERCISE = Exercise(
         Check(
             "sees",
             ok=lambda saw, key: same(saw.seen, key.seen),
-            points=2,
+            points=1,
             essential=True,
-            expected=lambda saw, key: f"seen == {_shapes(key.seen)}",
-            got=lambda saw, key: f"seen == {_shapes(saw.seen)}",
+            expected=_line("key"),
+            got=_line("saw"),
             mistakes={
-                "too_early": lambda saw, key: saw.early,
-                "rebinds_list": lambda saw, key: not saw.seen and saw.hooks,
-                "not_registered": lambda saw, key: not saw.seen,
-                "not_a_pair": lambda saw, key: (
-                    isinstance(saw.seen[0], torch.Tensor) or len(saw.seen[0]) != 2 or len(saw.seen) == 4
+                "too_early": lambda saw, key: saw.early > 0,
+                "only_training": lambda saw, key: key.before and same(saw.seen, key.before),
+                "nothing_added": lambda saw, key: same(saw.seen, key.before) and saw.hooks,
+                "removed_at_once": lambda saw, key: same(saw.seen, key.before) and saw.handle == HANDLE,
+                "not_registered": lambda saw, key: same(saw.seen, key.before),
+                "overwrites": lambda saw, key: (
+                    same(saw.seen, key.new[-1:]) or (key.before and same(saw.seen, key.new))
                 ),
-                "keeps_the_tuple": lambda saw, key: isinstance(saw.seen[0][0], list),
-                "wrong_order": lambda saw, key: same(saw.seen[0], key.seen[0][::-1]),
+                "first_only": lambda saw, key: same(saw.seen, key.seen[:-1]),
+                "at_the_front": lambda saw, key: same(saw.seen[::-1], key.seen),
+                "registered_twice": lambda saw, key: (
+                    saw.hooks > 1 and len(_new(saw, key)) == saw.hooks * len(key.new)
+                ),
+                "not_a_pair": lambda saw, key: (
+                    isinstance(_new(saw, key)[0], torch.Tensor) or len(_new(saw, key)[0]) != 2
+                ),
+                "keeps_the_tuple": lambda saw, key: isinstance(_new(saw, key)[0][0], list),
+                "wrong_order": lambda saw, key: same(_new(saw, key)[0], key.new[0][::-1]),
             },
         ),
-        handle_works("capture(conv, seen)", silent=lambda saw, key: saw.after_removal == 0),
+        Check(
+            "itself",
+            ok=lambda saw, key: all(saw.itself) and saw.runs == 2,
+            points=1,
+            expected=[Say("itself", when=lambda saw, key: not all(saw.itself)), Say("runs", n=2)],
+            got=[
+                Say("not_itself", when=lambda saw, key: not all(saw.itself)),
+                Say("runs", n=lambda saw, key: saw.runs),
+            ],
+            mistakes={
+                "copies_input": lambda saw, key: not all(saw.itself),
+                "computes_again": lambda saw, key: saw.runs > 2,
+            },
+        ),
+        handle_works(_CALL, silent=lambda saw, key: saw.after_removal == 0),
     ],
-    raises=_OTHER_HOOKS | RETURNS_TUPLE | CALLS_NOW | WRONG_ARGUMENTS,
+    raises=_HANDLES | RETURNS_TUPLE | CALLS_NOW | WRONG_ARGUMENTS,
 )

@@ -1,10 +1,20 @@
 """What decides about 05.3, `extracting(model, names)`."""
 
+from typing import Any
+
+import torch
+
 from hookedu.exercises.checks.common import all_detached, equals, none_left
-from hookedu.exercises.checks.forward_hooks import RETURNS_TUPLE, WRONG_ARGUMENTS, graph_kept, none_lost
+from hookedu.exercises.checks.forward_hooks import (
+    CALLS_NOW,
+    RETURNS_TUPLE,
+    WRONG_ARGUMENTS,
+    graph_kept,
+    none_lost,
+)
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show_kind
+from hookedu.exercises.observation import show, show_kind
 from hookedu.exercises.probes.lesson_05.extracting import PROBE, Case
 from hookedu.exercises.tools import same
 
@@ -14,32 +24,41 @@ _BOTH = "x = {case.x}; " + _RUN + "; again = model(2 * x)"
 _MISSPELT = "with extracting(model, {case.misspelt}): ..."
 _CHANGE = {"changes_output": True}
 _RAISES = {
-    "yields_in_loop": r"generator didn't stop",
-    "dotted_name": r"has no attribute '\w+\.\w+'",
-    "only_children": r"^KeyError: '\w+\.\w+'",
+    "yields_twice": r"generator didn't stop",
+    "dotted_name": r"has no attribute '\w+(\.\w+)+'",
+    "only_children": r"^KeyError: '\w+(\.\w+)+'",
 }
 
 
 class _Key:
-    """What `seen` holds after a run, and what the model returns."""
+    """What `seen` holds after a run of the model, and what the model returns."""
 
     def __init__(self, case: Case) -> None:
         fc = case.x @ case.weight.T
-        self.seen, self.out = dict(zip(case.names, (fc, fc.relu()), strict=True)), fc.relu().sum(1)
+        self.out, self.names = fc.relu().sum(-1), case.names
+        known = {f"{case.stem}.fc": fc, f"{case.stem}.act": fc.relu(), "head": self.out}
+        inputs = {f"{case.stem}.fc": case.x, f"{case.stem}.act": fc, "head": fc.relu()}
+        self.seen, self.inputs = ({name: of[name] for name in case.names} for of in (known, inputs))
+
+    def of_runs(self, runs: int) -> dict[str, Any]:
+        """Return the sum of the outputs over so many runs, of which the second had twice the input."""
+        return {name: (1, 3)[runs - 1] * value for name, value in self.seen.items()}
 
 
-def _raises(id: str, observed: str, given: str, mistake: str) -> Check:
-    """Require that an exception comes through."""
-    yes, no, known = Say(id), Say("not_" + id), {mistake: True}
-    return Check(id, observed, lambda key: True, points=1, given=given, expected=yes, got=no, mistakes=known)
+def _stays(saw: Any, key: Any) -> bool:
+    # A hook that still writes is left on, wherever it is registered.
+    return saw.left > 0 or (bool(saw.after) and not same(saw.after, saw.at_end))
 
 
-_WRONG_SEEN = {
-    "yields_nothing": lambda saw, key: saw.seen is None,
-    "yields_something_else": lambda saw, key: not isinstance(saw.seen, dict),
-    "not_on_inside": lambda saw, key: not saw.seen and not saw.hooks,
-    "late_binding": lambda saw, key: list(saw.seen) == list(key.seen)[1:] and saw.hooks == 2,
-    "wrong_keys": lambda saw, key: not saw.seen.keys() <= key.seen.keys(),
+def _first_or_last(saw: Any, key: Any) -> bool:
+    return all(same(saw.seen_again[n], v) or same(saw.seen_again[n], 2 * v) for n, v in key.seen.items())
+
+
+_CHANGED = {
+    "never_removes": _stays,
+    "clears_seen": lambda saw, key: not saw.at_end,
+    "changes_names": lambda saw, key: saw.names != key.names,
+    "leaves_no_grad": lambda saw, key: not saw.grad_enabled,
 }
 EXERCISE = Exercise(
     PROBE,
@@ -60,24 +79,90 @@ EXERCISE = Exercise(
         Check(
             "unchanged_again", "again", lambda key: 2 * key.out, essential=True, given=_BOTH, mistakes=_CHANGE
         ),
-        Check("sees", "seen", lambda key: key.seen, points=1, essential=True, mistakes=_WRONG_SEEN),
+        Check(
+            "sees",
+            "seen",
+            lambda key: key.seen,
+            points=1,
+            essential=True,
+            mistakes={
+                "yields_nothing": lambda saw, key: saw.seen is None,
+                "yields_something_else": lambda saw, key: not isinstance(saw.seen, dict),
+                "not_on_inside": lambda saw, key: not saw.seen and not saw.hooks,
+                "late_binding": lambda saw, key: list(saw.seen) == list(key.seen)[1:] and saw.hooks == 2,
+                "too_many_names": lambda saw, key: saw.seen.keys() > key.seen.keys(),
+                "wrong_keys": lambda saw, key: not saw.seen.keys() <= key.seen.keys(),
+                "lists": lambda saw, key: same(saw.seen, {name: [value] for name, value in key.seen.items()}),
+                "not_tensors": lambda saw, key: not any(map(torch.is_tensor, saw.seen.values())),
+                "keeps_input": lambda saw, key: same(saw.seen, key.inputs),
+            },
+        ),
+        Check(
+            "sees_again",
+            "seen_again",
+            lambda key: {name: 2 * value for name, value in key.seen.items()},
+            ok=_first_or_last,
+            essential=True,
+            given=_BOTH,
+            label="seen",
+            mistakes={"adds_up": lambda saw, key: same(saw.seen_again, key.of_runs(2))},
+        ),
         all_detached(_RUN),
-        equals(
+        Check(
             "clean",
-            lambda key: 0,
-            {"never_removes": True},
-            observed="left",
-            # A hook that still writes is left on, wherever it is registered.
-            ok=lambda saw, key: saw.left == 0 and same(saw.after, saw.at_end),
+            ok=lambda saw, key: not any(changed(saw, key) for changed in _CHANGED.values()),
+            points=1,
             given=_RUN,
-            expected=Say("hooks_left"),
-            got=Say("hooks_left", value=lambda saw, key: max(saw.left, 1)),
+            expected=[
+                Say("hooks_left", when=_stays, value=0),
+                Say("kept_values", when=_CHANGED["clears_seen"]),
+                lambda saw, key: f"names == {show(key.names)}; torch.is_grad_enabled() == True",
+            ],
+            got=[
+                Say("hooks_left", when=_stays, value=lambda saw, key: max(saw.left, 1)),
+                lambda saw, key: (
+                    f"seen == {show(saw.at_end)}"
+                    if not saw.at_end
+                    else f"names == {show(saw.names)}; torch.is_grad_enabled() == {saw.grad_enabled}"
+                ),
+            ],
+            mistakes=_CHANGED,
         ),
         none_lost(_RUN),
-        none_left(_BROKEN, "no_finally", id="clean_after_error", observed="left_by_error"),
-        _raises("error_escapes", "escaped", _BROKEN, "swallows_error"),
-        _raises("refuses_name", "refused", _MISSPELT, "ignores_bad_name"),
+        equals(
+            "clean_after_error",
+            lambda key: 0,
+            {
+                "no_finally": lambda saw, key: saw.left_by_error > 0,
+                "misses_interrupt": lambda saw, key: saw.left_by_stop > 0,
+            },
+            ok=lambda saw, key: saw.left_by_error == saw.left_by_stop == 0,
+            observed="left_by_error",
+            given=[Say("stopped", when=lambda saw, key: saw.left_by_error == 0), _BROKEN],
+            expected=Say("hooks_left"),
+            got=Say("hooks_left", value=lambda saw, key: saw.left_by_error or saw.left_by_stop),
+        ),
+        Check(
+            "error_escapes",
+            "escaped",
+            lambda key: True,
+            points=1,
+            given=_BROKEN,
+            expected=Say("error_escapes"),
+            got=Say("not_error_escapes"),
+            mistakes={"swallows_error": True},
+        ),
+        Check(
+            "refuses_name",
+            "refused",
+            lambda key: True,
+            points=1,
+            given=_MISSPELT,
+            expected=Say("refuses_name"),
+            got=Say("not_refuses_name"),
+            mistakes={"ignores_bad_name": True},
+        ),
         none_left(_MISSPELT, "leaves_on_bad_name", id="clean_after_name", observed="left_by_name"),
     ],
-    raises=_RAISES | RETURNS_TUPLE | WRONG_ARGUMENTS,
+    raises=_RAISES | CALLS_NOW | RETURNS_TUPLE | WRONG_ARGUMENTS,
 )

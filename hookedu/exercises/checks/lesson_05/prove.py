@@ -1,6 +1,6 @@
 """What decides about 05.2, `prove(model, x, skip)`."""
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,18 +9,63 @@ from hookedu.exercises.checks.common import none_left
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_05.prove import PROBE
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_05.prove import PROBE, Case
 
-_CALLED = ["Linear", "Linear", "ReLU"]  # in the order of calls, without the skipped module
-_NESTED = ["Sequential", "Linear", "ReLU"]  # the same if the first child contains a Linear and a ReLU
+_NESTED = "self.fc1 = nn.Sequential(nn.Linear(2, 2), nn.ReLU()); "
 _GIVEN = "x = {case.x}; result = prove(model, x, nn.{case.skip.__name__})"
 _RAISES = {"too_many": r"zip\(\) argument 2 is shorter", "output_and_list": r"for -: 'Tensor' and 'list'"}
-_Result = partial(Check, essential=True, label="result")
+
+
+class _Key:
+    """Names in the order of calls, without the skipped module, and the differences in the network that lies."""
+
+    def __init__(self, case: Case) -> None:
+        first, second = case.weights
+        self.skip, self.honest = case.skip.__name__, [case.x @ first.T]
+        if case.reuses:
+            self.honest.append(self.honest[-1].relu())
+        self.honest.append(case.skip()(self.honest[-1]) @ second.T)
+        self.honest.append(self.honest[-1].relu())
+        self.names = ["Linear", "ReLU", "Linear", "ReLU"] if case.reuses else ["Linear", "Linear", "ReLU"]
+        # In one network the first child is a Sequential.
+        self.nested = ["Sequential", *self.names[1:]]
+        self.lies, self.reuses = case.lies, case.reuses
+        self.largest = [lie.abs().max().item() for lie in case.lies]
+
+    def of(self, measure: Callable[[torch.Tensor], torch.Tensor]) -> list[float]:
+        """Return what a measure makes of each lie."""
+        return [measure(lie).item() for lie in self.lies]
+
+    def between(self, measure: Callable[[torch.Tensor], torch.Tensor]) -> list[float]:
+        """Return by how much a measure of outputs and the same of reports differ."""
+        pairs = zip(self.honest, self.lies, strict=True)
+        return [(measure(own + lie) - measure(own)).abs().item() for own, lie in pairs]
+
+
+# Other measures of a difference, without the sign and with it.
+_NOT_THE_LARGEST = (
+    *(lambda d: d.abs().mean(), lambda d: d.abs().sum(), lambda d: d.norm(), lambda d: d.square().mean()),
+    *(lambda d: d.square().sum(), lambda d: d.square().max(), lambda d: d.abs().min()),
+)
+_SIGNED = (
+    *(
+        lambda d: d.max(),
+        lambda d: (-d).max(),
+        lambda d: d.min(),
+        lambda d: (-d).min(),
+        lambda d: d.max().abs(),
+    ),
+    *(lambda d: d.min().abs(), lambda d: d.sum(), lambda d: -d.sum(), lambda d: d.sum().abs()),
+    *(lambda d: d.mean(), lambda d: -d.mean(), lambda d: d.mean().abs()),
+)
+_MAXIMA = (lambda t: t.max(), lambda t: t.abs().max())
+_ONE_ELEMENT = (lambda d: d.flatten()[0].abs(), lambda d: d.flatten()[-1].abs())
 
 
 def _names(pairs: Any) -> list[Any]:
     """Return the first item of each pair."""
-    return [pair[0] for pair in pairs]
+    return [pair[0] for pair in pairs[:]]  # of a list only, not of a dict
 
 
 def _numbers(pairs: Any) -> list[Any]:
@@ -28,60 +73,110 @@ def _numbers(pairs: Any) -> list[Any]:
     return [n.item() if isinstance(n, torch.Tensor) and n.numel() == 1 else n for _, n in pairs]
 
 
-def _noticed(pairs: Any, lies: list[float]) -> list[bool]:
-    """Return for each lie whether the difference has its size, up to rounding."""
-    return [abs(n - abs(lie)) < 1e-4 for n, lie in zip(_numbers(pairs), lies, strict=True)]
+def _equal(pairs: Any, numbers: list[float]) -> bool:
+    """Check whether the second items are these numbers, up to rounding."""
+    return all(abs(n - number) < 1e-4 for n, number in zip(_numbers(pairs), numbers, strict=True))
+
+
+def _one_of(*measures: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    return lambda saw, key: any(_equal(saw.lying, key.of(measure)) for measure in measures)
+
+
+def _show(pairs: Any) -> str:
+    """Format pairs as tuples, the way that learners wrote them."""
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) for pair in pairs):
+        return f"result == {show(pairs)}"
+    return "result == [" + ", ".join(f"({', '.join(map(show, pair))})" for pair in pairs) + "]"
+
+
+def _result(
+    id: str, of: str, names: Any, numbers: Any = lambda key: [0.0] * len(key.names), **row: Any
+) -> Check:
+    """Require something of the result for one of the networks, which the message shows."""
+    want = lambda key: [list(pair) for pair in zip(names(key), numbers(key), strict=True)]  # noqa: E731
+    return Check(
+        id,
+        of,
+        want,
+        essential=True,
+        expected=lambda saw, key: _show(want(key)),
+        got=lambda saw, key: _show(getattr(saw, of)),
+        **row,
+    )
+
+
+def _suits(case: Case) -> bool:
+    """Check whether comparing the largest values differs from the other mistakes."""
+    key = _Key(case)
+    others = [key.of(measure) for measure in (*_ONE_ELEMENT, *_SIGNED, *_NOT_THE_LARGEST)]
+    return not any(key.between(measure) in others for measure in _MAXIMA)
 
 
 EXERCISE = Exercise(
     PROBE,
+    key=_Key,
+    suits=_suits,
     given=_GIVEN,
     checks=[
-        _Result(
+        _result(
             "names",
             "honest",
-            want=lambda case: [[name, 0.0] for name in _CALLED],
-            ok=lambda saw, case: _names(saw.honest) == _CALLED,
+            lambda key: key.names,
+            ok=lambda saw, key: _names(saw.honest) == key.names,
             points=1,
             mistakes={
-                "returns_nothing": lambda saw, case: saw.honest is None,
-                "not_only_children": lambda saw, case: "Net" in _names(saw.honest),
-                "ignores_skip": lambda saw, case: case.skip.__name__ in _names(saw.honest),
-                "no_entries": lambda saw, case: saw.honest == [],
-                "late_binding": lambda saw, case: _names(saw.honest) == [saw.honest[0][0]] * 3,
-                "order_of_children": lambda saw, case: sorted(_names(saw.honest)) == _CALLED,
+                "returns_nothing": lambda saw, key: saw.honest is None,
+                "not_a_list": lambda saw, key: not isinstance(saw.honest, list),
+                "no_entries": lambda saw, key: saw.honest == [],
+                "not_only_children": lambda saw, key: "Net" in _names(saw.honest),
+                "ignores_skip": lambda saw, key: key.skip in _names(saw.honest),
+                "late_binding": lambda saw, key: _names(saw.honest) == ["Linear"] * len(key.names),
+                "not_a_name": lambda saw, key: not {*_names(saw.honest)} & {*key.names},
+                "order_of_children": lambda saw, key: _names(saw.honest) == ["ReLU", "Linear", "Linear"],
+                "calls_missing": lambda saw, key: len(_names(saw.honest)) < len(key.names),
             },
         ),
-        _Result(
+        _result(
             "differences",
             "lying",
-            want=lambda case: [[name, abs(lie)] for name, lie in zip(_CALLED, case.lies, strict=True)],
-            ok=lambda saw, case: all(_noticed(saw.honest, [0.0] * 3) + _noticed(saw.lying, case.lies)),
+            lambda key: key.names,
+            lambda key: key.largest,
+            ok=lambda saw, key: _equal(saw.honest, [0.0] * len(key.names)) and _equal(saw.lying, key.largest),
             points=1,
             given=Say("misreports"),
             mistakes={
-                "not_a_number": lambda saw, case: any(map(torch.is_tensor, _numbers(saw.lying))),
-                "always_zero": lambda saw, case: all(n == 0 for n in _numbers(saw.lying)),
-                "signed": lambda saw, case: sum(_noticed(saw.lying, case.lies)) == 2,  # of the two lies, one
-                "not_the_largest": lambda saw, case: {type(n) for n in _numbers(saw.lying)} <= {int, float},
+                "not_a_number": lambda saw, key: not {*map(type, _numbers(saw.lying))} <= {int, float},
+                "always_zero": lambda saw, key: not any(_numbers(saw.lying)),
+                "one_element": _one_of(*_ONE_ELEMENT),
+                "signed": _one_of(*_SIGNED),
+                "not_the_largest": _one_of(*_NOT_THE_LARGEST),
+                "of_maxima": lambda saw, key: any(_equal(saw.lying, key.between(m)) for m in _MAXIMA),
             },
         ),
-        _Result(
+        _result(
             "children",
             "nested",
-            want=lambda case: [[name, 0.0] for name in _NESTED],
-            ok=lambda saw, case: _names(saw.nested) == _NESTED,
-            given="self.fc1 = nn.Sequential(nn.Linear(2, 2), nn.ReLU()); " + _GIVEN,
-            mistakes={"not_only_children": lambda saw, case: _names(saw.nested)[:2] == ["Linear", "ReLU"]},
+            lambda key: key.nested,
+            ok=lambda saw, key: _names(saw.nested) == key.nested,
+            given=_NESTED + _GIVEN,
+            mistakes={"not_only_children": lambda saw, key: _names(saw.nested)[:2] == ["Linear", "ReLU"]},
+        ),
+        Check(
+            "a_list",
+            ok=lambda saw, key: saw.is_list,
+            essential=True,
+            expected="type(result) == list",
+            got="type(result) == {saw.kind}",
+            mistakes={"not_a_list": True},
         ),
         Check(
             "once",
             "calls",
-            want=lambda case: [1, 1, 1],
+            want=lambda key: [1, 1, 1],
             points=1,
             expected=Say("runs", n=1),
-            got=Say("runs", n=lambda saw, case: max(saw.calls)),
-            mistakes={"runs_twice": lambda saw, case: max(saw.calls) > 1},
+            got=Say("runs", n=lambda saw, key: max(saw.calls)),
+            mistakes={"runs_twice": lambda saw, key: max(saw.calls) > 1},
         ),
         none_left(_GIVEN, "leaves_hooks", id="clean"),
     ],

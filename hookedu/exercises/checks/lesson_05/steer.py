@@ -2,7 +2,7 @@
 
 import torch
 
-from hookedu.exercises.checks.common import handle_works
+from hookedu.exercises.checks.common import HANDLE, handle_works
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
@@ -11,7 +11,7 @@ from hookedu.exercises.probes.lesson_05.steer import PROBE, Case
 from hookedu.exercises.tools import same
 
 _CALL = "steer(fc1, {case.direction}, {case.strength:g})"
-_GIVEN = "x = {case.x}; fc1.weight = {case.first}; fc2.weight = {case.second}; " + _CALL
+_GIVEN = "x = {case.x}; fc1.weight = {case.first}; fc2.weight = {case.second}; fc1.{case.mode}(); " + _CALL
 
 
 class _Key:
@@ -47,11 +47,19 @@ EXERCISE = Exercise(
             expected="{want}",
             got=lambda saw, key: show(saw.again if same(saw.steered, key.steered) else saw.steered),
             mistakes={
-                "steers_once": Gives(lambda key: key.steered),
+                "steers_once": lambda saw, key: same([saw.steered, saw.again], [key.steered, key.plain]),
+                "adds_up": Gives(lambda key: key.steered),
+                "only_training": lambda saw, key: key.case.mode == "eval" and same(saw.steered, key.plain),
                 "no_return": lambda saw, key: saw.hooks and same(saw.steered, key.plain),
+                "removed_at_once": lambda saw, key: saw.handle == HANDLE and same(saw.steered, key.plain),
                 "not_registered": Gives(lambda key: key.plain),
-                "replaces_output": Gives(lambda key: key.fc2(key.push.expand(2, 2))),
+                "replaces_output": Gives(
+                    lambda key: key.fc2(key.push), lambda key: key.fc2(key.push.expand_as(key.made))
+                ),
                 "no_strength": Gives(lambda key: key.fc2(key.made + key.case.direction)),
+                "ignores_sign": lambda saw, key: (
+                    key.case.strength < 0 and same(saw.steered, key.fc2(key.made - key.push))
+                ),
                 "wrong_sign": Gives(lambda key: key.fc2(key.made - key.push)),
                 "steers_input": Gives(lambda key: key.fc2((key.case.x + key.push) @ key.case.first.T)),
             },
@@ -62,11 +70,11 @@ EXERCISE = Exercise(
         Check(
             "gradient",
             "x_grad",
-            want=lambda key: torch.ones(2, 2) @ key.case.second @ key.case.first,
+            want=lambda key: torch.ones(key.made.shape) @ key.case.second @ key.case.first,
             points=1,
             given=_GIVEN + "; fc2(fc1(x)).sum().backward()",
             label="x.grad",
-            mistakes={"cuts_gradient": True},
+            mistakes={"cuts_gradient": lambda saw, key: saw.x_grad is None or not saw.x_grad.any()},
         ),
         handle_works(_CALL, silent=lambda saw, key: same(saw.after, key.plain)),
     ],

@@ -1,14 +1,16 @@
 """What decides about 06.1, `refuse_nan(layer, name)`."""
 
 import re
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch.nn.functional import batch_norm
 
 from hookedu.exercises.checks.common import equals, handle_works
 from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
-from hookedu.exercises.criteria import Check, Saw, Say
+from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_06.refuse_nan import PROBE, Case
@@ -18,23 +20,36 @@ _must_raise = partial(Check, points=1, expected="ValueError", got=Say("no_except
 
 
 def _call(case: Case, *inputs: torch.Tensor) -> str:
-    """Return a call of the guarded layer as code."""
+    """Return a call of a guarded layer, with one input or two, as code."""
     norm = f"nn.BatchNorm1d({case.clean.shape[1]}); refuse_nan(layer, {case.name!r})"
-    layer = norm if len(inputs) == 1 else "nn.Bilinear(...)"
+    layer = norm if len(inputs) == 1 else f"Both(); refuse_nan(layer, {case.other!r})"
     return f"layer = {layer}; layer({', '.join(map(show, inputs))})"
 
 
-def _count(case: Case) -> int:
-    return int(case.broken.isnan().sum())
+class Said:
+    """The first observed message that lacks the name of the layer or the number of nan in an input."""
+
+    def __init__(self, saw: Saw, case: Case) -> None:
+        one, other = (int(batch.isnan().sum()) for batch in (case.broken, case.second))
+        self.sum = one + other
+        # With nan in both inputs, either may be counted.
+        for self.text, self.name, self.counts, self.inputs in (
+            (saw.message, case.name, [one], [case.broken]),
+            (saw.second, case.other, [other], [case.clean, case.second]),
+            (saw.two, case.other, [one, other], [case.broken, case.second]),
+        ):
+            self.named, self.numbers = self.name in self.text, re.findall(r"\d+(?:\.\d+)?", self.text)
+            self.lacks = bool(self.text) and not (self.named and self.has(*self.counts))
+            if self.lacks:
+                break
+
+    def has(self, *counts: int) -> bool:
+        """Check whether one of these numbers is in the message, and not as part of another number."""
+        return any(float(number) in counts for number in self.numbers)
 
 
-def _counts(message: str, case: Case) -> bool:
-    """Check whether the number of nan is in a message, and not as part of another number."""
-    return str(_count(case)) in re.findall(r"\d+(?:\.\d+)?", message)
-
-
-def _right_for_one(saw: Saw, case: Case) -> bool:
-    return case.name in saw.message and _counts(saw.message, case)
+def _said(of: Callable[[Said, Saw, Case], Any]) -> Of:
+    return lambda saw, case: of(Said(saw, case), saw, case)
 
 
 EXERCISE = Exercise(
@@ -57,8 +72,10 @@ EXERCISE = Exercise(
             essential=True,
             mistakes={
                 "not_registered": lambda saw, case: saw.hooks == 0,
+                "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "only_says": lambda saw, case: saw.said,
-                "never_true": True,
+                "only_all": lambda saw, case: saw.all_nan and not saw.two_error,
+                "never_true": lambda saw, case: not saw.all_nan and not saw.two_error,
             },
         ),
         Check(
@@ -68,7 +85,7 @@ EXERCISE = Exercise(
             essential=True,
             label="layer.running_mean",
             equal=close,
-            mistakes={"too_late": True},
+            mistakes={"too_late": lambda saw, case: saw.running_mean.isnan().any()},
         ),
         Check(
             "kind",
@@ -81,39 +98,50 @@ EXERCISE = Exercise(
         ),
         Check(
             "says",
-            ok=lambda saw, case: _right_for_one(saw, case) and _counts(saw.both or saw.message, case),
+            ok=lambda saw, case: not Said(saw, case).lacks,
             points=1,
-            given=lambda saw, case: _call(case, *[case.broken] * (1 + _right_for_one(saw, case))),
-            expected=Say("name_and_count", count=lambda saw, case: _count(case)),
-            got=lambda saw, case: repr(saw.both if _right_for_one(saw, case) else saw.message),
+            given=_said(lambda said, saw, case: _call(case, *said.inputs)),
+            expected=Say(
+                "name_and_count",
+                name=_said(lambda said, saw, case: said.name),
+                count=_said(lambda said, saw, case: said.counts[0]),
+            ),
+            got=_said(lambda said, saw, case: repr(said.text)),
             mistakes={
-                "no_name": lambda saw, case: case.name not in saw.message,
-                "adds_up": _right_for_one,
+                "no_name": _said(lambda said, saw, case: not said.named),
+                "adds_up": _said(lambda said, saw, case: said.text == saw.two and said.has(said.sum)),
+                "counts_first": _said(lambda said, saw, case: said.text == saw.second and said.has(0)),
                 "no_count": True,
             },
         ),
         _must_raise(
             "every_input",
-            ok=lambda saw, case: saw.second,
-            given=lambda saw, case: _call(case, case.clean, case.broken),
-            mistakes={"first_only": True},
+            ok=lambda saw, case: saw.second_error and saw.two_error,
+            given=lambda saw, case: _call(case, case.clean, case.second),
+            mistakes={"first_only": lambda saw, case: saw.two_error},
+        ),
+        Check(
+            "gradient",
+            ok=lambda saw, case: saw.same == [True, True],
+            points=1,
+            given=lambda saw, case: _call(case, case.x, case.x),
+            expected=Say("itself"),
+            got=[Say("another", when=lambda saw, case: saw.passed == "no error"), "{saw.passed}"],
+            mistakes={
+                "drops_the_rest": lambda saw, case: (
+                    "missing 1 required positional argument: 'second'" in saw.passed
+                ),
+                "cuts_gradient": lambda saw, case: saw.graph == [False, False],
+                "copies": lambda saw, case: saw.same,
+            },
         ),
         equals(
             "infinity",
             lambda case: None,
             {"refuses_infinity": True},
-            given="layer = nn.ReLU(); layer({case.infinite})",
+            given=lambda saw, case: _call(case, case.infinite, case.x),
             expected=Say("no_exception"),
             got="{value}",
-        ),
-        Check(
-            "gradient",
-            "gradient",
-            want=lambda case: (case.clean > 0).float(),
-            points=1,
-            given="x = {case.clean}; nn.ReLU()(x).sum().backward()",
-            label="x.grad",
-            mistakes={"cuts_gradient": True},
         ),
         handle_works("refuse_nan(layer, name)", silent=lambda saw, case: saw.after_removal is None),
     ],

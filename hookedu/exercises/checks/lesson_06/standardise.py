@@ -9,14 +9,14 @@ from torch.nn.functional import conv2d
 
 from hookedu.exercises.checks.common import equals, handle_works
 from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
-from hookedu.exercises.criteria import Of
+from hookedu.exercises.criteria import Of, Saw
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_06.standardise import PROBE, RATE, Case
 from hookedu.exercises.tools import close, same
 
 _ROUNDING = 1e-3  # tolerance: the formula can be written in many ways
 _CHANNEL = (1, 2, 3)  # dims of the weights of one output channel
-_GIVEN = "conv = nn.Conv2d(2, 3, 2); standardise(conv); conv(x)"
+_GIVEN = "conv = nn.Conv2d(2, 3, ...); standardise(conv); conv(x)"
 _TRAINED = _GIVEN + "; loss.backward()"
 _REPEATED = _TRAINED + "; optimizer.step(); conv(x)"
 
@@ -30,20 +30,37 @@ def _formula(weight: torch.Tensor, dims: tuple[int, ...] = _CHANNEL, correction:
 
 
 class Key:
-    """Output and gradient of the standardised convolution, and its output after the step of training."""
+    """Output and gradient of the standardised convolution, and its output after the step of training.
+
+    `partial` holds the gradients without the share of the mean, of the variance, and of both; `stale` is the output
+    after the step with the weights from before it.
+    """
 
     def __init__(self, case: Case) -> None:
-        self.weight, self.bias, self.x, g = case
-        raw = self.weight.clone().requires_grad_()
-        output = conv2d(self.x, _formula(raw), self.bias)
-        (self.gradient,) = torch.autograd.grad((output * g).sum(), raw)
-        self.output = output.detach()
-        trained, bias = self.weight - RATE * self.gradient, self.bias - RATE * g.sum((0, 2, 3))
-        self.again = conv2d(self.x, _formula(trained), bias)
+        self.case, g = case, case.g
+        raw = case.weight.clone().requires_grad_()
+        output = self.conv(_formula(raw))
+        loss = (output * g).sum()
+        (self.gradient,) = torch.autograd.grad(loss, raw)
+        self.output, self.partial = output.detach(), []
+        for mean, root in ((raw.detach(), raw), (raw, raw.detach()), (raw.detach(), raw.detach())):
+            weight = (raw - mean.mean(_CHANNEL, keepdim=True)) / _root(root)
+            self.partial += torch.autograd.grad((self.conv(weight) * g).sum(), raw)
+        trained, bias = (
+            case.weight - RATE * self.gradient,
+            None if case.bias is None else -RATE * g.sum((0, 2, 3)),
+        )
+        self.again = self.conv(_formula(trained), bias)
+        self.stale = self.conv(_formula(case.weight), bias)
+
+    def conv(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        """Return the output with this weight; `bias` is added to that of the case."""
+        both = self.case.bias if bias is None else self.case.bias + bias
+        return conv2d(self.case.x, weight, both, padding=self.case.padding)
 
     def ordinary(self, formula: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
         """Return channel 0, in which 1e-5 does not matter, of the output with the weights that a formula gives."""
-        return conv2d(self.x, formula(self.weight), self.bias)[:, :1]
+        return self.conv(formula(self.case.weight))[:, :1]
 
 
 def _close(got: Any, expected: torch.Tensor, channels: int = 0) -> bool:
@@ -51,11 +68,15 @@ def _close(got: Any, expected: torch.Tensor, channels: int = 0) -> bool:
     if not isinstance(got, torch.Tensor) or (got.shape, got.dtype) != (expected.shape, expected.dtype):
         return False
     both = zip(got.unbind(channels), expected.unbind(channels), strict=True)
-    return all(torch.allclose(a, b, rtol=0, atol=_ROUNDING * max(float(abs(b).max()), 1e-3)) for a, b in both)
+    return all(torch.allclose(a, b, rtol=0, atol=_ROUNDING * max(float(abs(b).max()), 1.0)) for a, b in both)
 
 
 def _gives(formula: Callable[[torch.Tensor], torch.Tensor]) -> Of:
     return lambda saw, key: close(saw.output[:, :1], key.ordinary(formula), _ROUNDING)
+
+
+def _stale(saw: Saw, key: Key) -> bool:
+    return _close(saw.again, key.stale, channels=1)
 
 
 _of_output = partial(equals, equal=partial(_close, channels=1))
@@ -70,7 +91,9 @@ EXERCISE = Exercise(
             lambda key: key.output,
             {
                 "returns_weight": lambda saw, key: saw.output.shape != key.output.shape,
-                "other_start": lambda saw, key: saw.start is not None and not same(saw.start, key.weight),
+                "other_start": lambda saw, key: (
+                    saw.start is not None and not same(saw.start, key.case.weight)
+                ),
                 "changes_nothing": _gives(lambda w: w),
                 "whole_tensor": _gives(partial(_formula, dims=(0, *_CHANNEL))),
                 "wrong_dims": _gives(partial(_formula, dims=(0,))),
@@ -86,7 +109,7 @@ EXERCISE = Exercise(
         ),
         equals(
             "parameters",
-            lambda key: ["bias", "weight_raw"],
+            lambda key: ["bias"] * (key.case.bias is not None) + ["weight_raw"],
             {
                 "overwrites_weight": lambda saw, key: "weight" in saw.parameters,
                 "raw_not_parameter": lambda saw, key: "weight_raw" not in saw.parameters,
@@ -97,15 +120,25 @@ EXERCISE = Exercise(
             "gradient",
             lambda key: key.gradient,
             {
+                "changes_raw": lambda saw, key: not same(saw.raw, saw.start),
                 "new_parameter": lambda saw, key: saw.new_parameter,
                 "detached": lambda saw, key: saw.gradient is None,
-                "half_detached": True,
+                "half_detached": lambda saw, key: any(_close(saw.gradient, g) for g in key.partial),
             },
             given=_TRAINED,
             expected="conv.weight_raw.grad == {want}",
             equal=_close,
         ),
-        _of_output("rebuilt", lambda key: key.again, {"once_only": True}, "again", given=_REPEATED),
+        _of_output(
+            "rebuilt",
+            lambda key: key.again,
+            {
+                "one_step_late": lambda saw, key: saw.after and _stale(saw, key),
+                "once_only": lambda saw, key: _stale(saw, key),
+            },
+            "again",
+            given=_REPEATED,
+        ),
         handle_works("standardise(conv)", silent=lambda saw, key: same(saw.after_removal, saw.again)),
     ],
     raises={

@@ -5,11 +5,14 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.lesson_07.shared import THREE_ARGUMENTS, as_in_key
+from hookedu.exercises import conduct
+from hookedu.exercises.checks.lesson_07.shared import THREE_ARGUMENTS, as_in_key, said
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_07.grad_shapes import PROBE, Case
+
+_TRACES = (conduct.HOOKS, conduct.GRAD, conduct.REQUIRES_GRAD)
 
 
 def _key(case: Case) -> SimpleNamespace:
@@ -17,18 +20,22 @@ def _key(case: Case) -> SimpleNamespace:
     layer, inputs = case
     n_in, n_out = weight = [layer.in_features, layer.out_features]
     want, given = {}, {}
+    bias = ", bias=False" * (layer.bias is None)
     for name, x in inputs.items():
-        needs = ", requires_grad=True" if x.requires_grad else ""
-        given[name] = f"layer = Linear({n_in}, {n_out}); x = torch.ones({tuple(x.shape)}{needs})"
+        ones = f"torch.ones({tuple(x.shape)}{', requires_grad=True' * x.requires_grad})"
+        if not x.is_contiguous():
+            ones = f"torch.ones({tuple(x.mT.shape)}).mT" + ".requires_grad_()" * x.requires_grad
+        given[name] = f"layer = Linear({n_in}, {n_out}{bias}); x = {ones}"
         want[name] = [[list(x.shape) if x.requires_grad else None], [[*x.shape[:-1], n_out]]]
     (x,), (y,) = want["two_d"]
-    return SimpleNamespace(**want, traces=[0, [], False], given=given, x=x, y=y, weight=weight)
+    always = [[list(inputs["frozen"].shape)], want["frozen"][1]]
+    return SimpleNamespace(**want, given=given, x=x, y=y, weight=weight, always=always)
 
 
 def _tuples(value: Any) -> str:
     """Format shapes as Python writes nested tuples, with the comma of a one-element tuple."""
     if not isinstance(value, list):
-        return show(value)
+        return value if isinstance(value, str) else show(value)
     return "(" + ", ".join(_tuples(v) for v in value[:8]) + ("," if len(value) == 1 else "") + ")"
 
 
@@ -36,6 +43,10 @@ def _entries(shapes: Any) -> list[Any]:
     """Return the entries of grad_input and grad_output together."""
     grad_input, grad_output = shapes
     return grad_input + grad_output
+
+
+def _traces(saw: Any) -> list[str]:
+    return [where for kind, where in saw.conduct if kind in _TRACES]
 
 
 def _shapes(id: str, observed: str, mistakes: Any, **others: Any) -> Check:
@@ -54,12 +65,15 @@ _OF_TWO_D = {
     "swapped": Gives(lambda key: [[key.y], [key.x]]),
     "no_tuples": Gives(lambda key: [key.x, key.y]),
     "no_batch": Gives(lambda key: [[key.x[-1:]], [key.y[-1:]]]),
-    "same_both": Gives(lambda key: [[key.x], [key.x]]),
+    "same_both": Gives(lambda key: [[key.x], [key.x]], lambda key: [[key.y], [key.y]]),
+    "no_return": lambda saw, key: saw.two_d is None,
 }
 _OF_FROZEN = {
-    "drops_none": Gives(lambda key: [[], [key.y]]),
-    "bare_none": Gives(lambda key: [None, [key.y]]),
-    "always_a_shape": True,
+    "drops_none": Gives(lambda key: [[], key.frozen[1]]),
+    "bare_none": Gives(lambda key: [None, key.frozen[1]]),
+    "always_a_shape": Gives(lambda key: key.always),
+    "none_has_no_shape": said("frozen", "'NoneType' object"),
+    "asks_frozen": said("frozen", "One of the differentiated Tensors", "cannot register a hook"),
 }
 
 EXERCISE = Exercise(
@@ -68,9 +82,16 @@ EXERCISE = Exercise(
     given="grad_shapes(layer, x)",
     checks=[
         _shapes("shapes", "two_d", _OF_TWO_D, essential=True),
-        _shapes("any_dimensions", "three_d", {"two_d_only": True}),
+        _shapes("any_dimensions", "three_d", {"two_d_only": lambda saw, key: isinstance(saw.three_d, list)}),
         _shapes("none", "frozen", _OF_FROZEN),
-        as_in_key("clean", "traces", 1, {"leaves_traces": True}, expected=Say("traces"), got=Say("traces")),
+        Check(
+            "clean",
+            ok=lambda saw, key: not _traces(saw),
+            points=1,
+            expected=Say("as_before"),
+            got=Say("traces", where=lambda saw, key: ", ".join(_traces(saw)[:3])),
+            mistakes={"leaves_traces": True},
+        ),
     ],
-    raises={"none_has_no_shape": r"'NoneType' object has no attribute '(shape|size)'"} | THREE_ARGUMENTS,
+    raises={"is_none": r"'NoneType' object has no attribute"} | THREE_ARGUMENTS,
 )

@@ -8,7 +8,7 @@ from torch import nn
 
 from hookedu.exercises.checks.common import HANDLE
 from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, all_differ, as_in_key, reads
-from hookedu.exercises.criteria import Check, Say
+from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
 from hookedu.exercises.probes.lesson_07.guided_relu import PROBE, Net
@@ -21,29 +21,63 @@ _RULES: dict[str, Any] = {
     "positive, also where off": lambda grad, on: grad.clamp(min=0),
     "negative": lambda grad, on: torch.where(on, grad.clamp(max=0), 0.0),
     "size": lambda grad, on: torch.where(on, grad.abs(), 0.0),
+    "above 1": lambda grad, on: torch.where(on & (grad > 1), grad, 0.0),
+    "above -1": lambda grad, on: torch.where(on & (grad > -1), grad, 0.0),
+    "nothing": lambda grad, on: torch.zeros_like(grad),
 }
 
 
-def _readings(net: Net) -> dict[str, torch.Tensor]:
-    """Return the gradients of x under different rules, computed by hand."""
-    first, second, last = (m.weight.detach() for m in net.model.modules() if isinstance(m, nn.Linear))
+def _same(grad: torch.Tensor) -> torch.Tensor:
+    return grad
+
+
+def _keep(grad: torch.Tensor) -> torch.Tensor:
+    return grad.clamp(min=0)
+
+
+def _readings(net: Net, n: int = 0) -> dict[str, torch.Tensor]:
+    """Return the gradients of x under different rules, computed by hand for the loss with ws[n]."""
+    first, second, third, last = (m.weight.detach() for m in net.model.modules() if isinstance(m, nn.Linear))
     low = net.x @ first.T
-    high = low.clamp(min=0) @ second.T
+    middle = torch.where(low > 0, low, low / 2) @ second.T
+    high = (middle + middle.clamp(min=0)) @ third.T
 
-    def back(at_high: Any, at_low: Any) -> torch.Tensor:
-        return at_low(at_high(net.w @ last, high > 0) @ second, low > 0) @ first
+    def back(
+        block: str, top: str, leaky: Any = _same, past: Any = _same, linear: Any = _same
+    ) -> torch.Tensor:
+        """Return the gradient of x with these rules of the ReLUs, and changes elsewhere, `past` the ReLU of the block."""
+        grad = linear(net.ws[n] @ last)
+        grad = linear(_RULES[top](grad, high > 0) @ third)
+        grad = linear((_RULES[block](grad, middle > 0) + past(grad)) @ second)
+        return linear(leaky(torch.where(low > 0, grad, grad / 2)) @ first)
 
-    found = {name: back(rule, rule) for name, rule in _RULES.items()}
-    found["positive at one"] = back(_RULES["all"], _RULES["positive"])
+    found = {name: back(name, name) for name in _RULES}
+    found["positive at the top"] = back("all", "positive")
+    found["positive in the block"] = back("positive", "all")
     found["positive at x"] = found["all"].clamp(min=0)
-    found["positive at x too"] = found["positive"].clamp(min=0)
+    found["positive everywhere"] = back("positive", "positive", _keep, linear=_keep)
+    found["every activation"] = back("positive", "positive", _keep)
+    found["past the ReLU too"] = back("positive", "positive", past=_keep)
     return found
 
 
 def _key(nets: tuple[Net, Net]) -> SimpleNamespace:
     """Return what is wanted, and the gradients that x of the first net may get."""
-    readings, others = map(_readings, nets)
-    return SimpleNamespace(x_grad=readings["positive"], other=others["all"], full=True, readings=readings)
+    readings, later, other = _readings(nets[0]), _readings(nets[0], 1), _readings(nets[1])
+    want = {"x_grad": readings["positive"], "again": later["positive"], "other": other["all"]}
+    return SimpleNamespace(**want, full=True, readings=readings, unchanged=later["all"])
+
+
+def _suits(nets: tuple[Net, Net]) -> bool:
+    """Check whether every rule shows, and in the other backward passes that of the exercise."""
+    net, other = nets
+    found, *others = _readings(net), _readings(net, 1), _readings(other)
+    limits = [found.pop("above 1"), found.pop("above -1")]
+    return (
+        all_differ(found.values())
+        and not any(torch.equal(found["positive"], other) for other in limits)
+        and all(all_differ([other["all"], other["positive"]]) for other in others)
+    )
 
 
 def _are_handles(value: Any) -> bool:
@@ -55,9 +89,13 @@ _MISTAKES = {
     "deconvnet": reads("positive, also where off"),
     "wrong_sign": reads("negative"),
     "absolute": reads("size"),
-    "top_level_only": reads("positive at one"),
-    "every_module": reads("positive at x too"),
+    "all_zero": reads("nothing"),
+    "top_level_only": reads("positive at the top"),
+    "one_relu": reads("positive in the block"),
+    "every_module": reads("positive everywhere"),
+    "other_activations": reads("every activation"),
     "only_the_model": reads("positive at x"),
+    "shortcut": reads("past the ReLU too"),
 }
 _ANOTHER = "handles = guided_relu(model); (w * another_model(x)).sum().backward()"
 _KINDS = {"expected": "register_full_backward_hook", "got": "register_backward_hook"}
@@ -65,20 +103,33 @@ _KINDS = {"expected": "register_full_backward_hook", "got": "register_backward_h
 EXERCISE = Exercise(
     PROBE,
     key=_key,
-    suits=lambda nets: all(all_differ(_readings(net).values()) for net in nets),  # every rule shows
-    given="model = Sequential(Linear, ReLU, Sequential(Linear, ReLU), Linear); x = {case[0].x}; "
-    "loss = ({case[0].w} * model(x)).sum()",
+    suits=_suits,
+    given="model = Sequential(Linear, LeakyReLU, Shortcut(Linear, ReLU), Linear, ReLU, Linear); "
+    "x = {case[0].x}; loss = ({case[0].ws[0]} * model(x)).sum()",
     checks=[
-        as_in_key("guided", "x_grad", 2, _MISTAKES, essential=True, label="x.grad"),
+        as_in_key("guided", "x_grad", 1, _MISTAKES, essential=True, label="x.grad"),
+        as_in_key(
+            "again",
+            "again",
+            1,
+            {"once": Gives(lambda key: key.unchanged)},
+            essential=True,
+            given=Say("second_backward"),
+            label="x.grad",
+        ),
         as_in_key("others", "other", 1, {"every_model": True}, given=_ANOTHER, label="x.grad"),
         Check(
             "handle",
             ok=lambda saw, key: _are_handles(saw.handles) and same(saw.after, key.readings["all"]),
             points=1,
             given="handles = guided_relu(model)",
-            expected=Say("two_handles"),
+            expected=Say("all_handles"),
             got=lambda saw, key: show_kind(saw.handles),
-            mistakes={"no_handle": lambda saw, key: not _are_handles(saw.handles)},
+            mistakes={
+                "one_handle": lambda saw, key: saw.handles == HANDLE,
+                "some_handles": lambda saw, key: _are_handles(saw.handles),
+                "no_handle": True,
+            },
         ),
         as_in_key("full", "full", 1, {"legacy": True}, given="guided_relu(model)", **_KINDS),
     ],

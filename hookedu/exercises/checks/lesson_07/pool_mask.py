@@ -20,19 +20,36 @@ def _largest(features: torch.Tensor, size: int, stride: int | None = None) -> to
     return torch.zeros_like(features, dtype=torch.bool).flatten(2).scatter(2, index, True).view_as(features)
 
 
+def _spread(pooled: torch.Tensor, features: torch.Tensor, size: int) -> torch.Tensor:
+    """Return for each position the pooled value of its window."""
+    height, width = features.shape[2:]
+    return pooled.repeat_interleave(size, 2).repeat_interleave(size, 3)[..., :height, :width]
+
+
 def _readings(features: torch.Tensor, size: int) -> dict[str, torch.Tensor]:
     """Return the masks of those readings of the task that agree on some maps of distinct values."""
-    windows = _largest(features, size)
+    windows, sizes = _largest(features, size), features.abs()
     highest = F.max_pool2d(features, size).amax(1, keepdim=True)
-    first = torch.arange(features.shape[1])[:, None, None] == 0
+    sample = torch.arange(2)[:, None, None, None] == 0
+    channel = torch.arange(3)[:, None, None] == 0
     return {
         "windows": windows,
         "windows after ReLU": _largest(features.relu(), size),
         "windows of step 1": _largest(features, size, stride=1),
-        "windows through all maps": features == highest.repeat_interleave(size, 2).repeat_interleave(size, 3),
+        "windows of sizes": _largest(sizes, size),
+        "windows of positive sizes": features == _spread(F.max_pool2d(sizes, size), features, size),
+        "smallest of windows": _largest(-features, size),
+        "windows through all maps": features == _spread(highest, features, size),
         "windows and all maps": windows & (features == features.amax(1, keepdim=True)),
-        "windows of map 0": windows & first,
-        "windows counted in map 0": windows.any(1, keepdim=True) & first,
+        "windows of sample 0": windows & sample,
+        "windows of channel 0": windows & channel,
+        "windows of map 0": windows & sample & channel,
+        "sample 0 for all": windows[:1].expand_as(windows),
+        "channel 0 for all": windows[:, :1].expand_as(windows),
+        "windows counted in map 0": windows.any(1, True).any(0, True) & sample & channel,
+        "windows counted in channel 0": windows.any(1, True) & channel,
+        "windows but 0": windows & (features != 0),
+        "windows but 1": windows & (features != 1),
     }
 
 
@@ -40,7 +57,14 @@ def _key(case: Case) -> SimpleNamespace:
     """Return the masks by name, the size and the maps, and the masks that the distinct values x may get."""
     size, maps = case
     x, masks = maps["distinct"], {name: _largest(features, size) for name, features in maps.items()}
-    return SimpleNamespace(**masks, size=size, maps=maps, x=x, readings=_readings(x, size))
+    ties = maps["tied"] == maps["tied"].max()
+    return SimpleNamespace(**masks, size=size, maps=maps, x=x, ties=ties, readings=_readings(x, size))
+
+
+def _one_of_ties(saw: Any, key: SimpleNamespace) -> bool:
+    """Check whether one of the largest in each window is marked, and nothing else."""
+    counts = F.avg_pool2d(saw.tied.float(), key.size, divisor_override=1)
+    return bool((counts == 1).all()) and not (saw.tied & ~key.ties).any()
 
 
 def _lines(name: str, saw: Any, key: SimpleNamespace) -> tuple[str, str, str]:
@@ -71,18 +95,23 @@ def _marks(id: str, name: str, points: int, mistakes: Any, **others: Any) -> Che
 
 
 _OF_DISTINCT = {
-    "pooled_shape": lambda saw, key: saw.distinct.shape == (1, 2, 2, 2),
+    "pooled_shape": lambda saw, key: saw.distinct.shape[2:] in ((2, 3), (3, 2)),
     "not_bool": reads("windows"),
     "per_channel": Gives(lambda key: key.x == key.x.amax((2, 3), True), lambda key: key.x == key.x.max()),
     "across_channels": reads("windows through all maps", "windows and all maps"),
     "only_positive": Gives(lambda key: key.x > 0, lambda key: key.x != 0),
     "inverted": Gives(lambda key: ~key.distinct),
     "relu_first": reads("windows after ReLU"),
-    "one_count": reads("windows counted in map 0"),
+    "drops_signs": reads("windows of sizes", "windows of positive sizes"),
+    "smallest": reads("smallest of windows"),
+    "flat_loss": reads("windows but 0", "windows but 1"),
+    "one_count": reads("windows counted in map 0", "windows counted in channel 0"),
     "stride_one": reads("windows of step 1"),
-    "first_map_only": reads("windows of map 0"),
+    "first_map_only": reads("windows of map 0", "windows of channel 0", "windows of sample 0"),
+    "first_for_all": reads("channel 0 for all", "sample 0 for all"),
+    "no_return": lambda saw, key: saw.distinct is None,
 }
-_OF_TIED = {"marks_ties": lambda saw, key: same(saw.tied, key.maps["tied"] > 0), "other_tie": True}
+_OF_TIED = {"marks_ties": lambda saw, key: same(saw.tied, key.ties), "other_tie": _one_of_ties}
 
 EXERCISE = Exercise(
     PROBE,

@@ -6,14 +6,15 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.criteria import Check, Gives
+from hookedu.exercises.criteria import Check, Gives, Of
 
+# Of a hook: a call of the answer itself is named without "<locals>".
 THREE_ARGUMENTS = {
-    "three_arguments": r"positional arguments? but \d (?:was|were) given|missing \d required positional"
+    "three_arguments": r"but [345] were given|(<locals>|<lambda>).* missing \d required positional"
 }
 # Mistakes in hooks that return a new grad_input.
 MISRETURNED = {
-    "returns_tensor": r"invalid number of grad_input",
+    "wrong_number": r"invalid number of grad_(in|out)put",
     "wrong_size": r"has changed the size of value",
 } | THREE_ARGUMENTS
 
@@ -21,6 +22,11 @@ MISRETURNED = {
 def as_in_key(id: str, observed: str, points: int, mistakes: Any, **others: Any) -> Check:
     """Require what the key has under the name of the observation."""
     return Check(id, observed, lambda key: getattr(key, observed), points=points, mistakes=mistakes, **others)
+
+
+def said(observed: str, *parts: str) -> Of:
+    """Return the condition that the observation is the text of an exception with one of these parts."""
+    return lambda saw, key: isinstance(text := getattr(saw, observed), str) and any(p in text for p in parts)
 
 
 def reads(*names: str) -> Gives:

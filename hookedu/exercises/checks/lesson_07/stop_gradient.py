@@ -5,50 +5,110 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises import conduct
 from hookedu.exercises.checks.common import handle_works
-from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, as_in_key
+from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, as_in_key, said
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_07.stop_gradient import PROBE, Case
 from hookedu.exercises.tools import same
 
 
 def _key(case: Case) -> SimpleNamespace:
-    """Return the gradients that are wanted, that of front.weight without a hook, x, w, and what front gives."""
-    front, layer, _, x, w = case
-    h, past, flowing = x @ front.weight.detach().T, w.T @ x, (w @ layer.weight.detach()).T @ x
-    want = {"own": w.T @ h, "inner": torch.zeros_like(past), "skip": past, "first": past}
-    return SimpleNamespace(**want, flowing=flowing, x=x, w=w, h=h)
+    """Return the gradients that are wanted, those that flow without a hook, x, w, and what front gives."""
+    front, other, layer, behind, _, _, x, (w, v) = case
+    h, past = x @ front.weight.detach().T, w.T @ x
+    zero, (at_w, at_v) = torch.zeros_like(past), [one @ behind.weight.detach() for one in (w, v)]
+    want = {
+        "own": at_w.T @ h,
+        "inner": zero,
+        "again": [zero, at_v.T @ h],
+        "skip": [past, w],
+        "pair": [zero, zero, torch.einsum("no,ni,nj->oij", v, h, x @ other.weight.detach().T)],
+        "first": past,
+    }
+    flowing = [(one @ layer.weight.detach()).T @ x for one in (at_w, at_v)]
+    infinite = "; behind.weight[0, 0] == inf" * bool(behind.weight[0, 0].isinf())
+    return SimpleNamespace(**want, flowing=flowing, x=x, w=w, v=v, h=h, infinite=infinite)
 
 
-def _stopped(saw: Any, key: Any) -> bool:
-    return saw.inner is None or same(saw.inner, key.inner)
+def _stops(grad: Any) -> bool:
+    """Check whether nothing flowed back: None, or zeros."""
+    return grad is None or same(grad, torch.zeros(4, 3))
 
 
-def _frozen(saw: Any, key: Any) -> bool:
-    return saw.own is None and not _stopped(saw, key)
+def _stopped(name: str, n: int) -> Any:
+    """Return the condition that the first n of these gradients are stopped, and that the rest is as wanted."""
+    return lambda saw, key: (
+        all(map(_stops, getattr(saw, name)[:n])) and same(getattr(saw, name)[n:], getattr(key, name)[n:])
+    )
 
 
-def _past(saw: Any, key: Any) -> bool:
-    return same([saw.skip, saw.shifted], [key.skip, key.w])
+def _one_input(saw: Any, key: Any) -> bool:
+    return not isinstance(saw.pair, str) and [*map(_stops, saw.pair[:2])] == [True, False]
 
 
+def _freezes(saw: Any, key: Any) -> bool:
+    return any(kind == conduct.REQUIRES_GRAD for kind, _ in saw.conduct)
+
+
+_OF_OWN = {
+    "freezes_layer": _freezes,
+    "weights_too": lambda saw, key: saw.own is None or not saw.own.nan_to_num().any(),
+}
+_OF_INNER = {
+    "times_zero": lambda saw, key: saw.inner.isnan().any(),
+    "nothing_stops": lambda saw, key: same(saw.inner, key.flowing[0]),
+}
+_OF_SKIP = {
+    "detaches_input": lambda saw, key: saw.skip[0] is None,
+    "in_place": lambda saw, key: _stops(saw.skip[0]),
+}
 _FRONT, _OWN = "front.weight.grad", "layer.weight.grad"
-_GIVEN = "h = front(x) == {key.h}; y = layer(h); loss = ({key.w} * y).sum()"
-_SKIP = _GIVEN.replace("layer(h)", "layer(h) + h")
+_GIVEN = "h = front(x) == {key.h}; y = behind(layer(h)); loss = ({key.w} * y).sum(){key.infinite}"
+_SKIP = "h = front(x) == {key.h}; y = layer(h) + h, where layer(h) is h + bias; loss = ({key.w} * y).sum()"
+_PAIR = "y = layer(front(x), other(x)), where layer = Bilinear(4, 4, 4); loss = ({key.v} * y).sum()"
 _FIRST = "x = {key.x} (requires_grad=False); y = layer(x); loss = ({key.w} * y).sum()"
 
 EXERCISE = Exercise(
     PROBE,
     key=_key,
+    suits=lambda case: not (case.x @ case.front.weight.detach().T == 0).any(),  # inf * 0 would be nan
     given=_GIVEN,
     checks=[
+        as_in_key("own", "own", 1, _OF_OWN, essential=True, label=_OWN),
         as_in_key(
-            "own", "own", 1, {"freezes_layer": _frozen, "weights_too": True}, essential=True, label=_OWN
+            "stopped",
+            "inner",
+            1,
+            _OF_INNER,
+            essential=True,
+            ok=lambda saw, key: _stops(saw.inner),
+            label=_FRONT,
         ),
-        as_in_key("stopped", "inner", 1, {"nothing_stops": True}, essential=True, ok=_stopped, label=_FRONT),
-        as_in_key("skip", "skip", 1, {"in_place": True}, ok=_past, given=_SKIP, label=_FRONT),
-        as_in_key("first", "first", 1, {"first_layer": True}, given=_FIRST, label=_OWN, got="{value}"),
-        handle_works("stop_gradient(layer)", lambda saw, key: same(saw.after, [key.flowing, key.own])),
+        as_in_key(
+            "again",
+            "again",
+            0,
+            {"once": lambda saw, key: same(saw.again[0], key.flowing[1])},
+            essential=True,
+            ok=_stopped("again", 1),
+            given=_GIVEN.replace("key.w", "key.v"),
+            label=f"[{_FRONT}, {_OWN}]",
+        ),
+        as_in_key("skip", "skip", 1, _OF_SKIP, given=_SKIP, label=f"[{_FRONT}, layer.bias.grad]"),
+        as_in_key(
+            "first", "first", 1, {"first_layer": said("first", "")}, given=_FIRST, label=_OWN, got="{value}"
+        ),
+        as_in_key(
+            "pair",
+            "pair",
+            1,
+            {"one_entry": said("pair", "invalid number of grad_input"), "one_input": _one_input},
+            ok=_stopped("pair", 2),
+            given=_PAIR,
+            label=f"[{_FRONT}, other.weight.grad, {_OWN}]",
+        ),
+        handle_works("stop_gradient(layer)", lambda saw, key: same(saw.after, [key.flowing[0], key.own])),
     ],
     raises={"cuts_output": r"does not require grad and does not have a grad_fn"} | MISRETURNED,
 )

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 
 from hookedu.exercises.checks.common import handle_works
-from hookedu.exercises.checks.lesson_07.shared import as_in_key
+from hookedu.exercises.checks.lesson_07.shared import as_in_key, said
 from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_07.watch_output import PROBE, Case
@@ -13,31 +13,48 @@ from hookedu.exercises.tools import same
 
 
 def _key(case: Case) -> SimpleNamespace:
-    """Return what is wanted, and gradients of other tensors, computed by hand; a list has one for each loss."""
+    """Return what is wanted, and gradients of other tensors, from a model without hooks and without in-place steps."""
     model, x, ws = case
-    x, weight, last = (tensor.detach() for tensor in (x, *model.parameters()))
-    out, behind = x @ weight.T, [w @ last for w in ws]
-    seen = [torch.where(out > 0, grad, 0.0) for grad in behind]
-    of = {"relu": behind, "x": [grad @ weight for grad in seen], "weight": [grad.T @ x for grad in seen]}
-    return SimpleNamespace(seen=seen, x_grad=sum(of["x"]), ended="ok", of=of, out=out, ws=ws)
+    layer, _, *behind = model
+    out = layer(x)
+    relu = out.relu()
+    y = torch.nn.Sequential(*behind)(relu)
+    of = {"out": out, "relu": relu, "x": x, "weight": layer.weight}
+    grads = [torch.autograd.grad(y, list(of.values()), w, retain_graph=True) for w in ws]
+    of = dict(zip(of, map(list, zip(*grads, strict=True)), strict=True))
+    kinds = ", ".join(type(module).__name__ for module in behind)
+    mode = "" if layer.training else "; model.eval()"
+    given = f"model = Sequential(layer, ReLU(inplace=True), {kinds}){mode}"
+    return SimpleNamespace(
+        seen=of["out"],
+        x_grad=sum(of["x"]),
+        ended="ok",
+        of=of,
+        out=out.detach(),
+        ws=ws,
+        given=given,
+        layer=layer,
+    )
 
 
 _MISTAKES = {
+    "asks_training": lambda saw, key: not saw.seen and not key.layer.training,
     "not_registered": lambda saw, key: not saw.seen,
     "reads_dot_grad": lambda saw, key: saw.seen[0] is None,
+    "not_the_gradient": lambda saw, key: any(not isinstance(grad, torch.Tensor) for grad in saw.seen),
     "after_relu": Gives(lambda key: key.of["relu"]),
     "hooks_input": Gives(lambda key: key.of["x"]),
     "hooks_weight": Gives(lambda key: key.of["weight"]),
     "keeps_output": Gives(lambda key: [key.out.relu()]),
-    "not_each_pass": lambda saw, key: len(saw.seen) != 2 and {*map(type, saw.seen)} == {torch.Tensor},
+    "in_front": lambda saw, key: same(saw.seen[::-1], key.seen),
+    "not_each_pass": lambda saw, key: len(saw.seen) != len(key.ws),
 }
 _EVALUATION = {"given": "with torch.no_grad(): model(x)", "expected": "{value}", "got": "{value}"}
 
 EXERCISE = Exercise(
     PROBE,
     key=_key,
-    given="model = Sequential(layer, ReLU(inplace=True), Linear); layer(x) == {key.out}; "
-    "for w in {key.ws}: (w * model(x)).sum().backward()",
+    given="{key.given}; layer(x) == {key.out}; for w in {key.ws}: (w * model(x)).sum().backward()",
     checks=[
         as_in_key("unchanged", "x_grad", 0, {"changes_gradient": True}, essential=True, label="x.grad"),
         as_in_key(
@@ -49,12 +66,19 @@ EXERCISE = Exercise(
             ok=lambda saw, key: same(saw.seen, key.seen),
             equal=lambda seen, wrong: same(seen[0], wrong[0]),  # the first entry tells a mistake
         ),
-        as_in_key("evaluation", "ended", 1, {"no_grad_crash": True}, **_EVALUATION),
+        as_in_key(
+            "evaluation",
+            "ended",
+            1,
+            {"no_grad_crash": said("ended", "cannot register a hook", "'NoneType' object")},
+            **_EVALUATION,
+        ),
         handle_works("watch_output(layer, seen)", silent=lambda saw, key: saw.after_removal == 0),
     ],
     raises={
         "full_hook": r"is a view and is being modified inplace",
         "returns_handle": r"must be Tensor, not RemovableHandle",
         "detached": r"cannot register a hook on a tensor that doesn't require gradient",
+        "rebinds": r"UnboundLocalError.*'seen'",
     },
 )

@@ -12,7 +12,8 @@ _Counts = dict[str, int]
 _ONCE = dict.fromkeys(("Model", "Sequential", "Linear", "ReLU"), 1)
 
 
-def _counts(model: Model) -> _Counts:
+def _counts(case: tuple[Model, Model]) -> _Counts:
+    _, model = case
     return dict.fromkeys(_ONCE, model.rounds) | {"Model": 1, "Tanh": len(model.hidden)}
 
 
@@ -31,7 +32,7 @@ EXERCISE = Exercise(
             want=lambda counts: counts,
             points=2,
             essential=True,
-            given=Say("model_runs", n=lambda saw, counts: counts["Tanh"]),
+            given=Say("model_runs"),
             expected="{want}",
             got=lambda saw, counts: show(saw.found),
             mistakes={
@@ -44,8 +45,9 @@ EXERCISE = Exercise(
                 "one_module_only": Gives(lambda counts: {"Model": 1}),
                 "never_fires": Gives(lambda counts: {}),
                 "runs_twice": Gives(lambda counts: {name: 2 * n for name, n in counts.items()}),
-                "keeps_counting": lambda saw, counts: all(  # the model that raised counts or not
-                    saw.found[name] == counts[name] + 1 for name in counts.keys() - {"Model"}
+                "keeps_counting": lambda saw, counts: (
+                    saw.found.keys() == counts.keys()  # the model that raised counts or not
+                    and all(saw.found[name] == counts[name] + 1 for name in counts.keys() - {"Model"})
                 ),
                 "once_each": lambda saw, counts: set(saw.found.values()) == {1},
                 "forward_directly": Gives(_without("Model")),
@@ -66,7 +68,10 @@ EXERCISE = Exercise(
                 Say("passed_on", when=lambda saw, counts: saw.passed_on, n=lambda saw, _: saw.left_by_error),
                 Say("swallowed", n=lambda saw, counts: saw.left_by_error),
             ],
-            mistakes={"no_finally": lambda saw, counts: saw.left_by_error, "swallows": True},
+            mistakes={
+                "no_finally": lambda saw, counts: saw.left_by_error,
+                "swallows": lambda saw, counts: not saw.passed_on,
+            },
         ),
     ],
     raises={"hook_returns": r"must be Tensor, not \w+"},

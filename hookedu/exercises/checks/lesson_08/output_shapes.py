@@ -13,13 +13,15 @@ from hookedu.exercises.probes.lesson_08.output_shapes import PROBE, SmallResNet
 
 
 class _Shapes:
-    """Shapes of x and, by name, of the input and output of each child, found without calling the model."""
+    """Shapes of x and, by name, of the input and output of each child; and the name of the last child."""
 
     def __init__(self, case: tuple[SmallResNet, torch.Tensor]) -> None:
         model, x = case
         self.x, self.inputs, self.outputs = tuple(x.shape), {}, {}
+        self.last = [name for name, _ in model.named_children()][-1]
         with torch.no_grad():
-            for name, child in model.named_children():
+            for name in model.order:
+                child = getattr(model, name)
                 x = x.flatten(1) if isinstance(child, nn.Linear) else x
                 self.inputs[name] = tuple(x.shape)
                 x = child(x)
@@ -45,7 +47,7 @@ EXERCISE = Exercise(
             "shapes",
             "found",
             want=lambda shapes: shapes.outputs,
-            points=1,
+            points=2,
             essential=True,
             given="x.shape = {key.x}; output_shapes(model, x)",
             expected="{want}",
@@ -53,9 +55,14 @@ EXERCISE = Exercise(
             mistakes={
                 "returns_nothing": lambda saw, shapes: saw.found is None,
                 "never_runs": lambda saw, shapes: saw.found == {},
-                "late_binding": lambda saw, shapes: saw.found.keys() == {list(shapes.outputs)[-1]},
+                "late_binding": lambda saw, shapes: saw.found.keys() == {shapes.last},
                 "class_names": lambda saw, shapes: saw.found.keys() >= {"Conv2d"},
-                "every_module": lambda saw, shapes: saw.found.keys() > shapes.outputs.keys(),
+                "keeps_earlier": lambda saw, shapes: (
+                    saw.found.keys() > shapes.outputs.keys()
+                    and all(saw.found[n] == list(s) for n, s in shapes.outputs.items())
+                    and any(name.split(".")[0] not in {"", *shapes.outputs} for name in saw.found)
+                ),
+                "every_module": lambda saw, shapes: any("." in name for name in saw.found),
                 "keeps_tensors": lambda saw, shapes: "tensor" in str(saw.found.values()).lower(),
                 "input_shapes": Gives(lambda shapes: shapes.inputs),
             },
@@ -79,19 +86,12 @@ EXERCISE = Exercise(
         ),
         Check(
             "no_marks",
-            ok=lambda saw, shapes: not saw.marks and saw.mode,
+            ok=lambda saw, shapes: not saw.marks,
             points=1,
             given="output_shapes(model, x); vars(module)",
             expected=Say("no_marks"),
             got=Say("marks"),
-            mistakes={"marks_modules": lambda saw, shapes: saw.marks, "switches_mode": True},
-        ),
-        equals(
-            "clean",
-            observed="hooks",  # of the answer, of others
-            words="hooks",
-            want=lambda shapes: [0, 1],
-            mistakes={"removes_others": lambda saw, shapes: saw.hooks[1] == 0, "leaves_hooks": True},
+            mistakes={"marks_modules": True},
         ),
     ],
     raises={

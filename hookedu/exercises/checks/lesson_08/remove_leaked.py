@@ -1,5 +1,6 @@
 """What decides about 08.3, `remove_leaked(model, handles)`."""
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -8,6 +9,9 @@ from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_08.remove_leaked import PROBE, TOP, Case, Place
+
+_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
+_SOME_KINDS = [kinds for n in (1, 2, 3) for kinds in itertools.combinations(_KINDS, n)]
 
 
 def _names(places: Iterable[Place]) -> list[str]:
@@ -19,9 +23,25 @@ def _leaked(keep: Callable[[str, str, Case], bool]) -> Callable[[Case], list[str
     return lambda case: _names(place for place in case.leaked if keep(*place, case))
 
 
+def _of(*kinds: str) -> Callable[[str, str, Case], bool]:
+    return lambda path, kind, case: kind in kinds
+
+
+def _parts(part: int, with_root: bool) -> Callable[[Case], list[str]]:
+    """Return a function of the case: one part of the names, with or without that of the model itself, which is empty."""
+    return lambda case: sorted(path.split(".")[part] for path in _names(case.leaked) if path or with_root)
+
+
+def _whole(names: Any) -> str:
+    """Format a list as `show` does, but to its end, where it may differ from another."""
+    return f"[{', '.join(map(show, names))}]" if isinstance(names, list) else show(names)
+
+
 def _listed(which: str) -> Of:
     """Return a function that writes the places in one field of the case, for a message."""
-    return lambda saw, case: ", ".join(f"{path} ({kind})" for path, kind in getattr(case, which))
+    return lambda saw, case: (
+        ", ".join(f"{path or 'model'} ({kind})" for path, kind in getattr(case, which)) or "—"
+    )
 
 
 def _only_named(saw: Any, names: list[str]) -> bool:
@@ -40,8 +60,8 @@ EXERCISE = Exercise(
             points=2,
             essential=True,
             given=Say("places", known=_listed("known"), leaked=_listed("leaked")),
-            expected="{want}",
-            got=lambda saw, case: show(saw.found),
+            expected=lambda saw, case: _whole(_names(case.leaked)),
+            got=lambda saw, case: _whole(saw.found),
             mistakes={
                 "returns_nothing": lambda saw, case: saw.found is None,
                 "returns_hooks": lambda saw, case: (
@@ -53,15 +73,16 @@ EXERCISE = Exercise(
                 "names_once": lambda saw, case: (
                     saw.found == Opaque("set") or _only_named(saw, sorted(set(_names(case.leaked))))
                 ),
-                "part_of_the_name": lambda saw, case: any(
-                    _only_named(saw, sorted(name.split(".")[part] for name in _names(case.leaked)))
-                    for part in (0, -1)
+                "part_of_the_name": Gives(
+                    *(_parts(part, root) for part in (0, -1) for root in (True, False))
                 ),
-                "stops_early": lambda saw, case: len(saw.found) == 1 and saw.left == len(case.leaked) - 1,
-                "misses_kinds": Gives(
-                    _leaked(lambda path, kind, case: kind == "forward"),
-                    _leaked(lambda path, kind, case: kind in ("forward", "forward_pre")),
+                "stops_early": lambda saw, case: (
+                    len(saw.found) == 1 and saw.left == len(case.leaked) - 1
+                    if case.leaked
+                    else saw.found is None
                 ),
+                "misses_kinds": Gives(*(_leaked(_of(*kinds)) for kinds in _SOME_KINDS)),
+                "misses_model": Gives(_leaked(lambda path, kind, case: path != "")),
                 "top_level_only": Gives(_leaked(lambda path, kind, case: path in TOP)),
                 "twin_missed": Gives(
                     lambda case: [],
@@ -82,7 +103,14 @@ EXERCISE = Exercise(
                 "not_removed": lambda saw, case: saw.left == len(case.leaked),
             },
         ),
-        equals("kept", lambda case: 0, {"removes_all": True}, "lost", words="lost"),
+        Check(
+            "kept",
+            ok=lambda saw, case: saw.lost == 0 and saw.handles == len(case.known),
+            points=1,
+            expected=Say("kept", lost=0, n=lambda saw, case: len(case.known)),
+            got=Say("kept", lost=lambda saw, case: saw.lost, n=lambda saw, case: saw.handles),
+            mistakes={"removes_all": lambda saw, case: saw.lost, "uses_up": True},
+        ),
     ],
     raises={"changed_while_iterating": r"mutated during iteration|changed size during iteration"},
 )

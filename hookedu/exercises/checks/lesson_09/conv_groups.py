@@ -1,21 +1,26 @@
 """What decides about 09.1, `conv_groups(model, x)`."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.checks.common import all_detached, none_left
+from hookedu.exercises.checks.common import all_detached
 from hookedu.exercises.checks.forward_hooks import graph_kept
-from hookedu.exercises.checks.lesson_09.shared import first_wrong, no_traces
+from hookedu.exercises.checks.lesson_09.shared import first_wrong
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_09.conv_groups import PROBE
+from hookedu.exercises.probes.lesson_09.conv_groups import PROBE, Net
 from hookedu.exercises.tools import same
 
 _CALL = "conv_groups(model, x)"
 _SMALL, _LARGE = "(2, 1, 2, 2)", "(2, 2, 3, 3)"
+_TRANSPOSED = "(2, 2, 1, 1)"
+_NET = "model: conv, relu_, [conv, relu_], conv, out += h, relu_, convtranspose, [conv, relu_] again"
+
+Groups = dict[str, list[torch.Tensor]]
 
 
 class _Key:
@@ -23,72 +28,105 @@ class _Key:
 
     @torch.no_grad()
     def __init__(self, case: tuple[nn.Module, torch.Tensor]) -> None:
-        net, x = case
-        small, relu, large, relu, last, _ = (m for m in net.modules() if isinstance(m, nn.Conv2d | nn.ReLU))
-        layers = nn.Sequential(small, relu, large, relu, large, relu, last)
-        a, b, c, d = (layers[:n](x) for n in (1, 3, 5, 7))
-        added = d + c.relu()
-        self.groups = {_SMALL: [a], _LARGE: [b, c, d]}
-        self.overwritten = {_SMALL: [a.relu()], _LARGE: [b.relu(), c.relu(), added.relu()]}
-        self.last_call = [d, [d], added.relu(), [added.relu()]]
-        self.inplace_off = [b, c, added]  # the large group with all `inplace` off
+        model, self.x = case
+        self.nested = isinstance(model, Net)
+        a = (model.body[0] if isinstance(model, Net) else model)(self.x)
+        self.groups: Groups = {_SMALL: [a]}
+        self.overwritten, self.inplace_off, self.by_module = self.groups, self.groups, self.groups
+        self.output_shape = str(tuple(a.shape))
+        if isinstance(model, Net):
+            inner = model.body.get_submodule("2.0")
+            b = inner(a.relu())
+            d = model.last(b.relu())
+            added = d + b.relu()
+            c = inner(model.up(added.relu()))
+            self.groups = {_SMALL: [a], _LARGE: [b, d, c]}
+            self.overwritten = {_SMALL: [a.relu()], _LARGE: [b.relu(), added.relu(), c.relu()]}
+            self.by_module = {_SMALL: [a], _LARGE: [b, c, d]}
+            self.inplace_off = {_SMALL: [a], _LARGE: [b, added, c]}
+
+    def last_calls(self, shape: str) -> list[Any]:
+        """Return what is in a group if each call replaces the one before."""
+        outputs = self.groups[shape][-1], self.overwritten[shape][-1]
+        return [*outputs, *([output] for output in outputs)]
 
 
 def _tells_calls_apart(case: tuple[nn.Module, torch.Tensor]) -> bool:
     """Check whether outputs differ from call to call, and overwriting changes each of them."""
     key = _Key(case)
-    (a,), (b, c, d), spoilt = key.groups[_SMALL], key.groups[_LARGE], key.overwritten[_LARGE]
-    pairs = [*zip((b, c, d), spoilt, strict=True), (d, key.inplace_off[2]), (b, c), (c, d)]
-    return bool(a.min() < 0) and not any(torch.equal(*pair) for pair in pairs)
+    if not key.nested:
+        return True
+    b, d, c = key.groups[_LARGE]
+    spoilt = zip((b, d, c), key.overwritten[_LARGE], strict=True)
+    pairs = [*spoilt, (d, key.inplace_off[_LARGE][1]), (b, d), (d, c), (b, c)]
+    return bool(key.groups[_SMALL][0].min() < 0) and not any(torch.equal(*pair) for pair in pairs)
 
 
 def _line(saw: Any, key: _Key, groups: dict[str, Any]) -> str:
+    """Return the first group that is wrong, and of a list of the right length the first wrong item."""
     shape = first_wrong(saw.groups, key.groups)
-    return f"[{shape}] == {show(groups.get(shape))}"
+    found, wanted, group = saw.groups.get(shape), key.groups[shape], groups.get(shape)
+    if isinstance(found, list) and len(found) == len(wanted):
+        n = next((n for n, pair in enumerate(zip(found, wanted, strict=True)) if not same(*pair)), 0)
+        return f"[{shape}][{n}] == {show((group or [])[n])}"
+    return f"[{shape}] == {show(group)}"
+
+
+def _names(shapes: Iterable[Any]) -> str:
+    return f"[{', '.join(map(str, shapes))}]"
 
 
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
     suits=_tells_calls_apart,
-    given="x = {case[1]}; model: conv, relu_, [conv, relu_] × 2, conv, out += h, relu_",
+    given=lambda saw, key: f"x = {show(key.x)}; {_NET if key.nested else 'model: conv'}",
     checks=[
         Check(
             "keys",
             ok=lambda saw, key: saw.groups.keys() == key.groups.keys(),
-            points=1,
+            points=2,
             essential=True,
             given=f"{_CALL}.keys()",
-            expected=show([_SMALL, _LARGE]),
-            got="{saw.keys}",
+            expected=lambda saw, key: _names(key.groups),
+            got=lambda saw, key: _names(saw.keys) if isinstance(saw.keys, list) else show(saw.keys),
             mistakes={
                 "returns_nothing": lambda saw, key: saw.keys is None,
-                "kernel_size": lambda saw, key: saw.groups.keys() == {"(2, 2)", "(3, 3)"},
-                "output_shape": lambda saw, key: saw.groups.keys() == {"(1, 2, 2, 2)"},
-                "only_children": lambda saw, key: {k: len(v) for k, v in saw.groups.items()} == {_LARGE: 1},
+                "conv_transpose": lambda saw, key: saw.groups.keys() - key.groups.keys() == {_TRANSPOSED},
+                "kernel_size": lambda saw, key: (
+                    saw.groups and saw.groups.keys() <= {"(2, 2)", "(3, 3)", "(1, 1)"}
+                ),
+                "output_shape": lambda saw, key: key.output_shape in saw.groups,
+                "only_children": lambda saw, key: (
+                    {k: len(v) for k, v in saw.groups.items()} == ({_LARGE: 1} if key.nested else {})
+                ),
                 "late_binding": lambda saw, key: saw.groups.keys() == {_LARGE},
-                "by_name": lambda saw, key: saw.groups.keys() & {"last", "body.0"},
+                "by_name": lambda saw, key: saw.groups.keys() & {"'last'", "'body.0'", "''"},
             },
         ),
         Check(
             "values",
             "groups",
             want=lambda key: key.groups,
-            points=2,
+            points=5,
             essential=True,
             expected=lambda saw, key: _line(saw, key, key.groups),
             got=lambda saw, key: _line(saw, key, saw.groups),
             mistakes={
                 "overwritten": Gives(lambda key: key.overwritten),
-                "plus_equals": lambda saw, key: same(saw.groups[_LARGE], key.inplace_off),
-                "last_call_only": lambda saw, key: any(same(saw.groups[_LARGE], t) for t in key.last_call),
-                "runs_twice": lambda saw, key: len(saw.groups[_LARGE]) == 2 * len(key.groups[_LARGE]),
+                "plus_equals": Gives(lambda key: key.inplace_off),
+                "last_call_only": lambda saw, key: all(
+                    any(same(group, last) for last in key.last_calls(shape))
+                    for shape, group in saw.groups.items()
+                ),
+                "by_module": Gives(lambda key: key.by_module),
+                "runs_twice": lambda saw, key: all(
+                    len(saw.groups[shape]) == 2 * len(outputs) for shape, outputs in key.groups.items()
+                ),
             },
         ),
         graph_kept(_CALL),
         all_detached(_CALL),
-        *no_traces(_CALL),
-        none_left("conv_groups(broken, x)", "no_finally", "clean_after_error", "left_by_error"),
     ],
     raises={"every_module": r"has no attribute 'weight'"},
 )

@@ -1,40 +1,77 @@
 """What decides about 09.4, `dead_channels(model, relu, batches)`."""
 
+from collections.abc import Callable
+
 import torch
 
-from hookedu.exercises.checks.lesson_09.shared import Mistakes, no_traces, returned
+from hookedu.exercises.checks.common import equals
+from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned
 from hookedu.exercises.criteria import Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_09.dead_channels import PROBE, ROLES
+from hookedu.exercises.probes.lesson_09.dead_channels import PROBE, ROLES, WEAK, Case
+from hookedu.exercises.tools import same
 
 
-def _silent(x: torch.Tensor, threshold: float = 0.0) -> list[int]:
+def _silent(*pictures: torch.Tensor, threshold: float = 0.0) -> list[int]:
     """Return the channels of (..., channel, 2, 2) that are nowhere above the threshold."""
-    return (x.movedim(-3, 0).flatten(1) <= threshold).all(1).nonzero().flatten().tolist()
+    channels = torch.cat([maps.movedim(-3, 0).flatten(1) for maps in pictures], 1)
+    return (channels <= threshold).all(1).nonzero().flatten().tolist()
+
+
+def _dead(case: Case) -> list[int]:
+    return _silent(*case.maps)
 
 
 def _channels(role: str) -> Of:
     return lambda saw, case: [channel for channel, its in enumerate(case.roles) if its == role]
 
 
+def _overwritten(case: Case) -> list[int]:
+    """Return the channels that are still 0 after the in-place operation that follows."""
+    return [channel for channel in _dead(case) if channel != case.woken]
+
+
+def _all(case: Case) -> list[int]:
+    return list(range(len(case.roles)))
+
+
+_ONE_PICTURE: tuple[Callable[[Case], list[int]], ...] = (
+    lambda case: _silent(case.maps[0][0]),
+    lambda case: _silent(*(batch[0] for batch in case.maps)),
+)
 _MISTAKES: Mistakes = {
-    "returns_mask": lambda saw, case: [type(v) for v in saw.result] == [bool] * len(ROLES),
+    "returns_mask": lambda saw, case: [type(v) for v in saw.result] == [bool] * len(case.roles),
+    "squeezes": lambda saw, case: [saw.result] == _dead(case),
     "counts": lambda saw, case: type(saw.result) is int or saw.result.dim() == 0,
-    "overwritten": Gives(lambda case: []),
-    "last_batch_only": Gives(lambda case: _silent(case.x[-1])),
-    "first_batch_only": Gives(lambda case: _silent(case.x[0])),
-    "one_picture_only": Gives(lambda case: _silent(case.x[0, 0]), lambda case: _silent(case.x[:, 0])),
-    "quiet_somewhere": Gives(lambda case: sorted({c for one in case.x.flatten(0, 1) for c in _silent(one)})),
-    "threshold": Gives(lambda case: _silent(case.x, 1e-3)),
-    "smallest": Gives(lambda case: list(range(len(ROLES)))),
-    "inverted": Gives(lambda case: [c for c in range(len(ROLES)) if c not in _silent(case.x)]),
+    "overwritten": Gives(_overwritten),
+    "none_found": Gives(lambda case: []),
+    "last_batch_only": Gives(lambda case: _silent(case.maps[-1])),
+    "first_batch_only": Gives(lambda case: _silent(case.maps[0])),
+    "one_picture_only": Gives(*_ONE_PICTURE),
+    "quiet_somewhere": Gives(
+        lambda case: sorted({c for batch in case.maps for picture in batch for c in _silent(picture)})
+    ),
+    "threshold": Gives(lambda case: _silent(*case.maps, threshold=WEAK)),
+    "smallest": Gives(_all),
+    "inverted": Gives(lambda case: [c for c in _all(case) if c not in _dead(case)]),
+    "not_sorted": lambda saw, case: same(sorted(saw.result), _dead(case)),
 }
 
 EXERCISE = Exercise(
     PROBE,
-    given=Say("channels", **{role: _channels(role) for role in ROLES}),
+    given=Say(
+        "channels",
+        sizes=lambda saw, case: [len(batch) for batch in case.maps],
+        **{role: _channels(role) for role in ("silent", *ROLES)},
+    ),
     checks=[
-        returned("finds", lambda case: _silent(case.x), points=3, mistakes=_MISTAKES),
-        *no_traces("dead_channels(model, relu, batches)"),
+        returned("finds", _dead, points=5, mistakes=_MISTAKES),
+        equals(
+            "runs",
+            lambda case: len(case.maps),
+            {"once_each": True},
+            words="model_runs",
+            given="dead_channels(model, relu, batches)",
+        ),
     ],
 )

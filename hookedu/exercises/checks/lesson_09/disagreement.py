@@ -1,40 +1,52 @@
 """What decides about 09.5, `disagreement(model, x, names)`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW
-from hookedu.exercises.checks.lesson_09.shared import Mistakes, no_traces, returned
+from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned
+from hookedu.exercises.conduct import ATTRIBUTES
 from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_09.disagreement import NAMES, PROBE
-
-_ZEROS = dict.fromkeys(NAMES, 0.0)
+from hookedu.exercises.probes.lesson_09.disagreement import PROBE, Case
 
 
 class _Key:
     """Differences by name: the right ones, and those that mistakes give."""
 
     @torch.no_grad()
-    def __init__(self, case: tuple[nn.Sequential, torch.Tensor]) -> None:
-        model, x = case
+    def __init__(self, case: Case) -> None:
+        model, self.x, self.names = case
         layers = nn.Sequential(*(m for m in model.modules() if not isinstance(m, nn.Sequential)))
-        self.outputs = [layers[:n](x) for n in (1, 4, 6)]
-        # What in-place ReLUs take away from the outputs that they overwrite.
-        stem, third, last = (output.clamp(max=0).abs() for output in self.outputs)
-        self.max = _ZEROS | {"stem": stem.max().item(), "body.third": third.max().item()}
-        self.mean = _ZEROS | {"stem": stem.mean().item(), "body.third": third.mean().item()}
-        # Without clone() the hook has what the ReLU after `last` left, a ReLU that the extractor drops.
-        self.overwritten = _ZEROS | {"last": last.max().item()}
+        self.act = type(layers[1]).__name__
+        # What in-place activations take away from the outputs that they overwrite.
+        self.taken = [layers[:n](self.x) - layers[: n + 1](self.x) for n in (1, 4, 6)]
+
+    def of(self, measure: Callable[[torch.Tensor], torch.Tensor]) -> dict[str, float]:
+        """Return the differences by name, measured in this way: an extractor drops what follows the last layer."""
+        stem, third, _ = map(measure, self.taken)
+        return self._by_name({"stem": stem, "body.third": third})
+
+    @property
+    def overwritten(self) -> dict[str, float]:
+        """Without clone() the hook has what the activation after `last` left."""
+        return self._by_name({"last": self.taken[2].abs().max()})
+
+    def _by_name(self, differences: dict[str, torch.Tensor]) -> dict[str, float]:
+        return {name: float(differences.get(name, 0.0)) for name in self.names}
 
 
-def _overwrites(case: tuple[nn.Sequential, torch.Tensor]) -> bool:
-    """Check whether in-place ReLUs overwrite `stem`, `body.third` and `last` with other numbers."""
-    outputs = _Key(case).outputs
-    return all(t.min() < 0 for t in outputs) and all(t.max() > 0 for t in outputs[:2])
+def _largest(key: _Key) -> dict[str, float]:
+    return key.of(lambda taken: taken.abs().max())
+
+
+def _overwrites(case: Case) -> bool:
+    """Check whether several numbers of each layer are overwritten, of which the first is not the most changed."""
+    changes = [taken.abs().flatten() for taken in _Key(case).taken]
+    return all((t > 0).sum() > 1 and t.min() == 0 and t[0] < t.max() for t in changes)
 
 
 def _near(found: Any, wanted: dict[str, float]) -> bool:
@@ -42,13 +54,20 @@ def _near(found: Any, wanted: dict[str, float]) -> bool:
     return numbers and found.keys() == wanted.keys() and all(abs(found[k] - wanted[k]) < 1e-4 for k in wanted)
 
 
+def _all_zero(saw: Any, key: _Key) -> bool:
+    return _near(saw.result, dict.fromkeys(key.names, 0.0))
+
+
 _MISTAKES: Mistakes = {
     "overwritten": Gives(lambda key: key.overwritten),
-    "changes_model": lambda saw, key: _near(saw.result, _ZEROS) and not saw.unchanged,
-    "one_at_a_time": lambda saw, key: _near(saw.result, _ZEROS) and saw.runs > 2,
-    "all_zero": Gives(lambda key: _ZEROS),
-    "signed": Gives(lambda key: {name: -value for name, value in key.max.items()}),
-    "mean": Gives(lambda key: key.mean),
+    "changes_model": lambda saw, key: (
+        _all_zero(saw, key) and any(kind == ATTRIBUTES for kind, _ in saw.conduct)
+    ),
+    "one_at_a_time": lambda saw, key: _all_zero(saw, key) and saw.extracted > 1,
+    "copied": lambda saw, key: _all_zero(saw, key) and saw.extracted == 0,
+    "no_abs": Gives(lambda key: key.of(torch.max), lambda key: key.of(lambda taken: (-taken).max())),
+    "signed": Gives(lambda key: key.of(torch.min)),
+    "mean": Gives(lambda key: key.of(lambda taken: taken.abs().mean())),
     "not_a_number": lambda saw, key: any(isinstance(v, torch.Tensor) for v in saw.result.values()),
     "only_says_whether": lambda saw, key: {type(v) for v in saw.result.values()} == {bool},
     "not_by_name": lambda saw, key: isinstance(saw.result, list | int | float),
@@ -58,10 +77,7 @@ EXERCISE = Exercise(
     PROBE,
     key=_Key,
     suits=_overwrites,
-    given="x = {case[1]}; model: stem, relu_, [second, third, relu_], last, relu_; names = " + show(NAMES),
-    checks=[
-        returned("differences", lambda key: key.max, points=4, mistakes=_MISTAKES, equal=_near),
-        *no_traces("disagreement(model, x, names)"),
-    ],
+    given="x = {key.x}; model: stem, {key.act}_, [second, third, {key.act}_], last, {key.act}_; names = {key.names}",
+    checks=[returned("differences", _largest, points=7, mistakes=_MISTAKES, equal=_near)],
     raises={"late_binding": r"KeyError: 'stem'"} | CALLS_NOW,
 )

@@ -19,7 +19,7 @@ class _Key:
     """The pictures by step, those of the earlier run first, and what reading them back gives."""
 
     def __init__(self, case: Case) -> None:
-        self.tag, earlier, new = case
+        self.tag, earlier, new = case.tag, case.earlier, case.pictures
         self.pictures, self.earlier, self.new = earlier | new, list(earlier), list(new)
         self.counted = [[*self.earlier, *range(first, first + len(new))] for first in (0, 1)]
         self.shape = new[self.new[0]].shape
@@ -34,6 +34,7 @@ _MISREAD: Mistakes = {
     "no_reload": Gives(lambda key: Opaque("KeyError")),
     "from_memory": Gives(lambda key: key.rows[len(key.earlier) :]),
     "width_first": Gives(lambda key: [[step, width, height] for step, height, width in key.rows]),
+    "other_tags": lambda saw, key: {*map(tuple, saw.result)} > {*map(tuple, key.rows)},
     "only_some": lambda saw, key: saw.result and {*map(tuple, saw.result)} < {*map(tuple, key.rows)},
     "whole_events": lambda saw, key: isinstance(saw.result, list) and not isinstance(saw.result[0], list),
 }
@@ -53,6 +54,16 @@ EXERCISE = Exercise(
             expected=Say("left_open", n=0),
             got=Say("left_open", n=lambda saw, key: saw.open),
             mistakes={"not_closed": True},
+        ),
+        Check(
+            "read_after_closing",
+            "open_when_read",
+            want=lambda key: 0,
+            essential=True,
+            given="log_maps(folder, {key.tag!r}, pictures)",
+            expected=Say("open_at_reading", n=0),
+            got=Say("open_at_reading", n=lambda saw, key: saw.open_when_read),
+            mistakes={"read_too_early": True},
         ),
         Check(
             "steps",

@@ -8,7 +8,7 @@ from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_09.one_scale import PROBE, SHAPE
+from hookedu.exercises.probes.lesson_09.one_scale import PROBE, Case
 from hookedu.exercises.tools import close
 
 
@@ -29,8 +29,8 @@ def _tiled(maps: torch.Tensor, columns: int) -> torch.Tensor:
 class _Key:
     """The picture, and what it is made of."""
 
-    def __init__(self, case: tuple[torch.Tensor, int]) -> None:
-        self.maps, self.columns = case
+    def __init__(self, case: Case) -> None:
+        self.maps, self.columns, self.value = case
         self.scaled = _scaled(self.maps)
         self.padded = _padded(self.scaled, self.columns)
         self.rows = len(self.padded) // self.columns
@@ -56,7 +56,9 @@ _MISTAKES: Mistakes = {
     "pads_first": Gives(lambda key: _scaled(_tiled(key.maps, key.columns))),
     "column_by_column": Gives(lambda key: _tiled(key.downwards, key.columns)),
     "rows_for_columns": Gives(lambda key: _tiled(key.scaled, key.rows)),
-    "drops_rest": Gives(lambda key: _tiled(key.scaled[: -(len(key.maps) % key.columns)], key.columns)),
+    "drops_rest": Gives(
+        lambda key: _tiled(key.scaled[: len(key.maps) // key.columns * key.columns], key.columns)
+    ),
     "forgot_permute": Gives(lambda key: key.padded.reshape(key.picture.shape)),
     "to_255": Gives(lambda key: 255 * key.picture, lambda key: (255 * key.picture).trunc()),
     "three_channels": Gives(lambda key: key.picture.expand(3, -1, -1)),
@@ -82,7 +84,9 @@ EXERCISE = Exercise(
             "constant",
             want=lambda key: torch.zeros_like(key.picture),
             points=1,
-            given=f"maps = torch.full({SHAPE}, {{key.maps[0][0][0]:g}}), columns = {{key.columns}}",
+            given=lambda saw, key: (
+                f"maps = torch.full({tuple(key.maps.shape)}, {key.value}); columns = {key.columns}"
+            ),
             label="result",
             equal=close,
             mistakes={"divides_by_zero": lambda saw, key: saw.constant.isnan().any()},

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookedu.exercises.checks.common import none_left
-from hookedu.exercises.checks.forward_hooks import none_lost
-from hookedu.exercises.criteria import Check, Gives, Of, Say
+from hookedu.exercises.criteria import Check, Gives, Of
 from hookedu.exercises.tools import same
 
 Mistakes = Mapping[str, bool | Of | Gives]
@@ -15,20 +13,6 @@ def returned(id: str, want: Callable[[Any], Any], points: int, mistakes: Mistake
     """Require that the answer returns this; observes `result`. `more` are further fields of the check."""
     nothing: Mistakes = {"returns_nothing": lambda saw, key: saw.result is None}
     return Check(id, "result", want, points=points, essential=True, mistakes={**nothing, **mistakes}, **more)
-
-
-def no_traces(given: str) -> list[Check]:
-    """Require that the model is as it was; observes `unchanged`, `left` and `lost`."""
-    unchanged = Check(
-        "unchanged",
-        ok=lambda saw, key: saw.unchanged,
-        points=1,
-        given=given,
-        expected=Say("as_it_was"),
-        got=Say("other_settings"),
-        mistakes={"changes_model": True},
-    )
-    return [unchanged, none_left(given, "leaves_hooks", id="clean"), none_lost(given)]
 
 
 def first_wrong(found: Mapping, wanted: Mapping, equal: Callable[[Any, Any], bool] = same) -> Any:

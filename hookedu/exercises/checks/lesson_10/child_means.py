@@ -40,8 +40,14 @@ EXERCISE = Exercise(
             lambda key: list(key.means),
             {
                 "returns_nothing": lambda saw, key: saw.means is None,
-                "late_binding": lambda saw, key: saw.order == ["stem"],
-                "all_modules": lambda saw, key: "stem.fc" in saw.order,
+                "not_run": lambda saw, key: saw.out is None,
+                "no_dictionary": lambda saw, key: not isinstance(saw.means, dict),
+                "one_child": lambda saw, key: (
+                    len(saw.means) == 1
+                    and all(is_close(saw.means[name], key.means[name]) for name in saw.means)
+                ),
+                "late_binding": lambda saw, key: saw.order == ["act"],
+                "all_modules": lambda saw, key: any("." in name or not name for name in saw.order),
                 "class_names": lambda saw, key: "Linear" in saw.order,
             },
             observed="order",
@@ -52,6 +58,7 @@ EXERCISE = Exercise(
         unchanged(lambda key: key.out),
         means(
             {
+                "one_dictionary": lambda saw, key: saw.one,
                 "too_late": lambda saw, key: is_close(saw.means["stem"], key.means["act"]),
                 "of_the_input": lambda saw, key: is_close(saw.means["stem"], key.x.mean().item()),
             },

@@ -1,5 +1,6 @@
 """What decides about 10.5, `clip_before_step(optimizer, max_norm)`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -7,38 +8,65 @@ import torch
 from hookedu.exercises.checks.common import handle_works
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_10.clip_before_step import PROBE, Case
+from hookedu.exercises.probes.lesson_10.clip_before_step import PROBE, Case, norm_of
 from hookedu.exercises.tools import close
 
+Grads = list[torch.Tensor]
 
-def _clipped(case: Case, *groups: str) -> list[torch.Tensor]:
+
+def _clipped(case: Case, *groups: str) -> Grads:
     """Return the gradients of a, b and c as `clip_grad_norm_` leaves them, called on each of the groups."""
     grads = dict(zip("abc", case.grads, strict=True))
     for group in groups:
-        total = torch.cat([grads[name] for name in group]).norm()
+        total = norm_of([grads[name] for name in group])
         grads |= {name: grads[name] * (case.max_norm / total).clamp(max=1) for name in group}
     return list(grads.values())
 
 
-def _divided(case: Case, total: Any) -> list[torch.Tensor]:
-    """Return the gradients times max_norm / total, whatever their norm."""
-    return [grad * case.max_norm / total for grad in case.grads]
+def _by(total: Callable[[Case], Any], always: bool = False) -> Callable[[Case], Grads]:
+    """Return a function of the case: all gradients times max_norm / total, where that shrinks them, or always."""
+
+    def moved(case: Case) -> Grads:
+        factor = case.max_norm / total(case)
+        return [grad * (factor if always else min(1, factor)) for grad in case.grads]
+
+    return moved
 
 
-def _near(got: Any, expected: list[torch.Tensor]) -> bool:
+def _later(case: Case) -> Grads:
+    """Return how far the parameters move in the later step, in which c has no gradient."""
+    grads = [grad * case.max_norm / norm_of(case.later[:2]) for grad in case.later[:2]]
+    return [*grads, torch.zeros_like(case.later[2])]
+
+
+def _of_parameters(case: Case) -> torch.Tensor:
+    return norm_of([*case.values, torch.ones(2)])
+
+
+def _stretched(case: Case) -> Grads:
+    return [grad * case.max_norm / norm_of(case.grads) for grad in case.grads]
+
+
+def _near(got: Any, expected: Grads) -> bool:
     return isinstance(got, list) and len(got) == len(expected) and all(map(close, got, expected))
 
 
 # How far the parameters move with likely mistakes.
-_MOVES = {
-    "not_registered": lambda case: case.grads,
-    "each_by_its_own": lambda case: _clipped(case, "a", "b", "c"),
-    "each_group": lambda case: _clipped(case, "a", "bc"),
-    "first_group_only": lambda case: _clipped(case, "a"),
-    "clamps_elements": lambda case: [grad.clamp(-case.max_norm, case.max_norm) for grad in case.grads],
-    "sum_of_norms": lambda case: _divided(case, sum(grad.norm() for grad in case.grads)),
-    "unit_norm": lambda case: _divided(case, case.max_norm * torch.cat(case.grads).norm()),
-    "norm_of_the_parameters": lambda case: _divided(case, torch.cat([*case.values, torch.ones(2)]).norm()),
+_MOVES: dict[str, tuple[Callable[[Case], Grads], ...]] = {
+    "not_registered": (lambda case: case.grads,),
+    "each_by_its_own": (lambda case: _clipped(case, "a", "b", "c"),),
+    "each_group": (lambda case: _clipped(case, "a", "bc"),),
+    "first_group_only": (lambda case: _clipped(case, "a"),),
+    "clamps_elements": (lambda case: [grad.clamp(-case.max_norm, case.max_norm) for grad in case.grads],),
+    "sum_of_norms": (_by(lambda case: sum(grad.norm() for grad in case.grads)),),
+    "unit_norm": (_by(lambda case: case.max_norm * norm_of(case.grads), always=True),),
+    "norm_of_the_parameters": (_by(_of_parameters), _by(_of_parameters, always=True)),
+    "no_root": (_by(lambda case: norm_of(case.grads) ** 2),),
+    "other_norm": (
+        _by(lambda case: sum(grad.abs().sum() for grad in case.grads)),
+        _by(lambda case: max(grad.abs().max() for grad in case.grads)),
+        _by(lambda case: max(grad.norm() for grad in case.grads)),
+    ),
 }
 
 EXERCISE = Exercise(
@@ -50,17 +78,37 @@ EXERCISE = Exercise(
             "moved",
             want=lambda case: _clipped(case, "abc"),
             equal=_near,
-            points=3,
+            points=2,
             essential=True,
             expected=Say("wanted"),
             got=Say("moved"),
             mistakes={
                 "too_late": lambda saw, case: _near(saw.kept, _clipped(case, "abc")),
-                "nothing_changed": lambda saw, case: (
-                    _near(saw.moved, case.grads) and (saw.hooks or saw.on_params or saw.removed)
+                "before_the_call": lambda saw, case: (
+                    saw.hooks and (saw.old_changed or _near(saw.moved, _clipped(case, "b")))
                 ),
-                **{mistake: Gives(move) for mistake, move in _MOVES.items()},
+                "turned_round": lambda saw, case: (
+                    _near(saw.moved, case.grads) and _near(saw.short, _stretched(case))
+                ),
+                "nothing_changed": lambda saw, case: _near(saw.moved, case.grads) and saw.hooks,
                 "in_backward": lambda saw, case: saw.on_params,
+                **{mistake: Gives(*moves) for mistake, moves in _MOVES.items()},
+            },
+        ),
+        Check(
+            "later",
+            "later",
+            want=_later,
+            equal=_near,
+            points=1,
+            given=Say("later_step"),
+            expected=Say("wanted"),
+            got=Say("moved_later"),
+            mistakes={
+                "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
+                "used_up": lambda saw, case: _near(
+                    saw.later, [*case.later[:2], torch.zeros_like(case.later[2])]
+                ),
             },
         ),
         Check(
@@ -72,7 +120,18 @@ EXERCISE = Exercise(
             given="grads = {want}; max_norm = {case.max_norm:g}; optimizer.step(); lr = 1",
             expected=Say("wanted"),
             got=Say("moved_short"),
-            mistakes={"always_scales": True},
+            mistakes={"always_scales": lambda saw, case: _near(saw.short, _clipped(case, "abc"))},
+        ),
+        Check(
+            "stranger",
+            "stranger",
+            want=lambda case: 100 * torch.ones(2),
+            equal=close,
+            essential=True,
+            given="another.step(); lr = 1",
+            expected=Say("wanted"),
+            got=Say("moved_stranger"),
+            mistakes={"every_optimizer": True},
         ),
         handle_works("clip_before_step(optimizer, max_norm)", lambda saw, case: _near(saw.after, case.grads)),
     ],

@@ -1,39 +1,70 @@
 """What decides about 10.3, `first_nan(model, x)`."""
 
+from collections.abc import Iterator
+
+from torch import nn
+
 from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded, unchanged
 from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_10.first_nan import PROBE, make_model
-from hookedu.exercises.tools import close
+from hookedu.exercises.probes.lesson_10.first_nan import PROBE, Case, make_model
+from hookedu.exercises.probes.lesson_10.shared import Chain
+
+
+def _leaves(module: nn.Module, path: str = "") -> Iterator[str]:
+    """Yield the paths of the modules without children, in the order of running."""
+    if not [*module.children()]:
+        yield path
+        return
+    for name in module.run if isinstance(module, Chain) else dict(module.named_children()):
+        yield from _leaves(module.get_submodule(name), f"{path}.{name}".strip("."))
+
+
+class _Key:
+    """The case, the healthy output, and the modules to be found and to be mistaken for them."""
+
+    def __init__(self, case: Case) -> None:
+        first, middle, _ = case.inner
+        model = make_model(case)
+        self.out = model(case.x)
+        self.run = ", ".join(_leaves(model))
+        inner = f"body.{middle}" + ".1" * (case.turn == 1)
+        self.culprit = inner if case.turn != 3 else "again"
+        self.infinite = f"body.{first}" if case.turn == 2 else "scale"
+        self.containers = ("", "body", f"body.{middle}" if case.turn == 1 else "body")
+
 
 EXERCISE = Exercise(
     PROBE,
+    key=_Key,
     given=Say("healthy_model"),
     checks=[
+        unchanged(lambda key: key.out),
         equals_rounded(
             "finds",
-            lambda case: f"body.{case.inner[1]}",
+            lambda key: key.culprit,
             {
-                "returns_list": lambda saw, case: isinstance(saw.finds, list),
-                "only_children": Gives(lambda case: "body", lambda case: ""),
-                "counts_infinity": Gives(lambda case: "scale"),
-                "later_one": Gives(lambda case: "again"),
-                "last_one": Gives(lambda case: "tail", lambda case: f"body.{case.inner[2]}"),
-                "late_binding": Gives(lambda case: "spare"),
-                "short_name": Gives(lambda case: case.inner[1]),
-                "never_true": Gives(lambda case: None),
-                "returns_module": lambda saw, case: not isinstance(saw.finds, str),
+                "returns_list": lambda saw, key: isinstance(saw.finds, list),
+                "only_children": lambda saw, key: saw.finds in key.containers,
+                "counts_infinity": Gives(lambda key: key.infinite),
+                "by_definition": Gives(lambda key: "anew"),
+                "later_one": Gives(lambda key: "more"),
+                "last_one": Gives(lambda key: "tail"),
+                "late_binding": Gives(lambda key: "spare"),
+                "short_name": Gives(lambda key: key.culprit.split(".")[-1]),
+                "all_of_them": lambda saw, key: saw.finds is None and saw.flooded == key.culprit,
+                "never_true": Gives(lambda key: None),
+                "returns_module": lambda saw, key: not isinstance(saw.finds, str),
             },
             points=2,
             essential=True,
             given=Say("in_order"),
         ),
-        equals_rounded("healthy", lambda case: None, {"not_none": True}, essential=True),
-        # A healthy model that did not run at all has no output.
-        unchanged(
-            lambda case: make_model(case)(case.x), equal=lambda out, want: out is None or close(out, want)
+        equals_rounded(
+            "flooded", lambda key: key.culprit, {}, essential=True, points=0, given=Say("in_order")
         ),
-        equals_rounded("input", lambda case: None, {"ignores_input": True}, given="x = {case.spoilt}"),
+        equals_rounded("healthy", lambda key: None, {"not_none": True}, essential=True),
+        equals_rounded("input", lambda key: None, {"ignores_input": True}, given="x = {case.spoilt}"),
         *cleans_up("first_nan({}, x)"),
     ],
     raises={"nothing_to_take": r"list index out of range"} | RAISES,

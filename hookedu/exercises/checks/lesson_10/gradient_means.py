@@ -1,7 +1,11 @@
 """What decides about 10.2, `gradient_means(model, loss)`."""
 
-from hookedu.exercises.checks.common import CALLS_NOW, HOOKS_FROZEN, none_left
-from hookedu.exercises.checks.lesson_10.shared import equals_rounded, means
+from typing import Any
+
+import torch
+
+from hookedu.exercises.checks.common import CALLS_NOW, HOOKS_FROZEN
+from hookedu.exercises.checks.lesson_10.shared import are_close, clean, equals_rounded, means
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.gradient_means import PROBE
@@ -9,17 +13,41 @@ from hookedu.exercises.tools import all_close, gradients
 
 
 class _Key:
-    """The means of the gradients in order of arrival, which only hooks tell, and those of the parameters themselves."""
+    """The means of the gradients in order of arrival, which only hooks tell, and what may be taken for them.
+
+    `grads` is every .grad as it should be, and `once` that of this pass alone.
+    """
 
     def __init__(self, case: tuple) -> None:
         model, loss = case
         self.means: dict[str, float] = {}
+        self.once: dict[str, torch.Tensor] = {}
+        self.frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
+
+        def note(name: str, grad: Any) -> None:
+            self.means[name], self.once[name] = grad.mean().item(), grad
+
         for name, p in model.named_parameters():
             if p.requires_grad:
-                p.register_hook(lambda grad, name=name: self.means.update({name: grad.mean().item()}))
+                p.register_hook(lambda grad, name=name: note(name, grad))
         loss.backward()
         self.grads = gradients(model)
         self.of_parameters = {n: p.mean().item() for n, p in model.named_parameters() if n in self.means}
+
+
+def _one_parameter(saw: Any, key: _Key) -> bool:
+    return len(saw.names) == 1 and are_close(saw.means, {name: key.means[name] for name in saw.names})
+
+
+def _first_other(saw: Any, key: _Key) -> str:
+    return next(
+        name for name, grad in key.grads.items() if not all_close({name: saw.grads[name]}, {name: grad})
+    )
+
+
+def _zeroed(saw: Any, key: _Key) -> bool:
+    grads = {name: saw.grads[name] for name in key.means}
+    return all_close(grads, key.once) or not any(grad is not None and grad.any() for grad in grads.values())
 
 
 EXERCISE = Exercise(
@@ -32,8 +60,13 @@ EXERCISE = Exercise(
             lambda key: list(key.means),
             {
                 "returns_nothing": lambda saw, key: saw.found is None,
-                "no_backward": lambda saw, key: saw.found == [],
+                "no_backward": lambda saw, key: saw.passes == 0,
+                "twice": lambda saw, key: saw.passes > 1,
+                "module_hooks": lambda saw, key: saw.found == [] and saw.on_modules > 0,
+                "too_late": lambda saw, key: saw.found == [] and saw.on_parameters == 0,
                 "no_pairs": lambda saw, key: not saw.names,
+                "one_parameter": _one_parameter,
+                "lists_frozen": lambda saw, key: {*saw.names} - {*key.means} == key.frozen,
                 "late_binding": lambda saw, key: len(saw.names) == len(key.means) and len(saw.means) == 1,
             },
             observed="found",
@@ -47,8 +80,13 @@ EXERCISE = Exercise(
             ok=lambda saw, key: all_close(saw.grads, key.grads),
             essential=True,
             expected=Say("same_gradients"),
-            got=Say("some_differ"),
-            mistakes={"changes_gradient": True},
+            got=Say("one_differs", where=_first_other),
+            mistakes={
+                "twice": lambda saw, key: saw.passes > 1,
+                "not_written": lambda saw, key: saw.passes == 1 and not saw.written,
+                "zeroes": _zeroed,
+                "changes_gradient": True,
+            },
         ),
         equals_rounded(
             "order",
@@ -62,12 +100,15 @@ EXERCISE = Exercise(
         ),
         means(
             {
-                "mean_of_the_sum": Gives(lambda key: {name: 3 * mean for name, mean in key.means.items()}),
+                "mean_of_the_sum": Gives(
+                    lambda key: {name: 3 * mean for name, mean in key.means.items()},
+                    lambda key: {name: 2 * mean for name, mean in key.means.items()},
+                ),
                 "mean_of_the_parameter": Gives(lambda key: key.of_parameters),
                 "not_the_mean": lambda saw, key: {type(mean) for mean in saw.means.values()} <= {int, float},
             },
         ),
-        none_left("", "leaves_hooks", id="clean"),
+        clean("gradient_means(model, loss)"),
     ],
     raises={"no_gradient_yet": r"'NoneType' object has no attribute"} | HOOKS_FROZEN | CALLS_NOW,
 )

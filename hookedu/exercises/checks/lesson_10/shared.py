@@ -1,20 +1,22 @@
 """Checks shared by the exercises of lesson 10, and how they compare and show numbers."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
+from hookedu.exercises import conduct
 from hookedu.exercises.checks import common
-from hookedu.exercises.checks.common import none_left
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS
-from hookedu.exercises.criteria import Check, Say
+from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.observation import Opaque, show
 
 RAISES = RETURNS_TUPLE | CALLS_NOW | WRONG_ARGUMENTS
+Mistakes = Mapping[str, bool | Of | Gives]
 
 
-def equals_rounded(id: str, want: Any, mistakes: dict[str, Any], observed: str = "", **row: Any) -> Check:
+def equals_rounded(id: str, want: Any, mistakes: Mistakes, observed: str = "", **row: Any) -> Check:
     """Require what `common.equals` does; show the values rounded."""
     lines: dict[str, Any] = {
         "expected": lambda saw, key: show(rounded(want(key))),
@@ -23,32 +25,82 @@ def equals_rounded(id: str, want: Any, mistakes: dict[str, Any], observed: str =
     return common.equals(id, want, mistakes, observed, **(lines | row))
 
 
-def means(mistakes: dict[str, Any], **row: Any) -> Check:
+def means(mistakes: Mistakes, **row: Any) -> Check:
     """Require the numbers `key.means`; the exercise has the mistake "keeps_tensors" besides those given."""
-    tensors = {"keeps_tensors": lambda saw, key: {*map(type, saw.means.values())} & {torch.Tensor, Opaque}}
+    tensors: Mistakes = {
+        "keeps_tensors": lambda saw, key: {*map(type, saw.means.values())} & {torch.Tensor, Opaque}
+    }
     return equals_rounded(
-        "means", lambda key: key.means, tensors | mistakes, points=2, equal=are_close, **row
+        "means", lambda key: key.means, {**tensors, **mistakes}, points=2, equal=are_close, **row
     )
 
 
-def unchanged(want: Any, **row: Any) -> Check:
+def unchanged(want: Any) -> Check:
     """Require that the output of the model, observed as `out`, is what it is without hooks."""
-    mistakes = {"changes_output": True}
-    return Check("unchanged", "out", want, essential=True, label="model(x)", mistakes=mistakes, **row)
+    mistakes: Mistakes = {"not_run": lambda saw, key: saw.out is None, "changes_output": True}
+    return Check(
+        "unchanged", "out", want, essential=True, equal=outputs_close, label="model(x)", mistakes=mistakes
+    )
+
+
+def outputs_close(out: Any, want: torch.Tensor) -> bool:
+    """Check whether an output is close, whatever its dtype."""
+    return out.shape == want.shape and torch.allclose(out.double(), want.double(), rtol=1e-4, atol=1e-6)
+
+
+def clean(given: str) -> Check:
+    """Require that no hook is left, for 1 point. Global hooks count among the settings of the process."""
+
+    def left(saw: Any) -> list[str]:
+        process = conduct.PROCESS, "_hooks"
+        return [at for kind, at in saw.conduct if kind == conduct.HOOKS or (kind, at[-6:]) == process]
+
+    where: dict[str, Any] = {"where": lambda saw, key: left(saw)[0]}
+    return Check(
+        "clean",
+        ok=lambda saw, key: not left(saw),
+        points=1,
+        given=given,
+        expected=Say("conduct_no_hooks", **where),
+        got=Say("conduct_more_hooks", **where),
+        mistakes={"leaves_hooks": True},
+    )
 
 
 def cleans_up(call: str) -> list[Check]:
-    """Require that no hooks are left, nor by an exception, which gets through; `call` has {} in place of the model."""
+    """Require that no hooks are left, nor by an exception, which comes through; `call` has {} in place of the model."""
+
+    def after(saw: Any) -> dict[str, str]:
+        # What an ordinary call leaves changed as well is not for want of a `finally`; of modes and the like, conduct tells.
+        other = {at for kind, at in saw.conduct if kind not in (conduct.HOOKS, conduct.UNRESTORED)}
+        return {
+            kind: at
+            for kind, at in saw.conduct
+            if kind == conduct.SWALLOWS
+            or (
+                kind == conduct.UNRESTORED
+                and at not in other
+                and not at.endswith((".training", ".requires_grad"))
+            )
+        }
+
+    def swallowed(saw: Any, key: Any) -> bool:
+        return conduct.SWALLOWS in after(saw)
+
+    # The first place: the exception, where one was swallowed.
+    where: dict[str, Any] = {
+        "where": lambda saw, key: after(saw).get(conduct.SWALLOWS) or after(saw)[conduct.UNRESTORED]
+    }
     after_error = Check(
         "clean_after_error",
-        ok=lambda saw, key: saw.left_by_error == 0 and saw.passed_on,
+        ok=lambda saw, key: not after(saw),
         points=1,
         given=call.format("broken"),
-        expected=Say("comes_through"),
-        got=[Say("came_through", when=lambda saw, key: saw.passed_on), Say("did_not_come_through")],
-        mistakes={"no_finally": lambda saw, key: saw.left_by_error, "swallows": True},
+        expected=[Say("conduct_comes_through", when=swallowed), Say("conduct_after_error", **where)],
+        got=[Say("conduct_is_gone", when=swallowed, **where), Say("conduct_more_hooks", **where)],
+        mistakes={"swallows": swallowed, "no_finally": True},
     )
-    return [none_left(call.format("model"), "leaves_hooks", id="clean"), after_error]
+    return [clean(call.format("model")), after_error]
 
 
 def is_close(got: Any, expected: float) -> bool:

@@ -1,78 +1,116 @@
 """What decides about 10.4, `vanishing(model, x, target, ratio)`."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded
+from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded, unchanged
 from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_10.vanishing import PROBE, Case
+from hookedu.exercises.probes.lesson_10.shared import one_thread
+from hookedu.exercises.probes.lesson_10.vanishing import PROBE, Case, make_model
 
-
-def _sizes(case: Case) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the mean absolute value and the norm of the gradient at every child's output, without hooks."""
-    x, outputs = case.x, []
-    for name in case.run:
-        x = F.linear(x, case.weights[name].clone().requires_grad_()) if name in case.weights else x.relu()
-        outputs.append(x)
-    grads = dict(zip(case.run, torch.autograd.grad(F.cross_entropy(x, case.target), outputs), strict=True))
-    means = {name: grad.abs().mean().item() for name, grad in grads.items()}
-    return means, {name: grad.norm().item() for name, grad in grads.items()}
-
-
-def _below(sizes: dict[str, float], limit: float) -> list[str]:
-    """Return the names of the sizes below a limit."""
-    return [name for name, size in sizes.items() if size < limit]
+_MEASURES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "mean": lambda grad: grad.abs().mean(),
+    "sum": lambda grad: grad.abs().sum(),
+    "norm": torch.Tensor.norm,
+    "max": lambda grad: grad.abs().max(),
+    "signed": torch.Tensor.mean,
+    "abs of signed": lambda grad: grad.mean().abs(),
+}
 
 
 class _Key:
-    """The names to be found, and those that other sizes and other thresholds give."""
+    """The output, the sizes of the gradients, the names to be found, and those that other ways find."""
 
+    @one_thread()
     def __init__(self, case: Case) -> None:
-        self.means, norms = _sizes(case)
-        means = self.means
-        self.last = case.run[-1]
-        self.weak = _below(means, case.ratio * means[self.last])
-        self.below_largest = _below(means, case.ratio * max(means.values()))
-        self.by_norm = _below(norms, case.ratio * norms[self.last])
-        self.sizes = ", ".join(f"{name} {mean:.2g}" for name, mean in means.items())
+        self.case, model, x = case, make_model(case), case.x
+        outputs = {}
+        for name in case.run:
+            # Not in place, so that the output in front of the ReLU stays in the graph.
+            x = outputs[name] = x.relu() if isinstance(model[name], nn.ReLU) else model[name](x)
+        self.out = x.detach()
+        self.defined = [name for name, _ in model.named_children()]
+        grads = torch.autograd.grad(F.cross_entropy(x, case.target), [*outputs.values()])
+        self._grads = dict(zip(case.run, grads, strict=True))
+        self.means = self._sizes("mean")
+        self.sizes = ", ".join(f"{name} {mean:.2g}" for name, mean in self.means.items())
+
+    def _sizes(self, measure: str) -> dict[str, float]:
+        return {name: _MEASURES[measure](grad).item() for name, grad in self._grads.items()}
+
+    def weak(self, measure: str = "mean") -> list[str]:
+        """Return the names to be found, or those that another measure finds."""
+        sizes = self._sizes(measure)
+        return [name for name, size in sizes.items() if size < self.case.ratio * sizes[self.case.run[-1]]]
+
+    def below(self, limit: float) -> list[str]:
+        """Return the names with a size below a limit."""
+        return [name for name, size in self.means.items() if size < limit]
+
+    @property
+    def last(self) -> float:
+        return self.means[self.case.run[-1]]
+
+    @property
+    def turned_round(self) -> list[str]:
+        return [name for name, size in self.means.items() if size > self.case.ratio * self.last]
 
 
-def _tells_mistakes_apart(case: Case) -> bool:
-    """Check whether the first two children are clearly weak, and whether other measures find other children."""
-    key, (stem, narrow, act, _, head) = _Key(case), case.run
-    limit, found = case.ratio * key.means[head], [key.weak, key.below_largest, key.by_norm]
-    clear = 0 < 1.2 * max(key.means[stem], key.means[narrow]) < limit < key.means[act] / 1.2
-    return clear and key.weak == [stem, narrow] and all(found) and len({*map(tuple, found)}) == 3
+def _unordered(found: Any, names: list[str]) -> bool:
+    return isinstance(found, list) and sorted(map(str, found)) == sorted(names)
+
+
+def _one_name(saw: Any, key: _Key) -> bool:
+    """Check whether every child was filed under one name, as that of the child that ran first: its gradient came last."""
+    dead = not key.means[key.case.run[0]]  # a size of 0 is not below itself, whatever the ratio
+    return not saw.all if dead else len(saw.all) > len({*saw.all}) == 1
 
 
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
-    suits=_tells_mistakes_apart,
     given=Say("sizes"),
     checks=[
+        unchanged(lambda key: key.out),
         equals_rounded(
             "finds",
-            lambda key: key.weak,
+            lambda key: key.weak(),
             {
                 "returns_nothing": lambda saw, key: saw.found is None,
                 "no_names": lambda saw, key: type(saw.found) is not list or {*map(type, saw.found)} - {str},
-                "nothing_found": lambda saw, key: not saw.found,
-                "parameter_names": lambda saw, key: any("." in name for name in saw.found),
-                # In front of the ReLU, `retain_grad` sees the gradient behind it, which is not small.
-                "retains": Gives(lambda key: key.weak[:1]),
-                "against_largest": Gives(lambda key: key.below_largest),
-                "by_norm": Gives(lambda key: key.by_norm),
-                "comparison": lambda saw, key: key.last in saw.found,
+                "parameter_names": lambda saw, key: any(name.endswith(".weight") for name in saw.all),
+                "all_modules": lambda saw, key: any("." in name or not name for name in saw.all),
+                "late_binding": _one_name,
+                "retains": lambda saw, key: saw.retains,
+                "against_largest": Gives(lambda key: key.below(key.case.ratio * max(key.means.values()))),
+                "against_first": Gives(lambda key: key.below(key.case.ratio * key.means[key.case.run[0]])),
+                "wrong_side": Gives(lambda key: key.below(key.last / key.case.ratio)),
+                "by_norm": Gives(*(lambda key, m=m: key.weak(m) for m in ("norm", "sum", "max"))),
+                "signed": Gives(*(lambda key, m=m: key.weak(m) for m in ("signed", "abs of signed"))),
+                "turned_round": Gives(
+                    lambda key: key.turned_round, lambda key: [n for n in key.means if n not in key.weak()]
+                ),
             },
             observed="found",
-            equal=lambda found, names: isinstance(found, list) and sorted(map(str, found)) == sorted(names),
+            equal=_unordered,
             points=3,
             essential=True,
         ),
-        equals_rounded("healthy", lambda key: [], {}, essential=True, given="ratio = 1e-9"),
-        equals_rounded("order", lambda key: key.weak, {"other_order": True}, observed="found"),
+        equals_rounded("order", lambda key: key.weak(), {"other_order": True}, observed="found"),
+        equals_rounded(
+            "once",
+            lambda key: 1,
+            {"twice": True},
+            observed="passes",
+            ok=lambda saw, key: saw.passes <= 1,
+            expected=Say("passes"),
+            got=Say("passes"),
+        ),
         *cleans_up("vanishing({}, x, target, ratio)"),
     ],
     raises={"full_hook": r"is a view and is being modified inplace"} | RAISES,

@@ -4,21 +4,22 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.common import none_left
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.checks.lesson_11.shared import (
     NEEDS_INDEX,
     Place,
-    all_right,
     logits_from,
     maps_of,
     of_labels,
+    right,
 )
+from hookedu.exercises.conduct import VALUES
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_11.channel_effect import PROBE
 from hookedu.exercises.probes.lesson_11.shared import Net
+from hookedu.exercises.tools import close
 
 _BEFORE = {"conv2": "pool", "relu1": "conv1"}  # the layer from which each gets its input
 
@@ -50,24 +51,14 @@ def _forecasts(at: _Switch) -> list[torch.Tensor]:
     return [grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), (grads * maps).sum(dim=(1, 2))]
 
 
-def _unchanged(id: str, observed: str, given: str, mistake: str, **weight: Any) -> Check:
-    """Require that no tensor changed; `observed` counts those that did."""
-    return Check(
-        id,
-        observed,
-        want=lambda calls: 0,
-        given=Say(given),
-        expected=Say("changed", n=0),
-        got=Say("changed", n=lambda saw, calls: getattr(saw, observed)),
-        mistakes={mistake: True},
-        **weight,
-    )
-
-
 def _is_mixed(net: Net, layer: str, channel: int) -> bool:
-    """Check whether the channel raises some labels' logits clearly and lowers others."""
+    """Check whether the channel raises some labels' logits clearly and lowers others, if there are several."""
     effects = _Switch(net, layer, channel).want
-    return bool(effects.abs().min() > 0.01 and effects.min() < 0 < effects.max())
+    return bool(effects.abs().min() > 0.01 and (len(effects) == 1 or effects.min() < 0 < effects.max()))
+
+
+def _no_effect(saw: Any, at: _Switch) -> bool:
+    return close(saw.result, torch.zeros_like(at.want))
 
 
 _LIKELY = {
@@ -97,19 +88,32 @@ _LIKELY = {
 
 EXERCISE = Exercise(
     PROBE,
-    key=lambda calls: [_Switch(*call) for call in calls],
-    suits=lambda calls: all(_is_mixed(*call) for call in calls),
+    key=lambda call: _Switch(*call),
+    given=lambda saw, at: at.given,
+    suits=lambda call: _is_mixed(*call),
     checks=[
-        _unchanged("weights", "changed", "parameters", "changes_weights", essential=True),
-        all_right(
+        right(
             "effect",
-            points=3,
+            points=4,
             describe=lambda effect, picture: show(effect) + " (list)" * isinstance(effect, list),
-            returns_list=lambda got, at: isinstance(got, list),
+            changes_weights=lambda saw, at: (
+                any(kind == VALUES for kind, _ in saw.conduct)
+                or (_no_effect(saw, at) and at.layer == "relu1")
+            ),
+            channel_zero=lambda saw, at: _no_effect(saw, at) and at.channel == 0,
+            returns_list=lambda saw, at: isinstance(saw.result, list),
             likely=_LIKELY,
         ),
-        _unchanged("others", "spoilt", "kept_output", "in_place", points=1),
-        none_left("channel_effect(model, layer, channel, images, labels)", "leaves_hook"),
+        Check(
+            "others",
+            "spoilt",
+            want=lambda at: 0,
+            points=1,
+            given=Say("kept_output"),
+            expected=Say("changed", n=0),
+            got=Say("changed", n=lambda saw, at: saw.spoilt),
+            mistakes={"in_place": True},
+        ),
     ],
     raises=NEEDS_INDEX | CALLS_NOW | WRONG_ARGUMENTS,
 )

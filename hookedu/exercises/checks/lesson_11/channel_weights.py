@@ -5,23 +5,25 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.common import none_left
-from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES, Place, all_right, sizes
+from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES, Place, right, sizes
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_11.channel_weights import PROBE
+from hookedu.exercises.probes.lesson_11.shared import Net
 
 
 def _describe(weights: Any, picture: int) -> str:
     """Describe the shape, and the weights of one picture."""
     if not isinstance(weights, torch.Tensor):
-        return f"weights: {show(weights)}"
+        return f"weights: {show(weights)}{' (list)' * isinstance(weights, list)}"
     row = f"; weights[{picture}] == {show(weights[picture])}" if weights.ndim == 2 else ""
     return f"weights: {sizes(weights)}{row}"
 
 
 _LIKELY = {
     "sums": lambda at: [at.want * at.places],
+    "transposed": lambda at: [at.want.T],
+    "squeezes": lambda at: [at.want.squeeze()],
     "keeps_dims": lambda at: [at.want[:, :, None, None]],
     "no_average": lambda at: [at.grads],
     "averages_maps": lambda at: [at.maps.mean(dim=(2, 3))],
@@ -33,12 +35,21 @@ _LIKELY = {
     **OTHER_SCORES,
 }
 
+
+def _call(call: tuple[Net, str]) -> Place:
+    return Place(*call, lambda maps, grads: grads.mean(dim=(2, 3)))
+
+
+def _has_both_signs(call: tuple[Net, str]) -> bool:
+    want = _call(call).want
+    return bool(min(want.max(), -want.min()) > 0.01 * want.abs().max())
+
+
 EXERCISE = Exercise(
     PROBE,
-    key=lambda calls: [Place(net, layer, lambda maps, grads: grads.mean(dim=(2, 3))) for net, layer in calls],
-    checks=[
-        all_right("weights", points=3, describe=_describe, likely=_LIKELY),
-        none_left("channel_weights(model, layer, images, labels)", "leaves_hook"),
-    ],
+    key=_call,
+    given=lambda saw, at: at.given,
+    suits=_has_both_signs,
+    checks=[right("weights", points=4, describe=_describe, likely=_LIKELY)],
     raises=NO_GRADIENT,
 )

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from hookedu.exercises.checks.common import all_detached, none_left
-from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES, Place, all_right, sizes
+from hookedu.exercises.checks.common import all_detached
+from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES, Place, right, sizes
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_11.grad_cam import PROBE
@@ -43,7 +43,7 @@ def _has_fixed_size(got: Any, at: _Cam) -> bool:
     if isinstance(got, Opaque):  # 64×64 is too large for `encode`
         return got.type.startswith("Tensor of float32")
     height, width = at.maps.shape[2:]
-    return any(close(got, _up(at.small, size=size)) for size in (16, 32, (8 * height, 8 * width)))
+    return any(close(got, _up(at.small, size=size)) for size in (16, 32, 64, (8 * height, 8 * width)))
 
 
 def _describe(cam: Any, picture: int) -> str:
@@ -61,7 +61,7 @@ def _is_mixed(call: tuple[Net, str]) -> bool:
     """Check whether the weighted sum of each picture goes well above 0 and well below: else no ReLU would show."""
     raw = _Cam(*call).raw.flatten(1)
     high, low = raw.amax(dim=1), raw.amin(dim=1)
-    return bool((torch.minimum(high, -low) > 0.1 * torch.maximum(high, -low)).all())
+    return bool((torch.minimum(high, -low) > 0.03 * torch.maximum(high, -low)).all())
 
 
 _LIKELY = {
@@ -77,7 +77,12 @@ _LIKELY = {
     "squeezes": lambda at: [at.want.squeeze()],
     "height_and_width": lambda at: [_up(at.small, size=(8, 6))],
     "keeps_dim": lambda at: [at.want[:, None]],
-    "normalised": lambda at: [at.want / at.high, (at.want - at.low) / at.span, at.want / at.want.max()],
+    "normalised": lambda at: [
+        at.want / at.high,
+        (at.want - at.low) / at.span,
+        at.want / at.want.max(),
+        at.want / at.small.max(),
+    ],
     "sums_gradient": lambda at: [at.want * at.places],
     "mean_of_weights": lambda at: [_cam(at.maps, at.weights.mean(dim=0, keepdim=True))],
     "no_average": lambda at: [_cam(at.maps, at.grads)],
@@ -90,19 +95,19 @@ _LIKELY = {
 
 EXERCISE = Exercise(
     PROBE,
-    key=lambda calls: [_Cam(*call) for call in calls],
-    suits=lambda calls: _is_mixed(calls[0]),
+    key=lambda call: _Cam(*call),
+    given=lambda saw, at: at.given,
+    suits=_is_mixed,
     checks=[
-        all_right(
+        right(
             "cam",
-            points=4,
+            points=5,
             describe=_describe,
-            returns_list=lambda got, at: isinstance(got, list),
-            fixed_size=_has_fixed_size,
+            returns_list=lambda saw, at: isinstance(saw.result, list),
+            fixed_size=lambda saw, at: _has_fixed_size(saw.result, at),
             likely=_LIKELY,
         ),
         all_detached(_CALL),
-        none_left(_CALL, "leaves_hook"),
     ],
     raises={
         "broadcast": r"The size of tensor a \(\d+\) must match the size of tensor b",

@@ -1,4 +1,4 @@
-"""The true gradients of a net, mistakes on the way to them, and the check that results are right everywhere."""
+"""The true gradients of a net, mistakes on the way to them, and the check that a result is right."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ NO_GRADIENT = NEEDS_INDEX | {
 }
 
 Values = Callable[[Any], list[torch.Tensor]]  # from a call of the answer, the values that a mistake gives
-Told = Callable[[Any, Any], Any]  # a function of (result, call)
+Told = Callable[[Any, int], str]  # from a result and the index of a picture, what a message shows
 
 
 class Place:
@@ -83,37 +83,27 @@ def sizes(tensor: torch.Tensor) -> str:
     return "×".join(map(str, tensor.shape))
 
 
-def at_first_wrong(of: Told, equal: Callable[[Any, Any], bool] = close) -> Of:
-    """Return `of` as a function of (saw, calls): of the first result that is wrong, or else the first, and its call."""
+def right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **mistakes: Of) -> Check:
+    """Require the right `result`. The key is the call, with its `given` and `want`.
 
-    def value(saw: Any, calls: list[Any]) -> Any:
-        pairs = list(zip(saw.results, calls, strict=True))
-        return of(*next((pair for pair in pairs if not equal(pair[0], pair[1].want)), pairs[0]))
-
-    return value
-
-
-def all_right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **mistakes: Told) -> Check:
-    """Require the right `results`, one per call. The key is the list of calls, each with its `given` and `want`.
-
-    The first wrong result decides the message, where ``describe(result, i)`` shows it, and best of all picture `i`.
-    Its mistake is told by a condition of (result, call), or is the `likely` one that gives the same values.
+    ``describe(result, i)`` shows a result, and best of all picture `i`, the first that is wrong. The mistake is told by a
+    condition of (saw, key), or is the `likely` one that gives the same values.
     """
 
-    def gives(values: Values) -> Told:
-        return lambda got, call: any(close(got, value) for value in values(call))
+    def gives(values: Values) -> Of:
+        return lambda saw, call: any(close(saw.result, value) for value in values(call))
 
-    told = {"returns_nothing": lambda got, call: got is None, **mistakes}
-    told |= {mistake: gives(values) for mistake, values in likely.items()}
+    told: dict[str, Of] = {"returns_nothing": lambda saw, call: saw.result is None, **mistakes}
     return Check(
         id,
-        ok=at_first_wrong(lambda got, call: close(got, call.want)),
+        "result",
+        want=lambda call: call.want,
         points=points,
         essential=True,
-        given=at_first_wrong(lambda got, call: call.given),
-        expected=at_first_wrong(lambda got, call: describe(call.want, _first_wrong(got, call.want))),
-        got=at_first_wrong(lambda got, call: describe(got, _first_wrong(got, call.want))),
-        mistakes={mistake: at_first_wrong(when) for mistake, when in told.items()},
+        expected=lambda saw, call: describe(call.want, _first_wrong(saw.result, call.want)),
+        got=lambda saw, call: describe(saw.result, _first_wrong(saw.result, call.want)),
+        equal=close,
+        mistakes=told | {mistake: gives(values) for mistake, values in likely.items()},
     )
 
 

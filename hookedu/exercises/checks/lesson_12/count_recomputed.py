@@ -1,22 +1,26 @@
 """What decides about 12.2, `count_recomputed(model, x)`."""
 
+from collections.abc import Callable
 from typing import Any
 
 from hookedu.exercises.checks.common import none_left
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW
-from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.criteria import Check, Gives, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_12.count_recomputed import PROBE
+from hookedu.exercises.probes.lesson_12.count_recomputed import PROBE, Case
 
 
 class Key:
     """How often each layer starts, by name: in one forward pass, in recomputation, and in both."""
 
-    def __init__(self, case: tuple[dict[str, str], int]) -> None:
-        kinds, _ = case
+    def __init__(self, case: Case) -> None:
+        kinds = case.kinds
         self.first, *_, self.last = kinds
         self.layers = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
-        self.once = dict.fromkeys(kinds, 1) | {self.first: 2, self.last: 2}
+        self.once = {name: int(kind != "unused") for name, kind in kinds.items()} | {
+            self.first: 2,
+            self.last: 2,
+        }
         # Layers that save nothing are at the end, which recomputation does not reach.
         self.recomputed = {name: self.once[name] for name in kinds if kinds[name] in ("linear", "tanh")}
         self.stopped = list(self.recomputed)[-1]  # recomputation ends inside the forward of this layer
@@ -30,6 +34,24 @@ def _numbers(counts: Any) -> bool:
     return isinstance(counts, dict) and all(type(n) in (int, float, bool) for n in counts.values())
 
 
+def _counted(*wrong: Callable[[Key], dict[str, int]]) -> Of:
+    """Return the condition that the counts are one of these; layers that were counted 0 times may be missing."""
+
+    def some(counts: dict[str, int]) -> dict[str, int]:
+        return {name: n for name, n in counts.items() if n}
+
+    return lambda saw, key: _numbers(saw.counts) and any(some(saw.counts) == some(of(key)) for of in wrong)
+
+
+def _right(saw: Saw, key: Key) -> bool:
+    return _numbers(saw.counts) and saw.counts == key.again
+
+
+def _ones(saw: Saw) -> bool:
+    """Check whether backward began with ones, as that of a sum does."""
+    return all(gradient.tolist() == [1.0] for gradient in saw.gradient)
+
+
 EXERCISE = Exercise(
     PROBE,
     key=Key,
@@ -39,10 +61,12 @@ EXERCISE = Exercise(
             "counts",
             "counts",
             want=lambda key: key.again,
-            equal=lambda counts, want: _numbers(counts) and counts == want,
+            ok=lambda saw, key: _right(saw, key) and _ones(saw),
             points=3,
             essential=True,
+            got=[Say("gradient", when=_right), "counts == {saw.counts}"],
             mistakes={
+                "not_the_sum": _right,
                 "returns_nothing": lambda saw, key: saw.counts is None,
                 "returns_total": lambda saw, key: type(saw.counts) is int,
                 "not_a_dict": lambda saw, key: not isinstance(saw.counts, dict),
@@ -53,19 +77,16 @@ EXERCISE = Exercise(
                 # Twice in forward and twice in recomputation would make 4.
                 "in_pieces": lambda saw, key: _numbers(saw.counts) and saw.starts[key.first] < 4,
                 "no_early_stop": lambda saw, key: saw.counts == key.once and saw.starts == key.twice,
-                "counts_first": Gives(lambda key: key.once),
-                "counts_both": Gives(
+                "counts_first": _counted(lambda key: key.once),
+                "counts_both": _counted(
                     lambda key: key.both,
                     lambda key: {name: n - 1 for name, n in key.both.items()},
                     lambda key: {name: n // 2 for name, n in key.both.items()},
                     lambda key: key.both | {key.stopped: key.both[key.stopped] - 1},
                 ),
-                "only_whether": Gives(lambda key: {name: min(n, 1) for name, n in key.again.items()}),
+                "only_whether": _counted(lambda key: {name: min(n, 1) for name, n in key.again.items()}),
                 "zeros_missing": Gives(lambda key: key.recomputed),
-                "after_hooks": Gives(
-                    lambda key: key.again | {key.stopped: 0},
-                    lambda key: {name: n for name, n in key.recomputed.items() if name != key.stopped},
-                ),
+                "after_hooks": _counted(lambda key: key.again | {key.stopped: 0}),
                 "late_binding": lambda saw, key: (
                     sum(key.again.values()) <= saw.counts[key.last] == sum(saw.counts.values())
                 ),

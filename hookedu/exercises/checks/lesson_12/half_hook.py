@@ -5,25 +5,32 @@ from collections.abc import Callable
 import torch
 
 from hookedu.exercises.checks.lesson_12.shared import must_be
-from hookedu.exercises.criteria import Check, Gives, Of, Say
+from hookedu.exercises.criteria import Check, Gives, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import Opaque, show_kind
+from hookedu.exercises.observation import Opaque, show, show_kind
 from hookedu.exercises.probes.lesson_12.half_hook import PROBE
 from hookedu.exercises.tools import close
 
 
 class Key:
-    """The gradient of rank 0, the multiples of it that the others have, and the average over all ranks."""
+    """The gradient of rank 0 (bias, then weights), the multiples that the others have, and the average over all."""
 
     def __init__(self, case: tuple[torch.Tensor, list[int]]) -> None:
-        self.x, shares = case
+        x, shares = case
+        self.x = torch.cat([torch.ones(1), x])
         self.ranks, self.others, self.total = len(shares), shares[1:], sum(shares)
-        self.average = (self.x * self.total / self.ranks)[None]
+        self.average = self.x * self.total / self.ranks
 
 
 def _times(*factors: Callable[[Key], float]) -> Of:
     """Return the condition that the small gradients (the large one may overflow) are rank 0's times one of these."""
-    return lambda saw, key: any(close(saw.grad[0, :-1], key.x[:-1] * f(key), 2e-3) for f in factors)
+    return lambda saw, key: any(close(saw.grads[0][:-1], key.x[:-1] * f(key), 2e-3) for f in factors)
+
+
+def _wrong(saw: Saw, key: Key) -> int | None:
+    """Return the place of the first step whose gradient is not the average; 0 if there was none."""
+    right = [close(grad, key.average, 2e-3) for grad in saw.grads]
+    return right.index(False) if False in right else None if right else 0
 
 
 _CALL = "half_hook(group, bucket)"
@@ -52,15 +59,21 @@ EXERCISE = Exercise(
         ),
         Check(
             "average",
-            "grad",
             want=lambda key: key.average,
-            ok=lambda saw, key: close(saw.grad, key.average, 2e-3) and set(saw.sent) != {"torch.bfloat16"},
+            ok=lambda saw, key: _wrong(saw, key) is None and set(saw.sent) != {"torch.bfloat16"},
             points=3,
             essential=True,
+            expected="grad == {want}",
+            got=[
+                Say("second_step", when=lambda saw, key: _wrong(saw, key) == 1),
+                lambda saw, key: f"grad == {show(saw.grads[0]) if saw.grads else None}",
+            ],
             mistakes={
-                "other_shape": lambda saw, key: saw.grad is None,
+                "other_shape": lambda saw, key: not saw.grads,
                 "bfloat16": lambda saw, key: set(saw.sent) == {"torch.bfloat16"},
-                "overflow": _times(lambda key: key.total / key.ranks),
+                "overflow": lambda saw, key: (
+                    _times(lambda key: key.total / key.ranks)(saw, key) and not saw.grads[0][-1].isfinite()
+                ),
                 "no_average": _times(lambda key: key.total),
                 "divided_twice": _times(lambda key: key.total / key.ranks**2),
                 "fixed_size": _times(lambda key: key.total / 2),
@@ -85,7 +98,6 @@ EXERCISE = Exercise(
         "reads_too_early": r"completed\(\) INTERNAL ASSERT FAILED",
         "not_async": r"'NoneType' object has no attribute '(get_future|then|wait)'",
         "no_group": r"Default process group has not been initialized",
-        "average_operation": r"Cannot use ReduceOp.AVG",
         "bucket_is_no_tensor": r"'torch\._C\._distributed_c10d\.GradBucket'|GradBucket",
     },
 )

@@ -24,11 +24,14 @@ class Key:
             case.loss()
         self.floats = [t for t in self.handed if t.dtype == torch.float32]
 
-    def gradients(self, x=torch.float16, w=torch.float16, square=torch.float64) -> list[torch.Tensor]:
-        """Compute the gradients of x and w; `square` is for the factor of the square of x."""
+    def gradients(
+        self, x=torch.float16, w=torch.float16, half=torch.float16, square=torch.float64
+    ) -> list[torch.Tensor]:
+        """Compute the gradients of x and w; `half` is for the half of x, `square` for the factor of its square."""
         kept_x, kept_w = self.case.x.to(x).float(), self.case.w.to(w).float()
         ones = torch.full((2, 2), float(self.case.columns))
-        return [ones @ kept_w.T + (2 * self.case.x.to(square).double()).float(), kept_x.T @ ones]
+        squares = (2 * self.case.x.to(square).double()).float() + (self.case.x / 2).to(half).float()
+        return [ones @ kept_w.T + squares, kept_x.T @ ones]
 
 
 def _kept(**dtypes: torch.dtype) -> Of:
@@ -69,9 +72,10 @@ EXERCISE = Exercise(
             expected="x.grad == {want[0]}, w.grad == {want[1]}, row {key.rows}",
             got="x.grad == {saw.x}, w.grad == {saw.w}, row {saw.rows}",
             mistakes={
-                "unchanged": _kept(x=torch.float32, w=torch.float32),
+                "unchanged": _kept(x=torch.float32, w=torch.float32, half=torch.float32),
+                "leaves_left_out": _kept(x=torch.float32, w=torch.float32),
                 "weights_left_out": _kept(w=torch.float32),
-                "bfloat16": _kept(x=torch.bfloat16, w=torch.bfloat16),
+                "bfloat16": _kept(x=torch.bfloat16, w=torch.bfloat16, half=torch.bfloat16),
                 "all_halved": lambda saw, key: saw.rows != key.rows or _kept(square=torch.half)(saw, key),
             },
         ),
@@ -98,7 +102,22 @@ EXERCISE = Exercise(
                 "wrong_counts": True,
             },
         ),
-        must_be("ends", True, "with half_saved(counts): ...", Say("gone"), Say("there"), "stays_on"),
+        Check(
+            "ends",
+            ok=lambda saw, key: saw.ends and saw.raised == "came through",
+            points=1,
+            given=["with half_saved(counts): ..."],
+            expected=[Say("gone", when=lambda saw, key: not saw.ends), Say("gone_raised")],
+            got=[
+                Say("there", when=lambda saw, key: not saw.ends or saw.raised == "left on"),
+                Say("swallowed"),
+            ],
+            mistakes={
+                "stays_on": lambda saw, key: not saw.ends,
+                "stays_on_raised": lambda saw, key: saw.raised == "left on",
+                "swallows_it": True,
+            },
+        ),
         must_be(
             "float16", "float16", "unpack(pack(torch.ones(2).half()))", "float16", "{saw.float16}", "grows"
         ),

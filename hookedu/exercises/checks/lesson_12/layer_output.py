@@ -29,6 +29,7 @@ def _both(*outputs: torch.Tensor) -> dict[str, torch.Tensor]:
 EXERCISE = Exercise(
     PROBE,
     key=Key,
+    given=f"x = {{key.x}}; compiled(x); {_CALLS}",
     checks=[
         Check(
             "output",
@@ -37,9 +38,9 @@ EXERCISE = Exercise(
             equal=all_close,
             points=3,
             essential=True,
-            given=f"x = {{key.x}}; compiled(x); {_CALLS}",
             mistakes={
                 "never_fired": lambda saw, key: all(o is None for o in saw.outputs.values()),
+                "overwritten": Gives(lambda key: _both(key.hidden.tanh(), 3 * key.head)),
                 "models_output": Gives(lambda key: _both(3 * key.head, 3 * key.head)),
                 "its_input": Gives(lambda key: _both(key.x, key.hidden.tanh())),
                 "layer_alone": Gives(lambda key: _both(key.hidden, key.x @ key.second.T)),

@@ -1,11 +1,11 @@
 """What is observed of 01.4, `choose_vector(x, y, wanted)`: the vector, and x.grad before and after y.backward(vector)."""
 
-import random
 from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import GRAD
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
 
@@ -18,13 +18,17 @@ class Case(NamedTuple):
     wanted: torch.Tensor
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case in which every number of the vector is whole."""
+def make_case(rng: Draw) -> Case:
+    """Return a case in which every number of the vector is whole; or fractions, negative slopes, a 0, one element."""
     # Not 3, the length in the lesson's example: a torch.ones(3) copied from there must fail.
-    n = rng.choice((2, 4))
-    x, k, power = whole(rng, n).requires_grad_(), float(rng.randint(2, 5)), rng.choice((2, 3))
-    (wanted,) = torch.autograd.grad(k * x**power, x, whole(rng, n))
-    return Case(x, k, power, wanted)
+    n = (rng.choice((2, 4)), 4, 1, 5)[rng.turn]
+    power = (rng.choice((2, 3)), 3, -1, 2)[rng.turn]
+    x, k = whole(rng, n).requires_grad_(), float(rng.randint(2, 5) * (-1 if rng.turn % 2 else 1))
+    vector = whole(rng, n) / (4 if rng.turn else 1)
+    if rng.turn == 3:
+        vector[0] = 0
+    (wanted,) = torch.autograd.grad(k * x**power, x, vector)
+    return Case(x, k, power, wanted + 0)  # no -0
 
 
 def observe(choose_vector: Any, case: Case) -> dict[str, Any]:
@@ -39,4 +43,4 @@ def observe(choose_vector: Any, case: Case) -> dict[str, Any]:
     return report
 
 
-PROBE = Probe("01.4", "choose_vector", make_case, observe)
+PROBE = Probe("01.4", "choose_vector", make_case, observe, cases=4, leaves=(GRAD,))

@@ -1,18 +1,17 @@
 """What is observed of 01.1, `classify(tensors)`: its result, and whether it changed a tensor."""
 
-import random
 from typing import Any
 
 import torch
 
-from hookedu.exercises.probing import Probe
-from hookedu.exercises.tools import whole
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import copies, whole
 
 Case = dict[str, tuple[str, torch.Tensor]]
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return nine tensors and how each was made, by name. Names and order are random and reveal nothing."""
+def make_case(rng: Draw) -> Case:
+    """Return tensors and how each was made, by name. Names and order are random and reveal nothing."""
     w, data = whole(rng, 2).requires_grad_(), whole(rng, 2)
     with torch.no_grad():
         quiet = 2 * w
@@ -27,8 +26,26 @@ def make_case(rng: random.Random) -> Case:
         ("w.detach()", w.detach()),
         ("2 * w, under torch.no_grad()", quiet),
     ]
+    if rng.turn:  # flags and gradients in further combinations
+        used = [torch.ones(2, 2, requires_grad=True) for _ in range(2)]
+        torch.stack(used).sum().backward()
+        frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+        made += [
+            ("torch.nn.Parameter(torch.ones(2), requires_grad=False)", frozen),
+            ("torch.ones(2, 2, requires_grad=True); used.sum().backward()", used[0]),
+            (
+                "torch.ones(2, 2, requires_grad=True); used.sum().backward(); used.requires_grad_(False)",
+                used[1],
+            ),
+            ("w[0]", w[0]),
+            ("w.view(2, 1)", w.view(2, 1)),
+            ("w.clone()", w.clone()),
+            ("torch.tensor(2.0).requires_grad_()", torch.tensor(2.0).requires_grad_()),
+        ]
+        used[1].requires_grad_(False)
     rng.shuffle(made)
-    return dict(zip(rng.sample("abcdefghkmnpqrs", len(made)), made, strict=True))
+    names = [f"t{n}" for n in rng.sample(range(10, 100), len(made))]
+    return dict(zip(names, made, strict=True))
 
 
 def observe(classify: Any, case: Case) -> dict[str, Any]:
@@ -37,7 +54,7 @@ def observe(classify: Any, case: Case) -> dict[str, Any]:
     flags = {name: tensor.requires_grad for name, tensor in tensors.items()}
     result = classify(dict(tensors))
     changed = (name for name, tensor in tensors.items() if tensor.requires_grad != flags[name])
-    return {"result": result, "changed": next(changed, None)}
+    return {"result": copies(result), "changed": next(changed, None)}
 
 
-PROBE = Probe("01.1", "classify", make_case, observe)
+PROBE = Probe("01.1", "classify", make_case, observe, cases=3)

@@ -1,42 +1,67 @@
 """What is observed of 01.3, `keep_all(tensors, loss)`: the gradients that are kept, and what happened to the tensors."""
 
-import random
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import ATTRIBUTES, GRAD, HOOKS
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
-Case = tuple[dict[str, torch.Tensor], float, torch.Tensor]
+
+class Case(NamedTuple):
+    """Tensors by name, a loss computed from them, and how, as a message shows it."""
+
+    tensors: dict[str, torch.Tensor]
+    loss: torch.Tensor
+    given: str
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return (tensors, k, loss): leaf x, data without gradient, h = k * x, y = h**2, loss = (data * y).sum()."""
-    n = rng.randint(2, 3)
-    x, data, k = whole(rng, n).requires_grad_(), whole(rng, n), float(rng.randint(2, 5))
-    h = k * x
-    y = h**2
-    tensors = {"x": x, "data": data, "h": h, "y": y}
-    order = rng.sample(sorted(tensors), len(tensors))
-    return {name: tensors[name] for name in order}, k, (data * y).sum()
+def make_case(rng: Draw) -> Case:
+    """Return a chain; or, under random names, a graph with two leaves, a shortcut and several ranks."""
+    if rng.turn == 0:
+        n = rng.randint(2, 3)
+        x, data, k = whole(rng, n).requires_grad_(), whole(rng, n), rng.randint(2, 5)
+        h = k * x
+        y = h**2
+        tensors, loss = {"x": x, "data": data, "h": h, "y": y}, (data * y).sum()
+        given = f"x = {x.tolist()}; data = {data.tolist()}; h = {k} * x; y = h**2; loss = (data * y).sum()"
+    else:
+        a, b, c, d, e, f = names = rng.sample("abcdefgkmnpqrs", 6)
+        one, two, data = (
+            whole(rng, 4).reshape(2, 2).requires_grad_(),
+            whole(rng, 1)[0].requires_grad_(),
+            whole(rng, 2),
+        )
+        product = one * two
+        total = product + one
+        first = total[0, 0]
+        tensors = dict(zip(names, (one, two, data, product, total, first), strict=True))
+        loss = first * (data * total).sum()
+        given = f"{a} = {one.tolist()}; {b} = {two.item()}; {c} = {data.tolist()}; {d} = {a} * {b}; {e} = {d} + {a}; "
+        given += f"{f} = {e}[0, 0]; loss = {f} * ({c} * {e}).sum()"
+    order = reversed(tensors) if rng.turn == 1 else tensors
+    return Case({name: tensors[name] for name in order}, loss, given.replace(".0", ""))
 
 
 def observe(keep_all: Any, case: Case) -> dict[str, Any]:
-    """Call once, and look at the tensors."""
-    tensors, _, loss = case
-    given = dict(tensors)
+    """Call once, and look at the tensors; `passes` counts how often backward started from the loss."""
+    tensors, loss, _ = case
+    given, passes = dict(tensors), []
+    frozen = [tensor for tensor in tensors.values() if not tensor.requires_grad]
+    loss.register_hook(lambda grad: passes.append(1))
     keep_all(given, loss)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # reading .grad of non-leaves is intended here
-        grads = {name: copies(tensors[name].grad) for name in ("y", "h", "x")}
+        grads = {name: copies(tensor.grad) for name, tensor in tensors.items()}
     return {
         "grads": grads,
-        "retains": tensors["h"].retains_grad or tensors["y"].retains_grad,
-        "data_flag": tensors["data"].requires_grad,
+        "retains": any(tensor.retains_grad for tensor in tensors.values()),
+        "passes": len(passes),
+        "data_flag": any(tensor.requires_grad for tensor in frozen),
         "replaced": any(given.get(name) is not tensor for name, tensor in tensors.items()),
     }
 
 
-PROBE = Probe("01.3", "keep_all", make_case, observe)
+PROBE = Probe("01.3", "keep_all", make_case, observe, cases=3, leaves=(GRAD, ATTRIBUTES, HOOKS))

@@ -1,12 +1,16 @@
 """What is observed of 01.2, `sum_gradients(w, losses)`: w.grad, with and without a gradient before the call."""
 
-import random
+import math
 from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import GRAD
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
+
+_SHAPES = ((3,), (), (2, 2), (1,))
+_LOSSES = (3, 2, 4, 1)
 
 
 class Case(NamedTuple):
@@ -17,12 +21,17 @@ class Case(NamedTuple):
     old: torch.Tensor
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case of three losses."""
-    n = rng.randint(2, 3)
-    # Ascending factors, so that the losses differ and neither the first nor the last equals their average.
-    columns = [sorted(rng.sample(range(2, 10), 3)) for _ in range(n)]
-    return Case(whole(rng, n).requires_grad_(), torch.tensor(columns, dtype=torch.float32).T, whole(rng, n))
+def make_case(rng: Draw) -> Case:
+    """Return a case of one to four losses of weights of any rank up to 2."""
+    shape, count = _SHAPES[rng.turn], _LOSSES[rng.turn]
+    n = math.prod(shape)
+    # In order, so that the losses differ and neither the first nor the last equals their average.
+    numbers = range(-9, -1) if rng.turn else range(2, 10)
+    rows = [sorted(rng.sample(numbers, count), reverse=rng.turn == 2) for _ in range(n)]
+    factors = torch.tensor(rows, dtype=torch.float32).T.reshape(count, *shape)
+    w, old = whole(rng, n), whole(rng, n).reshape(shape)
+    w[0] = -w[0].abs()
+    return Case(w.reshape(shape).requires_grad_(), factors, old)
 
 
 def observe(sum_gradients: Any, case: Case) -> dict[str, Any]:
@@ -42,4 +51,4 @@ def observe(sum_gradients: Any, case: Case) -> dict[str, Any]:
     return report | {"second": copies(w.grad)}
 
 
-PROBE = Probe("01.2", "sum_gradients", make_case, observe)
+PROBE = Probe("01.2", "sum_gradients", make_case, observe, cases=len(_SHAPES), leaves=(GRAD,))

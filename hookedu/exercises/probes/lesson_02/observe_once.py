@@ -1,12 +1,12 @@
-"""What is observed of 02.3, `observe_once(y, seen)`: two backward passes, a second tensor, and an early removal."""
+"""What is observed of 02.3, `observe_once(y, seen)`: several backward passes, two tensors, and an early removal."""
 
-import random
 from typing import Any, NamedTuple
 
 import torch
 
+from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_02 import shared
-from hookedu.exercises.probing import Probe, hooks_on, remove_handle
+from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
 from hookedu.exercises.tools import copies, whole
 
 
@@ -19,33 +19,40 @@ class Case(NamedTuple):
     before: torch.Tensor
 
 
-def make_case(rng: random.Random) -> Case:
+def make_case(rng: Draw) -> Case:
     """Return the small graph of the lesson and one more tensor."""
     return Case(*shared.make_case(rng), whole(rng, 2))
 
 
 def observe(observe_once: Any, case: Case) -> dict[str, Any]:
-    """Run backward twice beside a hook of a third party, which must keep working; then on two further tensors."""
+    """Observe two tensors, of which one has hooks of a third party, before and after; run backward from each; cancel on a third."""
     x, k, w, before = case
     y, seen, neighbour = k * x, [before], []
     y.register_hook(neighbour.append)
     handle = observe_once(y, seen)
-    early, hung = copies(seen), hooks_on(y) == 2
+    early, early_grad, hung = copies(seen), copies(x.grad), hooks_on(y) == 2
+    later = y.register_hook(neighbour.append)
+
+    z, seen_z = x * x, []  # two tensors at a time; the handle of the second is dropped
+    observe_once(z, seen_z)
+    hung_z = hooks_on(z)
     (w * y).sum().backward(retain_graph=True)
-    first, hooks = copies(seen), hooks_on(y) - 1
+    first, hooks, lost = copies(seen), hooks_on(y) - 2, hung_z > hooks_on(z)
     (2 * w * y).sum().backward()
     both, x_grad = copies(seen), copies(x.grad)
-
-    z, seen_z = x * x, []  # a second tensor must be observed too
-    observe_once(z, seen_z)
     (w * z).sum().backward()
+
     u, seen_u = k * x, []  # removed before any backward: must stay silent
     remove_handle(observe_once(u, seen_u))
     cancelled = hooks_on(u)
     (w * u).sum().backward()
+    later.remove()
+    remove_handle(handle)
     return {
         "early": early,
+        "early_grad": early_grad,
         "hung": hung,
+        "lost": lost,
         "first": first,
         "hooks": hooks,
         "both": both,
@@ -57,4 +64,4 @@ def observe(observe_once: Any, case: Case) -> dict[str, Any]:
     }
 
 
-PROBE = Probe("02.3", "observe_once", make_case, observe)
+PROBE = Probe("02.3", "observe_once", make_case, observe, cases=4, changes=(1,), leaves=(HANDLES,))

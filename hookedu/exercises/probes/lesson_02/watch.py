@@ -1,34 +1,52 @@
-"""What is observed of 02.1, `watch(y, seen)`: two backward passes, then a third without the hook."""
+"""What is observed of 02.1, `watch(y, seen)`: several backward passes, then one more without the hook."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
-from hookedu.exercises.probes.lesson_02.shared import Case, make_case
-from hookedu.exercises.probing import Probe, hooks_on, remove_handle
-from hookedu.exercises.tools import copies
+from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_02 import shared
+from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
+from hookedu.exercises.tools import copies, whole
+
+
+class Case(NamedTuple):
+    """A small graph; what `seen` holds before; and by how much the loss counts in each backward pass."""
+
+    x: torch.Tensor
+    k: float
+    w: torch.Tensor
+    before: list[torch.Tensor]
+    factors: tuple[int, ...]
+
+
+def make_case(rng: Draw) -> Case:
+    """Return the small graph of the lesson; after the first case `seen` is not empty, and a gradient comes twice."""
+    before, factors = ([whole(rng, 2)], (1, 1, 3)) if rng.turn else ([], (1, 2))
+    return Case(*shared.make_case(rng), before, factors)
 
 
 def observe(watch: Any, case: Case) -> dict[str, Any]:
-    """Watch y; run backward twice, remove the hook, and run backward once more."""
-    x, k, w = case
-    y = k * x
-    seen: list[torch.Tensor] = []
+    """Watch y beside a hook of a third party; run backward, remove the hook, and run backward once more."""
+    x, k, w, before, factors = case
+    y, seen = k * x, list(before)
+    y.register_hook(lambda grad: None)
     handle = watch(y, seen)
-    early, hooks = copies(seen), hooks_on(y)
-    (w * y).sum().backward(retain_graph=True)
-    (2 * w * y).sum().backward(retain_graph=True)
+    report = {"early": copies(seen), "early_grad": copies(x.grad), "hooks": hooks_on(y) - 1}
+    table = handle.hooks_dict_ref() if isinstance(handle, RemovableHandle) else y._backward_hooks
+    for factor in factors:
+        (factor * w * y).sum().backward(retain_graph=True)
     kept, x_grad = copies(seen), copies(x.grad)
     remove_handle(handle)
     (w * y).sum().backward()
-    return {
-        "early": early,
-        "hooks": hooks,
+    return report | {
         "seen": kept,
         "x_grad": x_grad,
         "handle": handle,
+        "elsewhere": table is not y._backward_hooks,
         "after_removal": len(seen) - len(kept),
     }
 
 
-PROBE = Probe("02.1", "watch", make_case, observe)
+PROBE = Probe("02.1", "watch", make_case, observe, cases=4, changes=(1,), leaves=(HANDLES,))

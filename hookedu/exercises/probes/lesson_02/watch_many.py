@@ -1,60 +1,66 @@
 """What is observed of 02.2, `watch_many(tensors, seen)`: two backward passes, and a third without the hooks."""
 
-import random
 from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.probing import Probe, hooks_on, remove_handle
+from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
 from hookedu.exercises.tools import copies, whole
 
-_NAMES = ("stem", "conv", "gate", "pool", "skip", "head")
+_NAMES: tuple[str, ...] = ("stem", "conv", "gate", "pool", "skip", "head", "norm", "proj")
 
 
 class Case(NamedTuple):
-    """Five named tensors; the second requires no gradient, the fourth is a leaf that does.
-
-    The weights are the gradients of the other four.
-    """
+    """Named tensors, some of which require no gradient, and the gradient of each of the others."""
 
     x: torch.Tensor
     tensors: dict[str, torch.Tensor]
-    weights: dict[str, torch.Tensor]
-
-    @property
-    def names(self) -> list[str]:
-        """Names of all five tensors."""
-        return list(self.tensors)
+    gradients: dict[str, torch.Tensor]
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return tensors in a random order of names."""
-    x, names = whole(rng, 2).requires_grad_(), rng.sample(_NAMES, 5)
-    made = (2 * x, torch.ones(2), 3 * x, whole(rng, 2).requires_grad_(), x + 1)
-    weights = {name: whole(rng, 2) for name in (names[0], *names[2:])}
-    return Case(x, dict(zip(names, made, strict=True)), weights)
+def make_case(rng: Draw) -> Case:
+    """Return tensors in a random order of names: five; seven, one of them under two names; one."""
+    x, leaf, frozen = whole(rng, 2).requires_grad_(), whole(rng, 2).requires_grad_(), torch.ones(2)
+    if rng.turn == 0:
+        made = [2 * x, 3 * x, frozen, leaf, x + 1]
+    elif rng.turn == 1:
+        twice = x[:, None] * x
+        made = [leaf, twice, x.sum(), twice, frozen, torch.ones(1), 2 * x]
+    else:
+        made = [x.prod()]
+    tensors = dict(zip(rng.sample(_NAMES, len(made)), made, strict=True))
+    weights = {id(t): whole(rng, t.numel()).reshape(t.shape) for t in made if t.requires_grad}
+    return Case(x, tensors, {name: weights[id(t)] for name, t in tensors.items() if t.requires_grad})
+
+
+def loss(case: Case) -> torch.Tensor:
+    """Return a loss that gives the tensors their gradients."""
+    once = {id(case.tensors[name]): name for name in case.gradients}.values()
+    return torch.stack([(case.gradients[name] * case.tensors[name]).sum() for name in once]).sum()
 
 
 def observe(watch_many: Any, case: Case) -> dict[str, Any]:
-    """Watch the tensors; run backward twice, remove the hooks, and run backward once more."""
-    x, tensors, weights = case
-
-    def loss() -> torch.Tensor:
-        return torch.stack([(weights[name] * tensors[name]).sum() for name in weights]).sum()
-
-    seen: dict[str, Any] = {}
-    handles = watch_many(tensors, seen)
-    hooked = any(map(hooks_on, tensors.values()))
-    loss().backward(retain_graph=True)
-    report = {"hooked": hooked, "seen": copies(seen), "handles": handles}
-    (2 * loss()).backward(retain_graph=True)
+    """Watch the tensors beside a hook of a third party; run backward twice, remove the hooks, and run it once more."""
+    x, tensors, _ = case
+    names, seen = [*tensors], {}
+    tensors[names[0]].register_hook(lambda grad: None)
+    before = {name: hooks_on(tensors[name]) for name in names}
+    handles = watch_many(dict(tensors), seen)
+    # Of two names of one tensor, the first hook counts for the first name.
+    earlier = {name: sum(tensors[n] is tensors[name] for n in names[:i]) for i, name in enumerate(names)}
+    hooked = [name for name in names if hooks_on(tensors[name]) - before[name] > earlier[name]]
+    loss(case).backward(retain_graph=True)
+    report = {"hooked": hooked, "seen": copies(seen), "is_list": isinstance(handles, list)}
+    report["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
+    (2 * loss(case)).backward(retain_graph=True)
     report |= {"second": copies(seen), "x_grad": copies(x.grad)}
-    report["switched"] = tensors[case.names[1]].requires_grad
+    report["switched"] = any(t.requires_grad for name, t in tensors.items() if name not in case.gradients)
     for handle in handles if isinstance(handles, (list, tuple)) else ():
         remove_handle(handle)
     seen.clear()
-    loss().backward()
+    loss(case).backward()
     return report | {"after_removal": len(seen)}
 
 
-PROBE = Probe("02.2", "watch_many", make_case, observe)
+PROBE = Probe("02.2", "watch_many", make_case, observe, cases=3, changes=(1,), leaves=(HANDLES,))

@@ -1,11 +1,12 @@
-"""What is observed of 02.4, `watching(tensors)`: inside its block, after it, and after an exception in it."""
+"""What is observed of 02.4, `watching(tensors)`: before, inside and after its block, and after exceptions in it."""
 
 from typing import Any
 
 import torch
 
+from hookedu.exercises.conduct import Interruption, Stopped
 from hookedu.exercises.probes.lesson_02.shared import Case, make_case
-from hookedu.exercises.probing import Interruption, Probe, hooks_on
+from hookedu.exercises.probing import Probe, hooks_on
 from hookedu.exercises.tools import copies, is_manager
 
 
@@ -18,58 +19,59 @@ def _loss(tensors: dict[str, torch.Tensor], w: torch.Tensor) -> torch.Tensor:
     return (w * tensors["scaled"]).sum() + (3 * w * tensors["shifted"]).sum()
 
 
-def _separate(watching: Any, case: Case) -> list[Any]:
-    """Return what two consecutive `with` blocks collect, each for its own tensor."""
-    collected = []
-    for name in ("first", "second"):
-        y = case.k * case.x
-        with watching({name: y}) as seen:
-            (case.w * y).sum().backward()
-        collected.append(seen)
-    return copies(collected)
-
-
 def _hooks(tensors: dict[str, torch.Tensor]) -> int:
     return sum(map(hooks_on, tensors.values()))
 
 
-_KEYS = ("manager", "is_manager", "hooks", "seen", "x_grad", "after", "left", "stranger", "switched")
-_LATER = ("escaped", "left_by_error", "separate")
+def _nested(watching: Any, case: Case) -> dict[str, Any]:
+    """Return what two blocks have collected when they end, one inside the other, both for the same tensor."""
+    y = case.k * case.x
+    first, second = watching({"first": y}), watching({"second": y})
+    with first as outer:
+        with second as inner:
+            (case.w * y).sum().backward(retain_graph=True)
+        inside = copies(inner)
+        (2 * case.w * y).sum().backward()
+    return {"one_dict": outer is inner, "nested": [copies(outer), inside]}
+
+
+def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[bool, int]:
+    """Return whether an exception in the block comes through, and how many hooks it leaves."""
+    tensors, escaped = _tensors(case), False
+    try:
+        with watching(dict(tensors)):
+            raise error
+    except error:
+        escaped = True
+    return escaped, _hooks(tensors)
+
+
+_KEYS = ("manager", "is_manager", "early", "hooks", "seen", "second", "x_grad", "left", "stranger")
+_LATER = ("switched", "one_dict", "nested", "escaped", "left_by_error", "left_by_interrupt")
 
 
 def observe(watching: Any, case: Case) -> dict[str, Any]:
-    """Watch one backward pass in the block beside a third party's hook, and run another one after it."""
+    """Watch two backward passes in the block beside a third party's hook, and run another one after it."""
     tensors, stranger = _tensors(case), []
-    tensors["scaled"].register_hook(lambda grad: stranger.append(1))
-    manager = watching(tensors)
+    other = tensors["scaled"].register_hook(lambda grad: stranger.append(1))
+    manager = watching(dict(tensors))
     if not is_manager(manager):
         return dict.fromkeys(_KEYS + _LATER) | {"manager": manager, "is_manager": False}
+    report = {"manager": None, "is_manager": True, "early": _hooks(tensors) - 1}
     with manager as seen:
-        hooks = _hooks(tensors) - 1
+        report["hooks"] = _hooks(tensors) - 1
         _loss(tensors, case.w).backward(retain_graph=True)
-    inside, x_grad = copies(seen), copies(case.x.grad)
-    _loss(tensors, 2 * case.w).backward()
-    left = _hooks(tensors) - (len(stranger) == 2)
-    report = (
-        None,
-        True,
-        hooks,
-        inside,
-        x_grad,
-        copies(seen),
-        left,
-        len(stranger),
-        tensors["fixed"].requires_grad,
-    )
-
-    again, escaped = _tensors(case), False
-    try:
-        with watching(again):
-            raise Interruption
-    except Interruption:
-        escaped = True
-    later = (escaped, _hooks(again), _separate(watching, case))
-    return dict(zip(_KEYS + _LATER, report + later, strict=True))
+        report |= {"seen": copies(seen), "x_grad": copies(case.x.grad)}
+        _loss(tensors, 2 * case.w).backward(retain_graph=True)
+    report["second"] = copies(seen)
+    _loss(tensors, 3 * case.w).backward()
+    remaining = tensors["scaled"]._backward_hooks or {}
+    report |= {"left": _hooks(tensors) - (other.id in remaining), "stranger": len(stranger)}
+    report["switched"] = tensors["fixed"].requires_grad
+    report |= _nested(watching, case)
+    report["escaped"], report["left_by_error"] = _raising(watching, case, Interruption)
+    escaped, report["left_by_interrupt"] = _raising(watching, case, Stopped)
+    return report | {"escaped": report["escaped"] and escaped}
 
 
-PROBE = Probe("02.4", "watching", make_case, observe)
+PROBE = Probe("02.4", "watching", make_case, observe, cases=4)

@@ -1,47 +1,53 @@
 """What is observed of 03.2, `clip_by_norm(y, max_norm)`: backward passes with gradients of different norms."""
 
-import random
 from typing import Any
 
 import torch
 
-from hookedu.exercises.probes.lesson_03.shared import ALL, NONE, Paths
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_03.shared import Paths, Run
+from hookedu.exercises.probing import Draw, Probe
 
-# Three values and their norm.
-_ROUND = ((1, 2, 2, 3), (2, 3, 6, 7), (2, 6, 9, 11), (4, 4, 7, 9), (1, 4, 8, 9))
+# Four values and their norm. The largest is 0.67 of it, the largest singular value of the matrix is 0.82 of it, the sum
+# of the absolute values is 1.9 times as much.
+_VALUES, _NORM = (5, 2, -4, 6), 9
+_SHAPES = ((4,), (2, 2), (2, 1, 2), (1, 2, 1, 2))  # by turn
+_SCALES = (1.0, 1.0, 1 / 64, 2.0)
+
+Case = tuple[Paths, dict[str, torch.Tensor], float]
 
 
-Case = tuple[dict[str, Paths], float]
+def make_case(rng: Draw) -> Case:
+    """Return (paths, gradients, max_norm), with a gradient w far longer than max_norm, longer, shorter, and 0.
 
-
-def make_case(rng: random.Random) -> Case:
-    """Return (passes, max_norm): passes with a gradient w longer than max_norm, shorter, 0, or with two such rows."""
-    paths = Paths.make(rng, 3)
+    All absolute values in "long" are above max_norm and all in "longer" below, also its singular values if it is a
+    matrix; the sum of the absolute values of "short" is above. Hence no other norm decides correctly.
+    """
+    paths = Paths.make(rng, _SHAPES[rng.turn])
     with torch.no_grad():
         paths.x.mul_(10)  # so that the norm of y differs from that of the gradient
-    *sides, norm = rng.choice(_ROUND)
-    rng.shuffle(sides)
-    short = torch.tensor([float(rng.choice((-1, 1)) * v) for v in sides])
-    long = rng.choice((4, 5, 6)) * short
-    gradients = {"long": long, "short": short, "zero": torch.zeros(3)}
-    passes = {name: paths._replace(w=w) for name, w in gradients.items()}
-    s, x = (torch.stack([leaf.detach()] * 2).requires_grad_() for leaf in (paths.s, paths.x))
-    passes["grid"] = Paths(s, x, paths.k, torch.stack([long, short]))
-    return passes, 2.0 * norm
+    scale = _SCALES[rng.turn] * rng.randint(1, 3)
+    short = (scale * torch.tensor(_VALUES)).reshape(_SHAPES[rng.turn])
+    gradients = {
+        "long": 16 * short,
+        "longer": -1.5 * short,
+        "short": short,
+        "zero": torch.zeros_like(short),
+    }
+    return paths, gradients, 1.25 * scale * _NORM
 
 
 def observe(clip_by_norm: Any, case: Case) -> dict[str, Any]:
-    """Run backward with each gradient, then with the long one and the hook removed."""
+    """Run backward with each gradient, then with the first and the hook removed."""
+    paths, gradients, max_norm = case
+    run = Run(paths, lambda y: clip_by_norm(y, max_norm))
+    x_grad, s_grad = run.backward(gradients["long"])
+    saw = run.seen() | {"x_grad": x_grad, "s_grad": s_grad, "long": x_grad}
+    for name in ("longer", "short", "zero"):
+        saw[name] = run.backward(gradients[name])[0]
+    saw["kept"] = run.seen()["kept"]
+    run.remove()
+    return saw | {"after_removal": run.backward(gradients["long"])[0]}
 
-    passes, max_norm = case
 
-    def run(paths: Paths, off: slice = NONE) -> dict[str, Any]:
-        return paths.observe(lambda y: clip_by_norm(y, max_norm), off)
-
-    saw = {name: run(paths) for name, paths in passes.items()}
-    x_grads = {name: seen["x_grad"] for name, seen in saw.items()}
-    return saw["long"] | x_grads | {"after_removal": run(passes["long"], off=ALL)["x_grad"]}
-
-
-PROBE = Probe("03.2", "clip_by_norm", make_case, observe)
+PROBE = Probe("03.2", "clip_by_norm", make_case, observe, cases=4, leaves=(HANDLES,))

@@ -1,15 +1,19 @@
-"""What is observed of 03.1, `double_gradient(y)`: one backward pass with its hook and one without."""
+"""What is observed of 03.1, `double_gradient(y)`: two backward passes with its hook and one without."""
 
 from typing import Any
 
-from hookedu.exercises.probes.lesson_03.shared import ALL, Paths
+from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_03.shared import Paths, Run
 from hookedu.exercises.probing import Probe
 
 
 def observe(double_gradient: Any, paths: Paths) -> dict[str, Any]:
-    """Run backward with the hook, then once more with the hook removed."""
-    saw = paths.observe(double_gradient)
-    return saw | {"after_removal": paths.observe(double_gradient, off=ALL)["x_grad"]}
+    """Run backward twice with the hook, then once more with the hook removed."""
+    run = Run(paths, double_gradient)
+    (x_grad, s_grad), (x_again, _) = run.backward(paths.w), run.backward(paths.other)
+    saw = run.seen() | {"x_grad": x_grad, "s_grad": s_grad, "x_again": x_again}
+    run.remove()
+    return saw | {"after_removal": run.backward(paths.w)[0]}
 
 
-PROBE = Probe("03.1", "double_gradient", Paths.make, observe)
+PROBE = Probe("03.1", "double_gradient", Paths.make, observe, cases=3, leaves=(HANDLES,))

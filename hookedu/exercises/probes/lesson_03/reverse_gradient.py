@@ -1,44 +1,56 @@
 """What is observed of 03.5, `reverse_gradient(x, strength)`: its value, both gradients, and calls without a graph."""
 
-import random
 from typing import Any
 
 import torch
 
 from hookedu.exercises.probes.lesson_03.shared import Paths
-from hookedu.exercises.probing import Probe, hooks_on
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.probing import Draw, Probe, hooks_on
+from hookedu.exercises.tools import copies, noted, whole
 
 Case = tuple[Paths, torch.Tensor, float]
 
 
-def make_case(rng: random.Random) -> Case:
+def make_case(rng: Draw) -> Case:
     """Return (paths, u, strength): x is the y of these paths, and u the gradient that it gets from its other use."""
     paths = Paths.make(rng)
     leaf = (paths.k * paths.x).detach().requires_grad_()  # x is 1 * leaf: both have the same gradient
-    return paths._replace(x=leaf, k=1.0), whole(rng, len(leaf)), float(rng.choice((2, 3, 4, 5)))
+    strength = [float(rng.choice((2, 3, 4, 5))), 0.5, -2, 0.0][rng.turn]
+    return paths._replace(x=leaf, k=1.0), whole(rng, leaf.numel()).reshape(leaf.shape), strength
 
 
 def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
-    """Run backward once; then call with an x that requires no gradient, in no_grad mode, and with both."""
+    """Run backward twice; then call with an x that requires no gradient, in no_grad mode, and with both."""
     paths, u, strength = case
     skip, x = paths.forward()
     y = reverse_gradient(x, strength)
-    saw = {"y": copies(y), "hooks": None, "x_grad": None, "s_grad": None}
+    saw = dict.fromkeys(("x_grad", "s_grad", "x_again", "reaches_x")) | {
+        "y": copies(y),
+        "hooks": 0,
+        "kept": 0,
+        "gave": [],
+    }
     if isinstance(y, torch.Tensor):
-        saw["hooks"] = hooks_on(y)
-        ((u * x).sum() + (paths.w * (skip + y)).sum()).backward()
-        saw |= {"x_grad": copies(paths.x.grad), "s_grad": copies(paths.s.grad)}
+        saw["hooks"], gave = hooks_on(y), noted(y)
+        (u * x).sum().add((paths.w * (skip + y)).sum()).backward(retain_graph=True)
+        saw |= {"x_grad": copies(paths.x.grad), "s_grad": copies(paths.s.grad), "gave": gave}
+        paths.x.grad = None
+        (u * x).sum().add((paths.other * (skip + y)).sum()).backward(retain_graph=True)
+        saw |= {"x_again": copies(paths.x.grad), "kept": hooks_on(y)}
+        ones = torch.ones_like(y)
+        reached = torch.autograd.grad(y, x, ones, allow_unused=True) if y.requires_grad else [None]
+        saw["reaches_x"] = reached[0] is not None
 
     def called(x: torch.Tensor, enabled: bool) -> Any:
         with torch.set_grad_enabled(enabled):
             try:
                 return copies(reverse_gradient(x, strength))
             except Exception as error:  # the checks decide what it means
-                return type(error).__name__
+                return f"{type(error).__name__}: {error}"[:120]
 
     _, x = paths.forward()
-    return saw | {"calls": [called(x.detach(), True), called(x, False), called(x.detach(), False)]}
+    plain = x.detach()
+    return saw | {"calls": [called(plain, True), called(x, False), called(plain.clone(), False)]}
 
 
-PROBE = Probe("03.5", "reverse_gradient", make_case, observe)
+PROBE = Probe("03.5", "reverse_gradient", make_case, observe, cases=4)

@@ -4,20 +4,21 @@ The addition passes the same gradient tensor to both paths. The neighbouring pat
 last: a hook that modifies the gradient in place has corrupted the neighbour's gradient by then.
 """
 
-import random
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.probing import hooks_on, remove_handle
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.probing import Draw, hooks_on, remove_handle
+from hookedu.exercises.tools import copies, noted, whole
 
-NONE, ALL = slice(0), slice(None)
+ALL = slice(None)
+_SHAPES = ((), (2, 3), (2, 1, 3), (1, 2, 2, 2))  # by turn; a vector in turn 0
 
 
 class Paths(NamedTuple):
-    """The graph skip = 2 * s; y = k * x; loss = (w * (skip + y)).sum().
+    """The graph skip = 2 * s; y = k * x; loss = (w * (skip + y)).sum(), and w of a further backward pass.
 
     Without hooks, the gradient of y is w, that of x is k * w and that of s is 2 * w.
     """
@@ -26,34 +27,70 @@ class Paths(NamedTuple):
     x: torch.Tensor
     k: float
     w: torch.Tensor
+    other: torch.Tensor
 
     @classmethod
-    def make(cls, rng: random.Random, n: int | None = None) -> "Paths":
-        """Return a random case whose tensors hold n whole numbers, by default 2 to 4."""
-        n = n or rng.randint(2, 4)
-        s, x = whole(rng, n).requires_grad_(), whole(rng, n).requires_grad_()
-        return cls(s, x, float(rng.randint(2, 5)), whole(rng, n))
+    def make(cls, rng: Draw, shape: tuple[int, ...] | None = None) -> "Paths":
+        """Return a case of whole numbers, but for w in turn 2; w has both signs, and the shape depends on the turn."""
+        shape = shape or (_SHAPES[rng.turn] if rng.turn else (max(3, rng.randint(2, 4)),))
+        n = math.prod(shape)
+        s, x, k, w = whole(rng, n), whole(rng, n), float(rng.randint(2, 5)), whole(rng, n)
+        w[:2] = w[:2].abs() * torch.tensor([1, -1])
+        s, x, w = (values.reshape(shape) for values in (s, x, w / 4 if rng.turn == 2 else w))
+        return cls(s.requires_grad_(), x.requires_grad_(), k, w, -3 * w)
 
     def forward(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Clear the gradients of the leaves and return newly computed (skip, y)."""
         self.s.grad = self.x.grad = None
         return 2 * self.s, self.k * self.x
 
-    def observe(self, register: Callable[[torch.Tensor], Any], off: slice = NONE) -> dict[str, Any]:
-        """Observe one backward pass after `register(y)`, which returns a handle or a list of handles.
 
-        The hooks of the handles in the part `off` of that list are removed before the pass.
+class Run:
+    """The graph of some paths with the hooks that `register(y)` leaves on y, for several backward passes.
+
+    Attributes
+    ----------
+    returned : object
+        What `register` returned: a handle or a list of handles.
+    """
+
+    def __init__(self, paths: Paths, register: Callable[[torch.Tensor], Any]) -> None:
+        self._paths = paths
+        skip, self._y = paths.forward()
+        self.returned = copies(register(self._y))  # a list that outlives the call would change
+        several = isinstance(self.returned, (list, tuple))
+        self._handles = list(self.returned) if several else [self.returned]
+        self._hooks, self._ran_backward = hooks_on(self._y), paths.x.grad is not None
+        self._gave = noted(self._y)
+        self._sum = skip + self._y
+
+    def backward(self, w: torch.Tensor) -> list[Any]:
+        """Run one backward pass with this w and return the gradients of x and s."""
+        leaves = self._paths.x, self._paths.s
+        (w * self._sum).sum().backward(retain_graph=True)
+        gradients = [copies(leaf.grad) for leaf in leaves]
+        for leaf in leaves:
+            leaf.grad = None
+        return gradients
+
+    def seen(self) -> dict[str, Any]:
+        """Return what was seen of the hooks until now.
+
+        "hooks" were on y after registration, "kept" are on it now. "of_y" tells whether a handle belongs to y, "gave"
+        whether the hooks returned something, each time that one ran.
         """
-        skip, y = self.forward()
-        returned = register(y)
-        hooks, ran_backward = hooks_on(y), self.x.grad is not None
-        for handle in (returned if isinstance(returned, (list, tuple)) else [returned])[off]:
-            remove_handle(handle)
-        (self.w * (skip + y)).sum().backward()
+        own = self._y._backward_hooks
+        refs = [getattr(handle, "hooks_dict_ref", lambda: None)() for handle in self._handles]
         return {
-            "returned": returned,
-            "hooks": hooks,
-            "ran_backward": ran_backward,
-            "x_grad": copies(self.x.grad),
-            "s_grad": copies(self.s.grad),
+            "returned": self.returned,
+            "hooks": self._hooks,
+            "kept": hooks_on(self._y),
+            "of_y": any(ref is own for ref in refs if ref is not None),
+            "gave": list(self._gave),
+            "ran_backward": self._ran_backward,
         }
+
+    def remove(self, part: slice = ALL) -> None:
+        """Remove the hooks of the handles in this part of their list."""
+        for handle in self._handles[part]:
+            remove_handle(handle)

@@ -1,31 +1,41 @@
 """What is observed of 03.4, `tame(branch)`: backward with both hooks, with each one alone, and with none."""
 
-import random
 from typing import Any
 
 import torch
 
-from hookedu.exercises.probes.lesson_03.shared import Paths
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_03.shared import Paths, Run
+from hookedu.exercises.probing import Draw, Probe
+
+_SHAPES = ((4,), (2, 2), (1, 2, 2))  # by turn
 
 
-def make_case(rng: random.Random) -> Paths:
-    """Return paths whose gradient w has two positive and two negative numbers."""
+def make_case(rng: Draw) -> Paths:
+    """Return paths whose gradient w has two positive and two negative numbers; in one of three turns, 1/8 is the least."""
     signs = [1.0, 1.0, -1.0, -1.0]
     rng.shuffle(signs)
     size = torch.tensor([float(v) for v in rng.sample(range(2, 10), 4)])
-    return Paths.make(rng, 4)._replace(w=size * torch.tensor(signs))
+    if rng.turn == 1:
+        size = torch.tensor([1.0, 1.0, 5.0, 5.0]) / 8
+        signs = [1.0, -1.0, -1.0, 1.0]
+    w = (size * torch.tensor(signs)).reshape(_SHAPES[rng.turn])
+    return Paths.make(rng, _SHAPES[rng.turn])._replace(w=w, other=-w)
 
 
 def observe(tame: Any, paths: Paths) -> dict[str, Any]:
-    """Run backward four times; `x_alone` and `s_alone` hold the gradients with only the first, then the second hook."""
-    both = paths.observe(tame)
-    first, second, none = (paths.observe(tame, off) for off in (slice(1, 2), slice(1), slice(2)))
-    return both | {
-        "x_alone": [first["x_grad"], second["x_grad"]],
-        "s_alone": [first["s_grad"], second["s_grad"]],
-        "none": [none["x_grad"], none["s_grad"]],
-    }
+    """Register twice, to remove first the second hook and then the first; `alone` is what each one does by itself."""
+    both, other = Run(paths, tame), Run(paths, tame)
+    x_grad, s_grad = both.backward(paths.w)
+    x_again, _ = both.backward(paths.other)
+    saw = both.seen() | {"x_grad": x_grad, "s_grad": s_grad, "x_again": x_again}
+    both.remove(slice(1, 2))
+    other.remove(slice(1))
+    alone = [both.backward(paths.w), other.backward(paths.w)]
+    both.remove(slice(2))
+    other.remove(slice(2))
+    saw |= {"x_alone": [x for x, _ in alone], "s_alone": [s for _, s in alone]}
+    return saw | {"none": both.backward(paths.w)}
 
 
-PROBE = Probe("03.4", "tame", make_case, observe)
+PROBE = Probe("03.4", "tame", make_case, observe, cases=3, leaves=(HANDLES,))

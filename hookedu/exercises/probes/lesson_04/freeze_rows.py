@@ -1,13 +1,13 @@
 """What is observed of 04.3, `freeze_rows(embedding, rows)`: gradients with the hook and, at last, without it."""
 
-import random
 from typing import Any, NamedTuple
 
 import torch
 
+from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_04.shared import all_hooks_on, remove_handles
-from hookedu.exercises.probing import Probe
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.probing import Draw, Probe, hooks_on
+from hookedu.exercises.tools import copies, noted, whole
 
 
 class Case(NamedTuple):
@@ -18,12 +18,12 @@ class Case(NamedTuple):
     c: torch.Tensor
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case of three unsorted rows with others in between, and rows[0] < rows[-1]: no range of rows fits."""
+def make_case(rng: Draw) -> Case:
+    """Return a case of three unsorted rows with others in between and rows[0] < rows[-1], of two rows, or of one."""
     # More columns than rows, so that every row index is a valid column index.
     weight = torch.stack([whole(rng, 7) for _ in range(6)])
     low, middle, high = rng.choice([(0, 2, 4), (1, 3, 5)])
-    rows = rng.choice([[middle, low, high], [low, high, middle]])
+    rows = [rng.choice([[middle, low, high], [low, high, middle]]), [5, 0], [middle]][rng.turn]
     c = torch.stack([whole(rng, 7) for _ in range(6)])
     return Case(torch.nn.Embedding.from_pretrained(weight, freeze=False), rows, c)
 
@@ -34,25 +34,27 @@ def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
     adapter = torch.nn.Parameter(torch.zeros_like(c))
     handle = freeze_rows(embedding, list(rows))
     weight = embedding.weight
-    report: dict[str, Any] = dict.fromkeys(("grad", "asked", "adapter_grad", "grad_after"))
-    report |= {"handle": handle, "hooks": all_hooks_on(weight)}
+    names = ("grad", "asked", "adapter_grad", "direct", "grad_after", "kept", "left")
+    report: dict[str, Any] = dict.fromkeys(names) | {"gave": []}
+    report |= {"handle": handle, "hooks": all_hooks_on(weight), "tensor_hooks": hooks_on(weight)}
     report |= {"weight": copies(weight), "requires_grad": weight.requires_grad}
     if not weight.requires_grad:
         return report
+    report["gave"] = noted(weight)
 
-    def loss() -> torch.Tensor:
+    def loss(c: torch.Tensor) -> torch.Tensor:
         return (c * embedding(torch.arange(len(c)))).sum()
 
-    loss().backward()
-    report["grad"] = copies(weight.grad)
-    report["asked"] = copies(torch.autograd.grad(loss(), weight)[0])
+    loss(c).backward()
+    report["grad"], weight.grad = weight.grad, None
+    report["asked"] = copies(torch.autograd.grad(loss(-2 * c), weight)[0])
     # An adapter is added to the weight: the addition passes the same gradient tensor to both.
     (c.clone() * (weight + adapter)).sum().backward()
-    report["adapter_grad"] = copies(adapter.grad)
+    report |= {"adapter_grad": copies(adapter.grad), "direct": weight.grad, "kept": all_hooks_on(weight)}
     remove_handles(handle)
     weight.grad = None
-    loss().backward()
-    return report | {"grad_after": copies(weight.grad)}
+    loss(c).backward()
+    return report | {"grad_after": copies(weight.grad), "left": all_hooks_on(weight)}
 
 
-PROBE = Probe("04.3", "freeze_rows", make_case, observe)
+PROBE = Probe("04.3", "freeze_rows", make_case, observe, cases=3, leaves=(HANDLES,))

@@ -3,13 +3,45 @@
 from typing import Any
 
 import torch
+from torch import nn
 
 from hookedu.exercises.probing import hooks_on, remove_handle
+from hookedu.exercises.tools import whole
+
+
+class Unusual(nn.Module):
+    """A parameter of its own, layers inside layers, one that is called twice, and one that is frozen, in eval mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(1, 1, 3))
+        self.twice = nn.Linear(3, 3, bias=False)
+        self.inner = nn.Sequential(nn.Sequential(nn.Linear(3, 3)), nn.PReLU())
+        self.still = nn.Linear(3, 3).eval().requires_grad_(False)
+        self.pair = nn.Bilinear(3, 3, 3)
+        self.head = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Take and return a tensor of shape (batch, 1, 3)."""
+        x = self.inner(x + self.shift)
+        return self.head(self.still(self.pair(x, self.twice(self.twice(x).tanh()))))
+
+
+def fill(model: nn.Module, rng: Any, scale: float = 1.0) -> None:
+    """Set every parameter to whole numbers times `scale`."""
+    for parameter in model.parameters():
+        values = torch.cat([whole(rng, 9) for _ in range(0, parameter.numel(), 9)])[: parameter.numel()]
+        parameter.data = scale * values.reshape(parameter.shape)
 
 
 def all_hooks_on(tensor: torch.Tensor) -> int:
     """Return the number of tensor hooks and post-accumulate hooks registered on a tensor."""
     return hooks_on(tensor) + len(tensor._post_accumulate_grad_hooks or ())
+
+
+def hooked(model: nn.Module) -> dict[str, int]:
+    """Return the number of hooks on each parameter, by name."""
+    return {name: all_hooks_on(parameter) for name, parameter in model.named_parameters()}
 
 
 def remove_handles(handles: Any) -> None:

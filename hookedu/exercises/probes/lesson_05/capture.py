@@ -6,29 +6,55 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.onlooker import is_cut
-from hookedu.exercises.probing import Probe, remove_handle
-from hookedu.exercises.tools import copies, module_hooks, whole
+from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_05.shared import keep_outputs
+from hookedu.exercises.probes.onlooker import Onlooker, is_cut
+from hookedu.exercises.probing import Draw, Probe, remove_handle
+from hookedu.exercises.tools import copies, whole
 
-# Kernels and pictures for the network of example E3, each filled with a single number.
-Case = namedtuple("Case", "kernels pictures")
+# Kernels and pictures for the network of example E3, each filled with a single number; what `seen` holds beforehand; and
+# the mode of the convolution, "train" or "eval".
+Case = namedtuple("Case", "kernels pictures before mode")
+
+
+class Conv(nn.Conv2d):
+    """A convolution with a child, which an answer has no reason to hook."""
+
+    def __init__(self, kernels: torch.Tensor) -> None:
+        super().__init__(1, 2, 3, bias=False)
+        self.weight = nn.Parameter(kernels.reshape(2, 1, 1, 1).expand(2, 1, 3, 3).clone())
+        self.child = nn.Identity()
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return self.child(super().forward(input))
+
+
+def make_case(rng: Draw) -> Case:
+    """Return a case with an empty list, then one with a list that is in use and a layer in evaluation mode."""
+    before, mode = ([("an", "earlier pair")], "eval") if rng.turn else ([], "train")
+    return Case(whole(rng, 2), whole(rng, 2).tolist(), before, mode)
 
 
 def observe(capture: Any, case: Case) -> dict[str, Any]:
     """Capture the convolution; run the network on both pictures, remove the hook, and run it once more."""
-    conv, seen = nn.Conv2d(1, 2, 3, bias=False), []
-    with torch.no_grad():
-        conv.weight.copy_(case.kernels.reshape(2, 1, 1, 1))
-    net = nn.Sequential(conv, nn.MaxPool2d(2), nn.Flatten())
+    conv, seen = Conv(case.kernels), list(case.before)
+    net = nn.Sequential(conv.train(case.mode == "train"), nn.MaxPool2d(2), nn.Flatten())
+    conv.child.eval()
+    made, onlooker = keep_outputs(conv), Onlooker(net)
     handle = capture(conv, seen)
-    saw = {"early": len(seen), "hooks": module_hooks(net), "handle": handle}
+    saw = {"early": len(seen) - len(case.before), "hooks": onlooker.others(), "handle": handle}
     pictures = [torch.full((1, 1, 4, 4), value) for value in case.pictures]
     outs = [net(x) for x in pictures]
     saw |= {"out": [copies(out.squeeze(0)) for out in outs], "graph": not any(map(is_cut, outs))}
     saw["seen"] = [list(pair) if isinstance(pair, tuple) else pair for pair in copies(seen)]
+    saw["itself"] = [
+        isinstance(pair, tuple | list) and len(pair) > 0 and pair[0] is x
+        for pair, x in zip(seen[len(case.before) :], pictures, strict=False)
+    ]
+    saw["runs"] = len(made)
     remove_handle(handle)
     net(pictures[0])
     return saw | {"after_removal": len(seen) - len(saw["seen"])}
 
 
-PROBE = Probe("05.1", "capture", lambda rng: Case(whole(rng, 2), whole(rng, 2).tolist()), observe)
+PROBE = Probe("05.1", "capture", make_case, observe, cases=2, changes=(1, "seen"), leaves=(HANDLES,))

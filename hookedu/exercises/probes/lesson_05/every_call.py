@@ -1,6 +1,5 @@
 """What is observed of 05.5, `every_call(model, x)`: a model that runs its layers repeatedly, and one that fails."""
 
-import random
 from collections import namedtuple
 from contextlib import suppress
 from typing import Any
@@ -8,13 +7,27 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_05.shared import count_attached, make_body, out_of_memory
+from hookedu.exercises.conduct import Interruption
+from hookedu.exercises.probes.lesson_05.shared import count_attached, failing, make_body
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
-from hookedu.exercises.probing import Interruption, Probe
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, linear, whole
 
-# `rounds`: how often the model runs its body.
-Case = namedtuple("Case", "x weight rounds")
+# `rounds`: how often the model runs its body, 0 for a model without children; `spare`: type of a module that never runs.
+Case = namedtuple("Case", "x weight rounds spare")
+
+
+class Single(nn.Module):
+    """A model without children: the weight is its own."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(case.weight.clone())
+        self.hooks, self.cut, self.onlooker = None, False, Onlooker(self)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.hooks = self.onlooker.others()
+        return x @ self.weight.T
 
 
 class Recurrent(nn.Module):
@@ -22,44 +35,47 @@ class Recurrent(nn.Module):
 
     def __init__(self, case: Case) -> None:
         super().__init__()
-        self.body, self.head, self.spare = make_body(case.weight), linear(case.weight[:1]), nn.Tanh()
+        self.body, self.head, self.spare = make_body(case.weight), linear(case.weight[:1]), case.spare()
         self.rounds, self.onlooker = case.rounds, Onlooker(self)
         self.hooks, self.cut = None, False  # of the answer: hooks in the last run; has one detached an output
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.hooks = self.onlooker.others()
+        self.hooks, trains = self.onlooker.others(), any(p.requires_grad for p in self.parameters())
         for _ in range(self.rounds):
             step = self.body(x)
-            self.cut |= is_cut(step)
+            self.cut |= trains and is_cut(step)
             x = x + step
         out = self.head(x)
-        self.cut |= is_cut(out)
+        self.cut |= trains and is_cut(out)
         return out
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case in which the first call of a layer and the last can be told apart."""
+def make_case(rng: Draw) -> Case:
+    """Return a case in which the first call of a layer and the last can be told apart; the second model is `Single`."""
     while True:
-        case = Case(whole(rng, 2).reshape(1, 2), whole(rng, 4).reshape(2, 2), rng.randint(2, 3))
-        x, weight, rounds = case
+        x, weight, rounds = whole(rng, 2), whole(rng, 4).reshape(2, 2), rng.randint(2, 3)
+        case = Case(
+            x if rng.turn == 2 else x.reshape(1, 2), weight, rounds, nn.ModuleList if rng.turn else nn.Tanh
+        )
         for _ in range(rounds - 1):
             x = x + (x @ weight.T).relu()
-        if not torch.equal(case.x @ weight.T, x @ weight.T):
-            return case
+        if not torch.equal(case.x @ weight.T, (x @ weight.T).reshape(case.x.shape)):
+            return case._replace(rounds=0) if rng.turn == 1 else case
 
 
 def observe(every_call: Any, case: Case) -> dict[str, Any]:
     """Let the answer record a model, and one whose last layer is broken."""
-    model, broken = Recurrent(case), Recurrent(case)
-    broken.get_submodule("head").forward = out_of_memory
+    model, broken = (Recurrent(case) if case.rounds else Single(case) for _ in range(2))
+    broken.get_submodule("head" if case.rounds else "").forward = failing(Interruption)
     result = every_call(model, case.x)
     saw = {"result": copies(result), "attached": count_attached(result), "graph": not model.cut}
+    saw["kinds"] = [type(value).__name__ for value in result.values()] if isinstance(result, dict) else []
+    saw["lists"] = isinstance(result, dict) and all(isinstance(value, list) for value in result.values())
     saw |= {"hooks": model.hooks, "root_calls": model.onlooker.root_calls, "left": model.onlooker.others()}
-    saw["training"] = all(module.training for module in model.modules())
     with suppress(Interruption):
         every_call(broken, case.x)
     saw["left_by_error"] = broken.onlooker.others()
     return saw | {"lost": model.onlooker.lost() + broken.onlooker.lost()}
 
 
-PROBE = Probe("05.5", "every_call", make_case, observe)
+PROBE = Probe("05.5", "every_call", make_case, observe, cases=3, runs=1, restores=True)

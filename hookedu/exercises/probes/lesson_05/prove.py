@@ -1,56 +1,75 @@
 """What is observed of 05.2, `prove(model, x, skip)`: its results for three networks, of which one misreports."""
 
-import random
 from collections import namedtuple
 from typing import Any
 
+import numpy
 import torch
 from torch import nn
 
-from hookedu.exercises.probing import Probe
-from hookedu.exercises.tools import linear, module_hooks, whole
+from hookedu.exercises.probes.onlooker import Onlooker
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import linear, whole
 
-# `lies`: by how much the network misreports each intermediate value.
-Case = namedtuple("Case", "x weights skip lies")
+# `lies`: what the network adds to each intermediate value that it reports; `reuses`: whether it runs ReLU twice.
+Case = namedtuple("Case", "x weights skip lies reuses")
+
+_SHAPES = (2, 2), (2,), (1, 3, 2)
 
 
 class Net(nn.Module):
-    """Network of example E4, which adds ``lies[i]`` to one value of the i-th intermediate result it reports."""
+    """Network of example E4, which adds ``lies[i]`` to the i-th intermediate result that it reports."""
 
-    def __init__(self, case: Case, lies: list[float], nested: bool = False) -> None:
+    def __init__(self, case: Case, lies: list[torch.Tensor] | None = None, nested: bool = False) -> None:
         super().__init__()
         first, second = map(linear, case.weights)
         self.relu, self.fc2 = nn.ReLU(), second  # deliberately not in the order of calls
-        self.squash, self.fc1 = case.skip(), nn.Sequential(first, nn.ReLU()) if nested else first
-        self.lies, self.calls = lies, 0
+        self.squash, self.fc1 = case.skip().eval(), nn.Sequential(first, nn.ReLU()) if nested else first
+        self.fc2.weight.requires_grad_(False)
+        self.lies, self.reuses, self.calls = lies, case.reuses, 0
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         self.calls += 1
-        a = self.fc1(x)
-        b = self.fc2(self.squash(a))
-        c = self.relu(b)
-        returned = [a.clone(), b.clone(), c.clone()]
-        for tensor, lie in zip(returned, self.lies, strict=True):
-            tensor.detach()[0, 0] += lie
-        return c, returned
+        returned = [self.fc1(x)]
+        if self.reuses:
+            returned.append(self.relu(returned[-1]))
+        returned.append(self.fc2(self.squash(returned[-1])))
+        out = self.relu(returned[-1])
+        returned.append(out)
+        return out, [r + lie for r, lie in zip(returned, self.lies or [0] * len(returned), strict=True)]
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case whose lies are one positive, one negative and 0, in random order."""
-    weights = [whole(rng, 4).reshape(2, 2), whole(rng, 2).reshape(1, 2)]
-    lies = [float(rng.randint(2, 9)), -float(rng.randint(2, 9)), 0.0]
-    rng.shuffle(lies)
-    x, exact = whole(rng, 4).reshape(2, 2), (nn.ReLU6, nn.Hardtanh, nn.Identity)  # exact on whole numbers
-    return Case(x, weights, rng.choice(exact), lies)
+def make_case(rng: Draw) -> Case:
+    """Return a case whose largest lie is a negative one, then a positive one, each among others; the last is 0."""
+    shape, reuses = _SHAPES[rng.turn], rng.turn == 2
+    x = torch.tensor(rng.choices((-3.0, -2.0, 2.0, 3.0), k=torch.Size(shape).numel())).reshape(shape)
+    weights = [whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2)]
+    lies = []
+    for n in range(4 if reuses else 3):
+        lie = torch.tensor([float(rng.randint(1, 4)) * (-1) ** (n + i) for i in range(x.numel())])
+        lie[-1 - n % 2] = (rng.randint(5, 9) + 1 / 16) * (-1) ** (n + 1)
+        lies.append(lie.reshape(shape))
+    lies[-1].zero_()
+    exact = (nn.ReLU6, nn.Hardtanh, nn.Identity)  # exact on whole numbers
+    return Case(x, weights, rng.choice(exact), lies, reuses)
 
 
 def observe(prove: Any, case: Case) -> dict[str, Any]:
     """Let the answer examine an honest network, one that lies, and one whose first child has children."""
-    truth = [0.0] * 3
-    nets = Net(case, truth), Net(case, case.lies), Net(case, truth, nested=True)
+    nets = Net(case), Net(case, case.lies), Net(case, nested=True)
+    onlookers = [Onlooker(net) for net in nets]
     results = [prove(net, case.x, case.skip) for net in nets]
-    saw = dict(zip(("honest", "lying", "nested"), results, strict=True))
-    return saw | {"calls": [net.calls for net in nets], "left": max(map(module_hooks, nets))}
+    saw: dict[str, Any] = dict(zip(("honest", "lying", "nested"), map(_plain, results), strict=True))
+    saw["kind"] = type(results[0]).__name__
+    saw["is_list"] = all(isinstance(result, list) for result in results)
+    return saw | {"calls": [net.calls for net in nets], "left": max(o.others() for o in onlookers)}
 
 
-PROBE = Probe("05.2", "prove", make_case, observe)
+def _plain(value: Any) -> Any:
+    """Return lists and tuples as lists, and numbers of numpy as those of Python."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, numpy.generic) else value
+
+
+PROBE = Probe("05.2", "prove", make_case, observe, cases=3)

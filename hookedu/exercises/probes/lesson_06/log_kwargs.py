@@ -1,59 +1,84 @@
 """What is observed of 06.3, `log_kwargs(layer, log)`: three calls with keyword arguments, and one without the hook."""
 
-import random
 from collections import namedtuple
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probing import Probe, remove_handle
+from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, module_hooks
 
-Case = namedtuple("Case", "x shape first last")  # the input; the shape of a mask, and two scales
+# The input; the shape of two tensors; two other values; what is in the log before.
+Case = namedtuple("Case", "x shape first last log")
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case with scales that differ."""
-    shape = (rng.randint(1, 4), rng.randint(2, 9))
-    return Case(torch.ones(1, 2), shape, *rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2))
+def make_case(rng: Draw) -> Case:
+    """Return a case: in turn 0 with numbers, in turn 2 with tensors of rank 0."""
+    shape = () if rng.turn == 2 else (rng.randint(1, 4), rng.randint(2, 9))
+    numbers = rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2)
+    first, last = [numbers, (None, 0), ("mean", [3, rng.randint(4, 9)])][rng.turn]
+    return Case(torch.ones(1, 2), shape, first, last, [{"mask": 1}][: rng.turn])
 
 
 def keywords(case: Case) -> list[dict[str, Any]]:
     """Return the keyword arguments of each call."""
-    return [{"mask": torch.zeros(case.shape), "scale": case.first}, {}, {"scale": case.last}]
+    zeros = torch.zeros(case.shape)
+    return [
+        {"mask": zeros, "scale": case.first},
+        {},
+        {"mask": zeros, "bias": nn.Parameter(zeros), "scale": case.last},
+    ]
 
 
 class _Attend(nn.Module):
     """A layer with one positional input and any keyword arguments; it records what its forward receives."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.inputs, self.received = [], []
+        self.register_forward_pre_hook(lambda module, args: None)  # of somebody else
 
     def forward(self, x: torch.Tensor, **options: Any) -> torch.Tensor:
-        self.received.append(copies(_plain(options)))
+        self.received.append(options)
         self.inputs.append(x)
         return x
 
 
-def _plain(value: Any) -> Any:
-    """Convert every torch.Size to a list: `encode` would keep only the name of its type."""
-    if isinstance(value, dict):
-        return {key: _plain(v) for key, v in value.items()}
-    return [_plain(v) for v in value] if isinstance(value, (list, torch.Size)) else value
+def kinds(entry: Any) -> Any:
+    """Return an entry with every value as [name of its kind, value]; a torch.Size is a tuple, a Parameter a Tensor."""
+    if not isinstance(entry, dict):
+        return copies(entry)
+    found = {}
+    for key, value in entry.items():
+        known = (kind.__name__ for kind in (torch.Tensor, tuple) if isinstance(value, kind))
+        plain = list(value) if isinstance(value, tuple) else copies(value)
+        found[key] = [next(known, type(value).__name__), plain]
+    return found
 
 
 def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
     """Make the calls, then one more after removing the hook."""
-    layer, log, x = _Attend(), [], case.x
-    saw = {"handle": log_kwargs(layer, log), "hooks": module_hooks(layer)}
-    outputs = [layer(x, **options) for options in keywords(case)]
-    saw |= {"log": copies(_plain(log)), "received": list(layer.received), "inputs": copies(layer.inputs)}
-    saw |= {"same_input": all(i is x for i in layer.inputs), "same_output": all(o is x for o in outputs)}
-    remove_handle(saw["handle"])
+    layer, other, x, given, log = _Attend(), _Attend(), case.x, keywords(case), list(case.log)
+    handle, handle_of_other = log_kwargs(layer, log), log_kwargs(other, [])
+    saw = {"handle": handle, "hooks": module_hooks(layer) - 1}
+    saw["flag"] = bool(layer._forward_pre_hooks_with_kwargs or layer._forward_hooks_with_kwargs)
+    outputs = [layer(x, **options) for options in given]
+    saw |= {
+        "log": [kinds(entry) for entry in log],
+        "received": [kinds(options) for options in layer.received],
+    }
+    saw |= {"inputs": copies(layer.inputs), "same_input": all(i is x for i in layer.inputs)}
+    saw |= {"same_output": all(o is x for o in outputs), "hooks_later": module_hooks(layer) - 1}
+    saw["same_keywords"] = all(
+        got.keys() == sent.keys() and all(got[name] is sent[name] for name in sent)
+        for got, sent in zip(layer.received, given, strict=True)
+    )
+    for one in (handle, handle_of_other):
+        remove_handle(one)
     layer(x, scale=1.0)
     return saw | {"after_removal": len(log) - len(saw["log"])}
 
 
-PROBE = Probe("06.3", "log_kwargs", make_case, observe)
+PROBE = Probe("06.3", "log_kwargs", make_case, observe, cases=3, leaves=(HANDLES,))

@@ -1,21 +1,22 @@
 """What is observed of 06.4, `standardise(conv)`: a convolution before and after one step of training."""
 
-import random
 from collections import namedtuple
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probing import Probe, remove_handle
+from hookedu.exercises.conduct import ATTRIBUTES, GRAD, HANDLES, REQUIRES_GRAD, VALUES
+from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies
 
 RATE = 0.5  # of the step of training
 
-Case = namedtuple("Case", "weight bias x g")  # of a 2 -> 3 convolution with 2x2 kernels; g weights its loss
+# Of a convolution with 3 output channels, without a bias in turn 1; g weights its loss.
+Case = namedtuple("Case", "weight bias padding x g")
 
 
-def make_case(rng: random.Random) -> Case:
+def make_case(rng: Draw) -> Case:
     """Return a case of which only channel 0 is ordinary.
 
     Channel 1 is constant and the weights of channel 2 are tiny, so that the 1e-5 of the formula matters: without it
@@ -26,26 +27,37 @@ def make_case(rng: random.Random) -> Case:
         values = [float(rng.randint(low, 9)) for _ in range(torch.Size(shape).numel())]
         return torch.tensor(values).reshape(shape)
 
-    weight = numbers(3, 2, 2, 2, low=1)
+    kernel, padding = [((2, 2), 0), ((2, 2), 0), ((1, 4), (0, 1))][rng.turn]
+    weight = numbers(3, 2, *kernel, low=1)
     weight[:, 0, 0, 0], weight[:, 0, 0, 1] = 11.0, -12.0  # neither variance nor mean is 0
-    weight[1] = weight[1, 1, 1, 1]
+    weight[1] = weight[1, 1, 0, 1]
     weight[2] /= 2**12
-    return Case(weight, numbers(3), numbers(1, 2, 3, 3), numbers(1, 3, 2, 2))
+    rows = 3 if rng.turn == 2 else 2  # of the output, which has 2 columns
+    return Case(
+        weight, None if rng.turn == 1 else numbers(3), padding, numbers(1, 2, 3, 3), numbers(1, 3, rows, 2)
+    )
 
 
 def observe(standardise: Any, case: Case) -> dict[str, Any]:
-    """Call the layer, train it for one step, call it again, and call it without the hook."""
-    conv = nn.Conv2d(2, 3, 2)
-    conv.load_state_dict({"weight": case.weight, "bias": case.bias})
+    """Call the layer, train it for one step, call it again, and call it without the hook; in eval mode in turn 1."""
+    conv = nn.Conv2d(2, 3, tuple(case.weight.shape[2:]), padding=case.padding, bias=case.bias is not None)
+    conv.load_state_dict({"weight": case.weight} | ({} if case.bias is None else {"bias": case.bias}))
+    conv.train(case.bias is not None)
+    conv.register_forward_pre_hook(lambda module, args: None)  # of somebody else
     handle = standardise(conv)
     named = dict(conv.named_parameters())
     raw = named.get("weight_raw")
-    saw = {"handle": handle, "parameters": sorted(named), "start": copies(raw)}
+    saw = {
+        "handle": handle,
+        "parameters": sorted(named),
+        "start": copies(raw),
+        "after": bool(conv._forward_hooks),
+    }
     output = conv(case.x)
     new = dict(conv.named_parameters()).keys() - named.keys()
-    saw |= {"output": copies(output), "new_parameter": bool(new)}
+    saw |= {"output": copies(output), "new_parameter": bool(new), "raw": copies(raw)}
     saw |= dict.fromkeys(("gradient", "again", "after_removal"))
-    if not isinstance(output, torch.Tensor) or output.shape != case.g.shape:
+    if not isinstance(output, torch.Tensor) or output.shape != case.g.shape or not output.requires_grad:
         return saw
     (output * case.g).sum().backward()
     saw["gradient"] = copies(raw.grad) if raw is not None else None
@@ -61,4 +73,11 @@ def observe(standardise: Any, case: Case) -> dict[str, Any]:
     return saw
 
 
-PROBE = Probe("06.4", "standardise", make_case, observe)
+PROBE = Probe(
+    "06.4",
+    "standardise",
+    make_case,
+    observe,
+    cases=3,
+    leaves=(HANDLES, ATTRIBUTES, VALUES, REQUIRES_GRAD, GRAD),  # the parameter gets another name
+)

@@ -1,26 +1,42 @@
-"""What is observed of 07.1, `grad_shapes(layer, x)`: its results for three inputs, and what it leaves behind."""
+"""What is observed of 07.1, `grad_shapes(layer, x)`: its results for three inputs."""
 
-import random
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_07.shared import linear, quiet
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import RNG
+from hookedu.exercises.probes.lesson_07.shared import attempted, linear, quiet
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import whole
 
 Case = tuple[nn.Linear, dict[str, torch.Tensor]]
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a layer and its inputs. All sizes differ, so that no two shapes are equal by chance."""
+def make_case(rng: Draw) -> Case:
+    """Return a layer and its inputs. All sizes differ, so that no two shapes are equal by chance.
+
+    After the first case the layer has gradients, a hook and a mode that must stay; in the second it has no bias, in the
+    third the inputs are not contiguous.
+    """
     n_in, n_out, batch, steps = rng.sample(range(2, 10), 4)
-    inputs = {
-        "two_d": torch.ones(batch, n_in, requires_grad=True),
-        "three_d": torch.ones(batch, steps, n_in, requires_grad=True),
-        "frozen": torch.ones(batch, n_in),
-    }
-    return linear(rng, n_in, n_out), inputs
+    plain, batch = rng.turn == 0, 1 if rng.turn == 2 else batch
+    layer = linear(rng, n_in, n_out)
+    if rng.turn != 1:
+        layer.bias = nn.Parameter(whole(rng, n_out))
+    shapes = {"two_d": [batch], "three_d": [batch, steps], "frozen": [batch]}
+    if not plain:
+        shapes = {"two_d": [batch], "three_d": [steps, 2, batch], "frozen": [steps, batch]}
+        layer.weight.grad = torch.ones_like(layer.weight)
+        layer.register_forward_hook(lambda module, args, output: None)
+        layer.eval()
+    inputs = {}
+    for name, shape in shapes.items():
+        x = torch.ones(*shape, n_in) if rng.turn != 2 else torch.ones(*shape[:-1], n_in, shape[-1]).mT
+        inputs[name] = x.requires_grad_(name != "frozen")
+        if not plain and x.requires_grad:
+            x.grad = torch.ones_like(x)
+    return layer, inputs
 
 
 def _plain(value: Any) -> Any:
@@ -29,14 +45,11 @@ def _plain(value: Any) -> Any:
 
 
 def observe(grad_shapes: Any, case: Case) -> dict[str, Any]:
-    """Ask for the shapes of each input; then look for hooks on the layer, gradients, and a switched input."""
+    """Ask for the shapes of each input; where `x` needs no gradient, it may raise."""
     layer, inputs = case
     with quiet():
-        found = {name: _plain(grad_shapes(layer, x)) for name, x in inputs.items()}
-    hooks = (layer._forward_pre_hooks, layer._forward_hooks, layer._backward_pre_hooks, layer._backward_hooks)
-    places = {"layer.weight": [layer.weight], "x": inputs.values()}
-    grads = [name for name, tensors in places.items() if any(t.grad is not None for t in tensors)]
-    return found | {"traces": [sum(map(len, hooks)), grads, inputs["frozen"].requires_grad]}
+        found = {name: _plain(grad_shapes(layer, inputs[name])) for name in ("two_d", "three_d")}
+        return found | {"frozen": attempted(lambda: _plain(grad_shapes(layer, inputs["frozen"])))}
 
 
-PROBE = Probe("07.1", "grad_shapes", make_case, observe)
+PROBE = Probe("07.1", "grad_shapes", make_case, observe, cases=3, leaves=(RNG,))  # a new Linear draws

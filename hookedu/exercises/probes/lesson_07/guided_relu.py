@@ -6,43 +6,69 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_07.shared import linear, quiet, rows
 from hookedu.exercises.probing import Probe, remove_handle
 from hookedu.exercises.tools import copies
 
 
+class Shortcut(nn.Module):
+    """h + relu(h), where h = linear(x): what goes past the ReLU shares its gradient and its input."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.relu, self.linear = nn.ReLU(), linear
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.linear(x)
+        return h + self.relu(h)
+
+
 class Net(NamedTuple):
-    """A model with two ReLUs, the second of them in a block; and x, w for loss = (w * model(x)).sum()."""
+    """A model with two ReLUs, the first of them in a block; x, and each w of a loss (w * model(x)).sum()."""
 
     model: nn.Sequential
     x: torch.Tensor
-    w: torch.Tensor
+    ws: tuple[torch.Tensor, torch.Tensor]
 
 
 def _net(rng: random.Random) -> Net:
-    block = nn.Sequential(linear(rng, 4, 4), nn.ReLU())
-    model = nn.Sequential(linear(rng, 3, 4), nn.ReLU(), block, linear(rng, 4, 2))
-    return Net(model, rows(rng, 3), rows(rng, 2))
+    block = Shortcut(linear(rng, 6, 6))
+    first, middle, last = linear(rng, 3, 6), linear(rng, 6, 6), linear(rng, 6, 2)
+    last.weight.data /= 64  # gradients between -1 and 1 as well
+    model = nn.Sequential(first, nn.LeakyReLU(0.5), block, middle, nn.ReLU(), last)
+    model[0].eval().requires_grad_(False)
+    block.relu.register_forward_hook(lambda module, args, output: None)
+    return Net(model, rows(rng, 3), (rows(rng, 2), rows(rng, 2)))
 
 
-def _x_grad(net: Net) -> torch.Tensor | None:
-    x = net.x.clone().requires_grad_()
-    (net.w * net.model(x)).sum().backward()
+def x_grad(model: nn.Module, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor | None:
+    """Run backward; return the gradient of x."""
+    x = x.clone().requires_grad_()
+    (w * model(x)).sum().backward()
     return copies(x.grad)
 
 
 def observe(guided_relu: Any, case: tuple[Net, Net]) -> dict[str, Any]:
-    """Run backward through both nets with the hooks on the first, and through the first again without."""
-    net, other = case
+    """Run backward through both nets with the hooks on the first, twice, and through the first again without."""
+    (model, x, ws), other = case
     with quiet():
-        handles = guided_relu(net.model)
-        relus = [module for module in net.model.modules() if isinstance(module, nn.ReLU)]
+        handles = guided_relu(model)
+        relus = [module for module in model.modules() if isinstance(module, nn.ReLU)]
         full = not any(relu._backward_hooks and relu._is_full_backward_hook is False for relu in relus)
-        x_grad, other_grad = _x_grad(net), _x_grad(other)
+        saw = {"x_grad": x_grad(model, x, ws[0]), "again": x_grad(model, x, ws[1]), "full": full}
+        saw["other"] = x_grad(other.model, other.x, other.ws[0])
+        saw["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
         for handle in handles if isinstance(handles, (list, tuple)) else ():
             remove_handle(handle)
-        after = _x_grad(net)
-    return {"handles": handles, "full": full, "x_grad": x_grad, "other": other_grad, "after": after}
+        return saw | {"after": x_grad(model, x, ws[0])}
 
 
-PROBE = Probe("07.3", "guided_relu", lambda rng: (_net(rng), _net(rng)), observe)
+PROBE = Probe(
+    "07.3",
+    "guided_relu",
+    lambda rng: (_net(rng), _net(rng)),
+    observe,
+    cases=2,
+    leaves=(HANDLES,),  # a global hook with a condition is an answer too
+)

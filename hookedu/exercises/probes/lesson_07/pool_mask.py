@@ -1,40 +1,48 @@
-"""What is observed of 07.2, `pool_mask(features, size)`: masks of distinct and of equal values, and of a row too many."""
+"""What is observed of 07.2, `pool_mask(features, size)`: masks of distinct values, of ties, and beside a border."""
 
 import random
 from typing import Any
 
 import torch
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probes.lesson_07.shared import attempted
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
 Case = tuple[int, dict[str, torch.Tensor]]
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return the size of the windows, and maps: of distinct values, of one value, and with a row too many."""
-    size = rng.choice([2, 3])
-    side = 2 * size
-    distinct = _numbers(rng, 1, 2, side, side)
-    distinct[0, 0, :size, :size] -= 120  # a window of negative values has a maximum too
-    tied, bordered = torch.full_like(distinct, rng.randint(2, 9)), _numbers(rng, 1, 1, side + 1, side)
-    bordered[..., -1, 0] = 99.0  # the largest value is outside of all windows
+def make_case(rng: Draw) -> Case:
+    """Return the size of the windows, and maps: of distinct values, with ties, and with rows or columns too many."""
+    size = (2, 3, 2)[rng.turn]
+    side, longer = 2 * size, 3 * size
+    distinct = _numbers(rng, 2, 3, *((longer, side) if rng.turn == 1 else (side, longer)))
+    distinct[0, 0, :size, :size] -= 2.0**20  # a window of negative values has a maximum too
+    for n, window in enumerate(distinct[1, :, size:, size:]):  # windows whose maxima are 0 and 1
+        window -= window.max() - n
+
+    tied = torch.full_like(distinct, rng.randint(2, 9) if rng.turn == 0 else 0)
+    if rng.turn == 1:  # by rows another one comes first than by columns
+        tied[..., ::size, size - 1 :: size] = tied[..., 1::size, ::size] = 5.0
+
+    rows, columns = ((1, 0), (2, 1), (0, 1))[rng.turn]
+    bordered = _numbers(rng, 1, 1, side + rows, side + columns)
+    bordered[..., side:, 0] = bordered[..., 0, side:] = (
+        9999.0  # the largest values are outside of all windows
+    )
     return size, {"distinct": distinct, "tied": tied, "bordered": bordered}
 
 
 def _numbers(rng: random.Random, *shape: int) -> torch.Tensor:
-    numbers = rng.sample(range(-60, 60), torch.Size(shape).numel())
+    numbers = rng.sample(range(-999, 999), torch.Size(shape).numel())
     return torch.tensor(numbers, dtype=torch.float32).reshape(shape)
 
 
 def observe(pool_mask: Any, case: Case) -> dict[str, Any]:
-    """Call it with each of the maps; with a row too many it may raise."""
+    """Call it with each of the maps; with rows or columns too many it may raise."""
     size, maps = case
     found = {name: copies(pool_mask(maps[name], size)) for name in ("distinct", "tied")}
-    try:
-        return found | {"bordered": copies(pool_mask(maps["bordered"], size))}
-    except (RuntimeError, IndexError, ValueError) as error:  # all that sizes which do not fit may raise
-        return found | {"bordered": f"{type(error).__name__}: {error}"[:120]}
+    return found | {"bordered": attempted(lambda: copies(pool_mask(maps["bordered"], size)))}
 
 
-PROBE = Probe("07.2", "pool_mask", make_case, observe)
+PROBE = Probe("07.2", "pool_mask", make_case, observe, cases=3)

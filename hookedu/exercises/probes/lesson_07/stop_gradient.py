@@ -1,14 +1,14 @@
 """What is observed of 07.5, `stop_gradient(layer)`: of a layer amid others, beside a shortcut, and in front."""
 
-import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_07.shared import linear, quiet, rows
-from hookedu.exercises.probing import Probe, remove_handle
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_07.shared import attempted, linear, quiet, rows
+from hookedu.exercises.probing import Draw, Probe, remove_handle
+from hookedu.exercises.tools import copies
 
 
 class Shift(nn.Module):
@@ -22,44 +22,68 @@ class Shift(nn.Module):
         return x + self.bias
 
 
-Case = tuple[nn.Linear, nn.Linear, Shift, torch.Tensor, torch.Tensor]
+class Case(NamedTuple):
+    """Layers, x, and each w of a loss (w * y).sum(); x and w have one row per sample."""
+
+    front: nn.Linear
+    other: nn.Linear
+    layer: nn.Linear
+    behind: nn.Linear
+    shift: Shift
+    pair: nn.Bilinear
+    x: torch.Tensor
+    ws: tuple[torch.Tensor, torch.Tensor]
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return (front, layer, shift, x, w) for losses (w * y).sum(); x and w have one row per sample, two in all."""
-    front, layer, shift = linear(rng, 3, 4), linear(rng, 4, 4), Shift(whole(rng, 4).repeat(2, 1))
-    return front, layer, shift, rows(rng, 3), rows(rng, 4)
+def make_case(rng: Draw) -> Case:
+    """Return layers and their inputs: two samples, then a single one with gradients that are infinite."""
+    n = 2 - rng.turn
+    pair = nn.Bilinear(4, 4, 4, bias=False)
+    pair.weight = nn.Parameter(torch.stack([rows(rng, 4, 4) for _ in range(4)]))
+    layer, behind, ws = linear(rng, 4, 4), linear(rng, 4, 4), (rows(rng, 4, n), rows(rng, 4, n))
+    layer.register_forward_hook(lambda module, args, output: None)
+    behind.requires_grad_(False)
+    if rng.turn == 1:
+        behind.weight[0, 0] = torch.inf
+    front, other, shift = linear(rng, 3, 4), linear(rng, 3, 4), Shift(rows(rng, 4, n))
+    return Case(front, other, layer, behind, shift, pair, rows(rng, 3, n), ws)
 
 
-def _grads(loss: torch.Tensor, *weights: torch.Tensor) -> list[torch.Tensor | None]:
-    """Run backward; return the gradients of the weights, and remove them."""
+def _grads(loss: torch.Tensor, *modules: nn.Module) -> list[torch.Tensor | None]:
+    """Run backward; return the gradients of the first parameters of the modules, and remove them."""
     loss.backward()
-    grads = [copies(weight.grad) for weight in weights]
-    for weight in weights:
-        weight.grad = None
+    parameters = [next(module.parameters()) for module in modules]
+    grads = [copies(parameter.grad) for parameter in parameters]
+    for parameter in parameters:
+        parameter.grad = None
     return grads
 
 
 def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
-    """Observe gradients with the hook, after its removal, with a shortcut, and where x requires no gradient."""
-    front, layer, shift, x, w = case
+    """Observe gradients with the hook, twice, and after its removal; with a shortcut, in front, with two inputs."""
+    front, other, layer, behind, shift, pair, x, (w, v) = case
     with quiet():
         handle = stop_gradient(layer)
-        inner, own = _grads((w * layer(front(x))).sum(), front.weight, layer.weight)
+        inner, own = _grads((w * behind(layer(front(x)))).sum(), front, layer)
+        again = _grads((v * behind(layer(front(x)))).sum(), front, layer)
         remove_handle(handle)
-        saw = {"handle": handle, "inner": inner, "own": own}
-        saw["after"] = _grads((w * layer(front(x))).sum(), front.weight, layer.weight)
+        after = _grads((w * behind(layer(front(x)))).sum(), front, layer)
+        saw = {"handle": handle, "inner": inner, "own": own, "again": again, "after": after}
 
-        stop_gradient(shift)
+        handles = [stop_gradient(shift)]
         h = front(x)
-        saw["skip"], saw["shifted"] = _grads((w * (shift(h) + h)).sum(), front.weight, shift.bias)
+        saw["skip"] = _grads((w * (shift(h) + h)).sum(), front, shift)
 
-        stop_gradient(front)
-        try:  # x does not require grad: grad_input is (None,)
-            (saw["first"],) = _grads((w * front(x)).sum(), front.weight)
-        except (TypeError, AttributeError, RuntimeError) as error:
-            saw["first"] = f"{type(error).__name__}: {error}"[:120]
+        handles.append(stop_gradient(pair))
+        loss = attempted(lambda: (v * pair(front(x), other(x))).sum())
+        saw["pair"] = loss if isinstance(loss, str) else attempted(lambda: _grads(loss, front, other, pair))
+
+        handles.append(stop_gradient(front))  # x does not require grad: grad_input is (None,)
+        front.weight.grad = None
+        saw["first"] = attempted(lambda: _grads((w * front(x)).sum(), front)[0])
+        for one in handles:
+            remove_handle(one)
     return saw
 
 
-PROBE = Probe("07.5", "stop_gradient", make_case, observe)
+PROBE = Probe("07.5", "stop_gradient", make_case, observe, cases=2, leaves=(HANDLES,))

@@ -1,14 +1,14 @@
 """What is observed of 08.5, `count_calls(model, x)`: calls with a model that raises and one that does not."""
 
-import random
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, clear_global_hooks, is_on
-from hookedu.exercises.probing import Interruption, Probe
+from hookedu.exercises.conduct import Interruption, Stopped
+from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, clear_global_hooks, is_on, plain
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, module_hooks, whole
 from hookedu.hooks.state import GLOBAL_HOOKS
 
@@ -16,50 +16,57 @@ from hookedu.hooks.state import GLOBAL_HOOKS
 class Model(nn.Module):
     """A model that runs its body `rounds` times, then modules in a plain list, which model.modules() omits."""
 
-    def __init__(self, weight: torch.Tensor, rounds: int, n_hidden: int, broken: bool = False) -> None:
+    def __init__(
+        self, weight: torch.Tensor, rounds: int, n_hidden: int, error: type[BaseException] | None = None
+    ) -> None:
         super().__init__()
         self.body, self.rounds = nn.Sequential(linear(weight), nn.ReLU()), rounds
-        self.hidden, self.broken = [nn.Tanh() for _ in range(n_hidden)], broken
+        self.hidden, self.error = [nn.Tanh() for _ in range(n_hidden)], error
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for _ in range(self.rounds):
             x = self.body(x)
         for module in self.hidden:
-            x = module(x)
-        if self.broken:
-            raise Interruption
+            x = module(input=x)
+        if self.error:
+            raise self.error
         return x
 
 
-def make_case(rng: random.Random) -> Model:
-    """Return a model whose two numbers differ."""
+def make_case(rng: Draw) -> tuple[Model, Model]:
+    """Return a model that raises, in turn 1 as an interrupted kernel does, and one whose two numbers differ.
+
+    In turn 1, a layer of the second is in eval mode.
+    """
     rounds, n_hidden = rng.sample(range(2, 12), 2)
-    return Model(whole(rng, 4).reshape(2, 2), rounds, n_hidden)
+    model = Model(whole(rng, 4).reshape(2, 2), rounds, n_hidden)
+    model.body[0].train(rng.turn == 0)
+    return Model(torch.ones(2, 2), 1, 1, Stopped if rng.turn == 1 else Interruption), model
 
 
-def _hooks_on(model: nn.Module) -> int:
+def _hooks_on(model: Model) -> int:
     """Count the global hooks and the forward hooks of a model, together."""
     everywhere = (len(table) for name, table in GLOBAL_HOOKS.items() if name.endswith("_hooks"))
-    return module_hooks(model) + sum(everywhere)
+    return sum(map(module_hooks, (model, *model.hidden))) + sum(everywhere)
 
 
-def observe(count_calls: Any, model: Model) -> dict[str, Any]:
+def observe(count_calls: Any, case: tuple[Model, Model]) -> dict[str, Any]:
     """Count the calls of two models; count the hooks that are left after each."""
-    broken, x = Model(torch.ones(2, 2), rounds=1, n_hidden=1, broken=True), torch.ones(1, 2)
+    (broken, model), x = case, torch.ones(1, 2)
     clear_global_hooks()
     passed_on = False
     try:  # the broken one first: counts that outlive a call then show in the next
         count_calls(broken, x)
-    except Interruption:
+    except (Interruption, Stopped):
         passed_on = True
     left_by_error = _hooks_on(broken)
     clear_global_hooks()  # hooks left by the first run must not count in the second
     theirs = [register_module_forward_pre_hook(SomeonesHook()), register_module_forward_hook(SomeonesHook())]
-    found = count_calls(model, x)
+    theirs.append(model.body.register_forward_hook(SomeonesHook()))
+    found = plain(count_calls(model, x))
     kept = sum(map(is_on, theirs))
     return {
-        # Of a Counter, which is a dict too, `encode` would keep only the type.
-        "found": dict(found) if isinstance(found, dict) else found,
+        "found": found,
         "left": _hooks_on(model) - kept,
         "lost": len(theirs) - kept,
         "left_by_error": left_by_error,
@@ -67,4 +74,4 @@ def observe(count_calls: Any, model: Model) -> dict[str, Any]:
     }
 
 
-PROBE = Probe("08.5", "count_calls", make_case, observe)
+PROBE = Probe("08.5", "count_calls", make_case, observe, cases=2, runs=1, restores=True)

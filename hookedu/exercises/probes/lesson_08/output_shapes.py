@@ -1,67 +1,64 @@
 """What is observed of 08.2, `output_shapes(model, x)`: one call on a model with someone else's hook on it."""
 
-import random
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, is_on
-from hookedu.exercises.probing import Probe
-from hookedu.exercises.tools import module_hooks
+from hookedu.exercises.conduct import VALUES
+from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, plain
+from hookedu.exercises.probing import Draw, Probe
 
 
 class SmallResNet(nn.Module):
-    """The stages of a tiny ResNet, under names that differ from check to check."""
+    """The stages of a tiny ResNet by name, in the order in which they run, which need not be that of the children."""
 
-    def __init__(self, names: list[str], width: int, classes: int) -> None:
+    def __init__(self, stages: dict[str, nn.Module], children: list[str]) -> None:
         super().__init__()
-        stages = (
-            nn.Conv2d(3, width, 3, stride=2, padding=1),
-            nn.BatchNorm2d(width),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Sequential(nn.Conv2d(width, 2 * width, 1), nn.ReLU()),
-            nn.AdaptiveAvgPool2d(1),
-            nn.Linear(2 * width, classes),
-        )
-        for name, stage in zip(names, stages, strict=True):
-            self.add_module(name, stage)
-        self.runs = 0
+        for name in children:
+            self.add_module(name, stages[name])
+        self.order, self.runs = list(stages), 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.runs += 1
-        *stages, last = (module for module in self._modules.values() if module is not None)
+        *stages, last = (getattr(self, name) for name in self.order)
         for stage in stages:
             x = stage(x)
         return last(x.flatten(1))
 
 
-def make_case(rng: random.Random) -> tuple[SmallResNet, torch.Tensor]:
-    """Return (model, x)."""
-    words = ("conv", "bn", "relu", "maxpool", "layer", "avgpool", "fc")
-    names = [f"{word}{rng.randint(1, 99)}" for word in words]
-    model = SmallResNet(names, rng.randint(3, 9), rng.randint(5, 12))
-    side = 4 * rng.randint(3, 5)
-    return model, torch.ones(rng.randint(2, 5), 3, side, side)
+def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
+    """Return (model, x): a model in training mode; from turn 1 on, with children in any order, and 1 image.
+
+    In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode.
+    """
+    width = rng.randint(3, 9)
+    modules = {
+        "conv": nn.Conv2d(3, width, 3, stride=2, padding=1),
+        "bn": nn.BatchNorm2d(width),
+        "relu": nn.ReLU(),
+        "maxpool": nn.MaxPool2d(2),
+        "layer": nn.Sequential(nn.Conv2d(width, 2 * width, 1), nn.ReLU()),
+        "avgpool": nn.AdaptiveAvgPool2d(1),
+        "fc": nn.Linear(2 * width, rng.randint(5, 12)),
+    }
+    stages = {f"{word}{rng.randint(1, 99)}": module for word, module in modules.items()}
+    model = SmallResNet(stages, rng.sample(list(stages), 7) if rng.turn else list(stages))
+    {1: modules["bn"], 2: model}.get(rng.turn, nn.Identity()).eval()
+    return model, torch.ones(1 if rng.turn else rng.randint(2, 5), 3, 4 * rng.randint(3, 5), 12)
 
 
 def observe(output_shapes: Any, case: tuple[SmallResNet, torch.Tensor]) -> dict[str, Any]:
-    """Let it run once; compare the modules, their attributes and their hooks with those before."""
+    """Let it run once; compare the modules and their attributes with those before."""
     model, x = case
     before = {module: set(vars(module)) for module in model.modules()}
-    theirs = next(model.children()).register_forward_hook(SomeonesHook())
-    found = output_shapes(model, x)
-    if isinstance(found, dict):  # of a torch.Size, `encode` would keep only the type
-        found = {name: tuple(v) if isinstance(v, tuple) else v for name, v in found.items()}
+    next(model.children()).register_forward_hook(SomeonesHook())
     return {
-        "found": found,
+        "found": plain(output_shapes(model, x)),
         "marks": sorted({key for module, keys in before.items() for key in set(vars(module)) - keys}),
-        "replaced": list(before) != list(model.modules()),
-        "mode": all(module.training for module in before),
         "runs": model.runs,
-        "hooks": (module_hooks(model) - is_on(theirs), int(is_on(theirs))),
+        "replaced": list(before) != list(model.modules()),
     }
 
 
-PROBE = Probe("08.2", "output_shapes", make_case, observe)
+PROBE = Probe("08.2", "output_shapes", make_case, observe, cases=3, leaves=(VALUES,), runs=1)

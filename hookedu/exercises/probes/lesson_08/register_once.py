@@ -1,17 +1,17 @@
 """What is observed of 08.4, `register_once(handles, name, module, hook)`: which hooks fire after each registration."""
 
-import random
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
+from hookedu.exercises.conduct import HANDLES, OTHERS
 from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, is_on
-from hookedu.exercises.probing import Probe, remove_handle
+from hookedu.exercises.probing import Draw, Probe, remove_handle
 
 
 class Case(NamedTuple):
-    """Two names, and the numbers that hooks note, which all differ."""
+    """Two names, and the numbers that hooks note, which differ unless one hook is registered again."""
 
     name: str
     second_name: str
@@ -21,11 +21,14 @@ class Case(NamedTuple):
     moved: int
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case of three to five runs."""
+def make_case(rng: Draw) -> Case:
+    """Return a case of three to five runs; in turn 1 one hook is registered each time, also on the second module."""
     numbers = rng.sample(range(100, 1000), 8)
     name, second_name = rng.sample(["count", "keep", "shapes", "norms"], 2)
-    return Case(name, second_name, numbers[: rng.randint(3, 5)], *numbers[5:])
+    n = rng.randint(3, 5)
+    if rng.turn == 1:
+        return Case(name, second_name, [numbers[0]] * n, numbers[5], numbers[6], numbers[0])
+    return Case(name, second_name, numbers[:n], *numbers[5:])
 
 
 def observe(register_once: Any, case: Case) -> dict[str, Any]:
@@ -34,8 +37,17 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     handles: dict[Any, Any] = {}
     seen: list[int] = []
 
-    def noting(number: int) -> SomeonesHook:  # a new hook each time, as in a cell that runs again
-        return SomeonesHook(lambda module, args, output: seen.append(number))
+    def noting(n: int) -> SomeonesHook:  # -n for arguments that no forward hook of nn.Identity is called with
+        return SomeonesHook(
+            lambda module, args, output: seen.append(
+                n if isinstance(args, tuple) and args[0] is output else -n
+            )
+        )
+
+    hooks = {n: noting(n) for n in {*case.runs, *case[3:]}}
+
+    def register(name: str, module: nn.Module, number: int) -> tuple[Any, Any]:
+        return register_once(handles, name, module, hooks[number]), handles.get(name)
 
     def fired(*modules: nn.Module) -> list[int]:
         seen.clear()
@@ -43,22 +55,22 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
             module(x)
         return list(seen)
 
-    a.register_forward_hook(noting(case.other))  # someone else's hook
-    runs = [(register_once(handles, case.name, a, noting(number)), fired(a)) for number in case.runs]
-    stored = handles.get(case.name)
-    saw = {
-        "first": runs[0][1],
-        "again": runs[-1][1],
-        "handle": runs[-1][0],
-        "stored": stored,
-        "on": is_on(stored),
-    }
-    register_once(handles, case.second_name, a, noting(case.second))
+    a.register_forward_hook(hooks[case.other])  # someone else's hook
+    runs = [(*register(case.name, a, number), fired(a)) for number in case.runs]
+    returned, stored, again = runs[-1]
+    saw = {"first": runs[0][2], "again": again, "stored": stored, "on": is_on(stored)}
+    pairs = [run[:2] for run in runs] + [register(case.second_name, a, case.second)]
     saw["two_names"] = fired(a)
-    register_once(handles, case.name, b, noting(case.moved))
+    pairs.append(register(case.name, b, case.moved))
     saw["moved"] = fired(a, b)
-    saw["removable"] = remove_handle(handles.get(case.name)) and remove_handle(handles.get(case.second_name))
+    # The first value returned that is not the handle stored, if there is one.
+    saw["handle"] = next((returned for returned, stored in pairs if returned is not stored), returned)
+    saw["same"] = all(returned is stored for returned, stored in pairs)
+    saw["names"] = sorted(map(str, handles))
+    for handle in handles.values():
+        remove_handle(handle)
     return saw | {"after": fired(a, b)}
 
 
-PROBE = Probe("08.4", "register_once", make_case, observe)
+# A hook that it registered in an earlier call is one of the others in the next.
+PROBE = Probe("08.4", "register_once", make_case, observe, cases=2, changes=(0,), leaves=(HANDLES, OTHERS))

@@ -1,14 +1,19 @@
 """What is observed of 08.3, `remove_leaked(model, handles)`: which hooks are on after it, and what it returns."""
 
-import random
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, clear_global_hooks, is_on
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import OTHERS
+from hookedu.exercises.probes.lesson_08.shared import (
+    SomeonesHook,
+    clear_global_hooks,
+    is_on,
+    plain,
+)
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, whole
 
 Place = tuple[str, str]  # (path of the module, kind of the hook)
@@ -26,23 +31,27 @@ class Case(NamedTuple):
     leaked_handles: list[RemovableHandle]
 
 
-def make_case(rng: random.Random) -> Case:
+def make_case(rng: Draw) -> Case:
     """Return a case whose first leaked hook is a twin of the first known one, but is registered before it.
 
-    Their module carries another leaked hook. Inside `body`, leaked and known hooks are on different modules.
+    Their module carries another leaked hook. Inside `body`, leaked and known hooks are on different modules, the leaked
+    of each kind and two of one. In turn 1 the model itself has leaked hooks, too; in turn 2 none are leaked.
     """
     known_inside, other = rng.sample(_INSIDE, 2)
     known = [(rng.choice(TOP), "forward"), (known_inside, "backward")]
     known += rng.sample([(path, kind) for path in TOP for kind in ("forward_pre", "backward")], 2)
-    leaked = [known[0], (known[0][0], rng.choice(("backward", "backward_pre")))]
-    leaked += [(other, "forward"), (other, "forward_pre")]
+    leaked = [known[0], (known[0][0], "backward")]
+    leaked += [(other, kind) for kind in ("forward", "forward_pre", "forward", "backward", "backward_pre")]
     leaked += rng.sample([(path, "forward_pre") for path in TOP], rng.randint(0, 2))
+    leaked += [("", "forward"), ("", "backward_pre")] if rng.turn == 1 else []
+    leaked = leaked if rng.turn != 2 else []
     body = nn.Sequential(OrderedDict(fc=linear(whole(rng, 4).reshape(2, 2)), act=nn.ReLU()))
     model = nn.Sequential(OrderedDict(stem=nn.Identity(), body=body, head=nn.Identity()))
     places = [(place, False) for place in known] + [(place, True) for place in leaked]
     rng.shuffle(places)
-    first, second = sorted(places.index((known[0], is_leaked)) for is_leaked in (False, True))
-    places[first], places[second] = (known[0], True), (known[0], False)
+    twins = [n for n, (place, _) in enumerate(places) if place == known[0]]
+    for n, is_leaked in zip(twins, (True, False) if leaked else (False,), strict=True):
+        places[n] = (known[0], is_leaked)
     case = Case(model, known, leaked, [], [])
     for (path, kind), is_leaked in places:
         register = f"register_{kind.replace('backward', 'full_backward')}_hook"
@@ -52,16 +61,18 @@ def make_case(rng: random.Random) -> Case:
 
 
 def observe(remove_leaked: Any, case: Case) -> dict[str, Any]:
-    """Let it run once, and count the hooks that are left and lost."""
+    """Let it run once; count the hooks that are left and lost, and the handles that are left in the list."""
     clear_global_hooks()
-    found = remove_leaked(case.model, list(case.known_handles))
-    if isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found):
+    handles = list(case.known_handles)
+    found = plain(remove_leaked(case.model, handles))
+    if isinstance(found, list) and all(isinstance(name, str) for name in found):
         found = sorted(found)  # their order is of no interest
     return {
         "found": found,
         "left": sum(map(is_on, case.leaked_handles)),
         "lost": sum(not is_on(handle) for handle in case.known_handles),
+        "handles": len(handles),
     }
 
 
-PROBE = Probe("08.3", "remove_leaked", make_case, observe)
+PROBE = Probe("08.3", "remove_leaked", make_case, observe, cases=3, leaves=(OTHERS,))

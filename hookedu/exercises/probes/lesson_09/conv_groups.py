@@ -1,64 +1,65 @@
-"""What is observed of 09.1, `conv_groups(model, x)`: a run, and what stays on the model when a run fails."""
+"""What is observed of 09.1, `conv_groups(model, x)`: a run of a nested model, and of a bare convolution."""
 
 import random
-from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_09.shared import Bystander, conv, picture
+from hookedu.exercises.probes.lesson_09.shared import conv, look_on, make_whole, picture, tell_tuple
 from hookedu.exercises.probes.onlooker import is_cut
-from hookedu.exercises.probing import Interruption, Probe
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import copies
 
 
-class _Net(nn.Module):
-    """Three convolutions whose outputs are overwritten: two by in-place ReLUs (one runs twice), one by `+=`."""
+class Net(nn.Module):
+    """Three convolutions whose outputs are overwritten: two by in-place ReLUs, one by `+=`.
+
+    The inner one runs first, and again after the last one. Beside them there is a transposed convolution, and a child in
+    eval mode within a model in training mode.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__()
         inner = nn.Sequential(conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True))
         self.body = nn.Sequential(conv(rng, 1, 2, 2), nn.ReLU(inplace=True), inner)
         self.last, self.relu = conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True)
-        self.broken = self.cut = False
+        self.up, self.drop = nn.ConvTranspose2d(2, 2, 1, bias=False), nn.Dropout().eval()
+        make_whole(rng, self.up.weight)
+        self.cut = False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.body[2](self.body(x))
-        if self.broken:
-            raise Interruption
+        h = self.body(self.drop(x))
         out = self.last(h)
         self.cut = self.cut or is_cut(h) or is_cut(out)
         out += h
-        return self.relu(out)
+        return self.body[2](self.up(self.relu(out)))
 
 
-def _case(rng: random.Random) -> tuple[_Net, torch.Tensor]:
-    """Return (net, x)."""
-    return _Net(rng), picture(rng)
+def _case(rng: Draw) -> tuple[nn.Module, torch.Tensor]:
+    """Return (model, x): a net with one picture, a net with two, a bare convolution."""
+    model = Net(rng) if rng.turn < 2 else conv(rng, 1, 2, 2)
+    look_on(model)
+    return model, picture(rng, 1 + (rng.turn == 1))
 
 
-def observe(conv_groups: Any, case: tuple[_Net, torch.Tensor]) -> dict[str, Any]:
-    """Group the outputs of a run, then of one that raises."""
-    net, x = case
-    bystander = Bystander(net)
-    found = conv_groups(net, x.clone())
-    # A shape may be a tuple or a torch.Size; neither can be a key of an observed dict.
+def observe(conv_groups: Any, case: tuple[nn.Module, torch.Tensor]) -> dict[str, Any]:
+    """Group the outputs of a run. Keys are observed as code: a tuple and a torch.Size in the same way."""
+    model, x = case
+    found = conv_groups(model, x)
     pairs = found.items() if isinstance(found, dict) else ()
-    groups = {str(tuple(k)) if isinstance(k, tuple) else k: outputs for k, outputs in pairs}
-    kept = [t for group in groups.values() for t in (group if isinstance(group, list | tuple) else [group])]
-    report = {
+    groups = {_as_code(key): copies(tell_tuple(outputs)) for key, outputs in pairs}
+    kept = [t for _, group in pairs if isinstance(group, list) for t in group]
+    return {
         "keys": list(groups) if isinstance(found, dict) else found,
         "groups": groups,
         "attached": sum(isinstance(t, torch.Tensor) and t.requires_grad for t in kept),
-        "graph": not net.cut,
-        **bystander.traces(),
+        "graph": not getattr(model, "cut", False),
     }
-    for module in net.modules():
-        module._forward_hooks.clear()  # those left on would add to the groups
-    net.broken = True
-    with suppress(Interruption):
-        conv_groups(net, x.clone())
-    return report | {"left_by_error": bystander.others()}
 
 
-PROBE = Probe("09.1", "conv_groups", _case, observe)
+def _as_code(key: Any) -> Any:
+    return str(tuple(key)) if isinstance(key, tuple) else repr(key) if isinstance(key, str) else key
+
+
+PROBE = Probe("09.1", "conv_groups", _case, observe, cases=3, runs=1, restores=True)

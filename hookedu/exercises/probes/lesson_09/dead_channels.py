@@ -1,57 +1,79 @@
 """What is observed of 09.4, `dead_channels(model, relu, batches)`."""
 
-import random
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_09.shared import Bystander
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probes.lesson_09.shared import is_number, look_on, tell_tuple
+from hookedu.exercises.probing import Draw, Probe
 
 # Where a channel is above 0: everywhere, in one batch, or in one picture. A weak one is just above 0.
-_ACTIVE = {"weak": ..., "first": 0, "last": -1, "once": (0, 1), "strong": ...}
-ROLES = ("silent", "silent", *_ACTIVE)
+ROLES = ("weak", "first", "last", "once", "strong")
+WEAK = 2.0**-60
+# Pictures in each batch, and silent channels.
+_TURNS = (((2, 2, 2), 2), ((1, 4, 1), 2), ((3, 2, 1), 1), ((2, 1, 3), 0))
 
 
 class _Net(nn.Module):
-    """A ReLU, an in-place operation and a layer: the output of the ReLU is overwritten."""
+    """A layer, a ReLU, an in-place operation that wakes a silent channel, and more layers.
 
-    def __init__(self) -> None:
+    The first layer changes the sign and the order of the channels: what goes in tells nothing about the ReLU.
+    """
+
+    def __init__(self, channels: int, woken: int | None) -> None:
         super().__init__()
-        self.relu, self.head = nn.ReLU(), nn.Conv2d(len(ROLES), 1, 1)
+        conv = nn.Conv2d(channels, channels, 1, bias=False)
+        with torch.no_grad():
+            conv.weight.copy_(-torch.eye(channels).flip(0)[..., None, None])
+        self.body, self.drop = nn.Sequential(conv, nn.ReLU()), nn.Dropout().eval()
+        self.head = nn.Sequential(nn.Conv2d(channels, 1, 1), nn.ReLU())
+        shift = torch.zeros(channels, 1, 1)
+        if woken is not None:
+            shift[woken] = 1
+        self.register_buffer("shift", shift)
+        self.runs = 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(self.relu(x).add_(1))
+        self.runs += 1
+        maps = self.body(x)
+        maps += self.shift
+        return self.head(self.drop(maps))
 
 
 class Case(NamedTuple):
-    """The role of each channel, and x of shape (batch, picture, channel, 2, 2)."""
+    """The role of each channel, what goes into the ReLU batch by batch, and the silent channel that is woken later."""
 
     roles: list[str]
-    x: torch.Tensor
+    maps: list[torch.Tensor]
+    woken: int | None
 
 
-def _case(rng: random.Random) -> Case:
-    roles = rng.sample(ROLES, len(ROLES))
-    x = -torch.tensor([float(rng.randint(1, 5)) for _ in range(24 * len(ROLES))]).reshape(3, 2, -1, 4)
+def _case(rng: Draw) -> Case:
+    sizes, silent = _TURNS[rng.turn]
+    roles = rng.sample(["silent"] * silent + list(ROLES), silent + len(ROLES))
+    numbers = [-float(rng.randint(1, 5)) for _ in range(24 * len(roles))]
+    maps = torch.tensor(numbers).reshape(6, len(roles), 4)
+    active = {"weak": slice(0, 6), "strong": slice(0, 6), "once": slice(1, 2)}
+    active |= {"first": slice(0, sizes[0]), "last": slice(6 - sizes[-1], 6)}
     for channel, role in enumerate(roles):
         place, value = rng.randrange(4), float(rng.randint(1, 9))
-        if role in _ACTIVE:
-            x[_ACTIVE[role]][..., channel, place] = 2.0**-13 if role == "weak" else value
-    return Case(roles, x.unflatten(-1, (2, 2)))
+        if role in active:
+            maps[active[role], channel, place] = WEAK if role == "weak" else value
+    woken = roles.index("silent") if silent else None
+    return Case(roles, list(maps.unflatten(-1, (2, 2)).split(sizes)), woken)
 
 
 def observe(dead_channels: Any, case: Case) -> dict[str, Any]:
     """Call it once. Tensors of channel numbers, or of one number each, are observed as a list of ints."""
-    net = _Net()
-    bystander = Bystander(net)
-    result = dead_channels(net, net.relu, [batch.clone() for batch in case.x])
+    net = _Net(len(case.roles), case.woken)
+    look_on(net)
+    result = dead_channels(net, net.body[1], [-batch.flip(1) for batch in case.maps])
     if isinstance(result, torch.Tensor) and result.dim() == 1 and result.dtype in (torch.int64, torch.bool):
         result = result.tolist()
     if isinstance(result, list):
-        result = [v.item() if isinstance(v, torch.Tensor) and v.dim() == 0 else v for v in result]
-    return {"result": result, **bystander.traces()}
+        result = [v.item() if is_number(v) and not v.shape else v for v in result]
+    return {"result": tell_tuple(result), "runs": net.runs}
 
 
-PROBE = Probe("09.4", "dead_channels", _case, observe)
+PROBE = Probe("09.4", "dead_channels", _case, observe, cases=len(_TURNS))

@@ -1,48 +1,56 @@
 """What is observed of 09.5, `disagreement(model, x, names)`."""
 
-import random
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_09.shared import Bystander, conv, picture
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probes.lesson_09.shared import conv, is_number, look_on, picture
+from hookedu.exercises.probing import Draw, Probe
 
-NAMES = ["stem", "body.second", "body.third", "last"]
+NAMES = (["stem", "body.second", "body.third", "last"], ["body.third", "stem", "last"])
 
 
-class _Watch(Bystander):
-    """A bystander that also counts the runs of `stem`, which one extractor per name runs more often."""
+class Case(NamedTuple):
+    """A model in which in-place activations follow `stem`, `body.third` and `last`; its input; names of layers."""
 
-    stem_runs = 0
-
-    def _count(self, module: nn.Module, args: Any, output: Any) -> None:
-        super()._count(module, args, output)
-        self.stem_runs += module is self._model.stem
+    model: nn.Sequential
+    x: torch.Tensor
+    names: list[str]
 
 
 def _named(**layers: nn.Module) -> nn.Sequential:
     return nn.Sequential(OrderedDict(layers))
 
 
-def _case(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
-    """Return (model, x); in-place ReLUs follow `stem`, `body.third` and `last`."""
-    body = _named(second=conv(rng, 2, 2, 1), third=conv(rng, 2, 2, 1), act=nn.ReLU(inplace=True))
-    stem, last = conv(rng, 1, 2, 2), conv(rng, 2, 1, 1)
-    model = _named(stem=stem, act=nn.ReLU(inplace=True), body=body, last=last, end=nn.ReLU(inplace=True))
-    return model, picture(rng)
+def _case(rng: Draw) -> Case:
+    """Return a model in training mode and a picture; a model in eval mode, whose activations cut both ends, and two."""
+    first, second, third = (nn.ReLU(True) if rng.turn == 0 else nn.Hardtanh(-1, 1, True) for _ in range(3))
+    body = _named(second=conv(rng, 2, 2, 1), third=conv(rng, 2, 2, 1), act=second)
+    model = _named(stem=conv(rng, 1, 2, 2), act=first, body=body, last=conv(rng, 2, 1, 1), end=third)
+    return Case(model.train(rng.turn == 0), picture(rng, 1 + rng.turn), list(NAMES[rng.turn]))
 
 
-def observe(disagreement: Any, case: tuple[nn.Sequential, torch.Tensor]) -> dict[str, Any]:
-    """Compare once. Of the differences, tensors of one element are observed as numbers."""
-    model, x = case
-    watch = _Watch(model)
-    found = disagreement(model, x.clone(), list(NAMES))
+def observe(disagreement: Any, case: Case) -> dict[str, Any]:
+    """Compare once, and count how often `stem` ran in the model itself and elsewhere: in extractors.
+
+    Of the differences, NumPy numbers and tensors of one element are observed as numbers.
+    """
+    model, x, names = case
+    runs = {"stem": 0, "model": 0}
+
+    def count(module: nn.Module, args: Any, output: Any) -> None:
+        runs["stem"] += module is model[0]
+        runs["model"] += module is model
+
+    look_on(model)
+    for module in (model, model[0]):
+        module.register_forward_hook(count)
+    found = disagreement(model, x, names)
     if isinstance(found, dict):
-        found = {k: v.item() if torch.is_tensor(v) and v.numel() == 1 else v for k, v in found.items()}
-    return {"result": found, "runs": watch.stem_runs, **watch.traces()}
+        found = {k: v.item() if is_number(v) else v for k, v in found.items()}
+    return {"result": found, "extracted": runs["stem"] - runs["model"]}
 
 
-PROBE = Probe("09.5", "disagreement", _case, observe)
+PROBE = Probe("09.5", "disagreement", _case, observe, cases=len(NAMES))

@@ -1,27 +1,35 @@
 """What is observed of 09.3, `log_maps(folder, tag, pictures)`: its result, and what is then in the folder."""
 
+import contextlib
 import io
-import random
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import matplotlib.image
 import torch
 
 # Imported with the module, not in the probe, so that a grader's warm process loads it only once.
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 from torch.utils.tensorboard import SummaryWriter
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probes.lesson_09.shared import tell_tuple
+from hookedu.exercises.probing import Draw, Probe
 
 # Its timestamp makes readers read it before any file that is written now.
 _EARLIER = "events.out.tfevents.0000000001.earlier"
+_OTHER_TAG = "another"
 
 
-# A tag, the pictures of an earlier run, and the new ones; both by step, with values in fifths.
-Case = tuple[str, dict[int, torch.Tensor], dict[int, torch.Tensor]]
+class Case(NamedTuple):
+    """A tag, the pictures of an earlier run, and the new ones; both by step, with values in fifths."""
+
+    tag: str
+    earlier: dict[int, torch.Tensor]
+    pictures: dict[int, torch.Tensor]
 
 
 @runtime_checkable
@@ -31,52 +39,72 @@ class _Stoppable(Protocol):
     def stop(self) -> None: ...
 
 
-def _case(rng: random.Random) -> Case:
+def _case(rng: Draw) -> Case:
+    """Return a few pictures that are not square, then more than ten."""
     height, width = rng.sample((3, 4, 5, 6), 2)
-    steps = sorted(rng.sample(range(2, 40), 7))
+    earlier, new = ((2, 5), (1, 12))[rng.turn]
+    steps = sorted(rng.sample(range(2, 40), earlier + new))
 
     def picture() -> torch.Tensor:
         fifths = [rng.randint(0, 5) for _ in range(height * width - 2)]
         return torch.tensor([0, 5, *fifths], dtype=torch.float32).reshape(height, width) / 5
 
     pictures = [(10 * step, picture()) for step in steps]
-    return rng.choice(("conv1", "block2/conv", "features.3")), dict(pictures[:2]), dict(pictures[2:])
+    return Case(("block2/conv", "conv1")[rng.turn], dict(pictures[:earlier]), dict(pictures[earlier:]))
 
 
 def observe(log_maps: Any, case: Case) -> dict[str, Any]:
     """Log the pictures into a folder that holds an earlier run, and read the folder."""
     tag, earlier, pictures = case
-    threads = set(threading.enumerate())
+    threads, open_when_read = set(threading.enumerate()), [0]
     with tempfile.TemporaryDirectory() as folder:
         with SummaryWriter(folder) as writer:
             for step, picture in earlier.items():
                 writer.add_image(tag, picture, step, dataformats="HW")
+            writer.add_image(_OTHER_TAG, next(iter(earlier.values())), 1, dataformats="HW")
         next(Path(folder).iterdir()).rename(Path(folder) / _EARLIER)
         try:
-            result = log_maps(folder, tag, {step: picture.clone() for step, picture in pictures.items()})
+            with _on_reading(lambda: open_when_read.append(len(_writers(threads)))):
+                result = log_maps(folder, tag, pictures)
         except KeyError as error:  # raised by a reader that does not know the tag
             if "Reservoir" not in str(error):
                 raise
             result = error
         finally:
-            open_writers = _end_writers(threads)
+            open_writers = _writers(threads)
+            for writer in open_writers:  # they would write to a folder that is gone
+                writer.stop()
         reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()
-        images = {name: reader.Images(name) for name in sorted(reader.Tags()["images"])}
+        images = {name: reader.Images(name) for name in sorted(reader.Tags()["images"]) if name != _OTHER_TAG}
     return {
-        "result": result,
-        "open": open_writers,
+        "result": tell_tuple(result),
+        "open": len(open_writers),
+        "open_when_read": open_when_read[-1],
         "steps_in_file": {name: [event.step for event in events] for name, events in images.items()},
         "pixels": {event.step: _pixels(event.encoded_image_string) for event in images.get(tag, ())},
     }
 
 
-def _end_writers(before: set[threading.Thread]) -> int:
-    """Stop the writers that were never closed, which would write to a folder that is gone; return their number."""
+@contextlib.contextmanager
+def _on_reading(note: Callable[[], None]) -> Iterator[None]:
+    """Call `note` whenever an event file is read."""
+    load = RawEventFileLoader.Load
+
+    def noted(self: RawEventFileLoader) -> Any:
+        note()
+        return load(self)
+
+    RawEventFileLoader.Load = noted
+    try:
+        yield
+    finally:
+        RawEventFileLoader.Load = load
+
+
+def _writers(before: set[threading.Thread]) -> list[_Stoppable]:
+    """Return the threads of the writers that were opened and never closed."""
     new = (t for t in set(threading.enumerate()) - before if type(t).__module__.startswith("tensorboard."))
-    stops = [thread.stop for thread in new if isinstance(thread, _Stoppable)]
-    for stop in stops:
-        stop()
-    return len(stops)
+    return [thread for thread in new if isinstance(thread, _Stoppable)]
 
 
 def _pixels(png: bytes) -> torch.Tensor:
@@ -85,4 +113,4 @@ def _pixels(png: bytes) -> torch.Tensor:
     return values[..., 0] if values.dim() == 3 else values
 
 
-PROBE = Probe("09.3", "log_maps", _case, observe)
+PROBE = Probe("09.3", "log_maps", _case, observe, cases=2)

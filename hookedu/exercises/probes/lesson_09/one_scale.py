@@ -1,33 +1,44 @@
 """What is observed of 09.2, `one_scale(maps, columns)`: the picture of a layer, and of one whose numbers are equal."""
 
-import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
-SHAPE = (5, 2, 3)
+
+class Case(NamedTuple):
+    """Maps, the number of columns, and the number of which the second layer consists."""
+
+    maps: torch.Tensor
+    columns: int
+    constant: float
 
 
-def _case(rng: random.Random) -> tuple[torch.Tensor, int]:
-    """Return (maps, columns): distinct whole numbers of both signs; the last row of tiles is not full."""
+def _case(rng: Draw) -> Case:
+    """Return distinct whole numbers: of both signs, the last row not full; all negative; all positive; a single map."""
+    shape = torch.Size(((5, 2, 3), (4, 3, 2), (3, 2, 2), (1, 2, 3))[rng.turn])
+    columns = (rng.choice((2, 3)), 4, 1, 1)[rng.turn]
+    low, high = ((-60, -1), (1, 60))[rng.turn - 1] if rng.turn in (1, 2) else (-60, 40)
     while True:
-        numbers = torch.tensor(rng.sample(range(-60, 41), torch.Size(SHAPE).numel()), dtype=torch.float32)
-        if 0 < numbers.max() < -numbers.min():  # else max() and abs().max() would be equal
-            return numbers.reshape(SHAPE), rng.choice((2, 3))
+        maps = torch.tensor(rng.sample(range(low, high + 1), shape.numel()), dtype=torch.float32).reshape(
+            shape
+        )
+        if rng.turn in (1, 2) or 0 < maps.max() < -maps.min():  # else max() and abs().max() would be equal
+            # Positive ones lie close together: less than 1 apart.
+            maps = maps / 64 if rng.turn == 2 else maps
+            return Case(maps, columns, (-7.0, 0.0, 5.0, 1.0)[rng.turn])
 
 
-def observe(one_scale: Any, case: tuple[torch.Tensor, int]) -> dict[str, Any]:
+def observe(one_scale: Any, case: Case) -> dict[str, Any]:
     """Draw the maps, then as many in which all numbers are equal."""
-    maps, columns = case[0].clone(), case[1]
-    constant = torch.full(SHAPE, maps[0, 0, 0].item())
+    maps, columns, constant = case
     return {
         "result": copies(one_scale(maps, columns)),
         "maps": maps,
-        "constant": copies(one_scale(constant, columns)),
+        "constant": copies(one_scale(torch.full_like(maps, constant), columns)),
     }
 
 
-PROBE = Probe("09.2", "one_scale", _case, observe)
+PROBE = Probe("09.2", "one_scale", _case, observe, cases=4)

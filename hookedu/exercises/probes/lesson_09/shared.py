@@ -1,38 +1,47 @@
-"""Convolutions of small whole numbers, and what an answer left behind on a model, for the probes of lesson 09."""
+"""Convolutions of small whole numbers, pictures, and the hooks of a third party, for the probes of lesson 09."""
 
 import random
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
-
-from hookedu.exercises.probes.onlooker import Onlooker
-
-
-class Bystander(Onlooker):
-    """An onlooker that also remembers `training` and `inplace` of every module."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__(model)
-        self._before = self._settings()
-
-    def _settings(self) -> list[tuple[bool, Any]]:
-        return [(module.training, getattr(module, "inplace", None)) for module in self._model.modules()]
-
-    def traces(self) -> dict[str, Any]:
-        """Return the observations of what the answer left behind."""
-        return {"unchanged": self._settings() == self._before, "left": self.others(), "lost": self.lost()}
 
 
 def conv(rng: random.Random, n_in: int, n_out: int, size: int, padding: int = 0) -> nn.Conv2d:
     """Return a Conv2d without bias whose weights are ±1 and ±2: a few in sequence still give exact sums."""
     layer = nn.Conv2d(n_in, n_out, size, padding=padding, bias=False)
-    values = [float(rng.choice((-2, -1, 1, 2))) for _ in range(layer.weight.numel())]
-    with torch.no_grad():
-        layer.weight.copy_(torch.tensor(values).reshape(layer.weight.shape))
+    make_whole(rng, layer.weight)
     return layer
 
 
-def picture(rng: random.Random) -> torch.Tensor:
-    """Return a picture of shape (1, 1, 3, 3) with whole numbers from -9 to 9."""
-    return torch.tensor([float(rng.randint(-9, 9)) for _ in range(9)]).reshape(1, 1, 3, 3)
+def make_whole(rng: random.Random, weight: torch.Tensor) -> None:
+    """Set weights to ±1 and ±2."""
+    values = [float(rng.choice((-2, -1, 1, 2))) for _ in range(weight.numel())]
+    with torch.no_grad():
+        weight.copy_(torch.tensor(values).reshape(weight.shape))
+
+
+def picture(rng: random.Random, n: int = 1) -> torch.Tensor:
+    """Return n pictures, (n, 1, 3, 3), with whole numbers from -9 to 9."""
+    return torch.tensor([float(rng.randint(-9, 9)) for _ in range(9 * n)]).reshape(n, 1, 3, 3)
+
+
+def look_on(model: nn.Module) -> None:
+    """Register a forward hook of a third party on every module; no answer may remove it."""
+
+    def look(module: nn.Module, args: Any, output: Any) -> None:
+        pass
+
+    for module in model.modules():
+        module.register_forward_hook(look)
+
+
+def tell_tuple(value: Any) -> Any:
+    """Return a value with a tuple marked as such: an observation would show it as a list."""
+    return {"tuple": list(value)} if isinstance(value, tuple) else value
+
+
+def is_number(value: Any) -> bool:
+    """Check whether a value is a NumPy number or a tensor of one element, which `item()` makes a Python number."""
+    return isinstance(value, np.generic) or (isinstance(value, torch.Tensor) and value.numel() == 1)

@@ -1,42 +1,46 @@
-"""What is observed of 10.1, `child_means(model, x)`: its result, and what it leaves on a model and on one that raises."""
+"""What is observed of 10.1, `child_means(model, x)`: its result, and the output of the model."""
 
-import random
 from collections import OrderedDict
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_10.shared import Chain, all_hooks, interrupted
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probes.lesson_10.shared import Chain, lived_in, plain
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, whole
 
+_SHAPES = ((1, 3), (3, 3), (2, 1, 3))
 
-def make_case(rng: random.Random) -> tuple[torch.Tensor, ...]:
+
+def make_case(rng: Draw) -> tuple[torch.Tensor, ...]:
     """Return (x, weight of the stem, weight of the head); the ReLU changes some values, but not all."""
+    shape = _SHAPES[rng.turn]
     while True:
-        x, stem, head = whole(rng, 3).reshape(1, 3), whole(rng, 9).reshape(3, 3), whole(rng, 6).reshape(2, 3)
+        x, stem, head = (
+            whole(rng, 9)[: 3 * shape[0]].reshape(shape),
+            whole(rng, 9).reshape(3, 3),
+            whole(rng, 6),
+        )
         if (x @ stem.T < 0).any() and (x @ stem.T > 0).any():
-            return x, stem, head
+            return x, stem, head.reshape(2, 3)
 
 
-def _model(stem: torch.Tensor, head: torch.Tensor, broken: bool = False) -> Chain:
+def _model(stem: torch.Tensor, head: torch.Tensor) -> Chain:
     inner = nn.Sequential(OrderedDict(fc=linear(stem)))
-    children = {"head": linear(head), "act": nn.ReLU(inplace=True), "stem": inner}
-    return Chain(children, ("stem", "act", "head"), broken)
+    children = {"head": linear(head), "stem": inner, "act": nn.ReLU(inplace=True)}
+    return lived_in(Chain(children, ("stem", "act", "head")), frozen="head.bias", still="stem")
 
 
 def observe(child_means: Any, case: tuple[torch.Tensor, ...]) -> dict[str, Any]:
-    x, stem, head = case
-    model = _model(stem, head)
-    found = child_means(model, x)
-    return {
-        "means": dict(found) if isinstance(found, dict) else found,
-        "order": list(found) if isinstance(found, dict) else found,
-        "out": model.out,
-        "left": all_hooks(model),
-        **interrupted(child_means, _model(stem, head, broken=True), x),
-    }
+    """Call it on two models; the first result is read after the second call, which has another input."""
+    x, *weights = case
+    model = _model(*weights)
+    found = child_means(model, x.clone())
+    one = isinstance(found, dict) and child_means(_model(*weights), 3 * x) is found
+    means = plain(found)
+    order = list(means) if isinstance(means, dict) else means
+    return {"means": means, "order": order, "out": model.out, "one": one}
 
 
-PROBE = Probe("10.1", "child_means", make_case, observe)
+PROBE = Probe("10.1", "child_means", make_case, observe, cases=3, runs=1, restores=True)

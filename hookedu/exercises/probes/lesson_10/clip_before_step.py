@@ -1,58 +1,102 @@
-"""What is observed of 10.5, `clip_before_step(optimizer, max_norm)`: how far three steps move the parameters."""
+"""What is observed of 10.5, `clip_before_step(optimizer, max_norm)`: how far several steps move the parameters."""
 
-import random
 from typing import Any, NamedTuple
 
 import torch
+from torch.optim.optimizer import _global_optimizer_pre_hooks as _GLOBAL_HOOKS
 
+from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_10.shared import parameter_hooks
-from hookedu.exercises.probing import Probe, remove_handle
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.probing import Draw, Probe, remove_handle
+from hookedu.exercises.tools import copies, same, whole
+
+_SHAPES = ([(2,), (1,), (3,)], [(2, 2), (1,), (3,)], [(3,), (), (1, 2, 1, 2)])
 
 
 class Case(NamedTuple):
-    """Values of the parameters a, b and c, and their gradients after both backward passes of a step."""
+    """Values of the parameters a, b and c, their gradients summed over the passes of a step, and those of a later step."""
 
     values: list[torch.Tensor]
     grads: list[torch.Tensor]
+    later: list[torch.Tensor]
     max_norm: float
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case in which the gradients of each group, and one of their elements, exceed `max_norm`."""
+def norm_of(grads: list[torch.Tensor]) -> torch.Tensor:
+    """Return the norm of several tensors together."""
+    return torch.cat([grad.flatten() for grad in grads]).norm()
+
+
+def make_case(rng: Draw) -> Case:
+    """Return a case in which the gradients together exceed `max_norm`, in the later step too.
+
+    In turn 0 those of each group and one of their elements exceed it as well, in turn 1 none does alone; in turn 2 it is
+    below 1.
+    """
     while True:
-        values, grads = [[whole(rng, n) for n in (2, 1, 3)] for _ in range(2)]
-        max_norm = float(rng.randint(4, 8))
-        if all(g.norm() > max_norm for g in (grads[0], grads[2])) and torch.cat(grads).abs().max() > max_norm:
-            return Case(values, grads, max_norm)
+        values, grads, later = (
+            [whole(rng, 4)[: torch.Size(shape).numel()].reshape(shape) for shape in _SHAPES[rng.turn]]
+            for _ in range(3)
+        )
+        a, b, c = (grad.norm().item() for grad in grads)
+        max_norm = (float(rng.randint(4, 8)), float(int(max(a, b, c)) + 1), 0.5)[rng.turn]
+        large = min(a, c) > max_norm and max(grad.abs().max() for grad in grads) > max_norm
+        if (large or rng.turn != 0) and min(norm_of(grads), norm_of(later[:2])) > 1.1 * max_norm:
+            return Case(values, grads, later, max_norm)
 
 
 def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
-    """Step with the hook and long gradients, with short ones, and without the hook."""
+    """Step with the hook and long gradients, with short ones, with other long ones, and without the hook.
+
+    When the answer is called, only b has a gradient, and it is long. In the later step c has none.
+    """
+    others = dict(_GLOBAL_HOOKS)
+    try:
+        return _observed(clip_before_step, case)
+    finally:
+        _GLOBAL_HOOKS.clear()
+        _GLOBAL_HOOKS.update(others)
+
+
+def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
     a, b, c = params = [torch.nn.Parameter(value.clone()) for value in case.values]
-    unused = torch.nn.Parameter(torch.ones(2))  # never gets a gradient
+    unused, stranger = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(2))
     optimizer = torch.optim.SGD([{"params": [a, unused]}, {"params": [b, c]}], lr=1.0)
+    another = torch.optim.SGD([stranger], lr=1.0)
 
     def step(grads: list[torch.Tensor]) -> list[torch.Tensor]:
         """Run backward on 3 and on -2 times `grads`, and step; return how far each parameter moved."""
-        torch.nn.utils.vector_to_parameters(torch.cat(case.values), params)
+        with torch.no_grad():
+            for param, value in zip(params, case.values, strict=True):
+                param.copy_(value)
         optimizer.zero_grad()
         for times in (3, -2):
-            torch.autograd.backward([1.0 * param for param in params], [times * grad for grad in grads])
+            outputs = [1.0 * param for param in params[: len(grads)]]
+            torch.autograd.backward(outputs, [times * grad for grad in grads])
         optimizer.step()
         return [value - param.detach() for param, value in zip(params, case.values, strict=True)]
 
+    old = b.grad = 100 * case.grads[1]
+    before = copies(old)
     handle = clip_before_step(optimizer, case.max_norm)
-    return {
+    seen = {
         "handle": handle,
         "on_params": parameter_hooks(params),
-        "hooks": len(optimizer._optimizer_step_pre_hooks),
+        "hooks": len(optimizer._optimizer_step_pre_hooks) + len(_GLOBAL_HOOKS),
         "moved": step(case.grads),
         "kept": copies([param.grad for param in params]),
+        "old_changed": not same(copies(old), before),
         "short": step([grad / 100 for grad in case.grads]),
+        "later": step(case.later[:2]),
+        "hooks_later": len(optimizer._optimizer_step_pre_hooks) + len(_GLOBAL_HOOKS),
+    }
+    stranger.grad = 100 * torch.ones(2)
+    another.step()
+    return seen | {
+        "stranger": -stranger.detach(),
         "removed": remove_handle(handle),
         "after": step(case.grads),
     }
 
 
-PROBE = Probe("10.5", "clip_before_step", make_case, observe)
+PROBE = Probe("10.5", "clip_before_step", make_case, observe, cases=3, leaves=(HANDLES,))

@@ -1,72 +1,112 @@
-"""What is observed of 10.3, `first_nan(model, x)`: its results on four models, and what it leaves on them."""
+"""What is observed of 10.3, `first_nan(model, x)`: its results on four models."""
 
-import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_10.shared import Chain, all_hooks, interrupted
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probes.lesson_10.shared import Chain, lived_in
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import whole
+
+Function = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Layer(nn.Module):
-    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def __init__(self, function: Function) -> None:
         super().__init__()
         self.forward = function
 
 
-class Case(NamedTuple):
-    """Names of the three modules in the body, in the order of running; the input; divisors; a spoilt input."""
+class Body(Chain):
+    """A chain that computes something itself after its children have run."""
 
+    def __init__(self, children: dict[str, nn.Module], run: Sequence[str], after: Function) -> None:
+        super().__init__(children, run)
+        self.after = after
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.after(super().forward(x))
+
+
+class Case(NamedTuple):
+    """Turn; names of the three modules in the body; the input; divisors; an input with a nan."""
+
+    turn: int
     inner: Sequence[str]
     x: torch.Tensor
     by: torch.Tensor
     spoilt: torch.Tensor
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case with an input of three numbers; the spoilt one has a nan."""
+def make_case(rng: Draw) -> Case:
+    """Return a case in which the first two quotients x / by have different signs; the nan is in the last row."""
     names = ("centre", "shift", "norm", "mix", "gate")
-    inner, x, by = rng.sample(names, 3), whole(rng, 3).reshape(1, 3), whole(rng, 3)
-    return Case(inner, x, by, spoilt=torch.where(torch.arange(3) == 1, torch.nan, x))
+    rows = 1 + rng.turn % 2
+    inner, x, by = rng.sample(names, 3), whole(rng, 3 * rows).reshape(rows, 3), whole(rng, 3).abs()
+    x[:, 0], x[:, 1] = x[:, 0].abs(), -x[:, 1].abs()
+    spoilt = x.clone()
+    spoilt[-1, 1] = torch.nan
+    return Case(rng.turn, inner, x, by, spoilt)
 
 
-def make_model(case: Case, ill: bool = False, broken: bool = False) -> Chain:
-    """Build the model, which produces nan where it is `ill`.
+def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
+    """Build the model, which produces nan where it is `ill`, and nothing but nan where it is also `flooded`.
 
-    `scale` then computes x / 0 and makes inf of clean numbers, the middle module of the body computes inf - inf and makes
-    nan of that, `clean` removes it, and `again` computes 0 / 0 and produces nan anew.
+    A division by 0 then makes inf and -inf of clean numbers, and a module makes nan of those, in the last row. `clean`,
+    `wipe` and `rinse` remove it, and `again`, `anew` and `more` compute 0 / 0 and produce nan once more.
+
+    - Turn 0: `scale` divides, and the second of three modules in the body makes nan.
+    - Turn 1: that one lies one level deeper.
+    - Turn 2: the first in the body divides, and the second, which runs before it as well, makes nan, and runs once more.
+    - Turn 3: the code of the body itself makes nan, none of its modules.
     """
-    first, middle, last = case.inner
-    by = torch.where(torch.arange(3) == 0, 0.0, case.by) if ill else case.by
-    body = {last: nn.Identity(), middle: Layer(lambda x: x - x[..., :1]), first: nn.Identity()}
+    turn, (first, middle, last) = case.turn, case.inner
+    zero = torch.where(torch.arange(3) < (3 if flooded else 2), 0.0, case.by) if ill else case.by
+
+    def subtract(x: torch.Tensor) -> torch.Tensor:
+        if flooded:
+            return x * torch.nan
+        return torch.cat([x[:-1], x[-1:] - 2 * x[-1:, :1]])
+
+    cure = torch.zeros_like if ill else torch.nan_to_num
+    middle_layer: nn.Module = Layer(subtract if turn != 3 else torch.abs)
+    if turn == 1:
+        middle_layer = nn.Sequential(nn.Identity(), middle_layer)
+    body: dict[str, nn.Module] = {
+        last: nn.Identity(),
+        middle: middle_layer,
+        first: Layer(lambda x: x / zero) if turn == 2 else nn.Identity(),
+    }
+    run = (middle, first, middle, last, middle) if turn == 2 else case.inner
     children = {
         "tail": nn.Identity(),
-        "again": Layer(lambda x: x / by),
-        "body": Chain(body, case.inner),
-        "clean": Layer(torch.zeros_like if ill else torch.nan_to_num),
-        "scale": Layer(lambda x: x / by),
+        "anew": Layer(lambda x: x / zero),
+        "again": Layer(lambda x: x / zero),
+        "body": Body(body, run, subtract if turn == 3 else torch.clone),
+        "more": Layer(lambda x: x / zero),
+        "clean": Layer(cure),
+        "wipe": Layer(cure),
+        "rinse": Layer(cure),
+        "scale": Layer((lambda x: x * 2) if turn == 2 else (lambda x: x / zero)),
         "stem": Layer(lambda x: x / case.by),
         "spare": nn.Tanh(),
     }
-    return Chain(children, ("stem", "scale", "body", "clean", "again", "tail"), broken)
+    run = ("stem", "scale", "body", "clean", "again", "wipe", "anew", "rinse", "more", "tail")
+    return lived_in(Chain(children, run), frozen="", still="clean")
 
 
 def observe(first_nan: Any, case: Case) -> dict[str, Any]:
-    """Call it on an ill and a healthy model, on a healthy one with nan in the input, and on one that raises."""
-    ill, healthy, other = make_model(case, ill=True), make_model(case), make_model(case)
+    """Call it on a healthy model, on one with nan in the input, on an ill and on a flooded model."""
+    healthy = make_model(case)
     return {
-        "finds": first_nan(ill, case.x.clone()),
         "healthy": first_nan(healthy, case.x.clone()),
         "out": healthy.out,
-        "input": first_nan(other, case.spoilt),
-        "left": sum(map(all_hooks, (ill, healthy, other))),
-        # The broken model is healthy, because an answer may stop the run at the first nan.
-        **interrupted(first_nan, make_model(case, broken=True), case.x),
+        "input": first_nan(make_model(case), case.spoilt),
+        "finds": first_nan(make_model(case, ill=True), case.x.clone()),
+        "flooded": first_nan(make_model(case, ill=True, flooded=True), case.x.clone()),
     }
 
 
-PROBE = Probe("10.3", "first_nan", make_case, observe)
+PROBE = Probe("10.3", "first_nan", make_case, observe, cases=4, runs=1, restores=True)

@@ -1,44 +1,86 @@
-"""What is observed of 10.2, `gradient_means(model, loss)`: its result, every .grad, and the hooks left on."""
+"""What is observed of 10.2, `gradient_means(model, loss)`: its result, every .grad, and the hooks on during backward."""
 
 import itertools
-import random
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_10.shared import Chain, all_hooks
-from hookedu.exercises.probing import Probe
-from hookedu.exercises.tools import gradients, linear, whole
+from hookedu.exercises.conduct import GRAD
+from hookedu.exercises.probes.lesson_10.shared import (
+    Chain,
+    hooks_of_modules,
+    lived_in,
+    parameter_hooks,
+    plain,
+)
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import copies, gradients, linear, whole
 
 _RUN = ("stem", "body", "head")
 _ORDERS = [order for order in itertools.permutations(_RUN) if order not in (_RUN, _RUN[::-1])]
 
 
-def make_case(rng: random.Random) -> tuple[Chain, torch.Tensor]:
-    """Return (model, loss), after an earlier backward that left twice the gradient of `loss` in every .grad."""
-    layers = {name: linear(whole(rng, 9).reshape(3, 3), whole(rng, 3)) for name in rng.choice(_ORDERS)}
-    model = Chain(layers | {"spare": nn.Linear(2, 2)}, _RUN)
-    model.get_parameter("body.bias").requires_grad_(False)
-    x, w = whole(rng, 6).reshape(2, 3), whole(rng, 3)
-    (2 * w * model(x)).sum().backward()
-    return model, (w * model(x)).sum()
+def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
+    """Return (model, loss), after an earlier backward that left twice the gradient of `loss` in every .grad.
+
+    In turn 1 a layer is used twice; in turn 2 a layer is nested, and a parameter belongs to the model itself.
+    """
+    layers: dict[str, nn.Module] = {
+        name: linear(whole(rng, 9).reshape(3, 3), whole(rng, 3)) for name in rng.choice(_ORDERS)
+    }
+    if rng.turn == 2:
+        layers["body"] = nn.Sequential(layers["body"], linear(whole(rng, 9).reshape(3, 3), whole(rng, 3)))
+    model = Chain(
+        layers | {"spare": nn.Linear(2, 2)}, _RUN if rng.turn != 1 else ("stem", "body", "stem", "head")
+    )
+    frozen = "body.0.bias" if rng.turn == 2 else "body.bias"
+    lived_in(model, frozen, still="body").zero_grad()
+    x, w = whole(rng, 3 * (rng.turn + 1)).reshape(-1, 3), whole(rng, 3)
+    if rng.turn == 2:
+        model.register_parameter("scale", nn.Parameter(whole(rng, 1)))
+
+    def loss() -> torch.Tensor:
+        return (w * model(x) * (model.scale if rng.turn == 2 else 1)).sum()
+
+    (2 * loss()).backward()
+    # The frozen one has a .grad too: that of an earlier time.
+    frozen_parameter = model.get_parameter(frozen)
+    frozen_parameter.grad = torch.ones_like(frozen_parameter)
+    return model, loss()
 
 
 def observe(gradient_means: Any, case: tuple[Chain, torch.Tensor]) -> dict[str, Any]:
-    """Call it once; `names` and `means` are empty where it returns no pairs that begin with a name."""
+    """Call it once; `names` and `means` are empty where it returns no pairs that begin with a name.
+
+    `passes` counts the passes through the loss, `written` how many wrote .grad; `on_parameters` and `on_modules` say how
+    many hooks of the answer were on as backward began.
+    """
     model, loss = case
+    params = list(model.parameters())
+
+    def hooks() -> tuple[int, int]:
+        return parameter_hooks(params), hooks_of_modules(model)
+
+    during: list[tuple[int, int]] = []
+    written: list[nn.Parameter] = []
+    loss.register_hook(lambda grad: during.append(hooks()))
+    model.get_parameter("head.weight").register_post_accumulate_grad_hook(written.append)
+    on_parameters, on_modules = hooks()
     found = gradient_means(model, loss)
     pairs = found if isinstance(found, list | tuple) else []
     if not all(isinstance(e, list | tuple) and len(e) == 2 and isinstance(e[0], str) for e in pairs):
         pairs = []
     return {
-        "found": found,
+        "found": plain(found),
         "names": [name for name, _ in pairs],
-        "means": dict(pairs),
-        "grads": gradients(model),
-        "left": all_hooks(model),
+        "means": plain(dict(pairs)),
+        "grads": copies(gradients(model)),
+        "passes": len(during),
+        "written": len(written),
+        "on_parameters": max((n - on_parameters for n, _ in during), default=0),
+        "on_modules": max((n - on_modules for _, n in during), default=0),
     }
 
 
-PROBE = Probe("10.2", "gradient_means", make_case, observe)
+PROBE = Probe("10.2", "gradient_means", make_case, observe, cases=3, leaves=(GRAD,))

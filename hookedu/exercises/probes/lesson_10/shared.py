@@ -1,31 +1,67 @@
-"""A model with a running order of its own, and what answers leave on it."""
+"""A model with a running order of its own, in the state in which a model may be found."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probing import Interruption, hooks_on
+from hookedu.exercises.probing import hooks_on
 from hookedu.exercises.tools import module_hooks
 
 
 class Chain(nn.ModuleDict):
-    """A model that runs its children in the order `run`, not in that of their definition; a broken one then raises."""
+    """A model that runs its children in the order `run`, not in that of their definition; one may run twice."""
 
-    def __init__(self, children: Mapping[str, nn.Module], run: Sequence[str], broken: bool = False) -> None:
+    def __init__(self, children: Mapping[str, nn.Module], run: Sequence[str]) -> None:
         super().__init__(children)
-        self.run, self.broken = run, broken
+        self.run = run
         self.out: torch.Tensor | None = None  # output of the last run
+        self.outputs: list[torch.Tensor] = []  # of the children
+        self.passes = 0  # how often backward went through an output
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for name in self.run:
             x = self[name](x)
+            self.outputs.append(x)
         self.out = x
-        if self.broken:
-            raise Interruption
+        if x.requires_grad:
+            x.register_hook(self._count)
         return x
+
+    def _count(self, grad: torch.Tensor) -> None:
+        self.passes += 1
+
+
+def lived_in(model: Chain, frozen: str, still: str) -> Chain:
+    """Return the model with hooks of others, old gradients, a frozen parameter, and one child in eval mode."""
+    for module in model.modules():
+        module.register_forward_hook(_ignore)
+    for name, param in model.named_parameters():
+        param.grad = torch.ones_like(param)
+        param.requires_grad_(name != frozen)
+    model[still].eval()
+    return model
+
+
+def _ignore(*args: Any) -> None:
+    pass
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute in one thread; also a decorator.
+
+    PyTorch divides a softmax among threads from two rows on. Where other programs keep the cores busy, the threads wait for
+    one another: some ten milliseconds each time, for microseconds of work.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def parameter_hooks(parameters: Iterable[nn.Parameter]) -> int:
@@ -33,16 +69,16 @@ def parameter_hooks(parameters: Iterable[nn.Parameter]) -> int:
     return sum(hooks_on(p) + len(p._post_accumulate_grad_hooks or ()) for p in parameters)
 
 
-def all_hooks(model: nn.Module) -> int:
-    """Count the forward, backward and parameter hooks of a model."""
+def hooks_of_modules(model: nn.Module) -> int:
+    """Count the forward and backward hooks of all modules of a model."""
     backward = sum(len(m._backward_hooks) + len(m._backward_pre_hooks) for m in model.modules())
-    return module_hooks(model) + backward + parameter_hooks(model.parameters())
+    return module_hooks(model) + backward
 
 
-def interrupted(answer: Callable[..., Any], broken: Chain, *args: Any) -> dict[str, Any]:
-    """Report how many hooks an answer leaves on a broken chain, and whether its exception got through."""
-    passed_on = True
-    with contextlib.suppress(Interruption):
-        answer(broken, *args)
-        passed_on = False
-    return {"left_by_error": all_hooks(broken), "passed_on": passed_on}
+def plain(value: Any) -> Any:
+    """Return dicts, lists, tuples and floats as the built-in types: of a subclass, `encode` would keep only the name."""
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return float(value) if isinstance(value, float) else value

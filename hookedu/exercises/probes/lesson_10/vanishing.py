@@ -1,55 +1,81 @@
-"""What is observed of 10.4, `vanishing(model, x, target, ratio)`: its results, and what it leaves behind."""
+"""What is observed of 10.4, `vanishing(model, x, target, ratio)`: its results for two ratios, and the output."""
 
-import random
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_10.shared import Chain, all_hooks, interrupted
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import GRAD
+from hookedu.exercises.probes.lesson_10.shared import Chain, lived_in, one_thread, plain
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, whole
 
 _NAMES: tuple[str, ...] = ("lift", "mix", "gate", "fold", "join", "turn", "spread", "pick")
+_CLASSES, _COPIES = 4, 16
+
+# Per turn: the ratio; how much larger than at the last output the gradients at the outputs of stem, act, body and wide
+# are, before the ReLU has silenced rows; the sign of the ReLU's input in each row.
+_TURNS = (
+    (0.1, (0.01, 0.16, 2.0, 0.012), (-1, 1)),
+    (1.0, (0.4, 1.6, 3.0, 0.12), (1, -1)),
+    (3.0, (1.0, 20.0, 2.0, 6.0), (1,)),
+    (0.05, (0.1, 0.02, 0.5, 0.01), (-1, -1)),
+)
 
 
 class Case(NamedTuple):
-    """The children's names in the order of running, the weights of all but the ReLU, and the other arguments."""
+    """The children's names in the order of running, the weights of the linear ones, and the other arguments."""
 
     run: list[str]
-    weights: dict[str, torch.Tensor]
+    weights: Mapping[str, torch.Tensor]
     x: torch.Tensor
     target: torch.Tensor
     ratio: float
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case in which the gradients of the first two children are often small."""
+def make_case(rng: Draw) -> Case:
+    """Return a case in which every layer but one multiplies by a number, and so does backward.
 
-    def draw(rows: int, columns: int, divisor: int) -> torch.Tensor:
-        return torch.stack([whole(rng, columns) for _ in range(rows)]) / divisor
+    The body changes signs besides. The wide one copies its input 16 times, and only the first copy is used: most of its
+    gradients are 0.
+    """
+    ratio, (at_stem, at_act, at_body, at_wide), signs = _TURNS[rng.turn]
+    unit, target = torch.eye(_CLASSES), torch.tensor([rng.randrange(_CLASSES) for _ in signs])
+    run = stem, narrow, _, body, wide, head = rng.sample(_NAMES, 6)
+    factors = {narrow: at_stem / at_act, body: at_act / at_body, wide: at_body / at_wide / _COPIES}
+    weights = {name: factor * unit for name, factor in factors.items()} | {stem: unit}
+    weights[body][target] *= -1
+    weights[wide] = weights[wide].repeat(_COPIES, 1)
+    weights[head] = torch.cat([_COPIES * at_wide * unit, *[0 * unit] * (_COPIES - 1)], dim=1)
+    # Small outputs of the model, whatever the factors: it is as good as guessing.
+    x = torch.stack([sign * whole(rng, _CLASSES).abs() for sign in signs]) / 100 / at_stem
+    return Case(run, weights, x, target, ratio)
 
-    run = stem, narrow, _, wide, head = rng.sample(_NAMES, 5)
-    weights = {stem: draw(8, 2, 10), narrow: draw(4, 8, 50), wide: draw(8, 4, 200), head: draw(12, 8, 4)}
-    x, target = whole(rng, 4).reshape(2, 2) / 10, torch.tensor([rng.randrange(12) for _ in range(2)])
-    return Case(run, weights, x, target, ratio=float(f"{10 ** rng.uniform(-2, 0):.2g}"))
+
+def make_model(case: Case) -> Chain:
+    """Build the model, with its children in another order than that of running."""
+    stem, narrow, act, body, wide, head = case.run
+    layers: dict[str, nn.Module] = {
+        name: linear(case.weights[name]) for name in (head, narrow, wide, stem, body)
+    }
+    layers[body] = nn.Sequential(layers[body])
+    return lived_in(Chain(layers | {act: nn.ReLU(inplace=True)}, case.run), f"{wide}.weight", still=body)
 
 
-def _model(case: Case, broken: bool = False) -> Chain:
-    stem, narrow, act, wide, head = case.run
-    layers = {name: linear(case.weights[name]) for name in (head, narrow, wide, stem)}
-    return Chain(layers | {act: nn.ReLU(inplace=True)}, case.run, broken)
-
-
+@one_thread()
 def observe(vanishing: Any, case: Case) -> dict[str, Any]:
-    """Call it on a model, on the same with a ratio that no child is below, and on a model that raises."""
-    model, (_, _, *data, ratio) = _model(case), case
+    """Call it with the ratio, and with one that all children are below."""
+    model, data = make_model(case), case[2:-1]
     return {
-        "found": vanishing(model, *data, ratio),
-        "left": all_hooks(model),
-        "healthy": vanishing(_model(case), *data, 1e-9),
-        **interrupted(vanishing, _model(case, broken=True), *data, ratio),
+        "found": plain(vanishing(model, *data, case.ratio)),
+        "out": model.out,
+        "passes": model.passes,
+        "retains": any(output.retains_grad for output in model.outputs),
+        "all": plain(vanishing(make_model(case), *data, 1e9)),
     }
 
 
-PROBE = Probe("10.4", "vanishing", make_case, observe)
+PROBE = Probe(
+    "10.4", "vanishing", make_case, observe, cases=len(_TURNS), leaves=(GRAD,), runs=1, restores=True
+)

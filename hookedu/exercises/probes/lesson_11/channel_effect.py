@@ -1,39 +1,36 @@
 """What is observed of 11.4, `channel_effect(model, layer, channel, images, labels)`, at two layers."""
 
-import copy
-import random
 from typing import Any
 
 import torch
 
 from hookedu.exercises.probes.lesson_11.shared import Net, make_net
-from hookedu.exercises.probing import Probe
-from hookedu.exercises.tools import copies, module_hooks
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import copies
+
+# Layer, channel, pictures: a channel in the middle, the last one, and the first.
+_CALLS = (("conv2", 1, 3), ("relu1", 2, 3), ("conv2", 0, 1))
 
 
-def _calls(rng: random.Random) -> list[tuple[Net, str, int]]:
-    """Return two calls, each with one of the first three channels of a layer."""
-    # As many pictures as candidate channels: switching off a picture instead raises no IndexError.
-    net = make_net(rng, pictures=3)
-    return [(net, layer, rng.randrange(3)) for layer in ("conv2", "relu1")]
+def _case(rng: Draw) -> tuple[Net, str, int]:
+    """Return (net, layer, channel)."""
+    layer, channel, pictures = _CALLS[rng.turn]
+    # At least as many pictures as channels up to this one: switching off a picture instead raises no IndexError.
+    model, images, labels = make_net(rng, pictures=3)
+    return Net(model, images[:pictures], labels[:pictures]), layer, channel
 
 
-def observe(channel_effect: Any, calls: list[tuple[Net, str, int]]) -> dict[str, Any]:
-    """Switch the channels off while somebody else's hook, which runs first, keeps each output and a copy of it."""
-    results, spoilt, changed, left = [], 0, 0, 0
-    for net, layer, channel in calls:
-        model = copy.deepcopy(net.model)  # one per layer: what an answer leaves on it has no further effect
-        module, kept = model.get_submodule(layer), []
+def observe(channel_effect: Any, case: tuple[Net, str, int]) -> dict[str, Any]:
+    """Switch the channel off while somebody else's hook, which runs first, keeps each output and a copy of it."""
+    (model, images, labels), layer, channel = case
+    module, kept = model.get_submodule(layer), []
 
-        def keep(module: Any, args: Any, output: torch.Tensor, kept: list[Any] = kept) -> None:
-            kept.append((output.detach(), output.detach().clone()))
+    def keep(module: Any, args: Any, output: torch.Tensor) -> None:
+        kept.append((output.detach(), output.detach().clone()))
 
-        with module.register_forward_hook(keep):
-            results.append(channel_effect(model, module, channel, net.images.clone(), net.labels.clone()))
-        spoilt += sum(not torch.equal(*pair) for pair in kept)
-        left += module_hooks(model)
-        changed += sum(not same for same in map(torch.equal, model.parameters(), net.model.parameters()))
-    return {"results": copies(results), "spoilt": spoilt, "changed": changed, "left": left}
+    module.register_forward_hook(keep)
+    result = copies(channel_effect(model, module, channel, images, labels))
+    return {"result": result, "spoilt": sum(not torch.equal(*pair) for pair in kept)}
 
 
-PROBE = Probe("11.4", "channel_effect", _calls, observe)
+PROBE = Probe("11.4", "channel_effect", _case, observe, cases=3)

@@ -1,40 +1,72 @@
-"""What is observed of 11.3, `hit_rate(cams, boxes)`, with batches of maps that are wider than high."""
+"""What is observed of 11.3, `hit_rate(cams, boxes)`, on batches of maps that are not square."""
 
 import random
 from typing import Any
 
+import numpy as np
 import torch
 
-from hookedu.exercises.probing import Probe
-from hookedu.exercises.tools import copies, same
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import copies
 
-N, H, W = 200, 6, 10
+SIDES = (6, 10)
 
+Point = tuple[int, int]
 Batch = tuple[torch.Tensor, torch.Tensor]  # (cams, boxes)
 
 
-def _batch(rng: random.Random) -> Batch:
+def _around(rng: random.Random, where: str, width: int, height: int) -> tuple[list[Point], list[int]]:
+    """Return (highest points, box) for a box of 3×2, with the points at this place of it."""
+    x0, y0 = rng.randint(1, width - 5), 0 if where == "top" else rng.randint(1, height - 4)
+    x1, y1 = x0 + 3, y0 + 2
+    points = {
+        "inside": [(x0 + 1, y0 + 1)],
+        "left": [(x0, y0 + 1)],
+        "top": [(x0 + 1, y0)],
+        "right": [(x1, y0 + 1)],
+        "below": [(x0 + 1, y1)],
+        "far right": [(x1 + 1, y0 + 1)],
+        "far below": [(x0 + 1, y1 + 1)],
+        "both inside": [(x0, y0), (x1 - 1, y1 - 1)],
+        "both outside": [(x0 - 1, y0), (x1, y0)],
+        "anywhere": [(rng.randrange(width), rng.randrange(height))],
+    }
+    return points[where], [x0, y0, x1, y1]
+
+
+# Numbers of maps: whichever edges an answer counts differently, it gets another sum.
+_MAPS = {"inside": 3, "left": 1, "top": 2, "right": 4, "below": 8, "far right": 6, "far below": 3}
+_MAPS |= {"both inside": 2, "both outside": 2, "anywhere": 28}
+
+
+def _case(rng: Draw) -> Batch:
+    """Return maps wider than high and higher than wide by turns, some of negative numbers; at last a single map.
+
+    One map is the same everywhere, and its box holds all of it.
+    """
+    height, width = SIDES if rng.turn % 2 == 0 else SIDES[::-1]
+    places = [where for where, n in _MAPS.items() for _ in range(n)] if rng.turn < 4 else ["inside"]
+    rng.shuffle(places)
+    # First a miss, last a hit or a miss by turns.
+    order = {"far right": 0, "inside" if rng.turn in (1, 2, 4) else "far below": 2}
+    places.sort(key=lambda where: order.get(where, 1))
     generator = torch.Generator().manual_seed(rng.getrandbits(32))
-    cams = 0.9 * torch.rand(N, H, W, generator=generator)
-    x, y = (torch.randint(size, (N,), generator=generator) for size in (W, H))
-    cams[torch.arange(N), y, x] = 0.9 + 0.1 * torch.rand(N, generator=generator)
-    peak = torch.stack([x, y], dim=1)
-    # Half of the boxes have the peak inside, on an edge or just outside; the others are anywhere.
-    start = peak - torch.randint(-1, 5, (N, 2), generator=generator)
-    start[::2] = torch.randint(0, W, (N // 2, 2), generator=generator)
-    start = start.clamp(torch.tensor(0), torch.tensor([W - 4, H - 3]))
-    return cams, torch.cat([start, start + torch.tensor([4, 3])], dim=1)
+    cams = 0.9 * torch.rand(len(places), height, width, generator=generator)
+    boxes = []
+    for n, where in enumerate(places):
+        points, box = _around(rng, where, width, height)
+        for x, y in points:
+            cams[n, y, x] = 0.9 + 0.1 * n / len(places)  # the highest of all is in the last map
+        boxes.append(box)
+    if rng.turn < 4:
+        cams = torch.cat([cams[:1], torch.zeros(1, height, width), cams[1:]])
+        boxes.insert(1, [0, 0, width, height])
+    return cams - float(rng.turn in (1, 2)), torch.tensor(boxes)
 
 
-def _case(rng: random.Random) -> list[Batch]:
-    """Return so many batches that different ways to read maps and boxes do not agree on all of them by chance."""
-    return [_batch(rng) for _ in range(5)]
-
-
-def _observe(hit_rate: Any, batches: list[Batch]) -> dict[str, Any]:
-    given = copies(batches)
-    results = [copies(hit_rate(cams, boxes)) for cams, boxes in given]
-    return {"results": results, "untouched": same(given, batches)}
+def _observe(hit_rate: Any, batch: Batch) -> dict[str, Any]:
+    rate = hit_rate(*batch)
+    return {"result": rate.item() if isinstance(rate, np.generic) else copies(rate)}
 
 
 PROBE = Probe("11.3", "hit_rate", _case, _observe)

@@ -1,13 +1,13 @@
 """A net without square maps, and what is observed of answers that explain it, for the probes of lesson 11."""
 
-import random
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from hookedu.exercises.tools import copies, module_hooks
+from hookedu.exercises.probing import Draw
+from hookedu.exercises.tools import copies
 
 
 class Net(NamedTuple):
@@ -22,18 +22,30 @@ class Net(NamedTuple):
     labels: torch.Tensor
 
 
-def make_net(rng: random.Random, pictures: int = 2) -> Net:
-    """Return a net whose labels differ, as do the likeliest classes."""
+def _look(module: nn.Module, args: Any, output: Any) -> None:
+    """Stand on the net as the hook of a third party."""
+
+
+def make_net(rng: Draw, pictures: int = 2) -> Net:
+    """Return a net whose labels differ, as do the likeliest classes.
+
+    It is in training mode but for its dropout, and one parameter is frozen: whoever changes that and does not restore it
+    module by module is found out.
+    """
     layers: OrderedDict[str, nn.Module] = OrderedDict(
         conv1=nn.Conv2d(2, 3, 3, padding=1),
         relu1=nn.ReLU(),
         pool=nn.MaxPool2d(2),
+        drop=nn.Dropout().eval(),
         conv2=nn.Conv2d(3, 4, 3, padding=1),
         relu2=nn.ReLU(),
         flat=nn.Flatten(),
         head=nn.Linear(4 * 3 * 4, 4),
     )
     model = nn.Sequential(layers)
+    model.get_parameter("conv1.weight").requires_grad_(False)
+    for layer in ("relu1", "conv2", "relu2"):
+        model.get_submodule(layer).register_forward_hook(_look)
     generator = torch.Generator().manual_seed(rng.getrandbits(32))
     while True:
         images = torch.randn(pictures, 2, 6, 8, generator=generator)
@@ -41,7 +53,8 @@ def make_net(rng: random.Random, pictures: int = 2) -> Net:
             for parameter in model.parameters():
                 parameter.normal_(generator=generator)
             # Logits near 1: through a softmax, large ones would get no gradient.
-            model.get_parameter("head.weight").div_(model(images).std())
+            logits = model(images)
+            model.get_parameter("head.weight").div_(logits.std())
             # Centred, so that the likeliest classes of the pictures differ.
             model.get_parameter("head.bias").sub_(model(images).mean(dim=0))
             likeliest = model(images).argmax(dim=1).tolist()
@@ -51,17 +64,16 @@ def make_net(rng: random.Random, pictures: int = 2) -> Net:
             return net
 
 
-def make_calls(rng: random.Random) -> list[tuple[Net, str]]:
-    """Return a net twice: with a layer whose maps are smaller than the picture, and with one of its size."""
-    net = make_net(rng)
-    return [(net, "relu2"), (net, "relu1")]
+def make_call(rng: Draw) -> tuple[Net, str]:
+    """Return (net, layer): maps smaller than the pictures, then of their size, then those of a single picture."""
+    model, images, labels = make_net(rng)
+    layer, pictures = (("relu2", 2), ("relu1", 2), ("relu2", 1))[rng.turn]
+    return Net(model, images[:pictures], labels[:pictures]), layer
 
 
-def observe(answer: Any, calls: list[tuple[Net, str]]) -> dict[str, Any]:
-    """Call the answer for each net and layer: its results, how many hold a graph, and how many hooks it left."""
-    results = [
-        answer(net.model, net.model.get_submodule(layer), net.images.clone(), net.labels.clone())
-        for net, layer in calls
-    ]
-    attached = sum(isinstance(result, torch.Tensor) and result.requires_grad for result in results)
-    return {"results": copies(results), "attached": attached, "left": module_hooks(calls[0][0].model)}
+def observe(answer: Any, call: tuple[Net, str]) -> dict[str, Any]:
+    """Call the answer for a net and a layer: its result, and whether that holds a graph."""
+    net, layer = call
+    result = answer(net.model, net.model.get_submodule(layer), net.images, net.labels)
+    attached = isinstance(result, torch.Tensor) and result.requires_grad
+    return {"result": copies(result), "attached": int(attached)}

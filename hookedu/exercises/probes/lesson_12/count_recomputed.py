@@ -1,23 +1,32 @@
 """What is observed of 12.2, `count_recomputed(model, x)`: its counts, how it ran the model, and its hooks."""
 
-import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import GRAD
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import module_hooks
 
 _NAMES = ["fc", "act", "body", "neck", "head", "stem", "gate", "proj", "mix", "out"]
 
 
-def make_case(rng: random.Random) -> tuple[dict[str, str], int]:
-    """Return (kinds, width): kinds by name of at least two layers that save tensors, then 1 to 3 that save none."""
+class Case(NamedTuple):
+    """Kinds of the children by name, and the shape of the input."""
+
+    kinds: dict[str, str]
+    batch: int
+    width: int
+
+
+def make_case(rng: Draw) -> Case:
+    """Return a case with at least two layers that save tensors, then 1 to 3 that save none, in turn 2 one unused."""
     saving = [rng.choice(["linear", "tanh"]) for _ in range(rng.randint(2, 4))]
     idle = [rng.choice(["times 2", "flatten"]) for _ in range(rng.randint(1, 3))]
-    names = rng.sample(_NAMES, len(saving + idle))
-    return dict(zip(names, saving + idle, strict=True)), rng.randint(2, 5)
+    kinds = [*saving, *(["unused"] if rng.turn == 2 else []), *idle]
+    names = rng.sample(_NAMES, len(kinds))
+    return Case(dict(zip(names, kinds, strict=True)), 1 + rng.turn, rng.randint(2, 5))
 
 
 class Twice(nn.Module):
@@ -27,33 +36,50 @@ class Twice(nn.Module):
         return 2 * x
 
 
-class EndsTwice(nn.Sequential):
-    """A Sequential that runs its first and its last layer twice."""
+class EndsTwice(nn.Module):
+    """A model that runs its first and its last child twice, and no nn.Identity; it notes the gradients of its output."""
 
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        return self[-1](super().forward(self[0](input)))
+    def __init__(self) -> None:
+        super().__init__()
+        self.gradients: list[torch.Tensor] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        used = [child for child in self.children() if not isinstance(child, nn.Identity)]
+        for child in (used[0], *used, used[-1]):
+            x = child(x)
+        if x.requires_grad:
+            x.register_hook(self.gradients.append)
+        return x
 
 
 def _layer(kind: str, width: int) -> nn.Module:
     # The flatten has a child of its own, which is not to be counted.
-    layers = {"tanh": nn.Tanh(), "times 2": Twice(), "flatten": nn.Sequential(nn.Flatten())}
+    layers = {
+        "tanh": nn.Tanh(),
+        "times 2": Twice(),
+        "unused": nn.Identity(),
+        "flatten": nn.Sequential(nn.Flatten()),
+    }
     return nn.Linear(width, width) if kind == "linear" else layers[kind]
 
 
-def observe(count_recomputed: Any, case: tuple[dict[str, str], int]) -> dict[str, Any]:
-    """Note the starts of all layers while the answer runs."""
-    (kinds, width), model, started = case, EndsTwice(), []
-    for name, kind in kinds.items():
-        model.add_module(name, _layer(kind, width))
-        model[-1].register_forward_pre_hook(lambda *_, name=name: started.append(name))
-    x = torch.ones(1, width, requires_grad=True)
+def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
+    """Note the starts of all layers while the answer runs; one of them is in eval mode."""
+    model, started = EndsTwice(), []
+    for name, kind in case.kinds.items():
+        model.add_module(name, _layer(kind, case.width))
+        model.get_submodule(name).register_forward_pre_hook(lambda *_, name=name: started.append(name))
+    model.get_submodule(next(iter(case.kinds))).eval()
+    x = torch.ones(case.batch, case.width, requires_grad=True)
     counts = count_recomputed(model, x)
     return {
         "counts": dict(counts) if isinstance(counts, dict) else counts,
-        "starts": {name: started.count(name) for name in kinds},
-        "backward": x.grad is not None,
-        "left": module_hooks(model) - len(kinds),
+        "starts": {name: started.count(name) for name in case.kinds},
+        "backward": any(leaf.grad is not None for leaf in (x, *model.parameters())),
+        "gradient": [gradient.unique() for gradient in model.gradients],
+        "left": module_hooks(model) - len(case.kinds),
     }
 
 
-PROBE = Probe("12.2", "count_recomputed", make_case, observe)
+# The model runs two times: recomputation is the second.
+PROBE = Probe("12.2", "count_recomputed", make_case, observe, cases=3, leaves=(GRAD,), runs=2)

@@ -1,7 +1,6 @@
 """What is observed of 12.4, `half_hook(group, bucket)`: a backward pass of DDP in a simulated group of ranks."""
 
 import contextlib
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +10,14 @@ from torch import nn
 from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import whole
 
 # Average of the large gradient: float16 holds it (up to 65504), but not its sum over three ranks or more.
 _AVERAGE = 40_000.0
 
 
-def make_case(rng: random.Random) -> tuple[torch.Tensor, list[int]]:
+def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
     """Return (x, shares): x is the gradient of rank 0, its last value is large; at least three ranks."""
     shares = [1, *rng.sample(range(2, 8), rng.randint(2, 5))]
     return torch.cat([whole(rng, 4), torch.tensor([_AVERAGE * len(shares) // sum(shares)])]), shares
@@ -84,19 +83,27 @@ class Peers(dist.ProcessGroup):
         self._total, self.sent, self._open = float(sum(shares)), [], []
 
     def allreduce(self, tensors: list[torch.Tensor], options: Any) -> dist.Work:  # pyright: ignore[reportIncompatibleMethodOverride]  # the one overload that PyTorch calls here
-        if options.reduceOp != dist.ReduceOp.SUM:
-            raise RuntimeError("Cannot use ReduceOp.AVG with Gloo: this group only sums")
+        average = options.reduceOp == dist.ReduceOp.AVG
+        if not average and options.reduceOp != dist.ReduceOp.SUM:
+            raise RuntimeError("the group of this check only knows ReduceOp.SUM and ReduceOp.AVG")
         self.sent += tensors
         result = _Result(self.settle)
-        self._open.append((tensors, result))
+        # As with gloo, an average is a sum first, and that of float16 may overflow.
+        self._open.append((tensors, self.size() if average else 1, result))
+        return _Work(result)
+
+    def broadcast(self, tensors: list[torch.Tensor], options: Any) -> dist.Work:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return work that is done: rank 0, which sends, is this one. DDP calls it when it rebuilds its buckets."""
+        result = _Result(lambda: None)
+        result.set_result(tensors)
         return _Work(result)
 
     def settle(self) -> None:
         """Complete all pending communications."""
         while self._open:
-            tensors, result = self._open.pop(0)
+            tensors, parts, result = self._open.pop(0)
             for tensor in tensors:
-                tensor.mul_(self._total)
+                tensor.mul_(self._total).div_(parts)
             result.set_result(tensors)
 
     def getBackendName(self) -> str:
@@ -104,17 +111,20 @@ class Peers(dist.ProcessGroup):
 
 
 def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, Any]:
-    """Run backward with the hook of the answer, as far as what it returns allows."""
+    """Run backward with the hook of the answer in two steps, as far as what it returns allows."""
     x, shares = case
-    group, layer = Peers(shares), nn.Linear(len(x), 1, bias=False)
-    report: dict[str, Any] = dict.fromkeys(("returned", "done", "value", "grad"))
+    group, layer = Peers(shares), nn.Linear(len(x), 1)  # its two gradients share a bucket
+    report: dict[str, Any] = dict.fromkeys(("returned", "done", "value"))
+    grads: list[torch.Tensor] = []
 
     def hook(state, bucket):  # DDP accepts only its own annotations, or none
-        report["returned"] = returned = half_hook(group, bucket)
+        returned = half_hook(group, bucket)
         group.settle()
-        report["done"] = returned.done() if isinstance(returned, Future) else None
+        done = returned.done() if isinstance(returned, torch._C.Future) else None
         # wait() raises the error of the answer's callback, if any.
-        report["value"] = value = returned.wait() if report["done"] else None
+        value = returned.wait() if done else None
+        if not grads:
+            report.update(returned=returned, done=done, value=value, sent=list(group.sent))
         if not isinstance(value, torch.Tensor) or value.shape != bucket.buffer().shape:
             raise _Stop
         return returned
@@ -122,14 +132,19 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
     model = DistributedDataParallel(layer, process_group=group, init_sync=False)
     model.register_comm_hook(None, hook)
     with contextlib.suppress(_Stop):
-        model(x[None]).sum().backward()
-        report["grad"] = layer.weight.grad
-    dtype = getattr(report["value"], "dtype", None)
+        for _ in range(2):
+            layer.zero_grad()
+            model(x[None]).sum().backward()
+            grads.append(
+                torch.cat([p.grad.flatten() for p in (layer.bias, layer.weight) if p.grad is not None])
+            )
+    dtype, sent = getattr(report["value"], "dtype", None), report.pop("sent")
     return report | {
-        "sent": [str(tensor.dtype) for tensor in group.sent],
-        "bytes_sent": sum(tensor.nbytes for tensor in group.sent),
+        "grads": grads,
+        "sent": [str(tensor.dtype) for tensor in sent],
+        "bytes_sent": sum(tensor.nbytes for tensor in sent),
         "float32": str(dtype).removeprefix("torch."),  # how the gradients, which are float32, come back
     }
 
 
-PROBE = Probe("12.4", "half_hook", make_case, observe)
+PROBE = Probe("12.4", "half_hook", make_case, observe, cases=2)

@@ -1,12 +1,15 @@
 """What is observed of 12.1, `half_saved(counts)`: a step under its hooks, and its hooks called by hand."""
 
-import random
+import contextlib
+import weakref
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch._C import _autograd
 
-from hookedu.exercises.probing import Probe
+from hookedu.exercises.conduct import Stopped
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.hooks.tensors import parts
 
 ROW = 2051  # a number that float16 would round to 2052
@@ -21,15 +24,22 @@ class Case(NamedTuple):
     columns: int
 
     def loss(self) -> torch.Tensor:
-        """Compute a loss, on the way to which autograd saves tensors of float32, int64, bool and float64."""
+        """Compute a loss, on the way to which autograd saves tensors of float32, int64, bool and float64.
+
+        Of those of float32, x and w are leaves, the half of x is none, and the ones are expanded.
+        """
         row = self.table.index_select(0, torch.tensor([ROW]))
         product = self.x @ self.w + torch.where(self.x > 0, row, 2 * row)
-        return (product @ torch.ones(2, self.columns)).sum() + (self.x.double() ** 2).sum()
+        squares = (self.x.double() ** 2).sum() + ((self.x / 2) ** 2).sum()
+        return (product @ torch.ones(2, 1).expand(2, self.columns)).sum() + squares
 
 
-def make_case(rng: random.Random) -> Case:
-    """Return a case with fresh values."""
-    x, w = torch.tensor([[[rng.randint(1025, 2040) + 0.375 for _ in "12"] for _ in "12"] for _ in "xw"])
+def make_case(rng: Draw) -> Case:
+    """Return a case with fresh values, negative in turn 1."""
+    sign = -1 if rng.turn == 1 else 1
+    x, w = torch.tensor(
+        [[[sign * (rng.randint(1025, 2040) + 0.375) for _ in "12"] for _ in "12"] for _ in "xw"]
+    )
     w = torch.nn.Parameter(w.clone())  # autograd passes weights in a type of their own
     table = torch.zeros(ROW + 2, 2, requires_grad=True)
     return Case(x.clone().requires_grad_(), w, table, rng.randint(3, 9))
@@ -52,30 +62,60 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     """Call these hooks on our own tensors; a value is None where it cannot be observed.
 
-    packed: bytes that `pack` really keeps of a tensor of 400 bytes. detached: whether what it keeps of a float64
-    output holds no graph. float16: the dtype in which a float16 tensor comes back.
+    packed: bytes that are really kept of a tensor of 400 bytes, itself included if it is still alive. detached:
+    whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
     """
+    leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
-        output = torch.ones(2, dtype=torch.float64, requires_grad=True).exp()
-    storages = {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(pack(torch.rand(100)))}
+        output = leaf.exp()
+    leaf_lives, kept_of_output = weakref.ref(leaf), pack(output)
+    del leaf, output
+    handed = torch.rand(100)
+    alive, size = weakref.ref(handed), {handed.untyped_storage().data_ptr(): handed.nbytes}
+    kept = pack(handed)
+    del handed
+    storages = {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(kept)}
+    if storages and alive() is not None:
+        storages |= size
+    detached = leaf_lives() is None  # a graph holds its leaves
+    del kept_of_output
     back = unpack(pack(torch.ones(2, dtype=torch.float16)))
     return {
         "packed": sum(storages.values()) or None,
-        "detached": not any(tensor.requires_grad for tensor in _tensors(pack(output))),
+        "detached": detached,
         "float16": str(getattr(back, "dtype", back)).removeprefix("torch."),
     }
 
 
-def observe(half_saved: Any, case: Case) -> dict[str, Any]:
-    """Run forward in the context of the answer and backward after it; then call its hooks by hand."""
-    counts, before = {"saved": 0, "kept": 0}, _hooks_on()
+@contextlib.contextmanager
+def _taken_off(before: Any) -> Iterator[None]:
+    """Take off, at the end, the hooks that an answer left in force."""
     try:
+        yield
+    finally:
+        while _hooks_on() not in (None, before):
+            _autograd._pop_saved_tensors_default_hooks()
+
+
+def observe(half_saved: Any, case: Case) -> dict[str, Any]:
+    """Run forward in the context of the answer and backward after it, two times; then raise an exception inside it.
+
+    At last, call its hooks by hand.
+    """
+    counts, before, raised = {"saved": 0, "kept": 0}, _hooks_on(), "swallowed"
+    with _taken_off(before):
         with half_saved(counts):
             hooks, loss = _hooks_on(), case.loss()
         ends = _hooks_on() == before
-    finally:
-        while _hooks_on() not in (None, before):  # hooks that the answer left in force
-            _autograd._pop_saved_tensors_default_hooks()
+    with _taken_off(before):
+        try:
+            with half_saved({"saved": 0, "kept": 0}):
+                raise Stopped
+        except Stopped:
+            raised = "came through" if _hooks_on() == before else "left on"
+    loss.backward(retain_graph=True)
+    for leaf in (case.x, case.w, case.table):
+        leaf.grad = None
     loss.backward()
     assert case.table.grad is not None
     return {
@@ -84,7 +124,8 @@ def observe(half_saved: Any, case: Case) -> dict[str, Any]:
         "rows": case.table.grad.abs().sum(dim=1).nonzero().flatten().tolist(),
         "counts": dict(counts),
         "ends": ends,
+        "raised": raised,
     } | (_by_hand(*hooks) if hooks else dict.fromkeys(("packed", "detached", "float16")))
 
 
-PROBE = Probe("12.1", "half_saved", make_case, observe)
+PROBE = Probe("12.1", "half_saved", make_case, observe, cases=2)

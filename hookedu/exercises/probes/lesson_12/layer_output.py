@@ -19,7 +19,7 @@ def make_case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Ten
 
 
 class Net(nn.Module):
-    """Two linear layers, the first of them inside another module."""
+    """Two linear layers, the first of them inside another module; what they put out is then changed in place."""
 
     def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Net(nn.Module):
         self.head = linear(second)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return 3 * self.head(self.encoder["fc"](x).tanh())
+        return self.head(self.encoder["fc"](x).tanh_()).mul_(3)
 
 
 def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> dict[str, Any]:
@@ -37,6 +37,8 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
 
     first, second, x = case
     model, ran = Net(first, second), []
+    model.encoder.eval()  # other than the rest, so that one call of train() cannot restore all
+    model.head.weight.grad = torch.ones(2, 2)
     # Dynamo keeps compiled code with the code object, which all instances of a class share: checks would reuse each
     # other's compilations, and after the eighth nothing would be compiled at all.
     model.forward = MethodType(FunctionType(Net.forward.__code__.replace(), Net.forward.__globals__), model)
@@ -49,17 +51,17 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
     with torch.compiler.set_stance("default"):  # whatever stance the notebook or the answer leaves set
         compiled(x)
         built, modes = counters["frames"]["ok"], [m.training for m in model.modules()]
+        layer_output(compiled, LAYERS[0], -x)  # nothing of it may be left in the next calls
         outputs = {name: layer_output(compiled, name, x.clone()) for name in LAYERS}
         report = {
             "outputs": copies(outputs),
             "detached": not any(isinstance(o, torch.Tensor) and o.requires_grad for o in outputs.values()),
             "left": module_hooks(compiled),
-            "rebuilt": counters["frames"]["ok"] - built,
             "modes": sum(m.training != before for m, before in zip(model.modules(), modes, strict=True)),
         }
         ran.clear()
         compiled(x)
-        return report | {"stance": bool(ran)}
+        return report | {"stance": bool(ran), "rebuilt": counters["frames"]["ok"] - built}
 
 
-PROBE = Probe("12.3", "layer_output", make_case, observe)
+PROBE = Probe("12.3", "layer_output", make_case, observe, cases=1, repeats=False)
