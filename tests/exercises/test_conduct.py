@@ -71,6 +71,7 @@ DOES = {
         lambda model, x, *_: x.register_hook(lambda grad: None),
         lambda model, *_: model[0].weight.register_post_accumulate_grad_hook(lambda p: None),
         lambda *given: given[-1].register_step_pre_hook(lambda *_: None),
+        lambda *_: nn.modules.module.register_module_forward_hook(lambda *_: None),
     ],
     "others": [
         lambda model, *_: model[2]._forward_hooks.clear(),
@@ -99,7 +100,7 @@ DOES = {
         lambda *_: torch.set_grad_enabled(False),
         lambda *_: torch.set_default_dtype(torch.float64),
         lambda *_: torch.autograd.set_detect_anomaly(True),
-        lambda *_: nn.modules.module.register_module_forward_hook(lambda *_: None),
+        lambda *_: torch.set_num_threads(3),
     ],
 }
 ONE = [(kind, does) for kind, all_of in DOES.items() for does in all_of]
