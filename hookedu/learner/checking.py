@@ -37,7 +37,10 @@ class Notice:
 
 
 def check(exercise_id: str, answer: Any = _MISSING) -> "ShownVerdict | Notice | int":
-    """Check an answer to an exercise on fresh random input.
+    """Check an answer to an exercise on several fresh random inputs.
+
+    It must be right for all of them; the message speaks of the first for which it is not. What it does besides counts
+    as well: changing its arguments, leaving hooks behind, swallowing an exception and the like.
 
     A mistake never raises: an answer that raises an exception, that is not callable or that is still the
     untouched stub gets a verdict which explains that. Every verdict is recorded in the user's data folder,
