@@ -106,10 +106,13 @@ def _result(
 
 
 def _suits(case: Case) -> bool:
-    """Check whether comparing the largest values differs from the other mistakes."""
+    """Check whether mistakes differ: the largest values compared, and one element unless there are only two."""
     key = _Key(case)
-    others = [key.of(measure) for measure in (*_ONE_ELEMENT, *_SIGNED, *_NOT_THE_LARGEST)]
-    return not any(key.between(measure) in others for measure in _MAXIMA)
+    signed = [key.of(measure) for measure in (*_SIGNED, *_NOT_THE_LARGEST)]
+    one = [key.of(measure) for measure in _ONE_ELEMENT]
+    if case.x.numel() > 2 and any(numbers in signed for numbers in one):
+        return False
+    return not any(key.between(measure) in signed + one for measure in _MAXIMA)
 
 
 EXERCISE = Exercise(
