@@ -278,6 +278,8 @@ def _add_tensor(state: State, where: str, value: torch.Tensor, kind: str) -> Non
     state[HOOKS, where] = {**(value._backward_hooks or {}), **accumulated}
     grad = value.grad if value.is_leaf or value.retains_grad else None  # torch warns about any other
     state[GRAD, f"{where}.grad"] = None if grad is None else grad.detach().clone()
+    for key, kept in vars(value).items():
+        state[ATTRIBUTES, f"{where}.{key}"] = _Same(kept)
     if not value.is_leaf:
         state[ATTRIBUTES, f"{where}.retains_grad"] = value.retains_grad
 

@@ -94,6 +94,8 @@ DOES = {
         lambda model, *_: setattr(model, "forward", lambda x: x),
         lambda model, *_: model.append(nn.ReLU()),
         lambda model, x, y, *_: y.retain_grad(),
+        lambda model, x, y, *_: setattr(y, "seen", []),
+        lambda model, *_: setattr(model[0].weight, "name_", "w"),
     ],
     "rng": [lambda *_: torch.rand(1), lambda *_: random.random(), lambda *_: torch.manual_seed(0)],
     "process": [

@@ -31,6 +31,9 @@ def returns(
     besides those given.
     """
 
+    def arguments(saw: Any, key: Any) -> str:
+        return ", ".join(map(show, saw.arguments))
+
     def other_dtype(saw: Any, key: Any) -> bool:  # the numbers may print alike
         return not saw.changed and saw.result.dtype != want(key).dtype
 
@@ -45,7 +48,7 @@ def returns(
             "result == {want}",
         ],
         got=[
-            Say("changed_arguments", when=lambda saw, key: saw.changed),
+            Say("changed_arguments", when=lambda saw, key: saw.changed, arguments=arguments),
             Say("dtype", when=other_dtype, dtype=lambda saw, key: str(saw.result.dtype)),
             # A list of the right numbers prints exactly like the right tensor.
             lambda saw, key: f"result == {show(saw.result)}{' (list)' * isinstance(saw.result, list)}",

@@ -200,3 +200,33 @@ def classify(tensors):
         else:
             kinds[name] = "none"
     return kinds
+
+
+@unnamed("01.1", "untouched")
+def classify(tensors):
+    kinds = {}
+    for name, tensor in tensors.items():
+        kinds[name] = (
+            "keeps"
+            if tensor.is_leaf and tensor.requires_grad
+            else "passes"
+            if tensor.requires_grad
+            else "none"
+        )
+        if tensor.is_leaf:
+            tensor.requires_grad_(False)
+    return kinds
+
+
+@unnamed("01.1", "right")
+def classify(tensors):
+    kinds = {"total": len(tensors)}
+    for name, tensor in tensors.items():
+        kinds[name] = (
+            "keeps"
+            if tensor.is_leaf and tensor.requires_grad
+            else "passes"
+            if tensor.requires_grad
+            else "none"
+        )
+    return kinds

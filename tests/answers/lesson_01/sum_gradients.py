@@ -193,3 +193,11 @@ def sum_gradients(w, losses):
 def sum_gradients(w, losses):
     if w.grad is None:
         sum(losses).backward()
+
+
+@unnamed("01.2", "starts_clean", points=2)
+def sum_gradients(w, losses):
+    if w.grad is not None:
+        w.grad *= 0
+    for loss in losses:
+        loss.backward(retain_graph=True)

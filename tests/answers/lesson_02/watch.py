@@ -279,3 +279,20 @@ def watch(y, seen):
     torch.set_printoptions(precision=2)
     torch.autograd.set_detect_anomaly(True)
     return y.register_hook(seen.append)
+
+
+# A leaf has no grad_fn; and of one of several outputs another tensor's gradient would arrive.
+@unnamed("02.1", "raised")
+def watch(y, seen):
+    return y.grad_fn.register_prehook(lambda gradients: seen.append(gradients[0]))
+
+
+@mistake("02.1", "attributes", points=2)
+def watch(y, seen):
+    y.seen = seen
+    return y.register_hook(lambda grad: y.seen.append(grad))
+
+
+@unnamed("02.1", "sees")
+def watch(y, seen):
+    return y.register_hook(lambda grad: None if any(grad is one for one in seen) else seen.append(grad))

@@ -297,3 +297,17 @@ def watching(tensors):
 
 edited("02.4", "clears_everybody", ("handle.remove()", "handle.hooks_dict_ref().clear()"))
 edited("02.4", "changes_gradient", ("partial(seen.__setitem__, name)", "lambda grad: 0 * grad"))
+
+
+@mistake("02.4", "replaces_error", points=4)
+@contextmanager
+def watching(tensors):
+    seen = {}
+    handles = [t.register_hook(partial(seen.__setitem__, n)) for n, t in tensors.items() if t.requires_grad]
+    try:
+        yield seen
+    except Exception as error:
+        raise RuntimeError(f"failed: {error}") from error
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -42,6 +42,13 @@ def _entry(saw: Any, case: Case, kinds: dict[Any, Any]) -> str:
     return f"{name!r}: {show(kinds[name])}" if name in kinds else show(kinds)
 
 
+def _extra(saw: Any, case: Case) -> str:
+    """Write the first entry whose name is none of the tensors', if every tensor's own entry is right."""
+    right = all(_said(saw).get(name) == kind for name, kind in _kinds(case).items())
+    extra = next((name for name in _said(saw) if name not in case), None)
+    return f"kinds[{extra!r}] == {show(_said(saw)[extra])}" if right and extra is not None else ""
+
+
 def _calls(**words: str) -> Of:
     """Condition: every tensor of each kind is called by the word given here."""
     return lambda saw, case: all(
@@ -73,9 +80,9 @@ EXERCISE = Exercise(
             ok=lambda saw, case: saw.changed is None,
             essential=True,
             given=lambda saw, case: _made(case, saw.changed or next(iter(case))),
-            expected="{saw.changed}.requires_grad == False",
-            got="{saw.changed}.requires_grad == True",
-            mistakes={"changes_tensors": True},
+            expected="{saw.changed}.requires_grad == {saw.was}",
+            got=lambda saw, case: f"{saw.changed}.requires_grad == {not saw.was}",
+            mistakes={"changes_tensors": lambda saw, case: not saw.was},
         ),
         Check(
             "right",
@@ -84,12 +91,14 @@ EXERCISE = Exercise(
             points=3,
             essential=True,
             given=lambda saw, case: _made(case, _shown(saw, case)),
-            expected=lambda saw, case: _entry(saw, case, _kinds(case)),
-            got=lambda saw, case: _entry(saw, case, _said(saw)),
+            expected=lambda saw, case: (
+                "kinds.keys() == tensors.keys()" if _extra(saw, case) else _entry(saw, case, _kinds(case))
+            ),
+            got=lambda saw, case: _extra(saw, case) or _entry(saw, case, _said(saw)),
             mistakes={
                 "misses_some": lambda saw, case: saw.result.keys() < case.keys(),
                 "wrong_words": lambda saw, case: (
-                    set(map(str, saw.result.values())) - set(_kinds(case).values())
+                    {str(saw.result[name]) for name in case} - set(_kinds(case).values())
                 ),
                 "swaps_two": _calls(keeps="passes", passes="keeps"),
                 "leaf_is_enough": _calls(keeps="keeps", passes="passes", none="keeps"),

@@ -62,7 +62,10 @@ EXERCISE = Exercise(
                 "keeps_nothing": lambda saw, case: _nothing(saw, case) and saw.hooks,
                 "watches_a_copy": lambda saw, case: _nothing(saw, case) and saw.elsewhere,
                 "not_registered": lambda saw, case: _nothing(saw, case),
-                "reads_dot_grad": lambda saw, case: _added(saw, case) == [None] * len(case.factors),
+                # A leaf, which has k = 1, holds its .grad after the first pass.
+                "reads_dot_grad": lambda saw, case: (
+                    _added(saw, case)[0] is None if case.k == 1 else not any(_added(saw, case))
+                ),
                 "retains_grad": lambda saw, case: _added(saw, case)[0] is None,
                 "inserts_in_front": Gives(lambda case: _new(case)[::-1] + case.before),
                 "keeps_the_first": Gives(lambda case: case.before + _new(case)[:1]),

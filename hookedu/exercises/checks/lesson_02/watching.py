@@ -27,6 +27,11 @@ def _twice(key: dict[str, Any]) -> dict[str, Any]:
     return {name: 2 * grad for name, grad in key.items()}
 
 
+def _comes(saw: Any) -> str:
+    """Return what came out of the first block from which the exception itself did not."""
+    return saw.escaped if saw.escaped != "this" else saw.escaped_interrupt
+
+
 def _clean(id: str, given: str | Of, left: Of, mistakes: dict[str, bool | Of], points: int = 1) -> Check:
     """Require that no hook is left."""
     return Check(
@@ -125,12 +130,17 @@ EXERCISE = Exercise(
         _clean("clean", _CALL, left=lambda saw, key: saw.left, mistakes={"never_removes": True}),
         Check(
             "error_escapes",
-            ok=lambda saw, key: saw.escaped,
+            ok=lambda saw, key: saw.escaped == saw.escaped_interrupt == "this",
             points=1,
-            given=_RAISING,
+            given=lambda saw, key: _RAISING.replace(
+                "...", "..." if saw.escaped != "this" else "KeyboardInterrupt"
+            ),
             expected=Say("comes_through"),
-            got=Say("is_gone"),
-            mistakes={"swallows_error": True},
+            got=[Say("is_another", when=lambda saw, key: _comes(saw) == "another"), Say("is_gone")],
+            mistakes={
+                "replaces_error": lambda saw, key: _comes(saw) == "another",
+                "swallows_error": lambda saw, key: _comes(saw) == "none",
+            },
         ),
         _clean(
             "clean_after_error",

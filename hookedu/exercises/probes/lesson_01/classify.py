@@ -41,6 +41,7 @@ def make_case(rng: Draw) -> Case:
             ("w.view(2, 1)", w.view(2, 1)),
             ("w.clone()", w.clone()),
             ("torch.tensor(2.0).requires_grad_()", torch.tensor(2.0).requires_grad_()),
+            ("torch.zeros(2, requires_grad=True)", torch.zeros(2, requires_grad=True)),
         ]
         used[1].requires_grad_(False)
     rng.shuffle(made)
@@ -53,8 +54,8 @@ def observe(classify: Any, case: Case) -> dict[str, Any]:
     tensors = {name: tensor for name, (_, tensor) in case.items()}
     flags = {name: tensor.requires_grad for name, tensor in tensors.items()}
     result = classify(dict(tensors))
-    changed = (name for name, tensor in tensors.items() if tensor.requires_grad != flags[name])
-    return {"result": copies(result), "changed": next(changed, None)}
+    changed = next((name for name, tensor in tensors.items() if tensor.requires_grad != flags[name]), None)
+    return {"result": copies(result), "changed": changed, "was": flags.get(changed)}
 
 
 PROBE = Probe("01.1", "classify", make_case, observe, cases=3)

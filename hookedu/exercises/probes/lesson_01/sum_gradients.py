@@ -31,6 +31,8 @@ def make_case(rng: Draw) -> Case:
     factors = torch.tensor(rows, dtype=torch.float32).T.reshape(count, *shape)
     w, old = whole(rng, n), whole(rng, n).reshape(shape)
     w[0] = -w[0].abs()
+    if rng.turn == 2:
+        old[0, 0] = torch.inf
     return Case(w.reshape(shape).requires_grad_(), factors, old)
 
 

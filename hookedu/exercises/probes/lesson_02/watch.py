@@ -22,24 +22,29 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return the small graph of the lesson; after the first case `seen` is not empty, and a gradient comes twice."""
+    """Return the small graph of the lesson; after the first case `seen` is not empty, and a gradient comes twice.
+
+    In the last case y is x itself, a leaf, and k is 1.
+    """
     before, factors = ([whole(rng, 2)], (1, 1, 3)) if rng.turn else ([], (1, 2))
-    return Case(*shared.make_case(rng), before, factors)
+    x, k, w = shared.make_case(rng)
+    return Case(x, 1.0 if rng.turn == 3 else k, w, before, factors)
 
 
 def observe(watch: Any, case: Case) -> dict[str, Any]:
     """Watch y beside a hook of a third party; run backward, remove the hook, and run backward once more."""
     x, k, w, before, factors = case
-    y, seen = k * x, list(before)
+    y, seen = x if k == 1 else k * x, list(before)
     y.register_hook(lambda grad: None)
     handle = watch(y, seen)
     report = {"early": copies(seen), "early_grad": copies(x.grad), "hooks": hooks_on(y) - 1}
     table = handle.hooks_dict_ref() if isinstance(handle, RemovableHandle) else y._backward_hooks
+    gradients = {factor: factor * w for factor in factors}
     for factor in factors:
-        (factor * w * y).sum().backward(retain_graph=True)
+        y.backward(gradients[factor], retain_graph=True)
     kept, x_grad = copies(seen), copies(x.grad)
     remove_handle(handle)
-    (w * y).sum().backward()
+    y.backward(w)
     return report | {
         "seen": kept,
         "x_grad": x_grad,

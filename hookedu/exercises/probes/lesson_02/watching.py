@@ -35,19 +35,22 @@ def _nested(watching: Any, case: Case) -> dict[str, Any]:
     return {"one_dict": outer is inner, "nested": [copies(outer), inside]}
 
 
-def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[bool, int]:
-    """Return whether an exception in the block comes through, and how many hooks it leaves."""
-    tensors, escaped = _tensors(case), False
+def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[str, int]:
+    """Return which exception comes out when one is raised in the block, and how many hooks it leaves."""
+    tensors, raised, came = _tensors(case), error(), "none"
     try:
         with watching(dict(tensors)):
-            raise error
-    except error:
-        escaped = True
-    return escaped, _hooks(tensors)
+            raise raised
+    except BaseException as caught:
+        if isinstance(caught, KeyboardInterrupt) and not isinstance(caught, Stopped):
+            raise
+        came = "this" if caught is raised else "another"
+    return came, _hooks(tensors)
 
 
 _KEYS = ("manager", "is_manager", "early", "hooks", "seen", "second", "x_grad", "left", "stranger")
-_LATER = ("switched", "one_dict", "nested", "escaped", "left_by_error", "left_by_interrupt")
+_LATER = ("switched", "one_dict", "nested", "escaped", "escaped_interrupt")
+_LEFT = ("left_by_error", "left_by_interrupt")
 
 
 def observe(watching: Any, case: Case) -> dict[str, Any]:
@@ -56,7 +59,7 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     other = tensors["scaled"].register_hook(lambda grad: stranger.append(1))
     manager = watching(dict(tensors))
     if not is_manager(manager):
-        return dict.fromkeys(_KEYS + _LATER) | {"manager": manager, "is_manager": False}
+        return dict.fromkeys(_KEYS + _LATER + _LEFT) | {"manager": manager, "is_manager": False}
     report = {"manager": None, "is_manager": True, "early": _hooks(tensors) - 1}
     with manager as seen:
         report["hooks"] = _hooks(tensors) - 1
@@ -70,8 +73,8 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     report["switched"] = tensors["fixed"].requires_grad
     report |= _nested(watching, case)
     report["escaped"], report["left_by_error"] = _raising(watching, case, Interruption)
-    escaped, report["left_by_interrupt"] = _raising(watching, case, Stopped)
-    return report | {"escaped": report["escaped"] and escaped}
+    report["escaped_interrupt"], report["left_by_interrupt"] = _raising(watching, case, Stopped)
+    return report
 
 
 PROBE = Probe("02.4", "watching", make_case, observe, cases=4)
