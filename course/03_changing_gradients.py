@@ -104,13 +104,14 @@ print("g:     ", g)
 #
 # <div lang="zh">
 #
-# 轮到你了：写 `double_gradient(y)`，让经过 `y` 的梯度加倍，返回句柄。检查时会把另一个张量 `skip` 和 `y` 相加（就像 3.1 节的 `b`）：那一边的梯度不许变。
+# 轮到你了：写 `double_gradient(y)`，让经过 `y` 的梯度加倍，返回句柄；`y` 的形状和 dtype 不限，几次调用互不影响。检查时会把另一个张量 `skip` 和 `y` 相加（就像 3.1 节的 `b`）：那一边的梯度不许变。
 #
 # </div>
 # <div lang="en">
 #
-# Your turn: write `double_gradient(y)`, which doubles the gradient that passes `y`, and return the handle. The check adds
-# another tensor, `skip`, to `y` (like `b` in 3.1): the gradient on that side must not change.
+# Your turn: write `double_gradient(y)`, which doubles the gradient that passes `y`, and return the handle. `y` may be of
+# any shape and dtype, and one call must not affect another. The check adds another tensor, `skip`, to `y` (like `b` in
+# 3.1): the gradient on that side must not change.
 #
 # </div>
 
@@ -201,13 +202,14 @@ for hook in (norm_14, forgot_return, two_values, wrong_shape):
 #
 # <div lang="zh">
 #
-# 写 `clip_by_norm(y, max_norm)`，`y` 可以是任何形状：整个梯度的范数大于 `max_norm` 时，方向不变，缩小到正好 `max_norm`；其余的（全是 0 的也算）原样通过。返回句柄。
+# 写 `clip_by_norm(y, max_norm)`，`y` 的形状和 dtype 不限：整个梯度的范数大于 `max_norm` 时，方向不变，缩小到正好 `max_norm`；其余的（很小的、全是 0 的也算）原样通过。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `clip_by_norm(y, max_norm)`, for `y` of any shape: a gradient whose norm, taken over all of it, is above
-# `max_norm` keeps its direction and is scaled down to exactly `max_norm`; any other, even one of all 0, passes as it is. Return the handle.
+# Write `clip_by_norm(y, max_norm)`, for `y` of any shape and dtype: a gradient whose norm, taken over all of it, is above
+# `max_norm` keeps its direction and is scaled down to exactly `max_norm`; any other, even a tiny one or one of all 0,
+# passes as it is. Return the handle.
 #
 # </div>
 
@@ -284,7 +286,8 @@ print("v.grad:     ", v.grad)
 # <div lang="zh">
 #
 # 写 `build_chain(y, factors, seen)`。设 `y` 的梯度是 `g`，`factors` 是 `[2, -6]`：反向传播之后 `seen` 应当是
-# `[2 * g, -6 * g]`，继续往下流的是最后那个 `-6 * g`。再来一次反向传播，就再添这么多项。
+# `[2 * g, -6 * g]`，继续往下流的是最后那个 `-6 * g`。再来一次反向传播，就再添这么多项；
+# `seen` 里先有的东西要留着。
 #
 # 每个系数挂自己的钩子，按次序返回所有句柄的列表：只取下最后一个句柄，`seen` 就只少最后一项。系数不会是 0。
 #
@@ -292,7 +295,8 @@ print("v.grad:     ", v.grad)
 # <div lang="en">
 #
 # Write `build_chain(y, factors, seen)`. Say the gradient of `y` is `g` and `factors` is `[2, -6]`: after backward `seen`
-# should be `[2 * g, -6 * g]`, and what flows on is the last, `-6 * g`. Another backward adds as many again.
+# should be `[2 * g, -6 * g]`, and what flows on is the last, `-6 * g`. Another backward adds as many again;
+# whatever lies in `seen` before stays there.
 #
 # Register a hook of its own for each factor and return a list of all handles in that order: with the last one removed, `seen`
 # lacks only its last item. No factor is 0.
@@ -627,7 +631,7 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 #
 # 写 `reverse_gradient(x, strength)`：返回一个值和 `x` 相同的张量 `y`。反向传播时，经过 `y` 的梯度乘以 `-strength`；不经过 `y` 的路不受影响。
 #
-# `x` 不需要梯度时，或者在 `torch.no_grad()` 里，也要能用：那里的 `y` 可能不需要梯度，也就不接受钩子（第 02 课）。挂之前先问 `y.requires_grad`。
+# `x` 不需要梯度时，或者在 `torch.no_grad()` 里（那里不能建图），也要能用：这时的 `y` 可能不需要梯度，也就不接受钩子（第 02 课）。挂之前先问 `y.requires_grad`。
 #
 # </div>
 # <div lang="en">
@@ -635,8 +639,8 @@ ax = plot_graph(loss, {"x": x, "three": three, "y": y, "loss": loss}, gradients=
 # Write `reverse_gradient(x, strength)`: it returns a tensor `y` with the values of `x`. In backward, the gradient that passes
 # `y` is multiplied by `-strength`; paths that do not run through `y` are not affected.
 #
-# It must also work when `x` requires no gradient, and under `torch.no_grad()`: there `y` may not require a gradient, and then
-# it does not accept a hook (lesson 02). Check `y.requires_grad` before you register.
+# It must also work when `x` requires no gradient, and under `torch.no_grad()`, where it must build no graph: there `y` may
+# not require a gradient, and then it does not accept a hook (lesson 02). Check `y.requires_grad` before you register.
 #
 # </div>
 

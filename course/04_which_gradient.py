@@ -381,8 +381,8 @@ except RuntimeError as error:
 # </div>
 # <div lang="en">
 #
-# Grad mode is off, so a parameter may be changed in place. The hook should return `None`: a new tensor is an error.
-# With a `def` you return nothing by accident.
+# Grad mode is off, so parameters may change in place. The hook should return `None`: a new tensor is an error.
+# A `def` returns nothing by accident.
 #
 # </div>
 #
@@ -393,14 +393,15 @@ except RuntimeError as error:
 # <div lang="zh">
 #
 # 写 `sgd_in_backward(model, lr)`：此后每次 `backward()`，每个参数各走一步 SGD（减去 `lr` 乘梯度），并把自己的 `.grad` 放掉。
-# 跳过冻结的参数（`requires_grad` 为 `False`）；返回句柄的列表。
+# 只用到一部分参数的反向传播也如此；两个模块共用的参数也只走一步。跳过冻结的参数（`requires_grad` 为 `False`，
+# 它们的 `.grad` 也不动）；几次调用互不影响；返回句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
-# Write `sgd_in_backward(model, lr)`: from then on, in every `backward()`, each parameter takes one SGD step (subtract
-# `lr` times the gradient) and lets its `.grad` go. Skip frozen parameters (`requires_grad` is `False`); return a list of
-# the handles.
+# Write `sgd_in_backward(model, lr)`: in every later `backward()` each parameter it reaches, also one that modules share,
+# takes one SGD step (subtract `lr` times the gradient) and lets its `.grad` go. Skip frozen ones (`requires_grad` is
+# `False`), their `.grad` too. Calls must not affect each other; return a list of the handles.
 #
 # </div>
 
@@ -628,16 +629,17 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # <div lang="zh">
 #
 # `nn.Embedding` 的 `embedding.weight` 里，一行是一个词的向量；有些词不该再学。写 `freeze_rows(embedding, rows)`：
-# 列表 `rows` 中的行，梯度总是零，其余照旧；返回句柄。用 `torch.autograd.grad` 来要梯度，或者直接用 `embedding.weight` 计算，也得如此；
+# 列表 `rows`（不空，各不相同，没有负数）中的行，梯度总是零，其余照旧，`.grad` 里先前攒下的也照旧；dtype 不限；返回句柄。
+# 用 `torch.autograd.grad` 来要梯度，或者直接用 `embedding.weight` 计算，也得如此；
 # 别的张量的梯度不能受影响（第 03 课）。先想好：用哪种钩子？
 #
 # </div>
 # <div lang="en">
 #
-# In `nn.Embedding`, each row of `embedding.weight` is the vector of a word, and some words should learn no more. Write
-# `freeze_rows(embedding, rows)`: for the rows in the list `rows` the gradient is always zero, for the others as before.
-# Return the handle. It must hold under `torch.autograd.grad` and where `embedding.weight` is used directly, and no
-# other tensor's gradient may suffer (lesson 03). Decide first: which kind of hook?
+# Each row of `embedding.weight` in `nn.Embedding` is the vector of a word; some should learn no more. Write
+# `freeze_rows(embedding, rows)`: for the rows in the list `rows` (not empty, all different, none negative) the gradient
+# is always zero; the others, and what lay in `.grad` before, stay; any dtype. Return the handle. It must hold under `torch.autograd.grad` and where `embedding.weight` is used directly, and no other
+# tensor's gradient may suffer (lesson 03). Decide first: which kind of hook?
 #
 # </div>
 
@@ -670,15 +672,16 @@ check("04.3", freeze_rows)
 # <div lang="zh">
 #
 # 写 `watch_norms(model, seen)`：每次反向传播时，谁的梯度先到，就先往列表 `seen` 里添一对 `(name, norm)`。
-# 名字来自 `model.named_parameters()`；范数取自**这一次**的梯度，有没有人清零 `.grad` 都一样；记成 Python 的数（`.item()`）。
-# 跳过冻结的参数；返回句柄的列表。
+# 名字来自 `model.named_parameters()`；范数取自**这一次**的梯度，有没有人清零 `.grad` 都一样，零也要记，不取整；记成 Python 的数（`.item()`）。
+# `seen` 里先有的东西要留着。跳过冻结的参数；返回句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
 # Write `watch_norms(model, seen)`: in every backward, as each gradient arrives, a pair `(name, norm)` is added to the
 # list `seen`. Names come from `model.named_parameters()`; the norm, a Python number (`.item()`), is that of **this**
-# pass's gradient, whether or not anybody zeroed `.grad`. Skip frozen parameters; return a list of the handles.
+# pass's gradient, whether or not anybody zeroed `.grad`; note a norm of zero as well, and do not round. Whatever lies in `seen` before
+# stays there. Skip frozen parameters; return a list of the handles.
 #
 # </div>
 

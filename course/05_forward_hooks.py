@@ -134,13 +134,15 @@ with net.register_forward_hook(partial(count, "net")), conv.register_forward_hoo
 #
 # <div lang="zh">
 #
-# 写 `capture(module, seen)`：`module` 每运行一次，就往列表 `seen` 末尾添加一对 `(x, output)`，`x` 是输入张量本身，不是元组，也不是副本。返回句柄。
+# 写 `capture(module, seen)`：`module` 每运行一次，就往列表 `seen` 末尾添加一对 `(x, output)`（元组或列表）。`x` 是输入张量本身，不是元组，也不是副本；
+# `output` 只看值，`detach()` 过的也行。只看不改，什么模式下都一样。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `capture(module, seen)`: each time `module` runs, one pair `(x, output)` goes to the end of the list `seen`, where `x` is
-# the input tensor itself, neither the tuple nor a copy. Return the handle.
+# Write `capture(module, seen)`: each time `module` runs, one pair `(x, output)`, a tuple or a list, goes to the end of the list
+# `seen`. There `x` is the input tensor itself, neither the tuple nor a copy; of `output` only the values count, so `detach()` is
+# fine. Look only and change nothing, in whatever mode. Return the handle.
 #
 # </div>
 
@@ -236,7 +238,8 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # <div lang="zh">
 #
-# 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 自己交出的中间值，按调用的次序。给每个子模块挂上钩子，类型为 `skip` 的除外，运行一次，再取下。
+# 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 自己交出的中间值，按调用的次序。给 `children()` 里的每个子模块挂上钩子，类型为 `skip` 的除外，
+# 运行一次 `model(x)`，再取下。模型算出的张量不要改动。
 # 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。
 #
 # 检查时也会用一个谎报中间值的模型：你的证据必须能失败。
@@ -245,8 +248,8 @@ for (name, output), own in zip(seen, returned, strict=True):
 # <div lang="en">
 #
 # Write `prove(model, x, skip)`: `model(x)` returns `(out, returned)`, and `returned` holds the values that `forward` hands out, in the
-# order of calls. Hook every child but those of type `skip`, run once, take the hooks off. Return a list of pairs in the order of **calls**: the class's name,
-# and the largest absolute difference from its value in `returned`.
+# order of calls. Hook each of `children()` except type `skip`, run `model(x)` once, take the hooks off; change no tensor. Return a list of pairs in the
+# order of **calls**: class name, largest absolute difference from the value in `returned`.
 #
 # The check also uses a model that misreports: your proof must be able to fail.
 #
@@ -394,7 +397,7 @@ for run in (careless, careful):
 # </div>
 # <div lang="en">
 #
-# An exception skips `handle.remove()`, old hooks pile up, and the last output is kept 3 times. Use `with` or `finally`.
+# An exception skips `handle.remove()`, hooks pile up, the last output is kept 3 times. Use `with` or `finally`.
 #
 # </div>
 # </div>
@@ -406,14 +409,15 @@ for run in (careless, careful):
 # <div lang="zh">
 #
 # 写 `with extracting(model, names) as seen:`。名字像 `body.conv` 这样带点，用 `model.get_submodule(name)` 找到模块；
-# `seen[name]` 是它的 `output.detach()`，块结束之后也还能读。模型抛异常也好，某个名字写错也好，都不留下钩子，异常照常传出去。
+# `seen[name]` 是它最后一次运行的 `output.detach()`，块结束之后也还能读。每个名字指一个不同的模块。块里的模型照常运行，梯度也不关。
+# 模型抛异常也好，某个名字写错也好，都不留下钩子，异常原样传出去。
 #
 # </div>
 # <div lang="en">
 #
 # Write `with extracting(model, names) as seen:`. Names are dotted, like `body.conv`; `model.get_submodule(name)` finds the module, and
-# `seen[name]` is its `output.detach()`, which can still be read after the block. Whether the model raises or a name is misspelt:
-# no hook stays on, and the exception comes through.
+# `seen[name]` is the `output.detach()` of its last run, readable after the block too. Each name is another module's. In the block
+# gradients stay on. If the model raises or a name is misspelt, no hook stays on, and the exception comes through as it is.
 #
 # </div>
 
@@ -496,8 +500,8 @@ for name, hook in hooks.items():
 # </div>
 # <div lang="en">
 #
-# A `lambda` returns its value. `update` returns `None`: harmless. `setdefault` hands over a tensor cut off from the gradient, and from the second call on
-# it is still the first one; nobody complains. The tuple fails a layer later, in `relu`.
+# A `lambda` returns its value. `update` returns `None`: harmless. `setdefault` hands over a tensor without gradient, from the second call on
+# still the first; nobody complains. The tuple fails a layer later, in `relu`.
 #
 # </div>
 # </div>
@@ -508,14 +512,15 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# 写 `steer(module, direction, strength)`：从此 `module` 每次的输出都加上 `strength * direction`，直到取下钩子；返回句柄。
+# 写 `steer(module, direction, strength)`：从此 `module` 每次的输出都加上 `strength * direction`，不论模式和形状，直到取下钩子；返回句柄。
 # 梯度要照样流过；原来的 `output` 不要就地改动，别人可能还留着它。
 #
 # </div>
 # <div lang="en">
 #
 # Write `steer(module, direction, strength)`: from now on `strength * direction` is added to every output of `module`, until the hook is
-# taken off. Return the handle. The gradient must still flow; don't change `output` in place, others may have kept it.
+# taken off, in any mode and of any shape. Return the handle. The gradient must still flow; don't change `output` in place, others
+# may have kept it.
 #
 # </div>
 
@@ -585,7 +590,7 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 # </div>
 # <div lang="en">
 #
-# A module that runs several times reports several times; `seen[name] = ...` keeps only the last. This `relu` also overwrites the outputs of
+# A module reports each run; `seen[name] = ...` keeps the last. This `relu` also overwrites the outputs of
 # `bn1` and `bn2` in place: to keep those, take `output.detach().clone()` (section 9.1).
 #
 # </div>
@@ -597,15 +602,15 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 #
 # <div lang="zh">
 #
-# 写 `every_call(model, x)`：运行一次 `model(x)`，返回字典「名字 → 列表」：`model.named_modules()` 里每个没有子模块（`list(children())` 为空）的模块，
-# 每次调用一项 `output.detach()`。从没运行的，列表为空。最后取下钩子，出了异常也一样，异常照常传出去；模式不变。
+# 写 `every_call(model, x)`：运行一次 `model(x)`，返回字典「名字 → 列表」：`model.named_modules()` 里每个没有子模块（`list(children())` 为空，有两个名字的只算一次）的模块，
+# 每次调用一项 `output.detach()`。从没运行的，列表为空。最后取下钩子，出了异常也一样，异常原样传出去；模式不变。
 #
 # </div>
 # <div lang="en">
 #
 # Write `every_call(model, x)`: run `model(x)` once; return a dictionary from names to lists. For each module in `model.named_modules()`
-# without children (`list(children())` is empty): one `output.detach()` per call, an empty list if none. Take the hooks off
-# even after an exception, which comes through; keep the model's mode.
+# without children (`list(children())` is empty; two names count once): one `output.detach()` per call, an empty list if none. Take the hooks off
+# even after an exception, which comes through unchanged; keep the mode.
 #
 # </div>
 

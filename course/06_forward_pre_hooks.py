@@ -202,17 +202,19 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数含 `nan`，就在层运行之前抛出 `ValueError`；信息里要有 `name`
-# 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）；干净的输入就是原来的张量，任何形状都行。每次调用都检查；返回句柄。
+# 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数（都是张量，形状任意，有多有少）含 `nan`，就在层运行之前抛出
+# `ValueError`；信息里要有 `name` 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）。关键字参数不用管。不改动输入，
+# 干净的就是原来的张量。每次调用都检查，训练模式、`eval()`、`no_grad` 都一样；返回句柄。
 #
 # `torch.isnan(value)` 逐个数判断；`nan == nan` 是 `False`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `refuse_nan(layer, name)`. If **any** positional argument holds a `nan`, raise a `ValueError` before the layer
-# runs; its message contains `name` and how many `nan` that input holds. Let `inf` pass (masks use it). Clean inputs, of
-# any shape, pass as the very tensors they are. Every call is guarded. Return the handle.
+# Write `refuse_nan(layer, name)`. If **any** positional argument (one or several, all tensors, of any shape) holds a
+# `nan`, raise a `ValueError` before the layer runs; its message contains `name` and how many `nan` that input holds. Let
+# `inf` pass (masks use it); ignore keyword arguments. No input is changed; clean ones pass as the very tensors
+# they are. Every call is guarded, in training as in `eval()` or `no_grad`. Return the handle.
 #
 # `torch.isnan(value)` tells it for each number; `nan == nan` is `False`.
 #
@@ -363,14 +365,15 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 写 `normalise(layer, mean, std)`：让层每次收到的第一个输入变成 `(x - mean) / std`，其余的（有多有少）原样传下去，
-# 调用者的 `x` 不变，梯度照样流过。返回句柄。
+# 写 `normalise(layer, mean, std)`：让层每次（`eval()`、`no_grad` 里也一样）收到的第一个输入变成 `(x - mean) / std`，
+# 其余的（有多有少，也可能是 `None`、数或关键字参数）原样传下去，调用者的 `x` 不变，梯度照样流过。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `normalise(layer, mean, std)`: in every call the layer's first input becomes `(x - mean) / std`, the others, if
-# any, pass as they are, the caller's `x` does not change, and the gradient still flows. Return the handle.
+# Write `normalise(layer, mean, std)`: in every call, also in `eval()` or `no_grad`, the layer's first input becomes
+# `(x - mean) / std`, the others, if any (`None`, numbers and keyword arguments, too), pass as they are, the caller's `x`
+# does not change, and the gradient still flows. Return the handle.
 #
 # </div>
 
@@ -547,8 +550,8 @@ for form, hook in returns.items():
 # </div>
 # <div lang="en">
 #
-# No wrapping any more: `args[0]` was unpacked row by row. With a single row, as here, it loses a dimension without an
-# error; with two rows `forward` gets two arguments and fails.
+# No wrapping any more: `args[0]` was unpacked by rows. One row, as here, loses a dimension silently;
+# of two rows `forward` gets two arguments and fails.
 #
 # </div>
 #
@@ -558,15 +561,16 @@ for form, hook in returns.items():
 #
 # <div lang="zh">
 #
-# 写 `log_kwargs(layer, log)`：每次调用都往列表 `log` 里加一个字典，装着关键字参数；张量只记形状（元组），别的值照原样。
-# `None` 也是值。没有关键字参数就加 `{}`，都加在末尾。层的行为不变，返回句柄。
+# 写 `log_kwargs(layer, log)`：每次调用（`eval()`、`no_grad` 里也一样）都往列表 `log` 里加一个字典，装着关键字参数；
+# 张量只记形状（元组），别的值照原样：`None`、列表、NumPy 数组也是。没有关键字参数就加 `{}`，和上次一样也再加一项，都加在末尾。
+# 层的行为不变，返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `log_kwargs(layer, log)`. Each call adds a dictionary of its keyword arguments at the end of the list `log`: for
-# a tensor only its shape (a tuple), any other value as it is, `None` too. No keyword arguments? Add `{}`. The layer
-# behaves as before; return the handle.
+# Write `log_kwargs(layer, log)`. Every call, also in `eval()` or `no_grad` or with the same values again, appends to the
+# list `log` a dictionary of its keyword arguments (`{}` if none): of a tensor its shape (a tuple), others as they are, also
+# `None`, lists, NumPy arrays. The layer behaves as before; return the handle.
 #
 # </div>
 
@@ -687,7 +691,7 @@ _ = prune.remove(pruned, "weight")
 # </div>
 # <div lang="en">
 #
-# The gradient went through `exp()` to `weight_raw`: the derivative of exp is exp, so the gradient equals the weight.
+# The gradient went through `exp()`, its own derivative, to `weight_raw`, and so equals the weight.
 # After removal `weight` keeps its last value.
 #
 # </div>
@@ -703,18 +707,18 @@ _ = prune.remove(pruned, "weight")
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
 # $\mu$ 和 $\sigma^2$ **每个输出通道**各算各的：对维度 `(1, 2, 3)` 求，`keepdim=True`，方差用 `correction=0`。
-# 可训练的叫 `weight_raw`，每次前向传播前重算 `weight`，返回句柄。
+# 可训练的叫 `weight_raw`；原来冻结的仍冻结，偏置不变。每次前向传播前（`eval()`、`no_grad` 里也一样）重算 `weight`，返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# In the same way write `standardise(conv)`, now with weight standardisation:
+# Likewise write `standardise(conv)` with weight standardisation:
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
 # **Each output channel** has its own $\mu$ and $\sigma^2$: over the dims `(1, 2, 3)` with `keepdim=True`, the variance
-# with `correction=0`. What is trained is called `weight_raw`; recompute `weight` before every forward pass; return the
-# handle.
+# with `correction=0`. What is trained is `weight_raw`; a frozen weight stays frozen, the bias as it is.
+# Recompute `weight` before every forward pass, also in `eval()` or `no_grad`; return the handle.
 #
 # </div>
 

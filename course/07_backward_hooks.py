@@ -196,14 +196,13 @@ layer(x, torch.ones(6, 5)).sum().backward()
 # <div lang="zh">
 #
 # 写 `grad_shapes(layer, x)`：给一个 `nn.Linear`（可以没有偏置）和 2 维或更多的 `x`，返回两个元组，即完整钩子会看到的形状，
-# 没有梯度的那一项写 `None`。钩子、`.grad` 和 `requires_grad` 都保持原样。
+# 没有梯度的那一项写 `None`。层可能是冻结的。钩子、`.grad` 和 `requires_grad` 都保持原样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_shapes(layer, x)`: for an `nn.Linear` (perhaps without bias) and `x` of 2 or more dimensions, return two
-# tuples, the shapes a full hook would see, `None` where there is no gradient. Leave hooks, `.grad` and `requires_grad`
-# alone.
+# Write `grad_shapes(layer, x)`: for an `nn.Linear` (frozen or biasless, perhaps) and `x` of 2 or more dimensions, return two
+# tuples, the shapes a full hook sees, `None` for no gradient. Leave hooks, `.grad` and `requires_grad` alone.
 #
 # </div>
 
@@ -335,15 +334,17 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 #
 # <div lang="zh">
 #
-# 写 `pool_mask(features, size)`：`features` 是池化前的特征图（批、通道、高、宽），`size` 是窗口边长。返回同样形状的
-# `torch.bool` 张量，在 `grad_output` 不是 `0` 的地方为 `True`。凑不满一个窗口的行和列，池化会丢掉。
+# 写 `pool_mask(features, size)`：`features` 是池化前的特征图（批、通道、高、宽；自己不需要梯度，可以是小数），`size` 是窗口边长。
+# 返回同样形状的 `torch.bool` 张量，在 `grad_output` 不是 `0` 的地方为 `True`。凑不满一个窗口的行和列，池化会丢掉。
+# `features` 和它的 `.grad` 都保持原样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `pool_mask(features, size)`: `features` are the maps before the pool (batch, channel, height, width), `size` is the
-# side of a window. Return a `torch.bool` tensor of the same shape, `True` where `grad_output` is not `0`. Rows and columns
-# that fill no window are dropped by the pool.
+# Write `pool_mask(features, size)`: `features` are the maps before the pool (batch, channel, height, width), of any numbers,
+# and need no gradient themselves; `size` is the side of a window. Return a `torch.bool` tensor of the same shape, `True`
+# where `grad_output` is not `0`. Rows and columns that fill no window are dropped by the pool. Leave `features` and its
+# `.grad` as they were.
 #
 # </div>
 
@@ -486,14 +487,14 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
 # <div lang="zh">
 #
 # 写 `guided_relu(model)`：让这个模型里每个 `nn.ReLU`（这里都不是就地的；就地的见 7.8）在反向传播时只放过正的梯度，负的变成 `0`；
-# ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。不用旧式钩子。返回所有句柄的列表。
+# ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。`eval()` 之后也一样。不用旧式钩子。返回所有句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
-# Write `guided_relu(model)`: in backward, every `nn.ReLU` of this model (none in place; see 7.8) lets only positive
-# gradients pass, negative ones become `0`; ReLU's own rule stays, and so do shortcuts, `h + relu(h)`. No legacy hooks.
-# Return a list of all handles.
+# Write `guided_relu(model)`: in backward, every `nn.ReLU` of this model (none in place; see 7.8) passes only positive
+# gradients, negative ones become `0`; ReLU's own rule and shortcuts stay, `h + relu(h)`. Also
+# after `eval()`. No legacy hooks. Return the list of handles.
 #
 # </div>
 
@@ -609,14 +610,14 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 写 `watch_output(layer, seen)`：每次反向传播，把 `layer` 输出的梯度放到列表 `seen` 的末尾，哪怕后面是就地 ReLU。
-# 在 `torch.no_grad()` 里运行也不能出错。返回句柄。
+# 写 `watch_output(layer, seen)`：每次反向传播，把 `layer` 输出的梯度原样放到列表 `seen` 的末尾，全是零也放，哪怕后面是就地 ReLU。
+# 在 `torch.no_grad()` 里运行也不能出错，输出不变。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_output(layer, seen)`: in each backward, append the gradient of the output of `layer` to the list `seen`,
-# even with an in-place ReLU behind it. Running under `torch.no_grad()` must not fail. Return the handle.
+# Write `watch_output(layer, seen)`: in each backward, append the gradient of the output of `layer`, even all zeros, to the
+# list `seen`, despite an in-place ReLU behind. It must run under `torch.no_grad()`. Return the handle.
 #
 # </div>
 
@@ -691,8 +692,9 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # 微调时常有的需求：这一层自己继续学，前面的层不再动。
 #
-# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流，哪个输入都不行，梯度是 `inf` 也不行。
-# 不要就地改：`y = layer(h) + h` 里捷径上的梯度必须照旧（3.7 节）。输入不需要梯度时也不能出错。返回句柄。
+# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流，哪个输入都不行（都是张量，按位置传入），
+# 梯度是 `inf` 或 `nan`、层在 `eval()` 之后、用的是 `float64`，也都不行。不要就地改：`y = layer(h) + h` 里捷径上的梯度必须照旧（3.7 节）。
+# 输入不需要梯度时也不能出错。返回句柄。
 #
 # </div>
 # <div lang="en">
@@ -700,8 +702,9 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # A common need in fine-tuning: this layer goes on learning, those before it stay as they are.
 #
 # Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it, to
-# any input, not even from `inf`. Not in place: in `y = layer(h) + h` the shortcut must keep its gradient (section 3.7).
-# It must not fail where the input needs no gradient. Return the handle.
+# any input (all are tensors, given by position): not an `inf` or `nan` either, nor after `eval()`, nor in `float64`. Not in
+# place: in `y = layer(h) + h` the shortcut must keep its gradient (section 3.7). It must work where the input needs no
+# gradient. Return the handle.
 #
 # </div>
 

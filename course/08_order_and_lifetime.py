@@ -130,13 +130,15 @@ steps
 #
 # 写 `in_order(events)`：`events` 是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`，层号从 `0` 起，`kind` 用 8.1 的名字。
 # 只有第 `0` 层有 `input_grad`：别的层，输入就是前一层的输出。把给出的事件排成触发的次序，作为列表返回，不多也不少；给出的可能缺了一些。
+# `events` 可以就地排序，但一个也不能取走。
 #
 # </div>
 # <div lang="en">
 #
 # Write `in_order(events)`: `events` are shuffled pairs `(kind, layer)` from a chain of `Linear` without bias, layers numbered
-# from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`: the input of any other is the output of the
-# layer before. Return the given events, and only those, as a list in the order of firing; some may be missing.
+# from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`: any other's input is the previous output.
+# Return exactly these events (some may be missing) as a list in order of firing. Sorting `events` in place is fine; take
+# none out.
 #
 # </div>
 
@@ -328,17 +330,19 @@ print("attributes as before:", attributes == [set(vars(module)) for module in re
 #
 # <div lang="zh">
 #
-# 写 `output_shapes(model, x)`：运行一次 `model(x)`，返回字典，键是每个直接子模块的名字，值是它输出的形状（元组或列表）。
+# 写 `output_shapes(model, x)`：运行一次 `model(x)`（它本身，不是副本），返回字典，键是每个直接子模块的名字，值是它输出的形状
+# （元组或列表）。这里每个子模块恰好运行一次。
 #
-# 模型要和原来一样：钩子不多也不少，不添属性，不换模块，每个模块的训练模式不变。
+# 模型要和原来一样，抛出异常时也是：钩子不多也不少，不添属性，不换模块，每个模块的训练模式不变；途中的输出也不能改。
 #
 # </div>
 # <div lang="en">
 #
-# Write `output_shapes(model, x)`: run `model(x)` once and return a dictionary from the name of each direct child to the shape of
-# its output (a tuple or a list).
+# Write `output_shapes(model, x)`: run `model(x)` once (itself, not a copy) and return a dictionary from the name of each direct
+# child to the shape of its output (a tuple or a list). Each child runs exactly once here.
 #
-# The model must be as it was: no hook more and none less, no attribute added, no module replaced, every module in its mode.
+# The model must be as it was, also after an exception: no hook more and none less, no attribute added, no module replaced,
+# every module in its mode; and no output may change on its way.
 #
 # </div>
 
@@ -541,7 +545,8 @@ check("08.3", remove_leaked)
 # 8.6 的毛病可以不犯：把句柄放在单元之外，注册之前先取下旧的。
 #
 # 写 `register_once(handles, name, module, hook)`：字典 `handles` 里若已有 `name`，先取下那个钩子；再把前向钩子 `hook` 挂到 `module`
-# 上，句柄存进 `handles[name]`，并返回它。别的名字和别人的钩子都不要动。
+# 上，句柄存进 `handles[name]`，并返回它。别的名字和别人的钩子都不要动。`name` 可以是空字符串；`hook` 在任何模式下都要触发，
+# 它的返回值照样取代输出。
 #
 # </div>
 # <div lang="en">
@@ -550,6 +555,7 @@ check("08.3", remove_leaked)
 #
 # Write `register_once(handles, name, module, hook)`. If the dictionary `handles` already has `name`, take that hook off; then register `hook` as a
 # forward hook on `module`, store its handle in `handles[name]` and return it. Leave other names and other people's hooks alone.
+# `name` may be empty; `hook` must fire in every mode, and what it returns still replaces the output.
 #
 # </div>
 
@@ -714,15 +720,16 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 写 `count_calls(model, x)`：运行一次 `model(x)`，返回字典：类名（`type(module).__name__`）→ 这类模块被调用的次数。放在普通列表里、
-# `model.modules()` 看不见的也要算，所以用全局钩子。模型抛出异常时，也要取下它，并让异常传出去；别人的钩子和模型的模式都不变。
+# 写 `count_calls(model, x)`：运行一次 `model(x)`（它本身，不是副本，输出不改），返回字典：类名（`type(module).__name__`）→ 这类
+# 模块被调用的次数。放在普通列表里、`model.modules()` 看不见的也要算，所以用全局钩子。模型抛出异常时，也要取下它，
+# 并让这个异常传出去；别人的钩子和模型的模式都不变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `count_calls(model, x)`: run `model(x)` once and return a dictionary from class names (`type(module).__name__`) to how often
-# modules of that class were called. Those in a plain list, which `model.modules()` does not see, count too: use a global hook. Take it off
-# even after an exception, and let that through; leave other hooks and modes alone.
+# Write `count_calls(model, x)`: run `model(x)` once (no copy, no output changed); return a dictionary from class names
+# (`type(module).__name__`) to how often their modules were called. Those in a plain list, unseen by `model.modules()`, count
+# too: use a global hook. Take it off even after an exception, which comes through unchanged; leave other hooks and modes alone.
 #
 # </div>
 

@@ -162,17 +162,17 @@ for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
 #
 # <div lang="zh">
 #
-# 写 `conv_groups(model, x)`：运行一次 `model(x)`，返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看 `nn.Conv2d`，不论藏得多深，模型自己也算。
+# 写 `conv_groups(model, x)`：照模型原来的模式运行一次 `model(x)`（不是副本），返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看 `nn.Conv2d`，不论藏得多深，模型自己也算。
 #
-# 键是元组。不许改动模型，`training` 也不许变；钩子都要取下，出了异常也一样。
+# 键是元组，`dtype` 不变。不许改动模型，`training` 也不许变；钩子都要取下，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `conv_groups(model, x)`: run `model(x)` once and return a dictionary from kernel shapes to lists, with one entry per call in the order of running:
-# the output of that moment, without its graph. Only `nn.Conv2d`, however deep it hides, and also if it is the model itself.
+# Write `conv_groups(model, x)`: run `model(x)` once (no copy, in its own mode) and return a dictionary from kernel shapes to lists, one entry per call in the order of running:
+# the output of that moment, without its graph. Only `nn.Conv2d`, however deep, and also the model itself.
 #
-# Keys are tuples. Don't change the model, `training` included; take off all hooks, even after an exception.
+# Keys are tuples; `dtype` stays. Don't change the model, `training` included; take off all hooks, even after an exception.
 #
 # </div>
 
@@ -337,13 +337,13 @@ ax = plot_feature_maps(maps, title="block3, one scale", ax=axes[2])
 #
 # <div lang="zh">
 #
-# 写 `one_scale(maps, columns)`：`maps` 是 `(C, H, W)`，`columns` 不大于 `C`。返回一张图 `(height, width)`，每行 `columns` 张，从左到右、从上到下，之间不留缝。整层最小的数变成 0，最大的变成 1；末行空位填 0，全都一样时整张是 0。不许改动 `maps`。
+# 写 `one_scale(maps, columns)`：`maps` 是 `(C, H, W)`，`columns` 不大于 `C`。返回一张图 `(height, width)`，每行 `columns` 张，从左到右、从上到下，之间不留缝。整层最小的数变成 0，最大的变成 1，相差再小也一样；末行空位填 0，全都一样时整张是 0。`maps` 和图都是 `float32`；不许改动 `maps`。
 #
 # </div>
 # <div lang="en">
 #
 # Write `one_scale(maps, columns)`: `maps` is `(C, H, W)`, `columns` at most `C`. Return one picture `(height, width)`, `columns` maps a row, left to right, then down, no gaps.
-# The layer's smallest number becomes 0, its largest 1; unused places are 0; if all numbers are equal, the whole picture is 0. Leave `maps` as it is.
+# The layer's smallest number becomes 0, its largest 1, however close; unused places are 0; if all are equal, the whole picture is 0. `maps` and picture are `float32`. Leave `maps` as it is.
 #
 # </div>
 
@@ -431,7 +431,7 @@ ax.set_axis_off()
 #
 # `reader.Images(tag)` 的每一项有 `step`、`height`、`width`。先关上（`with`），再读（`Reload()`）。
 #
-# 写 `log_maps(folder, tag, pictures)`：`pictures` 是字典，步数 → 图 `(height, width)`，值在 0 到 1 之间。把它们写进 `folder`，再从里面读出 `tag` 的**所有**图，返回 `[(step, height, width), ...]`。`folder` 里可能已有上一次训练写的图，也要算上。
+# 写 `log_maps(folder, tag, pictures)`：`pictures` 是字典，步数 → 图 `(height, width)`，值在 0 到 1 之间。把它们写进 `folder`，再从里面读出 `tag` 的**所有**图，返回 `[(step, height, width), ...]`。`folder` 里可能已有上一次训练写的图，也要算上；同一步可能有两张，次序照 `Images(tag)` 的。
 #
 # </div>
 # <div lang="en">
@@ -440,7 +440,7 @@ ax.set_axis_off()
 # `Reload()`.
 #
 # Write `log_maps(folder, tag, pictures)`: `pictures` maps steps to pictures `(height, width)` of values from 0 to 1. Write them into `folder`, then read **all** pictures under
-# `tag` from it: `[(step, height, width), ...]`. `folder` may already hold some from an earlier run; they count too.
+# `tag` from it: `[(step, height, width), ...]`. `folder` may already hold some from an earlier run; they count too, and a step may occur twice. The order is that of `Images(tag)`.
 #
 # </div>
 
@@ -525,13 +525,14 @@ print(f"largest gradient of a kernel: dead {of[everywhere].max():.2f}, others {o
 #
 # <div lang="zh">
 #
-# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU，`batches` 里的每一批都单独送进 `model` 运行一次。返回列表，从小到大，是对所有批、所有图、所有位置都等于 0 的通道的编号。`relu` 之后可能有就地操作；很弱但不为 0 的通道是活的。最后取下钩子，模型和原来一样。
+# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU，`batches` 里的每一批都单独送进 `model` 运行一次。返回列表，从小到大，是对所有批、所有图、所有位置都等于 0 的通道的编号。`relu` 在一次运行里可能被调用几次，每次的输出都算；它之后可能有就地操作；很弱但不为 0 的通道是活的。最后取下钩子，模型和原来一样。
 #
 # </div>
 # <div lang="en">
 #
 # Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`; run `model` once on each of `batches`, one by one. Return the list, in ascending order, of the
-# channels that are 0 at all places of all pictures of all batches. In-place operations may follow `relu`; a channel that is weak but not 0 lives. Take the hook off and leave the model as it was.
+# channels that are 0 at all places of all pictures of all batches. `relu` may run several times per batch: each output counts; in-place operations may follow.
+# A weak channel that is not 0 lives. Remove the hook, leave the model unchanged.
 #
 # </div>
 
@@ -604,13 +605,13 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in e
 #
 # <div lang="zh">
 #
-# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差，一个数。不是 0，就说明提取器给的被改写过。不许改动模型，不留钩子。
+# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差，一个数，不取整。不是 0，就说明提取器给的被改写过。模型运行几次都可以。不许改动模型，不留钩子。
 #
 # </div>
 # <div lang="en">
 #
 # Write `disagreement(model, x, names)`: take each layer's output of the moment with hooks, the same `names` (modules that each run once) with **one** extractor, and return a
-# dictionary from names to the largest absolute difference, a number. What is not 0 was overwritten in the extractor. Don't change the model, leave no hooks.
+# dictionary from names to the largest absolute difference, a number, not rounded. What is not 0 was overwritten in the extractor. Run the model as often as you like. Don't change it, leave no hooks.
 #
 # </div>
 

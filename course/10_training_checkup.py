@@ -148,14 +148,14 @@ for name, mean in means.items():
 #
 # <div lang="zh">
 #
-# 写 `child_means(model, x)`：运行一次 `model(x)`，返回字典：子模块的名字 → 输出的均值（Python 的数），按运行的次序。模型要保持原样，训练还是评估模式也不变；出了异常也要取下钩子，异常照常传出去。
+# 写 `child_means(model, x)`：运行一次 `model(x)`，返回字典：子模块的名字 → 输出的均值（Python 的数），按运行的次序（每个只运行一次）。模型在它原来的模式（训练或评估）下运行，保持原样；出了异常也要取下钩子，异常照常传出去。
 #
 # </div>
 # <div lang="en">
 #
 # Write `child_means(model, x)`: run `model(x)` once and return a dictionary from each child's name to the mean of its
-# output, a Python number, in the order in which they ran. Leave the model as it was, in training or evaluation mode; take
-# the hooks off, even after an exception, which comes through.
+# output, a Python number, in the order in which they ran (each runs once). Run the model in its mode and leave it as it was;
+# take hooks off, even after an exception, which comes through.
 #
 # </div>
 
@@ -243,14 +243,14 @@ print("the list of parameters upside down:", [name for name, _ in arrived] == na
 #
 # <div lang="zh">
 #
-# 写 `gradient_means(model, loss)`：前向传播已经结束，挂钩子、调用一次 `loss.backward()`、取下钩子；返回 `(name, mean)` 的列表，按到达的次序，均值取自**这一次**的梯度，是 Python 的数。跳过冻结的参数；`.grad` 照常累加。
+# 写 `gradient_means(model, loss)`：前向传播已经结束，挂钩子、调用一次 `loss.backward()`、取下钩子；返回 `(name, mean)` 的列表，按到达的次序，均值取自**这一次**的梯度，是 Python 的数。跳过冻结的参数；`.grad` 照常累加，有的原来还是 `None`；不建新的计算图。
 #
 # </div>
 # <div lang="en">
 #
 # Write `gradient_means(model, loss)`: forward is over. Attach hooks, call `loss.backward()` once, take them off. Return a list
 # of `(name, mean)` in order of arrival, each the mean of **this** pass's gradient, a Python number. Skip frozen parameters;
-# `.grad` accumulates as ever.
+# `.grad` accumulates as ever; some are still `None`. Build no new graph.
 #
 # </div>
 
@@ -417,14 +417,14 @@ for title, net, x in (("untrained, black picture", make("D"), dark), ("after the
 #
 # <div lang="zh">
 #
-# 写 `first_nan(model, x)`：运行一次 `model(x)`，返回一个名字：没有子模块的模块里，按**运行**的次序，第一个输入没有 `nan`、输出却有的；没有就返回 `None`。有的模块会运行两次。模型要保持原样，模式也不变；最后取下钩子，出了异常也一样。
+# 写 `first_nan(model, x)`：运行一次 `model(x)`，返回一个名字：没有子模块的模块里，按**运行**的次序，第一个输入没有 `nan`、输出却有的；没有就返回 `None`。每个模块只有一个输入，有的会运行两次。模型在它原来的模式下运行，保持原样；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
 # Write `first_nan(model, x)`: run `model(x)` once. Of modules without children, in order of **running** (some run twice),
-# return the name of the first with no `nan` in its input but some in its output, else `None`. Leave the model as it was,
-# mode included; take hooks off, even after an exception.
+# return the name of the first with no `nan` in its one input but some in its output, else `None`. Leave the model and its
+# mode alone; take hooks off, even after an exception.
 #
 # </div>
 
@@ -506,15 +506,15 @@ plot("B", *runs["B"])
 #
 # <div lang="zh">
 #
-# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有梯度，大小为 `grad.abs().mean()`；返回名字的列表，按运行的次序：大小小于**最后运行**那个的 `ratio` 倍。有的 ReLU 是就地的。除了 `.grad`，模型要保持原样，模式也不变；最后取下钩子，出了异常也一样。
+# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有梯度，大小为 `grad.abs().mean()`；返回名字的列表，按运行的次序：大小小于**最后运行**那个的 `ratio` 倍。有的 ReLU 是就地的。除了 `.grad`，模型要保持原样，在它原来的模式下运行；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
 # Write `vanishing(model, x, target, ratio)`: one backward pass of `F.cross_entropy(model(x), target)`. Every child
 # (`named_children()`) has a gradient at its output, of size `grad.abs().mean()`. Return a list of names, in order of running:
-# those with a size below `ratio` times that of the child that ran **last**. Some ReLUs are in-place. But for `.grad`, leave
-# the model as it was, mode included; take hooks off, even after exceptions.
+# those with a size below `ratio` times that of the child that ran **last**. Some ReLUs are in-place. Leave the model
+# and its mode alone, but for `.grad`; take hooks off, even after an exception.
 #
 # </div>
 
@@ -664,14 +664,14 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 写 `clip_before_step(optimizer, max_norm)`：从此这个优化器每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪它的所有参数（可以直接调用它）。有的 `.grad` 是 `None`；参数可能分几组。返回句柄：`remove()` 之后不再裁剪。
+# 写 `clip_before_step(optimizer, max_norm)`：从此这个优化器每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪它的所有参数（可以直接调用它）。有的 `.grad` 是 `None`，不要去填；参数可能分几组。返回句柄：`remove()` 之后不再裁剪。
 #
 # </div>
 # <div lang="en">
 #
-# Write `clip_before_step(optimizer, max_norm)`: from now on, before every `step()` of this optimizer, clip all its parameters
-# as `clip_grad_norm_` does (you may call it). Some `.grad` are `None`; there may be several groups. Return the handle: after
-# its `remove()`, nothing is clipped.
+# Write `clip_before_step(optimizer, max_norm)`: before each future `step()` of this optimizer, clip all its parameters
+# as `clip_grad_norm_` does (you may call it). Some `.grad` stay `None`; there may be several groups. Return
+# the handle; after `remove()` nothing is clipped.
 #
 # </div>
 

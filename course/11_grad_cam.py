@@ -202,12 +202,12 @@ for net in (model, copy.deepcopy(model).train()):
 #
 # <div lang="zh">
 #
-# 写 `channel_weights(model, layer, images, labels)`，`layer` 是 `model` 的一个模块：返回 `N×C`，是 `logits[i, labels[i]]` 对 `layer` 输出的梯度在高和宽上的平均。不留下钩子，模型的模式（`training`）照旧。
+# 写 `channel_weights(model, layer, images, labels)`，`layer` 是其中一个模块：返回 `N×C`，是 `logits[i, labels[i]]` 对 `layer` 输出的梯度在高和宽上的平均。不留下钩子，模型的模式（`training`）照旧，`.grad` 可以变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_weights(model, layer, images, labels)` for a module `layer` of `model`: it returns `N×C`, the gradient of `logits[i, labels[i]]` at the output of `layer`, averaged over height and width. Leave no hook; `training` stays.
+# Write `channel_weights(model, layer, images, labels)` for a module `layer`: return `N×C`, the gradient of `logits[i, labels[i]]` at its output, averaged over height and width. Leave no hook; `training` stays, `.grad` may change.
 #
 # </div>
 
@@ -339,12 +339,12 @@ print("bilinear:", tuple(maps.shape), "to", tuple(F.interpolate(maps, size=(64, 
 # <div lang="zh">
 #
 # 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。次序是加权和、`relu()`、双线性放大。值不缩放；
-# 不连着计算图，不留下钩子，`training` 照旧。
+# 不连着计算图，不留下钩子，`training` 照旧，`.grad` 可以变。`layer` 不一定是 ReLU。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_cam(model, layer, images, labels)`: it returns `N×H×W`, as high and wide as `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale the values; no graph, no hook; `training` stays.
+# Write `grad_cam(model, layer, images, labels)`: return `N×H×W`, sized like `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale; no graph or hook; `training` stays, `.grad` may change. `layer` need not be a ReLU.
 #
 # </div>
 
@@ -534,14 +534,14 @@ print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 #
 # 写 `channel_effect(model, layer, channel, images, labels)`：返回一个 `N` 个数的张量，每张图的 `logits[i, labels[i]]` 降了多少，也就是原来的值减去关掉 `channel` 之后的值。
 #
-# `output` 不要就地改；参数和 `training` 不碰；不留下钩子。
+# `output` 不要就地改；参数、它们的 `.grad` 和 `training` 不碰；不留下钩子。`layer` 后面不一定是 ReLU。
 #
 # </div>
 # <div lang="en">
 #
 # Write `channel_effect(model, layer, channel, images, labels)`: it returns a tensor of `N` numbers, how far each picture's `logits[i, labels[i]]` falls: its usual value, minus its value with `channel` off.
 #
-# Don't change `output` in place, leave the parameters and `training` alone, and leave no hook behind.
+# Don't change `output` in place, leave the parameters, their `.grad` and `training` alone, and leave no hook behind. No ReLU need follow `layer`.
 #
 # </div>
 

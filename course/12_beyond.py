@@ -177,16 +177,16 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32（权重也一样）存成 float16，用时变回 float32；其他类型不改，但不能连着图。
-# `counts` 传进来时是 `{"saved": 0, "kept": 0}`：每个交给 `pack` 的张量，不论类型，都把字节数（`tensor.nbytes`）加到 `saved`，把留下的那个的加到 `kept`。
+# 写 `half_saved(counts)`，返回一个上下文管理器：在它里面，float32（权重也一样）用 `half()` 存成 float16（太大的变成 `inf`），用时变回 float32；其他类型不改，但不能连着图。
+# `counts` 传进来时是 `{"saved": 0, "kept": 0}`：每次交给 `pack` 的张量，不论类型，是否来过，都把字节数（`tensor.nbytes`）加到 `saved`，把留下的那个的加到 `kept`。
 # `pack` 返回什么都行，不必是张量：`unpack` 会原样收到。
 #
 # </div>
 # <div lang="en">
 #
-# Write `half_saved(counts)`, which returns a context manager: inside it, float32 (weights, too) is saved as float16 (half precision) and turned back into float32 when used; other types stay as they are,
-# without their graph. `counts` comes in as `{"saved": 0, "kept": 0}`: of each tensor that `pack` is handed, of any type, add the bytes (`tensor.nbytes`) to `saved`, and those of the one kept to `kept`.
-# What `pack` returns can be anything, not only a tensor: `unpack` gets just that.
+# Write `half_saved(counts)`, which returns a context manager: inside it, float32 (weights, too) is saved as float16 by `half()` (too large becomes `inf`) and turned back when used; other types stay as they are,
+# without their graph. `counts` comes in as `{"saved": 0, "kept": 0}`: each time `pack` gets a tensor, of any type, new or not, add its bytes (`tensor.nbytes`) to `saved`, and those of the one kept to `kept`.
+# What `pack` returns can be anything: `unpack` gets just that.
 #
 # </div>
 
@@ -345,13 +345,13 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 写 `count_recomputed(model, x)`：用 `use_reentrant=False` 的检查点运行 `model` 一次，对输出之和做反向传播。
+# 写 `count_recomputed(model, x)`：用 `use_reentrant=False` 的检查点运行 `model` 一次，对输出之和做反向传播，梯度照常加到 `.grad` 上。
 # 返回字典：每个直接子模块的名字 → 反向传播期间**开始**运行几次，没有就是 0。最后不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `count_recomputed(model, x)`: run `model` once under checkpointing with `use_reentrant=False`, and call backward on the sum of its output. Return a dictionary from each
+# Write `count_recomputed(model, x)`: run `model` once under checkpointing with `use_reentrant=False`, and call backward on the sum of its output, which adds to `.grad` as usual. Return a dictionary from each
 # direct child's name to how many times it **started** during backward, 0 if never. Leave no hook behind.
 #
 # </div>
@@ -480,13 +480,13 @@ torch.compiler.reset()
 # <div lang="zh">
 #
 # 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图；它后面可能有就地的操作。
-# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，不改 `training`；之后编译好的代码照常运行。
+# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧；之后编译好的代码照常运行。
 #
 # </div>
 # <div lang="en">
 #
 # Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph; what follows it may be in place.
-# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind, do not change `training`; afterwards the compiled code runs as before.
+# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind, do not change `training` or what the caller chose by `set_stance`; afterwards the compiled code runs as before.
 #
 # </div>
 
@@ -631,15 +631,15 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # <div lang="zh">
 #
 # `average` 传了 8 个字节；PyTorch 自带的 `fp16_compress_hook` 只传一半，这里的平均恰好一样（一般会有舍入误差）。自己写一个：`half_hook(group, bucket)` 像 `average` 那样
-# 返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32。
-# 当心：float16 最大是 65504，几个进程的和很容易超出。检查时不启动进程，由一个进程扮演好几个。
+# 返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32；`inf` 照样传过去。上一次还没传完，钩子可能又被调用。
+# 当心：float16 最大是 65504，几个进程的和很容易超出。检查时不启动进程。
 #
 # </div>
 # <div lang="en">
 #
 # `average` sent 8 bytes; PyTorch's own `fp16_compress_hook` sends half of that, and the average is the same here (in general it is rounded). Write one yourself: like `average`, `half_hook(group, bucket)`
-# returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32.
-# Mind that float16 ends at 65504, which a sum over ranks may well exceed. The check starts no processes: one plays several.
+# returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32; `inf` stays `inf`. The next call may come before a communication ends.
+# Mind that float16 ends at 65504, which a sum over ranks may well exceed. The check starts no processes.
 #
 # </div>
 

@@ -21,6 +21,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -74,7 +75,12 @@ def of_exercise(exercise_id: str) -> list[tuple[str, Mutant]]:
 
 def said(exercise: Exercise, source: str, seed: int) -> str:
     """Return the message id that a cell receives, or "endless" if its check does not end."""
-    with _limited(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    with contextlib.ExitStack() as stack:
+        # A mutant may write files, of events for instance.
+        stack.enter_context(contextlib.chdir(stack.enter_context(tempfile.TemporaryDirectory())))
+        stack.enter_context(_limited())
+        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         random.seed(seed)
         namespace: dict[str, Any] = {}

@@ -1,7 +1,10 @@
 """Checks shared by exercises about forward hooks, and exceptions by which mistakes with them are recognised."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from hookedu.exercises.checks.common import equals
-from hookedu.exercises.criteria import Check
+from hookedu.exercises.criteria import Check, Line, Of
 
 CALLS_NOW = {"calls_now": r"'NoneType' object is not callable"}
 WRONG_ARGUMENTS = {"wrong_arguments": r"takes (?:from \d+ to )?\d+ positional arguments? but [34] were given"}
@@ -13,8 +16,11 @@ def none_lost(given: str) -> Check:
     return equals("others", lambda key: 0, {"removes_others": True}, "lost", "others_lost", given=given)
 
 
-def graph_kept(given: str) -> Check:
-    """Require that a hook that only observes leaves the graph intact; observes `graph`, whether it is."""
+def graph_kept(given: Line, causes: Mapping[str, Of] = MappingProxyType({})) -> Check:
+    """Require that a hook that only observes leaves the graph intact; observes `graph`, whether it is.
+
+    `causes` are mistakes to try before that of a hook that returns a detached tensor.
+    """
     return Check(
         "graph",
         ok=lambda saw, key: saw.graph,
@@ -22,5 +28,5 @@ def graph_kept(given: str) -> Check:
         given=given,
         expected="out.requires_grad == True",
         got="out.requires_grad == False",
-        mistakes={"cuts_gradient": True},
+        mistakes={**causes, "cuts_gradient": True},
     )

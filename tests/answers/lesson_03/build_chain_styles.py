@@ -100,7 +100,7 @@ edited(
 )
 
 
-@unnamed("03.3", "looks")
+@mistake("03.3", "keeps_lists")
 def build_chain(y, factors, seen):
     handles, previous = [], 1
     for factor in factors:

@@ -278,7 +278,7 @@ def double_gradient(y):
     return y.register_hook(lambda grad: 2 * grad)
 
 
-@mistake("03.1", "state")
+@mistake("03.1", "one_memory")
 def double_gradient(y, handles=[]):
     if not handles:
         handles.append(y.register_hook(lambda grad: 2 * grad))

@@ -27,9 +27,9 @@ def reverse_gradient(x, strength):
     return Reverse.apply(x)
 
 
-@alternative("03.5")
+@unnamed("03.5", "forward")
 def reverse_gradient(x, strength):
-    # no hook at all: forward x, backward -strength (exact for these whole numbers)
+    # no hook at all: forward x, backward -strength, but rounding changes the values
     return (1 + strength) * x.detach() - strength * x
 
 
@@ -214,7 +214,7 @@ def reverse_gradient(x, strength):
     return y
 
 
-@mistake("03.5", "process", points=3)
+@mistake("03.5", "enables_grad", points=3)
 def reverse_gradient(x, strength):
     torch.set_grad_enabled(x.requires_grad)
     y = x.view_as(x)
@@ -257,7 +257,7 @@ def reverse_gradient(x, strength):
     return y
 
 
-@mistake("03.5", "no_minus")
+@mistake("03.5", "abs_strength")
 def reverse_gradient(x, strength):
     y = x.view_as(x)
     if y.requires_grad:

@@ -156,7 +156,7 @@ def freeze_rows(embedding, rows):
     embedding.weight.grad[rows] = 0
 
 
-@mistake("04.3", "post_accumulate", points=4)
+@mistake("04.3", "post_accumulate", points=3)
 def freeze_rows(embedding, rows):
     def freeze(param):
         param.grad[rows] = 0

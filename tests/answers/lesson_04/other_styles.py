@@ -69,12 +69,12 @@ def sgd_in_backward(model, lr):
             param.sub_(self.lr * param.grad)
             param.grad = None
 
-    hook = Step(lr)
+    hook, known = Step(lr), set()
     return [
         module._parameters[name].register_post_accumulate_grad_hook(hook)
         for module in model.modules()
         for name, param in module.named_parameters(recurse=False)
-        if param.requires_grad
+        if param.requires_grad and (id(param) not in known and not known.add(id(param)))
     ]
 
 
@@ -175,7 +175,7 @@ def freeze_rows(embedding, rows):
 @alternative("04.3")
 def freeze_rows(embedding, rows):
     return embedding.get_parameter("weight").register_hook(
-        lambda grad: grad.index_put((torch.tensor(rows),), torch.tensor(0.0))
+        lambda grad: grad.index_put((torch.tensor(rows),), grad.new_zeros(()))
     )
 
 
@@ -249,11 +249,12 @@ def watch_norms(model, seen):
 
 @alternative("04.4")
 def watch_norms(model, seen):
-    handles = []
+    handles, known = [], set()
 
     def visit(module: nn.Module, prefix):
         for name, param in module._parameters.items():
-            if param is not None and param.requires_grad:
+            if param is not None and param.requires_grad and param not in known:
+                known.add(param)
                 full = prefix + name
                 handles.append(
                     param.register_hook(lambda grad, full=full: seen.append((full, grad.norm(p=2).item())))

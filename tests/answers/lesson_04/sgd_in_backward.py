@@ -162,7 +162,7 @@ def sgd_in_backward(model, lr):
     return [p.register_post_accumulate_grad_hook(step) for p in model.parameters() if p.requires_grad]
 
 
-@mistake("04.2", "frees_at_the_end", points=4)
+@mistake("04.2", "frees_at_the_end", points=3)
 def sgd_in_backward(model, lr):
     ps = [p for p in model.parameters() if p.requires_grad]
     n = 0

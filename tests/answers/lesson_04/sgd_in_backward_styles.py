@@ -26,7 +26,7 @@ def sgd_in_backward(model, lr):
         param.grad = None
 
     linear = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
-    params = [p for module in linear for p in module.parameters() if p.requires_grad]
+    params = {p for module in linear for p in module.parameters() if p.requires_grad}
     return [p.register_post_accumulate_grad_hook(step) for p in params]
 
 
@@ -36,12 +36,12 @@ def sgd_in_backward(model, lr):
         param -= lr * param.grad
         param.grad = None
 
-    handles = []
+    handles = {}
     for child in model.children():
         for param in child.parameters(recurse=False):
-            if param.requires_grad:
-                handles.append(param.register_post_accumulate_grad_hook(step))
-    return handles
+            if param.requires_grad and param not in handles:
+                handles[param] = param.register_post_accumulate_grad_hook(step)
+    return list(handles.values())
 
 
 @mistake("04.2", "grad_is_none")
@@ -70,7 +70,7 @@ def sgd_in_backward(model, lr):
     return [p.register_post_accumulate_grad_hook(step) for p in model.parameters() if p.requires_grad]
 
 
-@mistake("04.2", "removes_itself", points=3)
+@mistake("04.2", "removes_itself", points=2)
 def sgd_in_backward(model, lr):
     handles = {}
 

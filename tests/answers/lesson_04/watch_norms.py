@@ -58,7 +58,7 @@ def watch_norms(model, seen):
     return [p.register_hook(note) for p in model.parameters() if p.requires_grad]
 
 
-@mistake("04.4", "model_order", points=3)
+@mistake("04.4", "model_order", points=2)
 def watch_norms(model, seen):
     trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
 
@@ -69,7 +69,7 @@ def watch_norms(model, seen):
     return register_multi_grad_hook(tuple(trained.values()), note)
 
 
-@mistake("04.4", "model_order", points=4)
+@mistake("04.4", "model_order", points=3)
 def watch_norms(model, seen):
     trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
 
@@ -121,7 +121,7 @@ def watch_norms(model, seen):
     return handles
 
 
-@mistake("04.4", "upside_down", points=4)
+@mistake("04.4", "upside_down", points=2)
 def watch_norms(model, seen):
     def note(name, grad):
         seen.insert(0, (name, grad.norm().item()))

@@ -4,7 +4,9 @@ import weakref
 from collections import namedtuple
 from functools import partial
 
-from tests.answers import alternative, mistake, unnamed
+import torch
+
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("05.1")
@@ -215,3 +217,40 @@ def capture(module, seen):
             seen.append((args[0], output))
 
     return module.register_forward_hook(keep)
+
+
+@mistake("05.1", "only_with_grad")
+def capture(module, seen):
+    def keep(module, args, output):
+        if torch.is_grad_enabled():
+            seen.append((args[0], output))
+
+    return module.register_forward_hook(keep)
+
+
+edited(
+    "05.1",
+    "replaces_output",
+    ("(args[0], output))", "(args[0], output))\n        return output.clone()"),
+    points=2,
+)
+edited("05.1", "tracks_input", ("args[0], output", "args[0].requires_grad_(), output"), points=2)
+edited("05.1", "detaches_in_place", ("args[0], output", "args[0], output.detach_()"))
+edited("05.1", "grad", ("    def keep", "    module.zero_grad()\n\n    def keep"), points=2)
+edited(
+    "05.1",
+    "sees",
+    (
+        "        seen.append(",
+        "        if not any(pair[0] is args[0] for pair in seen):\n            seen.append(",
+    ),
+    named=False,
+)
+edited(
+    "05.1",
+    "sees",
+    ("        seen.append(", "        if len(seen) < 3:\n            seen.append("),
+    named=False,
+)
+edited("05.1", None, ("args[0], output", "args[0], output.clone()"))
+edited("05.1", None, ("(args[0], output))", "(args[0], output))\n        return output"))

@@ -30,7 +30,11 @@ def every_call(model, x):
 
 @alternative("05.5")
 def every_call(model, x):
-    names = {module: name for name, module in model.named_modules() if not module._modules}
+    names = {
+        module: name
+        for name, module in model.named_modules()
+        if not [*filter(None, module._modules.values())]
+    }
     calls = []
 
     def keep(module, args, output):
@@ -66,7 +70,7 @@ def every_call(model, x):
     return seen
 
 
-@alternative("05.5")
+@mistake("05.5", "second_names")
 def every_call(model, x):
     seen = defaultdict(list)
 
@@ -241,3 +245,33 @@ def every_call(model, x):
     for handle in handles:
         handle.remove()
     return seen
+
+
+_APPEND = "seen[name].append(output.detach())"
+edited(
+    "05.5",
+    "values",
+    (_APPEND, f"if not any(torch.equal(o, output) for o in seen[name]):\n            {_APPEND}"),
+    named=False,
+)
+edited("05.5", "values", (_APPEND, f"if len(seen[name]) < 3:\n            {_APPEND}"), named=False)
+edited("05.5", "other_dtype", (_APPEND, "seen[name].append(torch.tensor(output.tolist()))"))
+edited("05.5", "only_training", (_APPEND, f"if module.training:\n            {_APPEND}"))
+edited("05.5", "detaches_in_place", ("output.detach()", "output.detach_()"))
+edited("05.5", "second_names", ("named_modules()", "named_modules(remove_duplicate=False)"))
+edited("05.5", "modules_missing", ("not list(module.children())", "len(module._modules) == 0"))
+edited(
+    "05.5",
+    "modules_missing",
+    ("if not", "if not isinstance(module, (torch.nn.Identity, torch.nn.Dropout)) and not"),
+)
+edited(
+    "05.5",
+    "replaces_error",
+    (
+        "    finally:",
+        "    except RuntimeError as e:\n        raise RuntimeError('failed') from e\n    finally:",
+    ),
+    points=7,
+)
+edited("05.5", None, ("model(x)", "model(x.detach())"))

@@ -69,16 +69,16 @@ def extracting(model, names):
     seen, handles = {}, []
 
     def keep(name, module, args, output):
-        seen.setdefault(name, output.detach())
+        with torch.no_grad():
+            seen[name] = output.clone()
 
-    with torch.no_grad():
-        try:
-            for name in names:
-                handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
-            yield seen
-        finally:
-            for handle in handles:
-                handle.remove()
+    try:
+        for name in names:
+            handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @alternative("05.3")

@@ -164,7 +164,36 @@ edited(
     points=7,
 )
 edited("05.3", "mode", ("    try:", "    model.eval()\n    try:"), points=7)
-edited("05.3", "leaves_no_grad", ("    try:", "    torch.set_grad_enabled(False)\n    try:"), points=7)
+edited("05.3", "no_grad_inside", ("    try:", "    torch.set_grad_enabled(False)\n    try:"))
+edited(
+    "05.3", "no_grad_inside", ("        yield seen", "        with torch.no_grad():\n            yield seen")
+)
+edited(
+    "05.3",
+    "leaves_no_grad",
+    ("    finally:", "        torch.set_grad_enabled(False)\n    finally:"),
+    points=7,
+)
+edited("05.3", "first_only", ("seen[name] = output.detach()", "seen.setdefault(name, output.detach())"))
+edited("05.3", "clears_gradients", ("    finally:", "    finally:\n        model.zero_grad()"), points=7)
+edited("05.3", "other_dtype", ("output.detach()", "torch.tensor(output.tolist())"))
+edited("05.3", "detaches_in_place", ("output.detach()", "output.detach_()"))
+edited("05.3", "freezes", ("    try:", "    model.requires_grad_(False)\n    try:"))
+edited(
+    "05.3",
+    "only_training",
+    ("        seen[name] =", "        if module.training:\n            seen[name] ="),
+)
+edited(
+    "05.3",
+    "replaces_error",
+    (
+        "    finally:",
+        "    except RuntimeError as e:\n        raise RuntimeError('failed') from e\n    finally:",
+    ),
+    points=7,
+)
+edited("05.3", "sees", ("in names:", "in names[:1]:"), named=False)
 edited(
     "05.3", "adds_up", ("seen[name] = output.detach()", "seen[name] = seen.get(name, 0) + output.detach()")
 )
@@ -181,7 +210,12 @@ edited(
     ("            handle.remove()", "            pass\n        handle.remove()"),
     points=5,
 )
-edited("05.3", "yields_twice", ("    finally:", "    except Exception:\n        yield seen\n    finally:"))
+edited(
+    "05.3",
+    "yields_twice",
+    ("    finally:", "    except Exception:\n        yield seen\n    finally:"),
+    points=6,
+)
 edited(
     "05.3",
     "ignores_bad_name",

@@ -34,7 +34,7 @@ def prove(model, x, skip):
         if not isinstance(child, skip):
             handles.append(child.register_forward_hook(keep))
     try:
-        out, returned = model.forward(x)
+        out, returned = model(x)
     finally:
         for handle in handles:
             handle.remove()

@@ -92,7 +92,7 @@ def prove(model, x, skip):
 def prove(model, x, skip):
     seen, returned = [], []
     with ExitStack() as stack:
-        for child in model._modules.values():
+        for child in set(model._modules.values()):
             if type(child) is not skip:
                 stack.callback(
                     child.register_forward_hook(lambda m, a, o: seen.append((type(m).__name__, o))).remove
@@ -266,3 +266,10 @@ def prove(model, x, skip):
     for handle in handles:
         handle.remove()
     return [(name, round((o - own).abs().max().item(), 2)) for (name, o), own in zip(seen, returned)]
+
+
+edited("05.2", "forward_directly", ("model(x)", "model.forward(x)"), points=3)
+edited("05.2", "too_many", ("model.children()", "model._modules.values()"))
+edited("05.2", "differences", ("(output - own)", "(output - own).nan_to_num()"), named=False, points=0)
+edited("05.2", "overwrites", ("(output - own)", "own.detach().sub_(output)"), points=3)
+edited("05.2", "overwrites", ("(output - own).abs()", "(output.data.sub_(own)).abs()"), points=3)

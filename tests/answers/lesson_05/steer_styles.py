@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("05.4")
@@ -186,7 +186,7 @@ def steer(module, direction, strength):
 
 @mistake("05.4", "cuts_gradient", points=4)
 def steer(module, direction, strength):
-    return module.register_forward_hook(lambda m, a, o: torch.tensor((o + strength * direction).tolist()))
+    return module.register_forward_hook(lambda m, a, o: o.new_tensor((o + strength * direction).tolist()))
 
 
 @mistake("05.4", "others", points=4)
@@ -212,3 +212,20 @@ def steer(module, direction, strength):
         return output + strength * direction if module.training else output
 
     return module.register_forward_hook(push)
+
+
+_SUM = "return output + strength * direction"
+edited("05.4", "only_with_grad", (_SUM, f"if torch.is_grad_enabled():\n            {_SUM}"))
+edited("05.4", "only_with_grad", (_SUM, f"{_SUM} if output.requires_grad else output"))
+edited("05.4", "only_positive", (_SUM, f"if strength > 0:\n            {_SUM}"))
+edited("05.4", "only_batches", (_SUM, f"{_SUM} if output.dim() == 2 else output"))
+edited("05.4", "only_batches", (_SUM, f"{_SUM} if output.dim() > 1 else None"))
+edited("05.4", "only_batches", (_SUM, f"{_SUM} if output.dim() < 3 else None"))
+edited("05.4", "no_return", (_SUM, "output + strength * direction"))
+edited(
+    "05.4",
+    "steers_once",
+    ("    def push", "    done = []\n\n    def push"),
+    (_SUM, f"done.append(1)\n        {_SUM} if len(done) < 3 else output"),
+)
+edited("05.4", "raised", (_SUM, "return (output + strength * direction).to(torch.float32)"), named=False)

@@ -283,3 +283,46 @@ def log_kwargs(layer, log):
         log.insert(0, {k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
 
     return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+LOGS = "log.append({"
+TEST = "isinstance(v, torch.Tensor)"
+edited("06.3", "logs", (LOGS, "if module.training:\n            log.append({"), named=False)
+edited("06.3", "logs", (LOGS, "if torch.is_grad_enabled():\n            log.append({"), named=False)
+edited("06.3", "replaces_log", ("()})", "()})\n        del log[:-5]"))
+edited("06.3", "logs", (TEST, 'hasattr(v, "shape")'), named=False)
+edited("06.3", "logs", ("else v for", "else int(v) if isinstance(v, bool) else v for"), named=False)
+edited("06.3", "lists", ("else v for", "else list(v) if isinstance(v, tuple) else v for"))
+edited("06.3", "logs", (f"tuple(v.shape) if {TEST}", f"(tuple(v.shape) or v.item()) if {TEST}"), named=False)
+edited(
+    "06.3",
+    "hooks",
+    (
+        "return layer",
+        "for child in layer.children():\n        child.register_forward_pre_hook(note, with_kwargs=True)\n    return layer",
+    ),
+    points=3,
+)
+
+
+@mistake("06.3", "skips_equal")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        entry = {k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}
+        if not log or str(log[-1]) != str(entry):
+            log.append(entry)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@unnamed("06.3", "logs")
+def log_kwargs(layer, log):
+    def plain(value):
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(plain, value))
+        return tuple(value.shape) if isinstance(value, torch.Tensor) else value
+
+    def note(module, args, kwargs):
+        log.append({k: plain(v) for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)

@@ -122,7 +122,7 @@ def normalise(layer, mean, std):
     return layer.register_forward_pre_hook(scale)
 
 
-@mistake("06.2", "changes_the_rest", points=3)
+@mistake("06.2", "changes_the_rest")
 def normalise(layer, mean, std):
     def scale(module, args):
         return tuple((value - mean) / std for value in args)
@@ -212,7 +212,7 @@ def normalise(layer, mean, std):
 
 
 edited("06.2", "missing_star", ("*args[1:]", "args[1:]"))
-edited("06.2", "copies", ("*args[1:]", "*(value.detach() for value in args[1:])"), points=3)
+edited("06.2", "copies", ("*args[1:]", "*(value.detach() for value in args[1:])"))
 edited("06.2", "wrong_formula", ("args[0] - mean", "args[0] + mean"))
 edited("06.2", "forgets_return", ("return ((args[0] - mean) / std, *args[1:])", "return args"))
 edited("06.2", "cuts_gradient", ("(args[0] - mean)", "(args[0].data - mean)"), points=3)
@@ -271,5 +271,36 @@ def normalise(layer, mean, std):
 
     def scale(module, args):
         return ((args[0] - module.mean) / module.std, *args[1:])
+
+    return layer.register_forward_pre_hook(scale)
+
+
+NEW = "return ((args[0] - mean) / std, *args[1:])"
+edited("06.2", "receives", (NEW, "if module.training:\n            " + NEW), named=False)
+edited("06.2", "receives", (NEW, "if torch.is_grad_enabled():\n            " + NEW), named=False)
+edited("06.2", "receives", (NEW, "if args[0].any():\n            " + NEW), named=False)
+edited("06.2", "receives", ("(args[0] - mean) / std", "((args[0] - mean) / std).clamp(-10, 10)"), named=False)
+edited("06.2", "receives", ("(args[0] - mean) / std", "((args[0] - mean) / std).float()"), named=False)
+edited("06.2", "receives", ("/ std, *", "/ (std + 1e-5), *"), named=False)
+edited("06.2", "drops_the_rest", ("*args[1:]", "*[a for a in args[1:] if a is not None]"))
+edited("06.2", "drops_the_rest", ("*args[1:]", "*[a for a in args[1:] if torch.is_tensor(a)]"))
+edited("06.2", "drops_the_rest", ("*args[1:]", "*args[1:4]"))
+edited(
+    "06.2",
+    "drops_keywords",
+    ("(module, args)", "(module, args, kwargs)"),
+    (NEW, NEW + ", {}"),
+    ("hook(scale)", "hook(scale, with_kwargs=True)"),
+)
+
+
+@unnamed("06.2", "receives")
+def normalise(layer, mean, std):
+    made = {}
+
+    def scale(module, args):
+        if id(args[0]) not in made:
+            made[id(args[0])] = (args[0] - mean) / std
+        return (made[id(args[0])], *args[1:])
 
     return layer.register_forward_pre_hook(scale)

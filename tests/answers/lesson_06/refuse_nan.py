@@ -185,7 +185,7 @@ def refuse_nan(layer, name):
     return layer.register_forward_pre_hook(guard)
 
 
-@mistake("06.1", "no_count", points=4)
+@mistake("06.1", "no_count")
 def refuse_nan(layer, name):
     def guard(module, args):
         for value in args:
@@ -335,3 +335,56 @@ def refuse_nan(layer, name):
 
     handle = layer.register_forward_pre_hook(guard)
     return handle
+
+
+edited(
+    "06.1",
+    "every_input",
+    ("for value in args:", "for value in args * module.training:"),
+    points=6,
+    named=False,
+)
+edited(
+    "06.1",
+    "every_input",
+    ("for value in args:", "for value in args * torch.is_grad_enabled():"),
+    points=6,
+    named=False,
+)
+edited("06.1", "every_input", ("if count:", "if count and value.dim():"), points=6, named=False)
+edited("06.1", "every_input", ("if count:", "if count and value.numel() > 1:"), points=6, named=False)
+edited("06.1", "every_input", ("if count:", "if all(v.isnan().any() for v in args):"), points=6, named=False)
+edited("06.1", "first_only", ("for value in args:", "for value in args[:2]:"), points=6)
+edited("06.1", "changes_input", ("if count:", "value.requires_grad_()\n            if count:"), points=6)
+edited("06.1", "changes_input", ("if count:", "value.nan_to_num_()\n            if count:"), points=6)
+edited(
+    "06.1",
+    "removes_itself",
+    ("if count:", "if count:\n                handle.remove()"),
+    ("return layer", "handle = layer"),
+    ("hook(guard)", "hook(guard)\n    return handle"),
+    points=6,
+)
+edited(
+    "06.1",
+    "hooks",
+    (
+        "return layer",
+        "for child in layer.children():\n        child.register_forward_pre_hook(guard)\n    return layer",
+    ),
+    points=6,
+)
+
+
+@mistake("06.1", "counts_on", points=6)
+def refuse_nan(layer, name):
+    count = 0
+
+    def guard(module, args):
+        nonlocal count
+        for value in args:
+            if torch.isnan(value).any():
+                count += torch.isnan(value).sum().item()
+                raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)

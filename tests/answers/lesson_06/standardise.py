@@ -23,7 +23,7 @@ def standardise(conv):
 
 @alternative("06.4")
 def standardise(conv):
-    conv.weight_raw = nn.Parameter(conv.weight.detach().clone())
+    conv.weight_raw = nn.Parameter(conv.weight.detach().clone(), conv.weight.requires_grad)
     del conv._parameters["weight"]
 
     def rebuild(module, args):
@@ -167,7 +167,7 @@ edited("06.4", "no_handle", ("return conv.", "conv."), points=5)
 edited("06.4", "half_detached", ("w.var(", "w.detach().var("), points=4)
 
 
-@mistake("06.4", "one_step_late", points=4)
+@mistake("06.4", "one_step_late", points=5)
 def standardise(conv):
     conv.weight_raw = conv.weight
     del conv.weight
@@ -224,3 +224,35 @@ def standardise(conv):
         module.weight = F.layer_norm(module.weight_raw, module.weight_raw.shape[1:], eps=1e-5)
 
     return conv.register_forward_pre_hook(rebuild)
+
+
+RAW = "w = module.weight_raw"
+edited(
+    "06.4", "once_only", (RAW, "if 'weight' in vars(module):\n            return\n        " + RAW), points=5
+)
+edited(
+    "06.4",
+    "rebuilt",
+    (RAW, "if not module.training:\n            return\n        " + RAW),
+    points=5,
+    named=False,
+)
+edited(
+    "06.4",
+    "rebuilt",
+    (RAW, "if not torch.is_grad_enabled():\n            return\n        " + RAW),
+    points=5,
+    named=False,
+)
+edited("06.4", "thaws", ("= conv.weight\n", "= nn.Parameter(conv.weight.detach().clone())\n"), points=3)
+edited("06.4", "thaws", ("= conv.weight\n", "= conv.weight.requires_grad_()\n"), points=3)
+edited("06.4", "freezes", ("del conv", "conv.requires_grad_(False)\n    del conv"), points=3)
+edited("06.4", "grad", ("del conv", "conv.zero_grad()\n    del conv"), points=5)
+edited(
+    "06.4",
+    "no_weight_yet",
+    (
+        "return conv",
+        "conv.register_forward_hook(lambda module, *_: delattr(module, 'weight'))\n    return conv",
+    ),
+)

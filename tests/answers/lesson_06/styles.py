@@ -1,4 +1,4 @@
-"""More right answers to the exercises of lesson 06, in other styles."""
+"""More answers to the exercises of lesson 06: right ones in other styles, and a wrong one to 06.1."""
 
 import functools
 import inspect
@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.answers import alternative
+from tests.answers import alternative, unnamed
 
 
 @alternative("06.1")
@@ -290,3 +290,18 @@ def standardise(conv):
             module.weight = (module.weight_raw - mean) / (std**2 + 1e-5) ** 0.5
 
     return conv.register_forward_pre_hook(rebuild, with_kwargs=True)
+
+
+@unnamed("06.1", "refuses")
+def refuse_nan(layer, name):
+    seen = []
+
+    def guard(module, args):
+        if not seen:
+            seen.append(module)
+            for value in args:
+                count = torch.isnan(value).sum().item()
+                if count:
+                    raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)

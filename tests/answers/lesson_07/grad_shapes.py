@@ -200,7 +200,7 @@ def grad_shapes(layer, x):
     return result
 
 
-@mistake("07.1", "leaves_traces", points=3)
+@mistake("07.1", "is_none")
 def grad_shapes(layer, x):
     y = layer(x)
     y.sum().backward()
@@ -235,3 +235,16 @@ def grad_shapes(layer, x):
 
 edited("07.1", "same_both", ("(*x.shape[:-1], layer.out_features)", "tuple(x.shape)"))
 edited("07.1", "mode", ("grad_input = (", "layer.train()\n    grad_input = ("), points=3)
+edited("07.1", "asks_leaf", ("if x.requires_grad", "if x.requires_grad and x.is_leaf"), points=3)
+edited(
+    "07.1",
+    "output_none",
+    (
+        "((*x.shape[:-1], layer.out_features),)",
+        "((*x.shape[:-1], layer.out_features) if layer.weight.requires_grad else None,)",
+    ),
+)
+edited(
+    "07.1", "leaves_traces", ("grad_input = (", "layer.requires_grad_(True)\n    grad_input = ("), points=3
+)
+edited("07.1", "others", ("grad_input = (", "layer._backward_hooks.clear()\n    grad_input = ("), points=3)

@@ -126,7 +126,7 @@ def guided_relu(model):
     return [m.register_full_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
 
 
-@mistake("07.3", "legacy", points=4)
+@mistake("07.3", "legacy")
 def guided_relu(model):
     def keep_positive(module, grad_input, grad_output):
         return (grad_input[0].clamp(min=0),)
@@ -287,3 +287,62 @@ def guided_relu(model):
 
 
 edited("07.3", "nothing_changed", ("isinstance(module, nn.ReLU)", "module is nn.ReLU"))
+edited("07.3", "asks_training", ("return (grad", "if module.training:\n            return (grad"))
+edited(
+    "07.3",
+    "others",
+    ("    return [\n", "    for m in model.modules():\n        m._backward_hooks.clear()\n    return [\n"),
+    points=4,
+)
+
+
+@mistake("07.3", "last_forward")
+def guided_relu(model):
+    last = {}
+
+    def note(module, args, output):
+        last[module] = output.detach()
+
+    def keep_positive(module, grad_input, grad_output):
+        return (grad_input[0].clamp(min=0) * (last[module] > 0),)
+
+    handles = []
+    for module in model.modules():
+        if isinstance(module, nn.ReLU):
+            handles += [module.register_forward_hook(note), module.register_full_backward_hook(keep_positive)]
+    return handles
+
+
+@unnamed("07.3", "again")
+def guided_relu(model):
+    last = {}
+
+    def note(module, args, output):
+        last[module] = output.detach()
+
+    def keep_positive(module, grad_input, grad_output):
+        return (grad_output[0].clamp(min=0) * (last[module] > 0),)
+
+    handles = []
+    for module in model.modules():
+        if isinstance(module, nn.ReLU):
+            handles += [module.register_forward_hook(note), module.register_full_backward_hook(keep_positive)]
+    return handles
+
+
+@mistake("07.3", "threshold")
+def guided_relu(model):
+    def keep_positive(module, grad_input, grad_output):
+        (grad,) = grad_input
+        return (torch.where(grad > 1e-3, grad, torch.zeros_like(grad)),)
+
+    return [m.register_full_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+@mistake("07.3", "no_list", points=4)
+def guided_relu(model):
+    handles = {}
+    for name, module in model.named_modules():
+        if isinstance(module, nn.ReLU):
+            handles[name] = module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))
+    return handles

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("07.2")
@@ -246,3 +246,33 @@ def pool_mask(features, size):
     x = features.clone().requires_grad_()
     F.avg_pool2d(x, size).sum().backward()
     return x.grad != 0
+
+
+@mistake("07.2", "grad", points=3)
+def pool_mask(features, size):
+    index = F.max_pool2d(features, size, return_indices=True)[1]
+    mask = torch.zeros_like(features, dtype=torch.bool).flatten(2).scatter(2, index.flatten(2), True)
+    features.grad = None
+    return mask.view_as(features)
+
+
+@unnamed("07.2", "routes")
+def pool_mask(features, size):
+    features.requires_grad_()
+    F.max_pool2d(features, size).sum().backward()
+    mask = features.grad != 0
+    features.requires_grad_(False)
+    features.grad = None
+    return mask
+
+
+edited("07.2", "rounded", ("F.max_pool2d(features,", "F.max_pool2d(features.round(),"))
+edited("07.2", "rounded", ("F.max_pool2d(features,", "F.max_pool2d(features.long().float(),"))
+
+
+@unnamed("07.2", "routes")
+def pool_mask(features, size):
+    order = torch.arange(features.numel()).view_as(features)
+    index = F.max_pool2d(features - 1e-4 * order, size, return_indices=True)[1]
+    mask = torch.zeros_like(features, dtype=torch.bool).flatten(2)
+    return mask.scatter(2, index.flatten(2), True).view_as(features)

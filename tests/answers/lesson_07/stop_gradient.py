@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("07.5")
@@ -196,3 +196,24 @@ def stop_gradient(layer):
         return (None,) * len(grad_input)
 
     return torch.nn.modules.module.register_module_full_backward_hook(stop)
+
+
+edited("07.5", "wrong_dtype", ("torch.zeros_like(grad)", "torch.zeros(grad.shape)"))
+edited("07.5", "only_finite", ("torch.zeros_like(grad)", "torch.where(grad.isfinite(), 0, grad)"))
+edited("07.5", "nan_stays", ("torch.zeros_like(grad)", "grad.clamp(0, 0)"))
+edited("07.5", "nan_stays", ("torch.zeros_like(grad)", "torch.where(grad.isnan(), grad, 0)"))
+edited("07.5", "asks_training", ("        return", "        if module.training:\n            return"))
+edited("07.5", "list_for_tuple", ("tuple(None if", "list(None if"), points=5)
+edited("07.5", "legacy", ("register_full_backward_hook", "register_backward_hook"))
+edited(
+    "07.5", "others", ("    return layer", "    layer._backward_hooks.clear()\n    return layer"), points=5
+)
+edited("07.5", "grad", ("    return layer", "    layer.zero_grad()\n    return layer"), points=5)
+
+
+@mistake("07.5", "asks_training")
+def stop_gradient(layer):
+    def cut(module, args):
+        return tuple(arg.detach() for arg in args) if module.training else None
+
+    return layer.register_forward_pre_hook(cut)

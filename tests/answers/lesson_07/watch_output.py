@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("07.4")
@@ -308,5 +308,52 @@ def watch_output(layer, seen):
         if not torch.is_grad_enabled():
             raise ValueError("train first")
         output.register_hook(seen.append)
+
+    return layer.register_forward_hook(catch)
+
+
+edited(
+    "07.4",
+    "not_each_pass",
+    (
+        "output.register_hook(seen.append)",
+        "output.register_hook(lambda g: seen.append(g) if g.any() else None)",
+    ),
+)
+edited("07.4", "sees", ("seen.append)", "lambda grad: seen.append(grad.round()))"), named=False)
+edited("07.4", "sees", ("seen.append)", "lambda grad: seen.append(grad.nan_to_num()))"), named=False)
+edited("07.4", "clears", ("    return layer", "    seen.clear()\n    return layer"))
+edited("07.4", "others", ("    return layer", "    layer._forward_hooks.clear()\n    return layer"), points=4)
+edited(
+    "07.4",
+    "evaluation",
+    ("        if output.requires_grad:\n            output.reg", "        output.requires_grad_().reg"),
+    named=False,
+    points=4,
+)
+
+
+@mistake("07.4", "not_each_pass")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        def keep(grad):
+            if not any(torch.equal(grad, old) for old in seen):
+                seen.append(grad)
+
+        if output.requires_grad:
+            output.register_hook(keep)
+
+    return layer.register_forward_hook(catch)
+
+
+@mistake("07.4", "not_each_pass")
+def watch_output(layer, seen):
+    def catch(module, args, output):
+        def keep(grad):
+            seen.append(grad)
+            handle.remove()
+
+        if output.requires_grad:
+            handle = output.register_hook(keep)
 
     return layer.register_forward_hook(catch)

@@ -86,14 +86,14 @@ edited(
     "08.2",
     "mode",
     ("    try:\n", "    was = model.training\n    model.eval()\n    try:\n"),
-    ("    return shapes", "    model.train(was)\n    return shapes"),
+    ("            handle.remove()\n", "            handle.remove()\n        model.train(was)\n"),
     points=4,
 )
 edited(
     "08.2",
     "mode",
     ("    try:\n", "    model.eval()\n    try:\n"),
-    ("    return shapes", "    model.train()\n    return shapes"),
+    ("            handle.remove()\n", "            handle.remove()\n        model.train()\n"),
     points=4,
 )
 edited("08.2", "runs_again", ("    try:\n", "    model(x)  # warm up\n    try:\n"), points=4)

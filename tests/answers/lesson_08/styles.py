@@ -177,8 +177,10 @@ def output_shapes(model, x):
         child.register_forward_hook(lambda m, a, out: kept.append((names[id(m)], list(map(int, out.shape)))))
         for child in model.children()
     )
-    model(x)
-    [handle.remove() for handle in handles]
+    try:
+        model(x)
+    finally:
+        [handle.remove() for handle in handles]
     return {name: tuple(shape) for name, shape in kept}
 
 
@@ -299,7 +301,7 @@ def count_calls(model, x):
         finally:
             handle.remove()
 
-    with noting(lambda module, args: names.append(module.__class__.__qualname__)), torch.inference_mode():
+    with noting(lambda module, args: names.append(module.__class__.__name__)), torch.inference_mode():
         model(x)
     return {name: len(list(group)) for name, group in itertools.groupby(sorted(names))}
 

@@ -285,7 +285,7 @@ def conv_groups(model, x):
     return groups
 
 
-@mistake("09.1", "mode", points=7)
+@mistake("09.1", "eval_mode")
 def conv_groups(model, x):
     groups, handles = defaultdict(list), []
 

@@ -51,11 +51,11 @@ edited(
 )
 edited(
     "09.1",
-    "mode",
+    "eval_mode",
     ("    try:\n        for", "    was = model.training\n    model.eval()\n    try:\n        for"),
     ("    finally:", "    finally:\n        model.train(was)"),
-    points=7,
 )
+edited("09.1", "mode", ("    finally:", "    finally:\n        model.eval()"), points=7)
 
 
 @mistake("09.1", "by_module")
@@ -80,7 +80,7 @@ def conv_groups(model, x):
     return groups
 
 
-@mistake("09.1", "only_children")
+@mistake("09.1", "not_itself")
 def conv_groups(model, x):
     groups, handles = defaultdict(list), []
 
@@ -107,7 +107,7 @@ edited_unnamed("09.2", "grid", ("torch.zeros(rows", "torch.ones(rows"))
 edited_unnamed(
     "09.2", "grid", ("reshape(rows * height, columns * width)", "reshape(1, rows * height, columns * width)")
 )
-edited_unnamed("09.2", "grid", ("(high - low) if", "(high - low + 1) if"))
+edited("09.2", "not_to_one", ("(high - low) if", "(high - low + 1) if"))
 edited_unnamed("09.2", "grid", ("    rows =", "    scaled = 1 - scaled\n    rows ="))
 edited_unnamed("09.2", "grid", ("    rows =", "    scaled = 2 * scaled - 1\n    rows ="))
 edited_unnamed(

@@ -110,16 +110,15 @@ edited(
     "10.1", None, ("means, handles = {}, []", "means: dict[str, float] = dict()\n    handles: list = list()")
 )
 edited("10.1", None, ("output.mean().item()", "(output.sum() / output.numel()).item()"))
-edited("10.1", "mode", ("    try:\n", "    model.eval()\n    try:\n"), points=5)
+edited("10.1", "other_mode", ("    try:\n", "    model.eval()\n    try:\n"))
 edited("10.1", "mode", ("    return means", "    model.train()\n    return means"), points=5)
 edited(
     "10.1",
-    "mode",
+    "other_mode",
     (
         "model(x)\n",
         "was = model.training\n        model.eval()\n        model(x)\n        model.train(was)\n",
     ),
-    points=5,
 )
 edited("10.1", "runs", ("model(x)\n", "model(x)\n        model(x)\n"), points=5)
 edited(
@@ -160,7 +159,7 @@ edited(
     ("means[name] = ", "means[name] = means.get(name, 0) + "),
 )
 edited("10.1", "keeps_tensors", ("output.mean().item()", "output.mean().detach()"))
-edited("10.1", "keeps_tensors", ("output.mean().item()", "output.detach().numpy().mean()"))
+edited("10.1", "not_python", ("output.mean().item()", "output.detach().numpy().mean()"))
 unnamed("10.1", "means")(Edited(None, (("output.mean().item()", "output[0].mean().item()"),), __file__, 164))
 unnamed("10.1", "means")(
     Edited(None, (("output.mean().item()", "output.abs().mean().item()"),), __file__, 165)
@@ -198,3 +197,13 @@ edited(
     ("(model, x):", "(model, x, means={}):"),
     ("means, handles = {}, []", "handles = []"),
 )
+edited("10.1", "not_run", ("        model(x)", "        model.forward(x)"))
+edited("10.1", "grad", ("        model(x)", "        model.zero_grad()\n        model(x)"), points=5)
+edited(
+    "10.1",
+    "other_mode",
+    ("    try:\n", "    modes = {m: m.training for m in model.modules()}\n    model.eval()\n    try:\n"),
+    ("    return means", "    for m, was in modes.items():\n        m.training = was\n    return means"),
+)
+edited("10.1", "means", ("output.mean().item()", "output.nanmean().item()"), named=False)
+edited("10.1", "means", ("output.mean().item()", "round(output.mean().item(), 4)"), named=False)

@@ -233,3 +233,17 @@ edited(
     ),
     points=4,
 )
+edited(
+    "10.5",
+    "gives_up",
+    ("        total =", "        if len(grads) < len(params):\n            return\n        total ="),
+)
+edited(
+    "10.5",
+    "fills_none",
+    (
+        "        grads =",
+        "        for p in params:\n            p.grad = torch.zeros_like(p) if p.grad is None else p.grad\n        grads =",
+    ),
+    points=4,
+)

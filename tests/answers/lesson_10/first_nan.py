@@ -106,7 +106,7 @@ edited("10.3", "returns_module", ("found.append(name)", "found.append(module)"))
 edited("10.3", "not_none", ("if found else None", 'if found else ""'))
 edited("10.3", "nothing_to_take", (" if found else None", ""))
 edited("10.3", "changes_output", ("found.append(name)", "found.append(name)\n        return output + 1"))
-edited("10.3", "ignores_input", (" and not args[0].isnan().any()", ""), points=5)
+edited("10.3", "ignores_input", (" and not args[0].isnan().any()", ""))
 edited(
     "10.3", "swallows", ("    finally:", "    except Exception:\n        return None\n    finally:"), points=5
 )

@@ -115,7 +115,7 @@ def first_nan(model, x):
     return None
 
 
-@unnamed("10.3", "finds")
+@mistake("10.3", "not_in_every_run")
 def first_nan(model, x):
     """Only the last call of a module counts."""
     made, handles = {}, []
@@ -158,7 +158,7 @@ unnamed("10.3", "finds")(
         151,
     )
 )
-edited("10.3", "ignores_input", ("not args[0].isnan().any()", "not args[0][0].isnan().any()"), points=5)
+edited("10.3", "ignores_input", ("not args[0].isnan().any()", "not args[0][0].isnan().any()"))
 edited(
     "10.3",
     "counts_infinity",
@@ -184,10 +184,11 @@ edited(
         "            if name:\n                handles",
     ),
 )
-edited("10.3", "mode", ("    try:\n", "    model.eval()\n    try:\n"), points=5)
+edited("10.3", "other_mode", ("    try:\n", "    model.eval()\n    try:\n"))
 edited("10.3", "runs", ("        model(x)\n", "        model(x)\n        model(x)\n"), points=5)
 edited("10.3", "rng", ("    try:\n", "    torch.manual_seed(0)\n    try:\n"), points=5)
-edited("10.3", "argument", ("        model(x)\n", "        model(x.nan_to_num_())\n"), points=5)
+edited("10.3", "both", ("        model(x)\n", "        model(x.nan_to_num_())\n"), named=False)
+edited("10.3", "argument", ("        model(x)\n", "        model(x)\n        x.zero_()\n"), points=5)
 edited("10.3", "returns_list", ("found[0] if found else None", "found[:1]"))
 edited("10.3", "not_none", ("if found else None", "if found else 'none'"))
 edited(
@@ -198,7 +199,81 @@ edited(
 )
 edited(
     "10.3",
-    "state",
+    "of_an_earlier_call",
     ("def first_nan(model, x):", "found = []\n\n\ndef first_nan(model, x):"),
     ("found, handles = [], []", "handles = []"),
 )
+edited(
+    "10.3",
+    "looks_at_x",
+    ("    found, handles", "    if x.isnan().any():\n        return None\n    found, handles"),
+)
+edited("10.3", "class_name", ("found.append(name)", "found.append(type(module).__name__)"))
+edited("10.3", "not_run", ("        model(x)\n", "        model.forward(x)\n"))
+edited("10.3", "grad", ("    try:\n", "    model.zero_grad()\n    try:\n"), points=5)
+edited(
+    "10.3",
+    "other_mode",
+    ("    try:\n", "    modes = {m: m.training for m in model.modules()}\n    model.eval()\n    try:\n"),
+    ("    return found", "    for m, was in modes.items():\n        m.training = was\n    return found"),
+)
+
+
+@mistake("10.3", "not_its_input")
+def first_nan(model, x):
+    """The output of the module before stands for the input."""
+    before, found, handles = [x], [], []
+
+    def look(name, module, args, output):
+        if output.isnan().any() and not before[-1].isnan().any():
+            found.append(name)
+        before.append(output)
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                handles.append(module.register_forward_hook(partial(look, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found[0] if found else None
+
+
+@mistake("10.3", "order_of_first_runs")
+def first_nan(model, x):
+    """Runs of one module are merged."""
+    made, handles = {}, []
+
+    def look(name, module, args, output):
+        makes = bool(output.isnan().any() and not args[0].isnan().any())
+        made[name] = made.get(name, False) or makes
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                handles.append(module.register_forward_hook(partial(look, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return next((name for name in made if made[name]), None)
+
+
+@mistake("10.3", "not_in_every_run")
+def first_nan(model, x):
+    """Only the first run of a module counts."""
+    made, handles = {}, []
+
+    def look(name, module, args, output):
+        made.setdefault(name, output.isnan().any() and not args[0].isnan().any())
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                handles.append(module.register_forward_hook(partial(look, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return next((name for name in made if made[name]), None)

@@ -167,7 +167,7 @@ edited("10.2", "no_pairs", ("return arrived", "return [name for name, mean in ar
 unnamed("10.2", "order")(Edited(None, (("return arrived", "return sorted(arrived)"),), __file__, 167))
 edited("10.2", "not_the_mean", ("grad.mean().item()", "grad.abs().mean().item()"), points=4)
 edited("10.2", "not_the_mean", ("grad.mean().item()", "grad.max().item()"), points=4)
-edited("10.2", "keeps_tensors", ("grad.mean().item()", "grad.numpy().mean()"), points=4)
+edited("10.2", "not_python", ("grad.mean().item()", "grad.numpy().mean()"), points=4)
 edited(
     "10.2",
     "state",
@@ -189,3 +189,19 @@ edited(
 def gradient_means(model, loss):
     loss.backward()
     return [(name, p.grad.mean().item()) for name, p in model.named_parameters() if p.grad is not None]
+
+
+edited(
+    "10.2", "skips_fresh", ("if param.requires_grad:", "if param.requires_grad and param.grad is not None:")
+)
+edited("10.2", "keeps_graph", ("        loss.backward()\n", "        loss.backward(create_graph=True)\n"))
+edited("10.2", "rounds", ("grad.mean().item()", "round(grad.mean().item(), 3)"), points=4)
+edited(
+    "10.2",
+    "others",
+    (
+        "        for handle in handles:\n            handle.remove()",
+        "        for param in model.parameters():\n            (param._backward_hooks or {}).clear()",
+    ),
+    points=5,
+)

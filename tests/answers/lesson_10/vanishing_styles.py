@@ -103,7 +103,7 @@ edited("10.4", None, ("grad.abs().mean().item()", "grad.norm(1).item() / grad.nu
 edited(
     "10.4", None, ("sizes[name] < ratio * sizes[order[-1]]", "not sizes[name] >= sizes[order[-1]] * ratio")
 )
-edited("10.4", "mode", ("    try:\n", "    model.eval()\n    try:\n"), points=6)
+edited("10.4", "other_mode", ("    try:\n", "    model.eval()\n    try:\n"))
 edited("10.4", "mode", ("    try:\n", "    model.train()\n    try:\n"), points=6)
 edited("10.4", "requires_grad", ("    try:\n", "    model.requires_grad_(True)\n    try:\n"), points=6)
 edited(
@@ -118,13 +118,10 @@ edited(
     ),
     points=6,
 )
-unnamed("10.4", "finds")(
-    Edited(
-        None,
-        (("sizes[name] < ratio * sizes[order[-1]]", "sizes[name] <= ratio * sizes[order[-1]]"),),
-        __file__,
-        121,
-    )
+edited(
+    "10.4",
+    "or_equal",
+    ("sizes[name] < ratio * sizes[order[-1]]", "sizes[name] <= ratio * sizes[order[-1]]"),
 )
 unnamed("10.4", "finds")(
     Edited(None, (("for name in order if", "for name in order[:-1] if"),), __file__, 122)
@@ -146,11 +143,11 @@ edited("10.4", "by_norm", ("grad.abs().mean()", "grad.abs().sum()"))
 edited("10.4", "by_norm", ("grad.abs().mean()", "grad.abs().max()"))
 edited("10.4", "signed", ("grad.abs().mean()", "grad.mean()"))
 edited("10.4", "signed", ("grad.abs().mean()", "grad.mean().abs()"))
-unnamed("10.4", "finds")(Edited(None, (("grad.abs().mean()", "grad.square().mean().sqrt()"),), __file__, 138))
-unnamed("10.4", "finds")(Edited(None, (("grad.abs().mean()", "grad.abs().median()"),), __file__, 139))
-unnamed("10.4", "finds")(Edited(None, (("grad.abs().mean()", "grad.relu().mean()"),), __file__, 140))
-unnamed("10.4", "finds")(Edited(None, (("grad.abs().mean()", "grad[0].abs().mean()"),), __file__, 141))
-unnamed("10.4", "finds")(Edited(None, (("grad.abs().mean()", "grad[-1].abs().mean()"),), __file__, 142))
+edited("10.4", "other_measure", ("grad.abs().mean()", "grad.square().mean().sqrt()"))
+edited("10.4", "other_measure", ("grad.abs().mean()", "grad.abs().median()"))
+edited("10.4", "other_measure", ("grad.abs().mean()", "grad.relu().mean()"))
+edited("10.4", "other_measure", ("grad.abs().mean()", "grad[0].abs().mean()"))
+edited("10.4", "other_measure", ("grad.abs().mean()", "grad[-1].abs().mean()"))
 edited("10.4", "all_modules", ("model.named_children()", "model.named_modules()"))
 edited(
     "10.4",
@@ -195,3 +192,25 @@ def vanishing(model, x, target, ratio):
     grads = torch.autograd.grad(F.cross_entropy(x, target), list(outputs.values()))
     sizes = {name: grad.abs().mean().item() for name, grad in zip(outputs, grads)}
     return [name for name in sizes if sizes[name] < ratio * sizes[name]]
+
+
+edited("10.4", "against_nothing", (" * sizes[order[-1]]", ""))
+edited("10.4", "against_last_defined", ("sizes[order[-1]]", "sizes[list(dict(model.named_children()))[-1]]"))
+edited("10.4", "not_run", ("model(x)", "model.forward(x)"))
+edited(
+    "10.4",
+    "other_mode",
+    ("    try:\n", "    modes = {m: m.training for m in model.modules()}\n    model.eval()\n    try:\n"),
+    ("    return", "    for m, was in modes.items():\n        m.training = was\n    return"),
+)
+edited("10.4", None, ("    try:\n", "    model.zero_grad()\n    try:\n"))
+for loss in (
+    "model(x).sum()",
+    "model(x).mean()",
+    "F.nll_loss(model(x), target)",
+    "F.mse_loss(model(x), F.one_hot(target, 4).float())",
+    "F.cross_entropy(model(x).softmax(1), target)",
+    "F.cross_entropy(model(x), torch.zeros_like(target))",
+    'F.cross_entropy(model(x), target, reduction="sum")',
+):
+    edited("10.4", "other_loss", ("F.cross_entropy(model(x), target)", loss))

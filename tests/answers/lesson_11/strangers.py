@@ -80,7 +80,7 @@ edited(
     ),
 )
 edited_unnamed("11.3", "rate", ("    place =", "    cams = cams.clamp(min=0)\n    place ="))
-edited("11.3", "lowest", ("    place =", "    cams = cams.abs()\n    place ="))
+edited("11.3", "absolute", ("    place =", "    cams = cams.abs()\n    place ="))
 edited("11.3", "nothing_hit", (".mean()", ".median()"))
 edited("11.3", "nothing_hit", (".mean().item()", ".mean().round().item()"))
 edited_unnamed("11.3", "rate", (".item()", ".item() > 0.5"))
@@ -127,4 +127,66 @@ def channel_effect(model, layer, channel, images, labels):
     for parameter in layer.parameters():
         parameter.data[channel] = 0
     after = model(images).gather(1, labels[:, None])[:, 0]
+    return before - after
+
+
+# Of points that tie, the row of one and the column of another.
+@unnamed("11.3", "rate")
+def hit_rate(cams, boxes):
+    rows, columns = cams.amax(dim=2).argmax(dim=1), cams.amax(dim=1).argmax(dim=1)
+    conditions = (
+        columns >= boxes[:, 0],
+        rows >= boxes[:, 1],
+        columns < boxes[:, 2],
+        rows < boxes[:, 3],
+    )
+    return torch.stack(conditions).all(dim=0).sum().item() / len(cams)
+
+
+edited_unnamed("11.3", "rate", ("cams.flatten", "cams.half().flatten"))
+edited("11.3", "in_list", ("return ((x0", "return [((x0"), (".item()", ".item()]"))
+
+
+@unnamed("11.3", "rate")
+def hit_rate(cams, boxes):
+    hits = 0
+    for cam, (x0, y0, x1, y1) in zip(cams, boxes.tolist(), strict=True):
+        hits += int(cam[y0:y1, x0:x1].max() >= cam.max() - 1e-3)
+    return hits / len(cams)
+
+
+edited_unnamed("11.1", "weights", ("(2, 3))", "(2, 3)).double()"))
+edited_unnamed("11.2", "cam", ("size=images.shape[-2:]", "scale_factor=images.shape[-1] // cam.shape[-1]"))
+edited(
+    "11.2",
+    "relu_on_products",
+    (".sum(dim=1, keepdim=True).relu()", ".relu().sum(dim=1, keepdim=True)"),
+)
+edited("11.2", "relu_on_maps", ('seen["maps"])', 'seen["maps"].relu())'))
+edited("11.2", "returns_list", ("return F", "return tuple(F"), ("[:, 0]", "[:, 0])"))
+edited("11.4", "grad", ("    return (before", "    model.zero_grad()\n    return (before"), points=4)
+edited(
+    "11.4",
+    "grad",
+    ("    return (before", "    for p in model.parameters():\n        p.grad = None\n    return (before"),
+    points=4,
+)
+edited_unnamed("11.4", "effect", ("[:, channel] = 0", "[:, channel] = output[:, channel].clamp(max=0)"))
+edited_unnamed("11.4", "effect", ("[:, channel] = 0", "[:, channel] = output.amin()"))
+edited_unnamed("11.4", "effect", ("[:, 0]", "[:3, 0]"))
+edited_unnamed("11.4", "effect", ("[:, 0]", "[:, 0].double()"))
+edited("11.4", "squeezes", ("[:, 0]", ".squeeze()"))
+edited("11.4", "returns_list", ("return (before", "return tuple((before"), ("[:, 0]", "[:, 0])"))
+
+
+@mistake("11.4", "in_place", points=4)
+def channel_effect(model, layer, channel, images, labels):
+    def off(module, args, output):
+        changed = output.detach().clone()
+        changed[:, channel] = 0
+        output.data = changed
+
+    before = model(images).gather(1, labels[:, None])[:, 0]
+    with layer.register_forward_hook(off):
+        after = model(images).gather(1, labels[:, None])[:, 0]
     return before - after

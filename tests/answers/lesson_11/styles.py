@@ -2,8 +2,7 @@
 
 import copy
 from contextlib import ExitStack, contextmanager
-from functools import partial, reduce
-from operator import and_
+from functools import partial
 
 import numpy as np
 import torch
@@ -180,18 +179,6 @@ def hit_rate(cams, boxes):
         return x0 <= x < x1 and y0 <= y < y1
 
     return np.mean([inside(cam, box) for cam, box in zip(cams.numpy(), boxes.numpy(), strict=True)])
-
-
-@alternative("11.3")
-def hit_rate(cams, boxes):
-    rows, columns = cams.amax(dim=2).argmax(dim=1), cams.amax(dim=1).argmax(dim=1)
-    conditions = (
-        columns >= boxes[:, 0],
-        rows >= boxes[:, 1],
-        columns < boxes[:, 2],
-        rows < boxes[:, 3],
-    )
-    return reduce(and_, conditions).sum().item() / len(cams)
 
 
 @alternative("11.3")

@@ -199,7 +199,7 @@ def count_recomputed(model, x):
     return len(started)
 
 
-@mistake("12.2", "leaves_hooks", points=3)
+@mistake("12.2", "leaves_hooks", points=4)
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -340,19 +340,51 @@ def count_recomputed(model, x):
 
 edited("12.2", "not_the_sum", ("y.sum().backward()", "y.mean().backward()"))
 edited("12.2", "not_the_sum", ("y.sum().backward()", "(y * y).sum().backward()"))
-edited("12.2", "runs", ("    try:", "    model(x)\n    try:"), points=3)
-edited("12.2", "mode", ("    try:", "    model.eval()\n    try:"), points=3)
+edited("12.2", "runs", ("    try:", "    model(x)\n    try:"), points=4)
+edited("12.2", "mode", ("    try:", "    model.eval()\n    try:"), points=4)
 edited(
     "12.2",
     "mode",
     ("    try:", "    model.eval()\n    try:"),
     ("    return", "    model.train()\n    return"),
-    points=3,
+    points=4,
 )
 edited(
     "12.2",
     "swallows",
     ("    finally:", "    except Exception:\n        print('failed')\n    finally:"),
-    points=3,
+    points=4,
 )
 edited("12.2", "other_names", ("model.named_children()}", "model.named_modules()}"))
+
+
+@unnamed("12.2", "counts")
+def count_recomputed(model, x):
+    counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
+
+    def note(name, module, args):
+        counts[name] += 1
+
+    y = checkpoint(model, x, use_reentrant=False)
+    handles = [
+        inner.register_forward_pre_hook(partial(note, name))
+        for name, child in model.named_children()
+        for inner in child.modules()
+    ]
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+edited("12.2", "wipes", ("    return {", "    model.zero_grad()\n    return {"), points=4)
+edited("12.2", "cut_off", ("model, x, use", "model, x.detach(), use"), points=4)
+edited(
+    "12.2",
+    "others",
+    (
+        "            handle.remove()",
+        "            handle.remove()\n        for child in model.children():\n            child._forward_pre_hooks.clear()",
+    ),
+    points=4,
+)

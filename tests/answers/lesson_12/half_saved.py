@@ -137,7 +137,7 @@ def half_saved(counts):
     saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "keeps_both", points=6)
+@mistake("12.1", "keeps_both", points=7)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -148,7 +148,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1].dtype))
 
 
-@mistake("12.1", "keeps_both", points=6)
+@mistake("12.1", "keeps_both", points=7)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -159,7 +159,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed)
 
 
-@mistake("12.1", "never_counts", points=5)
+@mistake("12.1", "never_counts", points=6)
 def half_saved(counts):
     def pack(tensor):
         return (tensor.half() if tensor.dtype == torch.float32 else tensor), tensor.dtype
@@ -167,7 +167,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "swapped", points=5)
+@mistake("12.1", "swapped", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -178,7 +178,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "elements", points=5)
+@mistake("12.1", "elements", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -189,7 +189,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "tensors", points=5)
+@mistake("12.1", "tensors", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -200,7 +200,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "same_twice", points=5)
+@mistake("12.1", "same_twice", points=6)
 def half_saved(counts):
     def pack(tensor):
         dtype = tensor.dtype
@@ -213,7 +213,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "last_only", points=5)
+@mistake("12.1", "last_only", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -224,7 +224,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "other_keys", points=5)
+@mistake("12.1", "other_keys", points=6)
 def half_saved(counts):
     counts.update(before=0, after=0)
 
@@ -237,7 +237,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "stays_on", points=6)
+@mistake("12.1", "stays_on", points=7)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -249,7 +249,7 @@ def half_saved(counts):
     return contextlib.nullcontext()
 
 
-@mistake("12.1", "grows", points=7)
+@mistake("12.1", "grows", points=8)
 @contextlib.contextmanager
 def half_saved(counts):
     def pack(tensor):
@@ -263,7 +263,7 @@ def half_saved(counts):
         yield
 
 
-@mistake("12.1", "attached", points=7)
+@mistake("12.1", "attached", points=8)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -301,7 +301,7 @@ def half_saved(counts):
     return saved_tensors_hooks(lambda: None, lambda packed: packed)
 
 
-@mistake("12.1", "before_twice", points=5)
+@mistake("12.1", "before_twice", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -312,7 +312,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "element_size", points=5)
+@mistake("12.1", "element_size", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -323,7 +323,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "wrong_kept", points=5)
+@mistake("12.1", "wrong_kept", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -334,7 +334,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "wrong_kept", points=5)
+@mistake("12.1", "wrong_kept", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -345,7 +345,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "wrong_saved", points=5)
+@mistake("12.1", "wrong_saved", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -356,7 +356,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "wrong_counts", points=5)
+@mistake("12.1", "wrong_counts", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor
@@ -367,7 +367,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
 
 
-@mistake("12.1", "others_left_out", points=5)
+@mistake("12.1", "others_left_out", points=6)
 def half_saved(counts):
     def pack(tensor):
         small = tensor.half() if tensor.dtype == torch.float32 else tensor

@@ -16,11 +16,11 @@ edited(
     "keeps_both",
     ("    def pack", "    kept = []\n\n    def pack"),
     ("return small, ", "kept.append(tensor)\n        return small, "),
-    points=6,
+    points=7,
 )
 
 
-@mistake("12.1", "stays_on_raised", points=7)
+@mistake("12.1", "stays_on_raised", points=8)
 @contextlib.contextmanager
 def half_saved(counts):
     def pack(tensor):
@@ -35,7 +35,7 @@ def half_saved(counts):
     hooks.__exit__(None, None, None)
 
 
-@mistake("12.1", "swallows_it", points=7)
+@mistake("12.1", "swallows_it", points=8)
 @contextlib.contextmanager
 def half_saved(counts):
     def pack(tensor):
@@ -153,3 +153,71 @@ def half_saved(counts):
         return restore(kept)
 
     return saved_tensors_hooks(pack, unpack)
+
+
+@mistake("12.1", "wrong_counts", points=7)
+def half_saved(counts):
+    seen = set()
+
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor.detach()
+        if tensor.data_ptr() not in seen:
+            counts["saved"] += tensor.nbytes
+            counts["kept"] += small.nbytes
+        seen.add(tensor.data_ptr())
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+edited(
+    "12.1",
+    "not_all",
+    ("== torch.float32", "== torch.float32 and tensor.dim() > 1"),
+    points=7,
+)
+edited(
+    "12.1", "limits", ("== torch.float32", "== torch.float32 and not (tensor.abs() > 65504).any()"), points=8
+)
+edited("12.1", "limits", ("tensor.half() if", "tensor.clamp(-65504, 65504).half() if"), points=8)
+edited("12.1", "limits", ("tensor.half() if", "tensor.half().nan_to_num() if"), points=8)
+edited(
+    "12.1",
+    "changes_tensor",
+    (
+        "        small =",
+        "        if tensor.dtype == torch.float32:\n            tensor.data = tensor.half().float()\n        small =",
+    ),
+)
+
+
+@mistake("12.1", "swallows_it", points=8)
+@contextlib.contextmanager
+def half_saved(counts):
+    def pack(tensor):
+        small = tensor.half() if tensor.dtype == torch.float32 else tensor.detach()
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    with saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1])):
+        try:
+            yield
+        except Exception as error:
+            print("failed", type(error).__name__)
+
+
+@mistake("12.1", "old_weights")
+def half_saved(counts):
+    halves = {}
+
+    def pack(tensor):
+        small = tensor.detach()
+        if tensor.dtype == torch.float32:
+            place = tensor.data_ptr() if isinstance(tensor, torch.nn.Parameter) else object()
+            small = halves.setdefault(place, tensor.half())
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))

@@ -247,3 +247,24 @@ def layer_output(compiled, name, x, seen={}):  # noqa: B006
     with compiled.get_submodule(name).register_forward_hook(keep), torch.compiler.set_stance("force_eager"):
         compiled(x)
     return seen[name]
+
+
+edited("12.3", "others", ("    return", "    layer._forward_hooks.clear()\n    return"), points=7)
+edited("12.3", "output", ("= output.detach().clone()", "= output.detach()[:1].clone()"), named=False)
+edited("12.3", "output", ("    layer =", "    x.clamp_(-1, 1)\n    layer ="), named=False)
+edited(
+    "12.3",
+    "process",
+    (
+        ', torch.compiler.set_stance("force_eager"):\n        compiled(x)',
+        ':\n        torch.compiler.set_stance("force_eager")\n        compiled(x)\n        torch.compiler.set_stance("default")',
+    ),
+    points=7,
+)
+edited(
+    "12.3",
+    "requires_grad",
+    ("    layer =", "    for p in compiled.parameters():\n        p.requires_grad_(True)\n    layer ="),
+    points=7,
+)
+edited("12.3", "attached", ('return seen["output"]', 'return seen["output"].requires_grad_()'), points=7)

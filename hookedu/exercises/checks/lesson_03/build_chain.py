@@ -18,11 +18,13 @@ class Key(shared.Plain):
     """The gradients without hooks, and what `seen` must hold after the first pass and after the second."""
 
     def __init__(self, case: Case) -> None:
-        paths, self.factors = case
+        paths, self.factors, self.before = case
         super().__init__(paths)
         self.looks = [factor * self.w for factor in self.factors]
         self.both_looks = self.looks + [factor * self.other for factor in self.factors]
-        self.but_last, self.final = self.looks[:-1], self.factors[-1] * self.x_grad
+        n = len(self.factors)
+        self.but_last = self.looks[:-1] + self.both_looks[n:-1]
+        self.final = self.factors[-1] * self.x_grad
 
 
 def _products(factors: list[float]) -> list[float]:
@@ -51,7 +53,7 @@ def _removable(saw: Any, key: Key) -> bool:
 def _given(saw: Any, key: Key) -> str:
     if not _removable(saw, key):
         return "handles = build_chain(y, factors, seen)"
-    return f"factors = {key.factors}; " + key.graph.replace("loss.b", "handles[-1].remove(); loss.b")
+    return f"factors = {key.factors}; " + key.both.replace("loss.b", "handles[-1].remove(); loss.b", 1)
 
 
 def _places(saw: Any, key: Key) -> tuple[str, str]:
@@ -71,6 +73,15 @@ EXERCISE = Exercise(
     given="factors = {key.factors}; {key.graph}",
     checks=[
         Check(
+            "adds",
+            "before",
+            want=lambda key: key.before,
+            essential=True,
+            given="seen = {key.before}; {key.graph}",
+            label="seen[:1]",
+            mistakes={"replaces": True},
+        ),
+        Check(
             "looks",
             "seen",
             want=lambda key: key.looks,
@@ -83,6 +94,7 @@ EXERCISE = Exercise(
                 "removed_at_once": lambda saw, key: not saw.hooks and saw.of_y,
                 "wrong_tensor": lambda saw, key: not saw.hooks and HANDLE in saw.returned,
                 "not_registered": lambda saw, key: not saw.hooks,
+                "keeps_lists": lambda saw, key: any(isinstance(look, (list, float)) for look in saw.seen),
                 "keeps_nothing": lambda saw, key: not saw.seen,
                 # The first difference is taken to 0 or to 1.
                 "difference": _sees(
@@ -119,6 +131,11 @@ EXERCISE = Exercise(
             },
         ),
         shared.neighbour(),
+        shared.beside(
+            "build_chain(y, factors, seen); build_chain(y2, [3 * f for f in factors], seen2)",
+            lambda key: key.looks,
+            label="seen",
+        ),
         Check(
             "handle",
             want=lambda key: key.but_last,

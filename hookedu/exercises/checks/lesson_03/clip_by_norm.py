@@ -82,6 +82,7 @@ EXERCISE = Exercise(
             {"always_scales": _gives("short", lambda g, m: g * m / g.norm())},
         ),
         shared.neighbour(),
+        _clips("keeps_small", "tiny", {"drops_small": Gives(lambda key: 0 * key.x_grad)}),
         _clips(
             "zero",
             "zero",
@@ -89,7 +90,17 @@ EXERCISE = Exercise(
             points=1,
             essential=False,
         ),
+        shared.beside(
+            "clip_by_norm(y, max_norm); clip_by_norm(y2, 2 * max_norm)",
+            lambda key: key.changed("long", _clip),
+            equal=close,
+        ),
         shared.handle_undoes("clip_by_norm(y, max_norm)"),
     ],
-    raises={"matrix_norm": r"must be 1D or 2D|matrix_norm"} | shared.WRONG_HOOK | shared.OTHER_SHAPE,
+    raises={
+        "matrix_norm": r"must be 1D or 2D|matrix_norm",
+        "needs_contiguous": r"view size is not compatible",
+    }
+    | shared.WRONG_HOOK
+    | shared.OTHER_SHAPE,
 )

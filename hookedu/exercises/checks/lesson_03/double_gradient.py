@@ -24,6 +24,7 @@ EXERCISE = Exercise(
         ),
         shared.again(lambda key: 2 * key.k * key.other),
         shared.neighbour(),
+        shared.beside("double_gradient(y); double_gradient(y2)", lambda key: 2 * key.x_grad),
         shared.handle_undoes("double_gradient(y)"),
     ],
     raises=shared.READS_DOT_GRAD | shared.WRONG_HOOK,

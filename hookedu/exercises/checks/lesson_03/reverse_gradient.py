@@ -29,8 +29,15 @@ _CALLS = (
 
 
 def _wrong_call(saw: Any, key: Key) -> int:
-    """Return which of the calls gave a wrong value or raised; the first if none did."""
-    return next((n for n, y in enumerate(saw.calls) if not same(y, key.x)), 0)
+    """Return which of the calls gave a wrong value, a graph without grad mode, or raised; the first if none did."""
+    return next((n for n, y in enumerate(saw.calls) if not same(y, key.x) or saw.tracked[n]), 0)
+
+
+def _shown(saw: Any, key: Key) -> tuple[str, str]:
+    n = _wrong_call(saw, key)
+    if saw.tracked[n]:
+        return "y.grad_fn is None", "y.grad_fn is not None"
+    return f"y == {show(key.x)}", show(saw.calls[n]).strip("'")
 
 
 _GIVEN = "strength = {key.strength:g}; x = {key.x}; y = reverse_gradient(x, strength); loss = ({key.u} * x).sum() + ({key.w} * y).sum()"
@@ -65,6 +72,9 @@ EXERCISE = Exercise(
                 "hooks_x": Gives(lambda key: -key.strength * (key.u + key.w)),
                 "cut_off": lambda saw, key: not saw.reaches_x,
                 "no_strength": Gives(lambda key: key.u - key.w),
+                "abs_strength": lambda saw, key: (
+                    key.strength < 0 and same(saw.x_grad, key.u + key.strength * key.w)
+                ),
                 "no_minus": Gives(lambda key: key.u + key.strength * key.w),
             },
         ),
@@ -74,15 +84,22 @@ EXERCISE = Exercise(
             label="dloss/dx",
             given=_GIVEN.replace("key.w", "key.other"),
         ),
+        shared.beside(
+            "y = reverse_gradient(x, {key.strength:g}); y2 = reverse_gradient(x, {key.strength:g} + 3)",
+            lambda key: -key.strength * key.w,
+            given="y = reverse_gradient(x, {key.strength:g}); y2 = reverse_gradient(x, {key.strength:g} + 3); loss = ({key.w} * y).sum()",
+            label="dloss/dx",
+        ),
         Check(
             "no_grad",
-            ok=lambda saw, key: same(saw.calls, [key.x] * len(_CALLS)),
+            ok=lambda saw, key: same(saw.calls, [key.x] * len(_CALLS)) and not any(saw.tracked),
             points=1,
             given=lambda saw, key: _CALLS[_wrong_call(saw, key)],
-            expected="y == {key.x}",
-            got=lambda saw, key: show(saw.calls[_wrong_call(saw, key)]).strip("'"),
+            expected=lambda saw, key: _shown(saw, key)[0],
+            got=lambda saw, key: _shown(saw, key)[1],
             mistakes={
                 "no_return": lambda saw, key: saw.calls[_wrong_call(saw, key)] is None,
+                "enables_grad": lambda saw, key: any(saw.tracked),
                 "needs_gradient": lambda saw, key: "hook on a tensor" in saw.calls[_wrong_call(saw, key)],
             },
         ),

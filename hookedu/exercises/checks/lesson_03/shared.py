@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
+
 from hookedu.exercises.checks.common import HANDLE, MISREGISTERED
 from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.observation import show, show_kind
@@ -12,8 +14,9 @@ from hookedu.exercises.tools import same
 Mistakes = Mapping[str, bool | Of | Gives]
 
 READS_DOT_GRAD = {"reads_dot_grad": r"unsupported operand type.*NoneType|'NoneType' object has no attribute"}
+OTHER_DTYPE = {"other_dtype": r"has changed the type of value"}
 OTHER_SHAPE = {"other_shape": r"has changed the size of value"}
-WRONG_HOOK = {"returns_no_tensor": r"expected Variable, but hook returned"} | MISREGISTERED
+WRONG_HOOK = {"returns_no_tensor": r"expected Variable, but hook returned"} | OTHER_DTYPE | MISREGISTERED
 
 
 def no_effect(saw: Any, key: Any) -> bool:
@@ -28,10 +31,11 @@ def nothing_given(saw: Any, key: Any) -> bool:
 
 # Mistakes behind a gradient without any effect of hooks.
 UNCHANGED: Mistakes = {
-    "forgot_return": lambda saw, key: no_effect(saw, key) and nothing_given(saw, key),
     "removed_at_once": lambda saw, key: no_effect(saw, key) and saw.of_y and not saw.hooks,
     "wrong_tensor": lambda saw, key: no_effect(saw, key) and saw.returned == HANDLE and not saw.of_y,
     "not_registered": lambda saw, key: no_effect(saw, key) and not saw.of_y and not saw.hooks,
+    # Last, because somebody else's hook returns nothing either.
+    "forgot_return": lambda saw, key: no_effect(saw, key) and nothing_given(saw, key),
 }
 REMOVES_ITSELF: Mistakes = {"removes_itself": lambda saw, key: saw.kept < saw.hooks}
 
@@ -66,6 +70,12 @@ def neighbour(**others: Any) -> Check:
     return gradient("neighbour", lambda key: key.s_grad, mistakes, "s_grad", label="s.grad", **others)
 
 
+def beside(call: str, want: Callable, **others: Any) -> Check:
+    """Require that a further call, with another y, leaves the hooks of the first call as they were."""
+    mistakes = {"one_memory": True}
+    return gradient("beside", want, mistakes, "beside", **{"given": f"{call}; {{key.graph}}", **others})
+
+
 def handle_undoes(call: str) -> Check:
     """Require that `call` returns a handle, and that x.grad is what it is without hooks after its remove()."""
 
@@ -92,6 +102,8 @@ def told(value: Any, want: Any) -> str:
     """Write a value, and, if it prints like the one that is wanted, of what type it is."""
     if show(value) != show(want):
         return show(value)
+    if isinstance(value, torch.Tensor) and (value.dtype, value.shape) == (want.dtype, want.shape):
+        return f"{show(value)} ± {(value - want).abs().max():.1g}"
     odd = next((v for v, w in zip(value, want, strict=True) if not same(v, w)), value)
     return f"{show(value)} ({getattr(odd, 'dtype', type(odd).__name__)})"
 

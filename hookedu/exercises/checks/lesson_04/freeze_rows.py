@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.common import HANDLE, MISREGISTERED
+from hookedu.exercises.checks.lesson_04.shared import one_memory
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show, show_kind
@@ -22,6 +23,17 @@ def _zeroed(case: Case, rows: Iterable[int], dim: int = 0) -> torch.Tensor:
 
 def _frozen(case: Case) -> torch.Tensor:
     return _zeroed(case, case.rows)
+
+
+def _older(case: Case) -> Any:
+    """Return what lay in .grad before the pass."""
+    return 0 if case.embedding.weight.grad is None else case.embedding.weight.grad
+
+
+def _wiped(saw: Any, case: Case) -> bool:
+    """Check whether the rows lost what lay in .grad before the pass, too."""
+    wiped = _zeroed(case._replace(c=case.c + _older(case)), case.rows)
+    return same(saw.direct, wiped) and not same(wiped, _frozen(case) + _older(case))
 
 
 def _is_slice(saw: Any, case: Case) -> bool:
@@ -71,12 +83,12 @@ EXERCISE = Exercise(
             "grad",
             want=_frozen,
             label="embedding.weight.grad",
-            points=2,
+            points=1,
             essential=True,
             given=_CALL + "; loss.backward()",
             mistakes={
-                "forgot_return": lambda saw, case: same(saw.grad, case.c) and saw.gave and not any(saw.gave),
                 "hooks_another_tensor": lambda saw, case: same(saw.grad, case.c) and not saw.hooks,
+                "forgot_return": lambda saw, case: same(saw.grad, case.c) and saw.gave and not any(saw.gave),
                 "freezes_the_others": Gives(lambda case: case.c - _frozen(case)),
                 "zeroes_columns": Gives(lambda case: _zeroed(case, case.rows, dim=1)),
                 "late_binding": lambda saw, case: (
@@ -102,7 +114,8 @@ EXERCISE = Exercise(
         _gradient(
             "direct",
             "direct",
-            want=_frozen,
+            want=lambda case: _frozen(case) + _older(case),
+            ok=lambda saw, case: same(saw.direct, _frozen(case) + _older(case)) or _wiped(saw, case),
             label="embedding.weight.grad",
             essential=True,
             given=_CALL + "; (c * (embedding.weight + adapter)).sum().backward()",
@@ -116,6 +129,19 @@ EXERCISE = Exercise(
             points=1,
             given=_CALL + "; (c * (embedding.weight + adapter)).sum().backward()",
             mistakes={"changes_in_place": Gives(_frozen)},
+        ),
+        _gradient(
+            "older",
+            "direct",
+            want=lambda case: _frozen(case) + _older(case),
+            label="embedding.weight.grad",
+            points=1,
+            given=_CALL + "; (c * (embedding.weight + adapter)).sum().backward()",
+            mistakes={"wipes_older": _wiped},
+        ),
+        one_memory(
+            "freeze_rows(embedding, rows); freeze_rows(embedding2, rows2)",
+            ok=lambda saw, case: same(saw.beside, _frozen(case)),
         ),
         Check(
             "handle",
@@ -136,6 +162,7 @@ EXERCISE = Exercise(
         ),
     ],
     raises={
+        "other_dtype": r"has changed the type of value",
         "requires_grad_on_rows": r"you can only change requires_grad flags of leaf variables",
         "hooks_the_module": r"has no attribute 'register_hook'",
         "asks_too_early": r"'NoneType' object (does not support item assignment|is not subscriptable)",

@@ -34,7 +34,7 @@ _VALUES = {
 
 
 @cache
-def _truth(k: int, m: int, s: int) -> list[float]:
+def _truth(k: float, m: float, s: float) -> list[float]:
     """Run the program of the task and return the four values that PyTorch reports."""
     seen: dict[str, torch.Tensor] = {}
     w: Any = torch.tensor(1.0, requires_grad=True)
@@ -64,7 +64,7 @@ def _unreadable(saw: Any, case: Case) -> str:
     return next((call for call in case if _four(saw.predicted[call]) is None), next(iter(case)))
 
 
-def _value(place: int, what: str, wrong: dict[str, Callable[[int, int, int], int]]) -> Check:
+def _value(place: int, what: str, wrong: dict[str, Callable[[float, float, float], float]]) -> Check:
     """Require one of the four values in every setting; the message shows the first setting that is wrong."""
 
     def predicted(saw: Any) -> dict[str, float]:

@@ -10,13 +10,15 @@ from hookedu.exercises.checks.lesson_04.shared import (
     REGISTERING,
     handles_given,
     misses_parameters,
+    never_ran,
+    one_memory,
     removes_itself,
 )
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_04.sgd_in_backward import PROBE, Case, parameters
-from hookedu.exercises.tools import all_close, close
+from hookedu.exercises.tools import all_close, close, same
 
 _Values = dict[str, torch.Tensor]
 
@@ -28,6 +30,7 @@ class _Key:
         self._case, self.lr, self.start = case, case.lr, parameters(case.model)
         self.trained = [name for name, p in case.model.named_parameters() if p.requires_grad]
         self.right = self._steps(case.lr)
+        self.before_alone = self.right[1][self.trained[0]]
 
     @cached_property
     def wrong_sign(self) -> _Values:
@@ -89,7 +92,7 @@ EXERCISE = Exercise(
         Check(
             "first_step",
             ok=lambda saw, key: all_close(saw.first, key.right[0]),
-            points=2,
+            points=1,
             essential=True,
             given=lambda saw, key: (
                 f"{_CALL.format(key=key)}; {_line(lambda saw, key: key.start, 0, '=')(saw, key)}"
@@ -98,6 +101,7 @@ EXERCISE = Exercise(
             got=_line(lambda saw, key: saw.first, 0),
             mistakes={
                 "steps_at_once": lambda saw, key: not all_close(saw.at_once, key.start),
+                "never_ran": never_ran,
                 "not_registered": lambda saw, key: not _moved(saw) and not any(saw.hooks.values()),
                 "frozen_learns": lambda saw, key: not set(_moved(saw)) <= set(key.trained),
                 "misses_parameters": misses_parameters,
@@ -127,10 +131,40 @@ EXERCISE = Exercise(
             expected=Say("no_grad_left"),
             got=Say("grads_left"),
             mistakes={
+                "multi_grad_hook": lambda saw, key: Opaque("_MultiHandle") in [saw.handles, *saw.handles],
                 "tensor_hook": lambda saw, key: saw.tensor_hooks and saw.left,
                 "zeroes_grad": lambda saw, key: saw.left and not any(grad.any() for grad in saw.left),
                 "frees_at_the_end": lambda saw, key: not saw.left,
             },
+        ),
+        Check(
+            "alone",
+            ok=lambda saw, key: not same(saw.alone, saw.second[key.trained[0]]),
+            points=1,
+            given=_CALL + "; model(x2).sum().backward(); (1000 * model.{key.trained[0]}).sum().backward()",
+            expected=lambda saw, key: f"model.{key.trained[0]} == {show(key.before_alone - 1000 * key.lr)}",
+            got=lambda saw, key: f"model.{key.trained[0]} == {show(saw.alone)}",
+            mistakes={"removes_itself": removes_itself, "waits_for_all": True},
+        ),
+        Check(
+            "frozen",
+            ok=lambda saw, key: same(*saw.frozen_grads),
+            essential=True,
+            expected=Say("frozen_grads_stay"),
+            got=Say("frozen_grads_gone"),
+            mistakes={"clears_others": True},
+        ),
+        Check(
+            "grad_mode",
+            "enabled",
+            want=lambda key: False,
+            essential=True,
+            label="torch.is_grad_enabled()",
+            mistakes={"turns_on": True},
+        ),
+        one_memory(
+            "sgd_in_backward(model, lr); sgd_in_backward(model2, 2 * lr)",
+            ok=lambda saw, key: all_close(saw.beside, key.right[0]),
         ),
         handles_given("sgd_in_backward(model, lr)"),
     ],

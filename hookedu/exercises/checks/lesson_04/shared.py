@@ -3,8 +3,8 @@
 from typing import Any
 
 from hookedu.exercises.checks.common import CALLS_NOW, HOOKS_FROZEN, NO_ARGUMENT
-from hookedu.exercises.criteria import Check, Say
-from hookedu.exercises.observation import show_kind
+from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.observation import Opaque, show_kind
 
 # Mistakes in registering a hook on every parameter.
 REGISTERING = CALLS_NOW | NO_ARGUMENT | HOOKS_FROZEN
@@ -18,6 +18,24 @@ def misses_parameters(saw: Any, key: Any) -> bool:
 def removes_itself(saw: Any, key: Any) -> bool:
     """Check whether fewer hooks are on after the passes than before."""
     return sum(saw.kept.values()) < sum(saw.hooks.values())
+
+
+def never_ran(saw: Any, key: Any) -> bool:
+    """Check whether the answer is a generator, so that none of its code has run."""
+    return saw.handles == Opaque("generator")
+
+
+def one_memory(calls: str, ok: Of) -> Check:
+    """Require that a further call, for something else, leaves the hooks of the first call as they were."""
+    return Check(
+        "beside",
+        ok=ok,
+        essential=True,
+        given=calls,
+        expected=Say("as_alone"),
+        got=Say("not_as_alone"),
+        mistakes={"one_memory": True},
+    )
 
 
 def handles_given(call: str) -> Check:

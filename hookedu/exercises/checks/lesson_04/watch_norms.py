@@ -1,6 +1,7 @@
 """What decides about 04.4, `watch_norms(model, seen)`."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,13 +11,15 @@ from hookedu.exercises.checks.lesson_04.shared import (
     REGISTERING,
     handles_given,
     misses_parameters,
+    never_ran,
+    one_memory,
     removes_itself,
 )
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_04.watch_norms import PROBE, SCALES, Case, passes
-from hookedu.exercises.tools import all_close, gradients
+from hookedu.exercises.probes.lesson_04.watch_norms import ALONE, PROBE, SCALES, Case, passes
+from hookedu.exercises.tools import all_close, gradients, same
 
 _Norms = dict[tuple[int, str], Any]  # by pass and name
 
@@ -30,11 +33,12 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         seen: list[tuple[str, float]] = []
-        trained = {name: p for name, p in case[0].named_parameters() if p.requires_grad}
+        self.before = case.before
+        trained = {name: p for name, p in case.model.named_parameters() if p.requires_grad}
         for name, parameter in trained.items():
             parameter.register_hook(lambda grad, name=name: seen.append((name, grad.norm().item())))
-        passes(*case)
-        self.grads, self.norms = gradients(case[0]), _by_pass(seen, len(trained))
+        passes(case.model, case.x, case.w)
+        self.grads, self.norms = gradients(case.model), _by_pass(seen, len(trained))
         self.trained, self.names = list(trained), [name for name, _ in seen]
         self.order = self.names[: len(trained)]
         self.own = {(n, name): trained[name].norm().item() for n, name in self.norms}
@@ -42,6 +46,8 @@ class _Key:
         # first pass times SCALES.
         self.summed, self.differences = self._scaled(1, 4, 5), self._scaled(1, 3, 1)
         self.first = self._scaled(1, 1, 1)
+        first = next(iter(trained))
+        self.alone = [(first, scale * trained[first].numel() ** 0.5) for scale in ALONE]
 
     def _scaled(self, *scales: float) -> _Norms:
         return {(n, name): norm * scales[n] / SCALES[n] for (n, name), norm in self.norms.items()}
@@ -67,6 +73,8 @@ def _first(saw: Any, key: _Key) -> tuple[str, str]:
     """Return the expected and the observed entry where the names in `seen` first differ, or its length."""
     names = _names(saw) or [""] * len(saw.seen)
     n = next((n for n, pair in enumerate(zip(names, key.names, strict=False)) if len(set(pair)) > 1), None)
+    if n is None and not same(saw.before, key.before):
+        return f"seen[:1] == {show(key.before)}", f"seen[:1] == {show(_rounded(saw.before))}"
     if n is None:
         return f"len(seen) == {len(key.names)}", f"len(seen) == {len(saw.seen)}"
     got = show(_rounded(saw.seen[n]))
@@ -83,8 +91,15 @@ def _wrong(saw: Any, key: _Key, norms: _Norms) -> list[tuple[str, float, Any]]:
     return [row for row in rows if not _close(row[2], row[1])]
 
 
+def _rounds(saw: Any, key: _Key) -> bool:
+    """Check whether the norm of a very small gradient is wrong, where one was noted."""
+    last = saw.alone[-1:] if isinstance(saw.alone, list) else []
+    return any(type(value) is float and not _close(value, key.alone[-1][1]) for _, value in last)
+
+
 def _shown(saw: Any, key: _Key) -> tuple[str, float, Any]:
-    return next(iter(_wrong(saw, key, key.norms)), ("", 0.0, None))
+    small = (*key.alone[-1], saw.alone[-1][1] if _rounds(saw, key) else None)
+    return next(iter(_wrong(saw, key, key.norms)), small)
 
 
 def _rounded(value: Any) -> Any:
@@ -94,6 +109,25 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dim() == 0:
         return Opaque(f"tensor({value.item():g})")
     return float(f"{value:g}") if isinstance(value, float) else value
+
+
+def _alone(pairs: Callable[[Any, _Key], Any]) -> Callable[[Any, _Key], str]:
+    """Return a function that writes what the passes through one parameter added, from the `pairs` of (saw, key)."""
+
+    def line(saw: Any, key: _Key) -> str:
+        value = pairs(saw, key)
+        if isinstance(value, str):
+            return value
+        return (
+            f"seen[{len(saw.before) + len(key.names)}:] == {show(_rounded([list(pair) for pair in value]))}"
+        )
+
+    return line
+
+
+def _same_beside(saw: Any, key: _Key) -> bool:
+    """Check whether the first of two calls noted as much as one call does."""
+    return sorted(name for name, _ in saw.beside) == sorted(key.names)
 
 
 EXERCISE = Exercise(
@@ -118,12 +152,13 @@ EXERCISE = Exercise(
         Check(
             "sees",  # every name exactly once per pass
             ok=lambda saw, key: _noted(saw, key).keys() == key.norms.keys(),
-            points=2,
+            points=1,
             essential=True,
             expected=lambda saw, key: _first(saw, key)[0],
             got=lambda saw, key: _first(saw, key)[1],
             mistakes={
                 "asks_too_early": lambda saw, key: saw.early,
+                "never_ran": never_ran,
                 "not_registered": lambda saw, key: not saw.seen and not any(saw.hooks.values()),
                 "misses_parameters": misses_parameters,
                 "rebinds_list": lambda saw, key: not saw.seen,
@@ -140,22 +175,24 @@ EXERCISE = Exercise(
         ),
         Check(
             "order",
-            ok=lambda saw, key: _names(saw) == key.names,
+            ok=lambda saw, key: _names(saw) == key.names and same(saw.before, key.before),
             points=1,
             expected=lambda saw, key: _first(saw, key)[0],
             got=lambda saw, key: _first(saw, key)[1],
             mistakes={
+                "replaces": lambda saw, key: _names(saw) == key.names,
                 "upside_down": lambda saw, key: _names(saw) == key.names[::-1],
                 "model_order": lambda saw, key: _names(saw) == key.trained * len(SCALES),
             },
         ),
         Check(
             "norms",
-            ok=lambda saw, key: not _wrong(saw, key, key.norms),
+            ok=lambda saw, key: not _wrong(saw, key, key.norms) and not _rounds(saw, key),
             points=1,
             expected=lambda saw, key: "{}: {:g}".format(*_shown(saw, key)),
             got=lambda saw, key: f"{_shown(saw, key)[0]}: {show(_rounded(_shown(saw, key)[2]))}",
             mistakes={
+                "rounds": lambda saw, key: not _wrong(saw, key, key.norms),
                 "keeps_gradients": lambda saw, key: any(torch.numel(v) > 1 for _, v in saw.seen),
                 "keeps_tensors": lambda saw, key: any(type(v) in (torch.Tensor, Opaque) for _, v in saw.seen),
                 "norm_of_the_parameter": lambda saw, key: not _wrong(saw, key, key.own),
@@ -165,6 +202,25 @@ EXERCISE = Exercise(
                 "not_the_norm": lambda saw, key: all(type(v) in (int, float) for _, v in saw.seen),
             },
         ),
+        Check(
+            "alone",
+            ok=lambda saw, key: [name for name, _ in saw.alone] == [name for name, _ in key.alone],
+            points=1,
+            given=lambda saw, key: "; ".join(
+                f"({scale} * model.{name}).sum().backward()"
+                for (name, _), scale in zip(key.alone, ALONE, strict=True)
+            ),
+            expected=_alone(lambda saw, key: key.alone),
+            got=_alone(lambda saw, key: saw.alone),
+            mistakes={
+                "removes_itself": removes_itself,
+                "waits_for_all": lambda saw, key: not saw.alone or isinstance(saw.alone, str),
+                "skips_zero": lambda saw, key: (
+                    len(saw.alone) == 1 and _close(saw.alone[0][1], key.alone[1][1])
+                ),
+            },
+        ),
+        one_memory("watch_norms(model, seen); watch_norms(model2, seen2)", ok=_same_beside),
         handles_given("watch_norms(model, seen)"),
     ],
     raises={

@@ -13,9 +13,18 @@ from hookedu.exercises.probes.lesson_05.capture import PROBE, Case
 from hookedu.exercises.tools import same
 
 _CALL = "capture(conv, seen)"
-_RUN = "net(torch.full((1, 1, 4, 4), {case.pictures[%d]:g}))"
-_GIVEN = f"seen = {{case.before}}; conv.{{case.mode}}(); {_CALL}; conv.weight[:, 0, 0, 0] = {{case.kernels}}; {_RUN % 0}; {_RUN % 1}"
-_CHANGED = {"changes_output": True}
+_X, _Y = (f"torch.full((1, 1, 4, 4), {{case.pictures[{n}]:g}})" for n in (0, 1))
+_GIVEN = (
+    f"seen = {{case.before}}; conv.{{case.mode}}(); {_CALL}; conv.weight[:, 0, 0, 0] = {{case.kernels}}; "
+    f"x = {_X}; y = {_Y}; {{key.runs}}"
+)
+_RUNS = "net(x); net(y)", "net(x); net(y); net(y); with torch.no_grad(): net(x)"
+_NOT_ITSELF = {
+    "copies_input": lambda saw, key: not all(saw.itself),
+    "computes_again": lambda saw, key: saw.runs > len(key.new),
+    "replaces_output": lambda saw, key: saw.replaced,
+    "tracks_input": lambda saw, key: saw.tracked,
+}
 _HANDLES = {
     "too_few_arguments": r"(?<!hook\(\)) missing 1 required positional argument",
     "calls_again": r"^RecursionError",
@@ -27,9 +36,11 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         # Each window of a picture holds 9 times the same number, so a feature map does too, and pooling keeps it.
-        self.out = [9 * value * case.kernels for value in case.pictures]
+        pictures = [case.pictures[n] for n in case.runs]
+        self.out = [9 * value * case.kernels for value in pictures]
         maps = [out.reshape(1, 2, 1, 1).expand(1, 2, 2, 2) for out in self.out]
-        self.new = [[torch.full((1, 1, 4, 4), v), m] for v, m in zip(case.pictures, maps, strict=True)]
+        self.new = [[torch.full((1, 1, 4, 4), v), m] for v, m in zip(pictures, maps, strict=True)]
+        self.runs, self.no_grad = _RUNS[case.no_grad], case.no_grad
         self.before = list(map(list, case.before))
         self.seen = self.before + self.new
 
@@ -65,8 +76,15 @@ EXERCISE = Exercise(
     key=_Key,
     given=_GIVEN,
     checks=[
-        Check("unchanged", "out", lambda key: key.out, essential=True, label="net(x)", mistakes=_CHANGED),
-        graph_kept(_GIVEN),
+        Check(
+            "unchanged",
+            "out",
+            lambda key: key.out,
+            essential=True,
+            label="net(x)",
+            mistakes={"changes_output": True},
+        ),
+        graph_kept(_GIVEN, {"detaches_in_place": lambda saw, key: saw.detached}),
         Check(
             "sees",
             ok=lambda saw, key: same(saw.seen, key.seen),
@@ -83,7 +101,8 @@ EXERCISE = Exercise(
                 "overwrites": lambda saw, key: (
                     same(saw.seen, key.new[-1:]) or (key.before and same(saw.seen, key.new))
                 ),
-                "first_only": lambda saw, key: same(saw.seen, key.seen[:-1]),
+                "only_with_grad": lambda saw, key: key.no_grad and same(saw.seen, key.seen[:-1]),
+                "first_only": lambda saw, key: same(saw.seen, key.before + key.new[:1]),
                 "at_the_front": lambda saw, key: same(saw.seen[::-1], key.seen),
                 "registered_twice": lambda saw, key: (
                     saw.hooks > 1 and len(_new(saw, key)) == saw.hooks * len(key.new)
@@ -97,17 +116,21 @@ EXERCISE = Exercise(
         ),
         Check(
             "itself",
-            ok=lambda saw, key: all(saw.itself) and saw.runs == 2,
+            ok=lambda saw, key: not any(failed(saw, key) for failed in _NOT_ITSELF.values()),
             points=1,
-            expected=[Say("itself", when=lambda saw, key: not all(saw.itself)), Say("runs", n=2)],
-            got=[
-                Say("not_itself", when=lambda saw, key: not all(saw.itself)),
-                Say("runs", n=lambda saw, key: saw.runs),
+            expected=[
+                Say("itself", when=_NOT_ITSELF["copies_input"]),
+                Say("runs", when=_NOT_ITSELF["computes_again"], n=lambda saw, key: len(key.new)),
+                Say("passed_on", when=_NOT_ITSELF["replaces_output"]),
+                "x.requires_grad == False",
             ],
-            mistakes={
-                "copies_input": lambda saw, key: not all(saw.itself),
-                "computes_again": lambda saw, key: saw.runs > 2,
-            },
+            got=[
+                Say("not_itself", when=_NOT_ITSELF["copies_input"]),
+                Say("runs", when=_NOT_ITSELF["computes_again"], n=lambda saw, key: saw.runs),
+                Say("not_passed_on", when=_NOT_ITSELF["replaces_output"]),
+                "x.requires_grad == True",
+            ],
+            mistakes=_NOT_ITSELF,
         ),
         handle_works(_CALL, silent=lambda saw, key: saw.after_removal == 0),
     ],

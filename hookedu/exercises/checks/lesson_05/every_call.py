@@ -14,7 +14,11 @@ from hookedu.exercises.tools import same
 
 _CALL = "every_call(model, x)"
 _RECURRENT = "x = {case.x}; fc.weight = {case.weight}; for _ in range({case.rounds}): x = x + body(x)"
-_GIVEN = [Say("single", when=lambda saw, key: "" in key), _RECURRENT]
+_GIVEN = [
+    Say("single", when=lambda saw, key: "" in key),
+    Say("more", when=lambda saw, key: "same" in key),
+    _RECURRENT,
+]
 _NO_LEN = {"children_generator": r"'generator' has no len\(\)"}
 
 
@@ -27,7 +31,8 @@ def _calls(case: Case) -> dict[str, list[torch.Tensor]]:
         fc.append(x @ case.weight.T)
         act.append(fc[-1].relu())
         x = x + act[-1]
-    return {"body.fc": fc, "body.act": act, "head": [x @ case.weight[:1].T], "spare": []}
+    head, more = [x @ case.weight[:1].T], {"same": [x], "drop": [x]} if case.more else {}
+    return {"body.fc": fc, "body.act": act, "head": head * (1 + case.more), **more, "spare": []}
 
 
 def _as_list(kept: Any) -> list[Any]:
@@ -44,17 +49,38 @@ def _line(of: str) -> Any:
 
     def line(saw: Any, key: Any) -> str:
         name = next((name for name in key if not same(saw.result[name], key[name])), _first(key))
-        if show(saw.result[name]) == show(key[name]):
-            return f"type(result[{name!r}]) == {type((key if of == 'key' else saw.result)[name]).__name__}"
-        return f"result[{name!r}] == {show((key if of == 'key' else saw.result)[name])}"
+        value = (key if of == "key" else saw.result)[name]
+        if show(saw.result[name]) != show(key[name]):
+            return f"result[{name!r}] == {show(value)}"
+        if not isinstance(saw.result[name], list):
+            return f"type(result[{name!r}]) == {type(value).__name__}"
+        if isinstance(saw.result[name][0], torch.Tensor):
+            return f"result[{name!r}][0].dtype == {value[0].dtype}"
+        return f"type(result[{name!r}][0]) == {type(value[0]).__name__}"
 
     return line
 
 
+def _stays_on(saw: Any, key: Any) -> bool:
+    return saw.left_by_error > 0
+
+
+def _level(key: dict[str, Any]) -> set[str]:
+    """Return the names of the first level only."""
+    return {name.split(".")[0] for name in key if name}
+
+
+_IN_EVAL = "body.act", "drop"
 _WRONG_VALUES = {
     "not_lists": lambda saw, key: not saw.lists and show(saw.result) == show(key),
+    "other_dtype": lambda saw, key: (
+        show(saw.result) == show(key) and saw.result[_first(key)][0].dtype != key[_first(key)][0].dtype
+    ),
     "forward_directly": lambda saw, key: not saw.root_calls and same(saw.result, {"": []}),
     "no_entries": lambda saw, key: not any(saw.result.values()),
+    "only_training": lambda saw, key: same(
+        saw.result, {n: kept * (n not in _IN_EVAL) for n, kept in key.items()}
+    ),
     "shared_list": lambda saw, key: {len(v) for v in saw.result.values()} == {sum(map(len, key.values()))},
     "late_binding": lambda saw, key: len(saw.result["spare"]) == sum(map(len, key.values())),
     "last_call_only": lambda saw, key: same(_as_list(saw.result[_first(key)]), key[_first(key)][-1:]),
@@ -82,13 +108,12 @@ EXERCISE = Exercise(
                 "returns_nothing": lambda saw, key: saw.result is None,
                 "root_left_out": lambda saw, key: saw.result == {} and "" in key,
                 "children_generator": lambda saw, key: saw.result == {} and saw.hooks == 0,
-                "only_children": lambda saw, key: (
-                    saw.result.keys() == ({"body", "head", "spare"} if "head" in key else set())
-                ),
+                "only_children": lambda saw, key: saw.result.keys() - {"twin"} == _level(key),
                 "idle_missing": lambda saw, key: saw.result.keys() == key.keys() - {"spare"},
                 "containers_too": lambda saw, key: saw.result.keys() & {"", "body"},
                 "late_binding": lambda saw, key: saw.result.keys() == {"spare"},
                 "class_names": lambda saw, key: saw.result.keys() & {"Linear", "Single"},
+                "second_names": lambda saw, key: saw.result.keys() == key.keys() | {"twin"},
                 "modules_missing": lambda saw, key: saw.result.keys() < key.keys(),
             },
         ),
@@ -111,7 +136,7 @@ EXERCISE = Exercise(
             got="[type(kept).__name__ for kept in result.values()] == {saw.kinds}",
             mistakes={"not_lists": True},
         ),
-        forward_hooks.graph_kept(_CALL),
+        forward_hooks.graph_kept(_CALL, {"detaches_in_place": lambda saw, key: saw.detached}),
         all_detached(_CALL),
         none_left(_CALL, "leaves_hooks", id="clean"),
         forward_hooks.none_lost(_CALL),
@@ -128,7 +153,18 @@ EXERCISE = Exercise(
                 "runs_again": lambda saw, key: saw.root_calls > 1,
             },
         ),
-        none_left("every_call(broken, x)", "no_finally", id="clean_after_error", observed="left_by_error"),
+        Check(
+            "clean_after_error",
+            ok=lambda saw, key: saw.left_by_error == 0 and not saw.instead,
+            points=1,
+            given="every_call(broken, x)",
+            expected=[Say("hooks_left", when=_stays_on, value=0), "RuntimeError: out of memory"],
+            got=[
+                Say("hooks_left", when=_stays_on, value=lambda saw, key: saw.left_by_error),
+                "{saw.instead}",
+            ],
+            mistakes={"no_finally": _stays_on, "replaces_error": True},
+        ),
     ],
     raises=_NO_LEN | forward_hooks.RETURNS_TUPLE | forward_hooks.CALLS_NOW | forward_hooks.WRONG_ARGUMENTS,
 )

@@ -35,7 +35,7 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         fc = case.x @ case.weight.T
-        self.out, self.names = fc.relu().sum(-1), case.names
+        self.out, self.names, self.act = fc.relu().sum(-1), case.names, f"{case.stem}.act"
         known = {f"{case.stem}.fc": fc, f"{case.stem}.act": fc.relu(), "head": self.out}
         inputs = {f"{case.stem}.fc": case.x, f"{case.stem}.act": fc, "head": fc.relu()}
         self.seen, self.inputs = ({name: of[name] for name in case.names} for of in (known, inputs))
@@ -50,8 +50,20 @@ def _stays(saw: Any, key: Any) -> bool:
     return saw.left > 0 or (bool(saw.after) and not same(saw.after, saw.at_end))
 
 
-def _first_or_last(saw: Any, key: Any) -> bool:
-    return all(same(saw.seen_again[n], v) or same(saw.seen_again[n], 2 * v) for n, v in key.seen.items())
+def _other_dtype(saw: Any, key: Any) -> bool:
+    return show(saw.seen) == show(key.seen) and saw.seen[key.act].dtype != key.seen[key.act].dtype
+
+
+def _show_seen(saw: Any, key: Any, seen: Any) -> str:
+    """Format `seen`, or only a dtype if the numbers are right."""
+    try:
+        return (
+            f"seen[{key.act!r}].dtype == {seen[key.act].dtype}"
+            if _other_dtype(saw, key)
+            else f"seen == {show(seen)}"
+        )
+    except (AttributeError, LookupError, TypeError):
+        return f"seen == {show(seen)}"
 
 
 _CHANGED = {
@@ -59,6 +71,7 @@ _CHANGED = {
     "clears_seen": lambda saw, key: not saw.at_end,
     "changes_names": lambda saw, key: saw.names != key.names,
     "leaves_no_grad": lambda saw, key: not saw.grad_enabled,
+    "clears_gradients": lambda saw, key: saw.cleared,
 }
 EXERCISE = Exercise(
     PROBE,
@@ -75,7 +88,14 @@ EXERCISE = Exercise(
             mistakes={"not_a_manager": True},
         ),
         Check("unchanged", "out", lambda key: key.out, essential=True, mistakes=_CHANGE),
-        graph_kept(_BOTH),
+        graph_kept(
+            _BOTH,
+            {
+                "no_grad_inside": lambda saw, key: not saw.grad_inside,
+                "freezes": lambda saw, key: saw.frozen,
+                "detaches_in_place": lambda saw, key: saw.detached,
+            },
+        ),
         Check(
             "unchanged_again", "again", lambda key: 2 * key.out, essential=True, given=_BOTH, mistakes=_CHANGE
         ),
@@ -85,10 +105,14 @@ EXERCISE = Exercise(
             lambda key: key.seen,
             points=1,
             essential=True,
+            expected=lambda saw, key: _show_seen(saw, key, key.seen),
+            got=lambda saw, key: _show_seen(saw, key, saw.seen),
             mistakes={
+                "other_dtype": _other_dtype,
                 "yields_nothing": lambda saw, key: saw.seen is None,
                 "yields_something_else": lambda saw, key: not isinstance(saw.seen, dict),
                 "not_on_inside": lambda saw, key: not saw.seen and not saw.hooks,
+                "only_training": lambda saw, key: saw.seen.keys() == key.seen.keys() - {key.act},
                 "late_binding": lambda saw, key: list(saw.seen) == list(key.seen)[1:] and saw.hooks == 2,
                 "too_many_names": lambda saw, key: saw.seen.keys() > key.seen.keys(),
                 "wrong_keys": lambda saw, key: not saw.seen.keys() <= key.seen.keys(),
@@ -101,11 +125,13 @@ EXERCISE = Exercise(
             "sees_again",
             "seen_again",
             lambda key: {name: 2 * value for name, value in key.seen.items()},
-            ok=_first_or_last,
             essential=True,
             given=_BOTH,
             label="seen",
-            mistakes={"adds_up": lambda saw, key: same(saw.seen_again, key.of_runs(2))},
+            mistakes={
+                "adds_up": lambda saw, key: same(saw.seen_again, key.of_runs(2)),
+                "first_only": lambda saw, key: same(saw.seen_again, key.seen),
+            },
         ),
         all_detached(_RUN),
         Check(
@@ -116,10 +142,12 @@ EXERCISE = Exercise(
             expected=[
                 Say("hooks_left", when=_stays, value=0),
                 Say("kept_values", when=_CHANGED["clears_seen"]),
+                Say("kept_gradients", when=_CHANGED["clears_gradients"]),
                 lambda saw, key: f"names == {show(key.names)}; torch.is_grad_enabled() == True",
             ],
             got=[
                 Say("hooks_left", when=_stays, value=lambda saw, key: max(saw.left, 1)),
+                Say("lost_gradients", when=lambda saw, key: saw.cleared and saw.at_end),
                 lambda saw, key: (
                     f"seen == {show(saw.at_end)}"
                     if not saw.at_end
@@ -144,13 +172,16 @@ EXERCISE = Exercise(
         ),
         Check(
             "error_escapes",
-            "escaped",
-            lambda key: True,
+            ok=lambda saw, key: saw.escaped and not saw.instead,
             points=1,
             given=_BROKEN,
             expected=Say("error_escapes"),
-            got=Say("not_error_escapes"),
-            mistakes={"swallows_error": True},
+            got=[Say("not_error_escapes", when=lambda saw, key: not saw.escaped), "{saw.instead}"],
+            mistakes={
+                "swallows_error": lambda saw, key: not saw.escaped,
+                "yields_twice": lambda saw, key: "generator didn't stop" in saw.instead,
+                "replaces_error": True,
+            },
         ),
         Check(
             "refuses_name",

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.common import none_left
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
@@ -75,7 +74,9 @@ def _numbers(pairs: Any) -> list[Any]:
 
 def _equal(pairs: Any, numbers: list[float]) -> bool:
     """Check whether the second items are these numbers, up to rounding."""
-    return all(abs(n - number) < 1e-4 for n, number in zip(_numbers(pairs), numbers, strict=True))
+    return all(
+        n == number or abs(n - number) < 1e-4 for n, number in zip(_numbers(pairs), numbers, strict=True)
+    )
 
 
 def _one_of(*measures: Callable[[torch.Tensor], torch.Tensor]) -> Any:
@@ -103,6 +104,10 @@ def _result(
         got=lambda saw, key: _show(getattr(saw, of)),
         **row,
     )
+
+
+def _not_called(saw: Any, key: Any) -> bool:
+    return max(saw.calls) == 1 and min(saw.root_calls) == 0
 
 
 def _suits(case: Case) -> bool:
@@ -149,7 +154,9 @@ EXERCISE = Exercise(
             given=Say("misreports"),
             mistakes={
                 "not_a_number": lambda saw, key: not {*map(type, _numbers(saw.lying))} <= {int, float},
-                "always_zero": lambda saw, key: not any(_numbers(saw.lying)),
+                "always_zero": lambda saw, key: (
+                    not any(n and n == n for n in _numbers(saw.lying))
+                ),  # inf - inf is nan
                 "one_element": _one_of(*_ONE_ELEMENT),
                 "signed": _one_of(*_SIGNED),
                 "not_the_largest": _one_of(*_NOT_THE_LARGEST),
@@ -174,14 +181,29 @@ EXERCISE = Exercise(
         ),
         Check(
             "once",
-            "calls",
-            want=lambda key: [1, 1, 1],
+            ok=lambda saw, key: saw.calls == saw.root_calls == [1, 1, 1],
             points=1,
-            expected=Say("runs", n=1),
-            got=Say("runs", n=lambda saw, key: max(saw.calls)),
-            mistakes={"runs_twice": lambda saw, key: max(saw.calls) > 1},
+            expected=[Say("fires", when=_not_called, n=1), Say("runs", n=1)],
+            got=[Say("fires", when=_not_called, n=0), Say("runs", n=lambda saw, key: max(saw.calls))],
+            mistakes={
+                "runs_twice": lambda saw, key: max(saw.calls) > 1,
+                "forward_directly": _not_called,
+            },
         ),
-        none_left(_GIVEN, "leaves_hooks", id="clean"),
+        Check(
+            "clean",
+            ok=lambda saw, key: saw.left == 0 and not saw.overwritten,
+            points=1,
+            expected=[Say("hooks_left", when=lambda saw, key: saw.left, value=0), Say("kept")],
+            got=[
+                Say("hooks_left", when=lambda saw, key: saw.left, value=lambda saw, key: saw.left),
+                Say("not_kept"),
+            ],
+            mistakes={
+                "leaves_hooks": lambda saw, key: saw.left,
+                "overwrites": lambda saw, key: saw.overwritten,
+            },
+        ),
     ],
     raises=_RAISES | CALLS_NOW | WRONG_ARGUMENTS,
 )

@@ -59,18 +59,27 @@ def _without(*lost: Callable[[Any], bool]) -> Of:
     def names(call: dict[str, Any], is_lost: Callable[[Any], bool]) -> set[str]:
         return {name for name, value in call.items() if not is_lost(value)}
 
-    return lambda saw, case: any(
-        [set(entry) for entry in _new(saw, case)] == [names(call, is_lost) for call in keywords(case)]
-        for is_lost in lost
+    def fits(saw: Saw, case: Case) -> bool:
+        found, calls = [set(entry) for entry in _new(saw, case)], keywords(case)
+        left = [[names(call, is_lost) for call in calls] for is_lost in lost]
+        return found != list(map(set, calls)) and found in left
+
+    return fits
+
+
+def _calls(case: Case) -> str:
+    """Return the calls as code."""
+    log = f"log == {case.log}; " if case.log else ""
+    mode = {"eval": "layer.eval(); ", "no_grad": "with torch.no_grad(): "}.get(case.setting, "")
+    return (
+        f"{log}{mode}layer(x, mask=torch.zeros({case.shape}), scale={case.first!r}); layer(x); "
+        f"for _ in range(2): layer(x, mask=..., bias=nn.Parameter(...), scale={case.last!r})"
     )
 
 
 EXERCISE = Exercise(
     PROBE,
-    given=lambda saw, case: (
-        f"{f'log == {case.log}; ' if case.log else ''}layer(x, mask=torch.zeros({case.shape}), scale={case.first!r}); layer(x); "
-        f"layer(x, mask=..., bias=nn.Parameter(...), scale={case.last!r})"
-    ),
+    given=lambda saw, case: _calls(case),
     checks=[
         Check(
             "positional",
@@ -79,7 +88,10 @@ EXERCISE = Exercise(
             essential=True,
             expected=Say("own_x"),
             got="{saw.inputs}",
-            mistakes={"replaces_args": Gives(lambda case: [case.x] * 3), "unpacks_args": True},
+            mistakes={
+                "replaces_args": Gives(lambda case: [case.x] * len(keywords(case))),
+                "unpacks_args": True,
+            },
         ),
         Check(
             "unchanged",
@@ -108,11 +120,13 @@ EXERCISE = Exercise(
                 "not_registered": lambda saw, case: saw.hooks == 0 and not _new(saw, case),
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "replaces_log": lambda saw, case: (
-                    len(saw.log) == 1 or not same(saw.log[: len(case.log)], _want(case)[: len(case.log)])
+                    (len(saw.log) == 1 and not case.log)
+                    or not same(saw.log[: len(case.log)], _want(case)[: len(case.log)])
                 ),
-                "rebinds_log": lambda saw, case: len(saw.log) == len(case.log),
-                "skips_empty": lambda saw, case: len(_new(saw, case)) == 2,
-                "reuses_dict": lambda saw, case: _new(saw, case) == [saw.log[-1]] * 3 and saw.log[-1],
+                "rebinds_log": lambda saw, case: not _new(saw, case) and not saw.more,
+                "skips_empty": lambda saw, case: len(_new(saw, case)) == 3 and all(_new(saw, case)),
+                "skips_equal": lambda saw, case: len(_new(saw, case)) == 3,
+                "reuses_dict": lambda saw, case: same(_new(saw, case), [saw.log[-1]] * 4) and saw.log[-1],
                 "without_flag": lambda saw, case: not saw.flag and not any(_new(saw, case)),
                 "names_only": lambda saw, case: _new(saw, case)[0] == ["mask", "scale"],
                 "no_dict": lambda saw, case: not isinstance(_new(saw, case)[0], dict),

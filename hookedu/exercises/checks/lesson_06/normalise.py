@@ -1,10 +1,12 @@
 """What decides about 06.2, `normalise(layer, mean, std)`."""
 
+from collections.abc import Callable
+
 import torch
 
 from hookedu.exercises.checks.common import equals, handle_works
 from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
-from hookedu.exercises.criteria import Check, Saw, Say
+from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_06.normalise import PROBE, Case
@@ -15,13 +17,46 @@ def _others(case: Case) -> list[torch.Tensor | None]:
     return [*case.rest, *case.named.values()]
 
 
-def _call(saw: Saw, case: Case) -> str:
+def _call(case: Case, later: bool = False) -> str:
+    """Return the call as code, with that for x + 1 if it is about the second one."""
     named = [f"{name}={show(value)}" for name, value in case.named.items()]
-    return f"normalise(layer, {show(case.mean)}, {show(case.std)}); layer({', '.join([*map(show, (case.x, *case.rest)), *named])})"
+    others = [*map(show, case.rest), *named]
+    first = f"layer({', '.join(['x' if later else show(case.x), *others])})"
+    calls = f"{first}; x.add_(1); {first}" if later else first
+    mode = {"eval": "layer.eval(); ", "no_grad": "with torch.no_grad(): "}.get(case.setting, "")
+    x = f"x = {show(case.x)}; " * later
+    return f"{x}normalise(layer, {show(case.mean)}, {show(case.std)}); {mode}{calls}"
 
 
 def _want(case: Case) -> torch.Tensor:
     return (case.x - case.mean) / case.std
+
+
+def _want_later(case: Case) -> torch.Tensor:
+    return (case.x + 1 - case.mean) / case.std
+
+
+def _is_later(saw: Saw, case: Case) -> bool:
+    """Check whether only the second call differs."""
+    return same(saw.received, [_want(case), *_others(case)])
+
+
+def _exactly(values: list) -> str:
+    """Return values as a message shows them, with every digit and the dtype."""
+    return ", ".join(
+        f"{value.tolist()} ({value.dtype})" if isinstance(value, torch.Tensor) else show(value)
+        for value in values
+    )
+
+
+def _shown(values: Callable[[Saw, Case], list]) -> Of:
+    """Return the line of what is wanted or received; exactly, if both would print alike."""
+
+    def line(saw: Saw, case: Case) -> str:
+        alike = show(saw.received) == show([_want(case), *_others(case)])
+        return _exactly(values(saw, case)) if alike else show(values(saw, case))[1:-1]
+
+    return line
 
 
 def _is_another_formula(saw: Saw, case: Case) -> bool:
@@ -34,12 +69,13 @@ def _is_another_formula(saw: Saw, case: Case) -> bool:
 def _own_mean(saw: Saw, case: Case) -> bool:
     """Check whether the batch's own mean was subtracted; the std of a batch of 1 is nan."""
     first = saw.received[0]
-    return first.shape == case.x.shape and not first.mean().abs() > 1e-4
+    constant = not (saw.plain.abs() > 1e-4).any()  # equal numbers minus their mean are 0
+    return constant and first.shape == case.x.shape and not first.mean().abs() > 1e-4
 
 
 EXERCISE = Exercise(
     PROBE,
-    given=_call,
+    given=lambda saw, case: _call(case),
     checks=[
         Check(
             "intact",
@@ -54,27 +90,30 @@ EXERCISE = Exercise(
             "received",
             want=_want,
             ok=lambda saw, case: (
-                same([saw.received[0], saw.again], [_want(case)] * 2)
+                same([saw.received[0], saw.again], [_want(case), _want_later(case)])
                 and len(saw.received) == 1 + len(_others(case))
                 and not any(isinstance(value, list) for value in saw.received)
             ),
             points=1,
             essential=True,
-            expected=Say("receives", all=lambda saw, case: show([_want(case), *_others(case)])[1:-1]),
+            given=lambda saw, case: _call(case, _is_later(saw, case)),
+            expected=[
+                Say("receives_later", when=_is_later, first=lambda saw, case: _exactly([_want_later(case)])),
+                Say("receives", all=_shown(lambda saw, case: [_want(case), *_others(case)])),
+            ],
             got=[
-                Say(
-                    "receives_later",
-                    when=lambda saw, case: same(saw.received, [_want(case), *_others(case)]),
-                    first=lambda saw, case: show(saw.again),
-                ),
-                Say("receives", all=lambda saw, case: show(saw.received)[1:-1]),
+                Say("receives_later", when=_is_later, first=lambda saw, case: _exactly([saw.again])),
+                Say("receives", all=_shown(lambda saw, case: saw.received)),
             ],
             mistakes={
                 "not_registered": lambda saw, case: saw.hooks == 0,
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "too_late": lambda saw, case: saw.after and same(saw.received[0], case.x),
-                "forgets_return": lambda saw, case: same(saw.received[0], case.x),
+                "forgets_return": lambda saw, case: same(
+                    [saw.received[0], saw.plain], [case.x, torch.full_like(case.x, 0.5)]
+                ),
                 "missing_star": lambda saw, case: isinstance(saw.received[1], list),
+                "drops_keywords": lambda saw, case: case.named and len(saw.received) == 1 + len(case.rest),
                 "drops_the_rest": lambda saw, case: (
                     len(saw.received) <= len(_others(case)) or isinstance(saw.received[0], list)
                 ),
@@ -97,7 +136,7 @@ EXERCISE = Exercise(
             "gradient",
             lambda case: torch.ones_like(case.x) / case.std,
             {"cuts_gradient": lambda saw, case: saw.gradient is None},
-            given=lambda saw, case: f"x = {show(case.x)}; {_call(saw, case)}",
+            given=lambda saw, case: _call(case),
             expected=Say("gradient"),
         ),
         handle_works("normalise(layer, mean, std)", silent=lambda saw, case: saw.after_removal),

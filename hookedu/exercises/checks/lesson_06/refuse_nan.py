@@ -13,17 +13,25 @@ from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
 from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_06.refuse_nan import PROBE, Case
+from hookedu.exercises.probes.lesson_06.refuse_nan import PROBE, Case, calls
 from hookedu.exercises.tools import close
 
 _must_raise = partial(Check, points=1, expected="ValueError", got=Say("no_exception"))
 
 
 def _call(case: Case, *inputs: torch.Tensor) -> str:
-    """Return a call of a guarded layer, with one input or two, as code."""
+    """Return a call of a guarded layer, with one input or several, as code."""
     norm = f"nn.BatchNorm1d({case.clean.shape[1]}); refuse_nan(layer, {case.name!r})"
-    layer = norm if len(inputs) == 1 else f"Both(); refuse_nan(layer, {case.other!r})"
-    return f"layer = {layer}; layer({', '.join(map(show, inputs))})"
+    both = f"Both(){'.eval()' * (case.setting == 'eval')}; refuse_nan(layer, {case.other!r})"
+    around = "with torch.no_grad(): " * (case.setting == "no_grad" and len(inputs) > 1)
+    return f"layer = {norm if len(inputs) == 1 else both}; {around}layer({', '.join(map(show, inputs))})"
+
+
+def _slipped(saw: Saw) -> str:
+    """Return the name of the first call with nan that was not refused."""
+    return next(
+        (place for place in ("second", "turned", "two") if not getattr(saw, f"{place}_error")), "second"
+    )
 
 
 class Said:
@@ -31,12 +39,14 @@ class Said:
 
     def __init__(self, saw: Saw, case: Case) -> None:
         one, other = (int(batch.isnan().sum()) for batch in (case.broken, case.second))
-        self.sum = one + other
+        self.sum, self.twice = one + other, 2 * other
+        made = calls(case)
         # With nan in both inputs, either may be counted.
         for self.text, self.name, self.counts, self.inputs in (
-            (saw.message, case.name, [one], [case.broken]),
-            (saw.second, case.other, [other], [case.clean, case.second]),
-            (saw.two, case.other, [one, other], [case.broken, case.second]),
+            (saw.message, case.name, [one], made["broken"]),
+            (saw.second, case.other, [other], made["second"]),
+            (saw.turned, case.other, [other], made["turned"]),
+            (saw.two, case.other, [one, other], made["two"]),
         ):
             self.named, self.numbers = self.name in self.text, re.findall(r"\d+(?:\.\d+)?", self.text)
             self.lacks = bool(self.text) and not (self.named and self.has(*self.counts))
@@ -74,8 +84,10 @@ EXERCISE = Exercise(
                 "not_registered": lambda saw, case: saw.hooks == 0,
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "only_says": lambda saw, case: saw.said,
-                "only_all": lambda saw, case: saw.all_nan and not saw.two_error,
-                "never_true": lambda saw, case: not saw.all_nan and not saw.two_error,
+                "only_all": lambda saw, case: (
+                    saw.all_nan and bool(saw.second_error) == bool(case.second.isnan().all())
+                ),
+                "never_true": lambda saw, case: not (saw.all_nan or saw.second_error or saw.two_error),
             },
         ),
         Check(
@@ -111,23 +123,32 @@ EXERCISE = Exercise(
                 "no_name": _said(lambda said, saw, case: not said.named),
                 "adds_up": _said(lambda said, saw, case: said.text == saw.two and said.has(said.sum)),
                 "counts_first": _said(lambda said, saw, case: said.text == saw.second and said.has(0)),
+                "counts_on": _said(lambda said, saw, case: said.text == saw.turned and said.has(said.twice)),
                 "no_count": True,
             },
         ),
         _must_raise(
             "every_input",
-            ok=lambda saw, case: saw.second_error and saw.two_error,
-            given=lambda saw, case: _call(case, case.clean, case.second),
-            mistakes={"first_only": lambda saw, case: saw.two_error},
+            ok=lambda saw, case: saw.second_error and saw.turned_error and saw.two_error,
+            given=lambda saw, case: _call(case, *calls(case)[_slipped(saw)]),
+            mistakes={
+                "removes_itself": lambda saw, case: saw.hooks_in_the_end < saw.hooks,
+                "first_only": lambda saw, case: saw.turned_error and saw.two_error,
+            },
         ),
         Check(
             "gradient",
-            ok=lambda saw, case: saw.same == [True, True],
+            ok=lambda saw, case: saw.same == [True, True] and not saw.changed,
             points=1,
-            given=lambda saw, case: _call(case, case.x, case.x),
+            given=lambda saw, case: _call(case, *calls(case)[saw.changed or "passed"]),
             expected=Say("itself"),
-            got=[Say("another", when=lambda saw, case: saw.passed == "no error"), "{saw.passed}"],
+            got=[
+                Say("changed", when=lambda saw, case: saw.changed),
+                Say("another", when=lambda saw, case: saw.passed == "no error"),
+                "{saw.passed}",
+            ],
             mistakes={
+                "changes_input": lambda saw, case: saw.changed,
                 "drops_the_rest": lambda saw, case: (
                     "missing 1 required positional argument: 'second'" in saw.passed
                 ),

@@ -18,7 +18,8 @@ _ROUNDING = 1e-3  # tolerance: the formula can be written in many ways
 _CHANNEL = (1, 2, 3)  # dims of the weights of one output channel
 _GIVEN = "conv = nn.Conv2d(2, 3, ...); standardise(conv); conv(x)"
 _TRAINED = _GIVEN + "; loss.backward()"
-_REPEATED = _TRAINED + "; optimizer.step(); conv(x)"
+_REPEATED = _TRAINED + "; optimizer.step(); "
+_SETTING = {"": "", "eval": "conv.eval(); ", "no_grad": "with torch.no_grad(): "}
 
 
 def _root(weight: torch.Tensor, dims: tuple[int, ...] = _CHANNEL, correction: int = 0) -> torch.Tensor:
@@ -33,7 +34,7 @@ class Key:
     """Output and gradient of the standardised convolution, and its output after the step of training.
 
     `partial` holds the gradients without the share of the mean, of the variance, and of both; `stale` is the output
-    after the step with the weights from before it.
+    after the step with the weights from before it. A frozen weight has no gradient.
     """
 
     def __init__(self, case: Case) -> None:
@@ -41,13 +42,14 @@ class Key:
         raw = case.weight.clone().requires_grad_()
         output = self.conv(_formula(raw))
         loss = (output * g).sum()
-        (self.gradient,) = torch.autograd.grad(loss, raw)
+        (gradient,) = torch.autograd.grad(loss, raw)
+        self.gradient = None if case.frozen else gradient
         self.output, self.partial = output.detach(), []
         for mean, root in ((raw.detach(), raw), (raw, raw.detach()), (raw.detach(), raw.detach())):
             weight = (raw - mean.mean(_CHANNEL, keepdim=True)) / _root(root)
             self.partial += torch.autograd.grad((self.conv(weight) * g).sum(), raw)
         trained, bias = (
-            case.weight - RATE * self.gradient,
+            case.weight - RATE * gradient * (not case.frozen),
             None if case.bias is None else -RATE * g.sum((0, 2, 3)),
         )
         self.again = self.conv(_formula(trained), bias)
@@ -109,12 +111,19 @@ EXERCISE = Exercise(
         ),
         equals(
             "parameters",
-            lambda key: ["bias"] * (key.case.bias is not None) + ["weight_raw"],
+            lambda key: (
+                ({} if key.case.bias is None else {"bias": True}) | {"weight_raw": not key.case.frozen}
+            ),
             {
                 "overwrites_weight": lambda saw, key: "weight" in saw.parameters,
                 "raw_not_parameter": lambda saw, key: "weight_raw" not in saw.parameters,
+                "thaws": lambda saw, key: key.case.frozen and saw.parameters["weight_raw"],
+                "freezes": lambda saw, key: not all(saw.parameters.values()),
             },
-            given="sorted(name for name, _ in conv.named_parameters())",
+            given=lambda saw, key: (
+                f"conv = nn.Conv2d(2, 3, ...); {'conv.weight.requires_grad_(False); ' * key.case.frozen}"
+                "standardise(conv); {name: p.requires_grad for name, p in conv.named_parameters()}"
+            ),
         ),
         equals(
             "gradient",
@@ -127,19 +136,20 @@ EXERCISE = Exercise(
             },
             given=_TRAINED,
             expected="conv.weight_raw.grad == {want}",
-            equal=_close,
+            got="conv.weight_raw.grad == {value}",
+            equal=lambda got, want: got is None if want is None else _close(got, want),
         ),
         _of_output(
             "rebuilt",
             lambda key: key.again,
             {
                 "one_step_late": lambda saw, key: saw.after and _stale(saw, key),
-                "once_only": lambda saw, key: _stale(saw, key),
+                "once_only": lambda saw, key: _stale(saw, key) and same(saw.in_training, saw.again),
             },
             "again",
-            given=_REPEATED,
+            given=lambda saw, key: f"{_REPEATED}{_SETTING[key.case.setting]}conv(x)",
         ),
-        handle_works("standardise(conv)", silent=lambda saw, key: same(saw.after_removal, saw.again)),
+        handle_works("standardise(conv)", silent=lambda saw, key: same(saw.after_removal, saw.in_training)),
     ],
     raises={
         "assigns_to_parameter": r"cannot assign '.*' as parameter 'weight'",

@@ -17,7 +17,7 @@ _TRACES = (conduct.HOOKS, conduct.GRAD, conduct.REQUIRES_GRAD)
 
 def _key(case: Case) -> SimpleNamespace:
     """Return what is wanted, how a message gives each input, and shapes that occur with the first one."""
-    layer, inputs = case
+    layer, inputs, _ = case
     n_in, n_out = weight = [layer.in_features, layer.out_features]
     want, given = {}, {}
     bias = ", bias=False" * (layer.bias is None)
@@ -25,7 +25,9 @@ def _key(case: Case) -> SimpleNamespace:
         ones = f"torch.ones({tuple(x.shape)}{', requires_grad=True' * x.requires_grad})"
         if not x.is_contiguous():
             ones = f"torch.ones({tuple(x.mT.shape)}).mT" + ".requires_grad_()" * x.requires_grad
-        given[name] = f"layer = Linear({n_in}, {n_out}{bias}); x = {ones}"
+        ones += " * 1" * (not x.is_leaf)
+        fixed = ".requires_grad_(False)" * (name != "frozen" and not layer.weight.requires_grad)
+        given[name] = f"layer = Linear({n_in}, {n_out}{bias}){fixed}; x = {ones}"
         want[name] = [[list(x.shape) if x.requires_grad else None], [[*x.shape[:-1], n_out]]]
     (x,), (y,) = want["two_d"]
     always = [[list(inputs["frozen"].shape)], want["frozen"][1]]
@@ -60,6 +62,7 @@ def _shapes(id: str, observed: str, mistakes: Any, **others: Any) -> Check:
 
 
 _OF_TWO_D = {
+    "output_none": Gives(lambda key: [[key.x], [None]], lambda key: [[key.x], None]),
     "weight_shapes": lambda saw, key: any(w in _entries(saw.two_d) for w in (key.weight, key.weight[::-1])),
     "keeps_tensors": lambda saw, key: {torch.Tensor, Opaque} & {*map(type, _entries(saw.two_d))},
     "swapped": Gives(lambda key: [[key.y], [key.x]]),
@@ -67,6 +70,10 @@ _OF_TWO_D = {
     "no_batch": Gives(lambda key: [[key.x[-1:]], [key.y[-1:]]]),
     "same_both": Gives(lambda key: [[key.x], [key.x]], lambda key: [[key.y], [key.y]]),
     "no_return": lambda saw, key: saw.two_d is None,
+}
+_OF_THREE_D = {
+    "asks_leaf": Gives(lambda key: [[None], key.three_d[1]]),
+    "two_d_only": lambda saw, key: isinstance(saw.three_d, list),
 }
 _OF_FROZEN = {
     "drops_none": Gives(lambda key: [[], key.frozen[1]]),
@@ -82,7 +89,7 @@ EXERCISE = Exercise(
     given="grad_shapes(layer, x)",
     checks=[
         _shapes("shapes", "two_d", _OF_TWO_D, essential=True),
-        _shapes("any_dimensions", "three_d", {"two_d_only": lambda saw, key: isinstance(saw.three_d, list)}),
+        _shapes("any_dimensions", "three_d", _OF_THREE_D),
         _shapes("none", "frozen", _OF_FROZEN),
         Check(
             "clean",

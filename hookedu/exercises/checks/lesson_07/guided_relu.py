@@ -35,12 +35,22 @@ def _keep(grad: torch.Tensor) -> torch.Tensor:
     return grad.clamp(min=0)
 
 
-def _readings(net: Net, n: int = 0) -> dict[str, torch.Tensor]:
-    """Return the gradients of x under different rules, computed by hand for the loss with ws[n]."""
+def _readings(net: Net, n: int = 0, ran: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
+    """Return the gradients of x under different rules, computed by hand for the loss with ws[n].
+
+    If the model `ran` with another x, its ReLUs pass what was above 0 in both passes.
+    """
     first, second, third, last = (m.weight.detach() for m in net.model.modules() if isinstance(m, nn.Linear))
-    low = net.x @ first.T
-    middle = torch.where(low > 0, low, low / 2) @ second.T
-    high = (middle + middle.clamp(min=0)) @ third.T
+
+    def forward(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        low = x @ first.T
+        middle = torch.where(low > 0, low, low / 2) @ second.T
+        return low, middle, (middle + middle.clamp(min=0)) @ third.T
+
+    low, middle, high = forward(net.x)
+    if ran is not None:
+        _, *others = forward(ran)
+        middle, high = (torch.minimum(*pair) for pair in zip((middle, high), others, strict=True))
 
     def back(
         block: str, top: str, leaky: Any = _same, past: Any = _same, linear: Any = _same
@@ -65,18 +75,30 @@ def _key(nets: tuple[Net, Net]) -> SimpleNamespace:
     """Return what is wanted, and the gradients that x of the first net may get."""
     readings, later, other = _readings(nets[0]), _readings(nets[0], 1), _readings(nets[1])
     want = {"x_grad": readings["positive"], "again": later["positive"], "other": other["all"]}
-    return SimpleNamespace(**want, full=True, readings=readings, unchanged=later["all"])
+    ran = _readings(nets[0], 1, nets[1].x)["positive"]
+    training, tiny = nets[0].model.training, bool(nets[0].ws[0].abs().max() < 1)
+    return SimpleNamespace(
+        **want,
+        full=True,
+        readings=readings,
+        unchanged=later["all"],
+        ran=ran,
+        training=training,
+        tiny=tiny,
+    )
 
 
 def _suits(nets: tuple[Net, Net]) -> bool:
     """Check whether every rule shows, and in the other backward passes that of the exercise."""
     net, other = nets
     found, *others = _readings(net), _readings(net, 1), _readings(other)
+    ran = _readings(net, 1, other.x)["positive"]
     limits = [found.pop("above 1"), found.pop("above -1")]
     return (
         all_differ(found.values())
         and not any(torch.equal(found["positive"], other) for other in limits)
         and all(all_differ([other["all"], other["positive"]]) for other in others)
+        and all_differ([ran, others[0]["positive"]])
     )
 
 
@@ -85,10 +107,12 @@ def _are_handles(value: Any) -> bool:
 
 
 _MISTAKES = {
+    "asks_training": lambda saw, key: not key.training and same(saw.x_grad, key.readings["all"]),
     "nothing_changed": reads("all"),
     "deconvnet": reads("positive, also where off"),
     "wrong_sign": reads("negative"),
     "absolute": reads("size"),
+    "threshold": lambda saw, key: key.tiny and not saw.x_grad.any(),
     "all_zero": reads("nothing"),
     "top_level_only": reads("positive at the top"),
     "one_relu": reads("positive in the block"),
@@ -105,14 +129,14 @@ EXERCISE = Exercise(
     key=_key,
     suits=_suits,
     given="model = Sequential(Linear, LeakyReLU, Shortcut(Linear, ReLU), Linear, ReLU, Linear); "
-    "x = {case[0].x}; loss = ({case[0].ws[0]} * model(x)).sum()",
+    "model.training == {key.training}; x = {case[0].x}; loss = ({case[0].ws[0]} * model(x)).sum()",
     checks=[
         as_in_key("guided", "x_grad", 1, _MISTAKES, essential=True, label="x.grad"),
         as_in_key(
             "again",
             "again",
             1,
-            {"once": Gives(lambda key: key.unchanged)},
+            {"once": Gives(lambda key: key.unchanged), "last_forward": Gives(lambda key: key.ran)},
             essential=True,
             given=Say("second_backward"),
             label="x.grad",
@@ -128,6 +152,7 @@ EXERCISE = Exercise(
             mistakes={
                 "one_handle": lambda saw, key: saw.handles == HANDLE,
                 "some_handles": lambda saw, key: _are_handles(saw.handles),
+                "no_list": lambda saw, key: isinstance(saw.handles, dict),
                 "no_handle": True,
             },
         ),

@@ -58,7 +58,9 @@ def _key(case: Case) -> SimpleNamespace:
     size, maps = case
     x, masks = maps["distinct"], {name: _largest(features, size) for name, features in maps.items()}
     ties = maps["tied"] == maps["tied"].max()
-    return SimpleNamespace(**masks, size=size, maps=maps, x=x, ties=ties, readings=_readings(x, size))
+    rounded = [_largest(whole, size) for whole in (x.round(), x.trunc())]
+    readings = _readings(x, size)
+    return SimpleNamespace(**masks, size=size, maps=maps, x=x, ties=ties, rounded=rounded, readings=readings)
 
 
 def _one_of_ties(saw: Any, key: SimpleNamespace) -> bool:
@@ -104,6 +106,7 @@ _OF_DISTINCT = {
     "relu_first": reads("windows after ReLU"),
     "drops_signs": reads("windows of sizes", "windows of positive sizes"),
     "smallest": reads("smallest of windows"),
+    "rounded": Gives(lambda key: key.rounded[0], lambda key: key.rounded[1]),
     "flat_loss": reads("windows but 0", "windows but 1"),
     "one_count": reads("windows counted in map 0", "windows counted in channel 0"),
     "stride_one": reads("windows of step 1"),

@@ -6,7 +6,7 @@ import torch
 
 from hookedu.exercises.checks.common import handle_works
 from hookedu.exercises.checks.lesson_07.shared import as_in_key, said
-from hookedu.exercises.criteria import Gives
+from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_07.watch_output import PROBE, Case
 from hookedu.exercises.tools import same
@@ -14,7 +14,8 @@ from hookedu.exercises.tools import same
 
 def _key(case: Case) -> SimpleNamespace:
     """Return what is wanted, and gradients of other tensors, from a model without hooks and without in-place steps."""
-    model, x, ws = case
+    model, x, ws, old, times = case
+    ws = ws + ws[-1:] * (times - 1)
     layer, _, *behind = model
     out = layer(x)
     relu = out.relu()
@@ -24,7 +25,9 @@ def _key(case: Case) -> SimpleNamespace:
     of = dict(zip(of, map(list, zip(*grads, strict=True)), strict=True))
     kinds = ", ".join(type(module).__name__ for module in behind)
     mode = "" if layer.training else "; model.eval()"
-    given = f"model = Sequential(layer, ReLU(inplace=True), {kinds}){mode}"
+    held = "; seen holds a tensor" * len(old)
+    given = f"model = Sequential(layer, ReLU(inplace=True), {kinds}){mode}{held}"
+    again = "; then backward() of the last loss once more" * (times - 1)
     return SimpleNamespace(
         seen=of["out"],
         x_grad=sum(of["x"]),
@@ -33,11 +36,13 @@ def _key(case: Case) -> SimpleNamespace:
         out=out.detach(),
         ws=ws,
         given=given,
+        again=again,
         layer=layer,
     )
 
 
 _MISTAKES = {
+    "clears": lambda saw, key: not saw.kept and same(saw.seen, key.seen),
     "asks_training": lambda saw, key: not saw.seen and not key.layer.training,
     "not_registered": lambda saw, key: not saw.seen,
     "reads_dot_grad": lambda saw, key: saw.seen[0] is None,
@@ -54,16 +59,25 @@ _EVALUATION = {"given": "with torch.no_grad(): model(x)", "expected": "{value}",
 EXERCISE = Exercise(
     PROBE,
     key=_key,
-    given="{key.given}; layer(x) == {key.out}; for w in {key.ws}: (w * model(x)).sum().backward()",
+    given="{key.given}; layer(x) == {key.out}; for w in {key.ws}: (w * model(x)).sum().backward(){key.again}",
     checks=[
-        as_in_key("unchanged", "x_grad", 0, {"changes_gradient": True}, essential=True, label="x.grad"),
+        as_in_key(
+            "unchanged",
+            "x_grad",
+            0,
+            {"changes_gradient": True},
+            essential=True,
+            ok=lambda saw, key: same(saw.x_grad.nan_to_num(), key.x_grad.nan_to_num()),  # inf - inf is nan
+            label="x.grad",
+        ),
         as_in_key(
             "sees",
             "seen",
             3,
             _MISTAKES,
             essential=True,
-            ok=lambda saw, key: same(saw.seen, key.seen),
+            ok=lambda saw, key: saw.kept and same(saw.seen, key.seen),
+            got=[Say("old_gone", when=lambda saw, key: not saw.kept), "seen == {value}"],
             equal=lambda seen, wrong: same(seen[0], wrong[0]),  # the first entry tells a mistake
         ),
         as_in_key(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hookedu.exercises.checks.common import equals
+from hookedu.exercises.checks.lesson_08.shared import HOW_CALLED, NOT_AS_CALLED
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
@@ -57,7 +58,14 @@ EXERCISE = Exercise(
             },
         ),
         equals("clean", lambda counts: 0, {"leaves_hook": True}, "left", words="left"),
-        equals("others", lambda counts: 0, {"removes_others": True}, "lost", words="lost"),
+        Check(
+            "others",
+            ok=lambda saw, counts: saw.lost == 0 and saw.called and all(saw.called) and saw.handed_on,
+            points=1,
+            expected=[Say("lost", when=lambda saw, counts: saw.lost, value=0), Say("as_called")],
+            got=[Say("lost", when=lambda saw, counts: saw.lost, value=lambda saw, _: saw.lost), *HOW_CALLED],
+            mistakes={"removes_others": lambda saw, counts: saw.lost, **NOT_AS_CALLED},
+        ),
         Check(
             "clean_after_error",
             ok=lambda saw, counts: saw.left_by_error == 0 and saw.passed_on,
@@ -66,11 +74,17 @@ EXERCISE = Exercise(
             expected=Say("passed_on", n=0),
             got=[
                 Say("passed_on", when=lambda saw, counts: saw.passed_on, n=lambda saw, _: saw.left_by_error),
+                Say(
+                    "another_error",
+                    when=lambda saw, counts: saw.instead,
+                    n=lambda saw, _: saw.left_by_error,
+                ),
                 Say("swallowed", n=lambda saw, counts: saw.left_by_error),
             ],
             mistakes={
                 "no_finally": lambda saw, counts: saw.left_by_error,
-                "swallows": lambda saw, counts: not saw.passed_on,
+                "raises_another": lambda saw, counts: saw.instead,
+                "swallows": lambda saw, counts: not saw.passed_on and not saw.instead,
             },
         ),
     ],

@@ -9,7 +9,7 @@ from torch import nn
 
 from hookedu.exercises.criteria import Check, Gives, Line, Of, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_08.in_order import PROBE, Case, Event
 from hookedu.exercises.tools import same
 from hookedu.hooks.timeline import BACKWARD, FORWARD, timeline
@@ -107,6 +107,7 @@ EXERCISE = Exercise(
             got=_comes(_of_all, 0),
             mistakes={
                 "returns_nothing": Gives(lambda case: [None, None]),
+                "not_a_list": lambda saw, case: all(isinstance(got, Opaque | dict | str) for got in saw.all),
                 "as_given": Gives(lambda case: case.all),
                 "kind_by_kind": _sorts(
                     lambda e: _PLACES[e[0]],  # layers in the given order

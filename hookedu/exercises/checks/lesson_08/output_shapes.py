@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.checks.common import equals
+from hookedu.exercises.checks.lesson_08.shared import HOW_CALLED, NOT_AS_CALLED
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
@@ -67,13 +67,13 @@ EXERCISE = Exercise(
                 "input_shapes": Gives(lambda shapes: shapes.inputs),
             },
         ),
-        equals(
+        Check(
             "once",
-            observed="runs",
-            words="runs",
-            want=lambda shapes: 1,
-            ok=lambda saw, shapes: saw.runs <= 1,  # 0 if a copy of the model ran
-            mistakes={"runs_again": True},
+            ok=lambda saw, shapes: saw.runs == 1 and saw.called == [True] and saw.handed_on,
+            points=1,
+            expected=Say("as_called"),
+            got=HOW_CALLED,
+            mistakes={"runs_again": lambda saw, shapes: saw.runs > 1, **NOT_AS_CALLED},
         ),
         Check(
             "same_modules",

@@ -21,6 +21,10 @@ def _loses_names(saw: Any, case: Case) -> bool:
     return saw.stored == HANDLE and not _keeps_names(saw, case)
 
 
+def _n_runs(saw: Any, case: Case) -> int:
+    return len(case.runs)
+
+
 EXERCISE = Exercise(
     PROBE,
     checks=[
@@ -30,15 +34,20 @@ EXERCISE = Exercise(
             want=lambda case: [case.other, case.runs[-1]],
             points=2,
             essential=True,
-            given=Say("runs", n=lambda saw, case: len(case.runs)),
+            given=[
+                Say("runs", when=lambda saw, case: case.training, n=_n_runs),
+                Say("runs_eval", n=_n_runs),
+            ],
             mistakes={
                 "clears_module": lambda saw, case: case.other not in saw.again,
                 "stacks": lambda saw, case: saw.again == [case.other, *case.runs] and saw.stored == HANDLE,
                 "not_stored": Gives(lambda case: [case.other, *case.runs]),
                 "keeps_old": Gives(lambda case: [case.other, case.runs[0]]),
-                "another_kind": lambda saw, case: saw.again == [case.other] and saw.on,
+                "another_kind": lambda saw, case: saw.again == [case.other] and saw.on and not saw.forward,
                 "either_or": lambda saw, case: saw.again == [case.other] and case.runs[0] in saw.first,
-                "removes_new": Gives(lambda case: [case.other]),
+                "silent": lambda saw, case: saw.again == [case.other] and saw.forward and not case.training,
+                "removes_new": lambda saw, case: saw.again == [case.other] and not saw.on,
+                "prepends": Gives(lambda case: [case.runs[-1], case.other]),
             },
         ),
         equals(
@@ -46,22 +55,31 @@ EXERCISE = Exercise(
             words="fired",
             want=lambda case: [case.other, case.runs[-1], case.second],
             given="register_once(handles, {case.second_name!r}, a, hook); a(x)",
-            mistakes={"one_for_all": Gives(lambda case: [case.other, case.second])},
+            mistakes={
+                "drops_result": Gives(lambda case: [case.other, case.runs[-1], -case.second]),
+                "one_for_all": Gives(lambda case: [case.other, case.second]),
+            },
         ),
         equals(
             "moved",
             words="fired",
-            want=lambda case: [case.other, case.second, case.moved],
-            given="register_once(handles, {case.name!r}, b, hook); a(x); b(x)",
+            want=lambda case: [[case.other, case.second], [case.elsewhere, case.moved]],
+            given=Say("moves"),
             mistakes={
                 "loses_names": _loses_names,
-                "stays_on_old_module": lambda saw, case: case.runs[-1] in saw.moved,
+                "one_for_all": Gives(lambda case: [[case.other], [case.elsewhere, case.moved]]),
+                "stays_on_old_module": Gives(
+                    lambda case: [[case.other, case.runs[-1], case.second], [case.elsewhere, case.moved]]
+                ),
             },
         ),
         Check(
             "handle",
             ok=lambda saw, case: (
-                saw.handle == HANDLE and saw.same and _keeps_names(saw, case) and saw.after == [case.other]
+                saw.handle == HANDLE
+                and saw.same
+                and _keeps_names(saw, case)
+                and saw.after == [case.other, case.elsewhere]
             ),
             points=1,
             given="handle = register_once(handles, {case.name!r}, a, hook)",
@@ -90,6 +108,6 @@ EXERCISE = Exercise(
         "another_kind": r"missing 1 required positional argument: 'output'",
         "stores_no_handle": r"has no attribute 'remove'",
         "no_old_one": r"^KeyError",
-        "calls_now": r"missing 3 required positional arguments|'NoneType' object is not callable",
+        "calls_now": r"missing 3 required positional arguments|'(?:NoneType|Tensor)' object is not callable",
     },
 )

@@ -1,6 +1,5 @@
 """What decides about 08.3, `remove_leaked(model, handles)`."""
 
-import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,9 +9,6 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_08.remove_leaked import PROBE, TOP, Case, Place
 
-_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
-_SOME_KINDS = [kinds for n in (1, 2, 3) for kinds in itertools.combinations(_KINDS, n)]
-
 
 def _names(places: Iterable[Place]) -> list[str]:
     return sorted(path for path, _ in places)
@@ -21,10 +17,6 @@ def _names(places: Iterable[Place]) -> list[str]:
 def _leaked(keep: Callable[[str, str, Case], bool]) -> Callable[[Case], list[str]]:
     """Return a function of the case: the names for those leaked hooks of which keep(path, kind, case) holds."""
     return lambda case: _names(place for place in case.leaked if keep(*place, case))
-
-
-def _of(*kinds: str) -> Callable[[str, str, Case], bool]:
-    return lambda path, kind, case: kind in kinds
 
 
 def _parts(part: int, with_root: bool) -> Callable[[Case], list[str]]:
@@ -47,6 +39,14 @@ def _listed(which: str) -> Of:
 def _only_named(saw: Any, names: list[str]) -> bool:
     """Check whether the right hooks are off, and these names were returned."""
     return saw.left == saw.lost == 0 and saw.found == names
+
+
+def _misses_kinds(saw: Any, case: Case) -> bool:
+    """Check whether the hooks of some kinds are off and were returned, and all those of other kinds were missed."""
+    left = {kind for (_, kind), on in zip(case.leaked, saw.on, strict=True) if on}
+    removed = [place for place, on in zip(case.leaked, saw.on, strict=True) if not on]
+    apart = bool(removed) and left.isdisjoint(kind for _, kind in removed)
+    return apart and saw.lost == 0 and saw.found == _names(removed)
 
 
 EXERCISE = Exercise(
@@ -81,7 +81,8 @@ EXERCISE = Exercise(
                     if case.leaked
                     else saw.found is None
                 ),
-                "misses_kinds": Gives(*(_leaked(_of(*kinds)) for kinds in _SOME_KINDS)),
+                "not_a_list": lambda saw, case: isinstance(saw.found, Opaque | dict | str),
+                "misses_kinds": _misses_kinds,
                 "misses_model": Gives(_leaked(lambda path, kind, case: path != "")),
                 "top_level_only": Gives(_leaked(lambda path, kind, case: path in TOP)),
                 "twin_missed": Gives(

@@ -1,6 +1,7 @@
 """What decides about 09.1, `conv_groups(model, x)`."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -8,8 +9,8 @@ from torch import nn
 
 from hookedu.exercises.checks.common import all_detached
 from hookedu.exercises.checks.forward_hooks import graph_kept
-from hookedu.exercises.checks.lesson_09.shared import first_wrong
-from hookedu.exercises.criteria import Check, Gives
+from hookedu.exercises.checks.lesson_09.shared import differs_in_dtype, first_wrong, show_with_dtype
+from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_09.conv_groups import PROBE, Net
@@ -17,7 +18,7 @@ from hookedu.exercises.tools import same
 
 _CALL = "conv_groups(model, x)"
 _SMALL, _LARGE = "(2, 1, 2, 2)", "(2, 2, 3, 3)"
-_TRANSPOSED = "(2, 2, 1, 1)"
+_TRANSPOSED, _UNGROUPED = "(2, 2, 1, 1)", "(2, 2, 2, 2)"
 _NET = "model: conv, relu_, [conv, relu_], conv, out += h, relu_, convtranspose, [conv, relu_] again"
 
 Groups = dict[str, list[torch.Tensor]]
@@ -32,18 +33,26 @@ class _Key:
         self.nested = isinstance(model, Net)
         a = (model.body[0] if isinstance(model, Net) else model)(self.x)
         self.groups: Groups = {_SMALL: [a]}
-        self.overwritten, self.inplace_off, self.by_module = self.groups, self.groups, self.groups
+        self.overwritten = self.inplace_off = self.by_module = self.eval_mode = self.two_names = self.groups
         self.output_shape = str(tuple(a.shape))
         if isinstance(model, Net):
-            inner = model.body.get_submodule("2.0")
-            b = inner(a.relu())
-            d = model.last(b.relu())
-            added = d + b.relu()
-            c = inner(model.up(added.relu()))
+            b, d, added, c = self._later(model, a)
             self.groups = {_SMALL: [a], _LARGE: [b, d, c]}
             self.overwritten = {_SMALL: [a.relu()], _LARGE: [b.relu(), added.relu(), c.relu()]}
             self.by_module = {_SMALL: [a], _LARGE: [b, c, d]}
+            self.two_names = {_SMALL: [a], _LARGE: [b, d, d, c]}
             self.inplace_off = {_SMALL: [a], _LARGE: [b, added, c]}
+            b, d, _, c = self._later(model, a, lost=b.relu())
+            self.eval_mode = {_SMALL: [a], _LARGE: [b, d, c]}
+
+    @staticmethod
+    def _later(model: Net, a: torch.Tensor, lost: torch.Tensor | float = 0.0) -> tuple[torch.Tensor, ...]:
+        """Return what follows the first output, with what comes out of the layer that training switches off."""
+        inner = model.body.get_submodule("2.0")
+        b = inner(a.relu())
+        d = model.last(b.relu() + lost)
+        added = d + b.relu()
+        return b, d, added, inner(model.up(added.relu()))
 
     def last_calls(self, shape: str) -> list[Any]:
         """Return what is in a group if each call replaces the one before."""
@@ -58,7 +67,8 @@ def _tells_calls_apart(case: tuple[nn.Module, torch.Tensor]) -> bool:
         return True
     b, d, c = key.groups[_LARGE]
     spoilt = zip((b, d, c), key.overwritten[_LARGE], strict=True)
-    pairs = [*spoilt, (d, key.inplace_off[_LARGE][1]), (b, d), (d, c), (b, c)]
+    others = (key.inplace_off[_LARGE][1], key.eval_mode[_LARGE][1])
+    pairs = [*spoilt, *((d, other) for other in others), (b, d), (d, c), (b, c)]
     return bool(key.groups[_SMALL][0].min() < 0) and not any(torch.equal(*pair) for pair in pairs)
 
 
@@ -68,7 +78,7 @@ def _line(saw: Any, key: _Key, groups: dict[str, Any]) -> str:
     found, wanted, group = saw.groups.get(shape), key.groups[shape], groups.get(shape)
     if isinstance(found, list) and len(found) == len(wanted):
         n = next((n for n, pair in enumerate(zip(found, wanted, strict=True)) if not same(*pair)), 0)
-        return f"[{shape}][{n}] == {show((group or [])[n])}"
+        return f"[{shape}][{n}] == {show_with_dtype((group or [])[n], found[n], wanted[n])}"
     return f"[{shape}] == {show(group)}"
 
 
@@ -82,6 +92,19 @@ EXERCISE = Exercise(
     suits=_tells_calls_apart,
     given=lambda saw, key: f"x = {show(key.x)}; {_NET if key.nested else 'model: conv'}",
     checks=[
+        Check(
+            "runs_itself",
+            ok=lambda saw, key: saw.runs > 0,
+            essential=True,
+            given=_CALL,
+            expected=Say("runs_of_model", value=1),
+            got=Say("runs_of_model", value=lambda saw, key: saw.runs),
+            mistakes={
+                "returns_nothing": lambda saw, key: saw.keys is None,
+                "calls_forward": lambda saw, key: saw.parts or not key.nested,
+                "copied": True,
+            },
+        ),
         Check(
             "keys",
             ok=lambda saw, key: saw.groups.keys() == key.groups.keys(),
@@ -97,6 +120,8 @@ EXERCISE = Exercise(
                     saw.groups and saw.groups.keys() <= {"(2, 2)", "(3, 3)", "(1, 1)"}
                 ),
                 "output_shape": lambda saw, key: key.output_shape in saw.groups,
+                "in_channels": lambda saw, key: not key.nested and saw.groups.keys() == {_UNGROUPED},
+                "not_itself": lambda saw, key: not key.nested and saw.groups == {},
                 "only_children": lambda saw, key: (
                     {k: len(v) for k, v in saw.groups.items()} == ({_LARGE: 1} if key.nested else {})
                 ),
@@ -120,12 +145,25 @@ EXERCISE = Exercise(
                     for shape, group in saw.groups.items()
                 ),
                 "by_module": Gives(lambda key: key.by_module),
+                "two_names": Gives(lambda key: key.two_names),
+                "eval_mode": Gives(lambda key: key.eval_mode),
                 "runs_twice": lambda saw, key: all(
                     len(saw.groups[shape]) == 2 * len(outputs) for shape, outputs in key.groups.items()
                 ),
+                "other_dtype": lambda saw, key: all(
+                    len(saw.groups[shape]) == len(wanted)
+                    and all(differs_in_dtype(*pair) for pair in zip(saw.groups[shape], wanted, strict=True))
+                    for shape, wanted in key.groups.items()
+                ),
             },
         ),
-        graph_kept(_CALL),
+        replace(
+            graph_kept(_CALL),
+            mistakes={
+                "freezes": lambda saw, key: saw.frozen,
+                "cuts_gradient": lambda saw, key: not saw.frozen,
+            },
+        ),
         all_detached(_CALL),
     ],
     raises={"every_module": r"has no attribute 'weight'"},

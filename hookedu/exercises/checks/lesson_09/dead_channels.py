@@ -1,6 +1,7 @@
 """What decides about 09.4, `dead_channels(model, relu, batches)`."""
 
 from collections.abc import Callable
+from itertools import chain
 
 import torch
 
@@ -8,7 +9,7 @@ from hookedu.exercises.checks.common import equals
 from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned
 from hookedu.exercises.criteria import Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_09.dead_channels import PROBE, ROLES, WEAK, Case
+from hookedu.exercises.probes.lesson_09.dead_channels import PROBE, ROLES, WEAK, Case, in_turns
 from hookedu.exercises.tools import same
 
 
@@ -20,6 +21,11 @@ def _silent(*pictures: torch.Tensor, threshold: float = 0.0) -> list[int]:
 
 def _dead(case: Case) -> list[int]:
     return _silent(*case.maps)
+
+
+def _calls(case: Case) -> list[list[torch.Tensor]]:
+    """Return what goes into each call of the ReLU, by batch."""
+    return [in_turns(batch, case.calls) for batch in case.maps]
 
 
 def _channels(role: str) -> Of:
@@ -36,7 +42,7 @@ def _all(case: Case) -> list[int]:
 
 
 _ONE_PICTURE: tuple[Callable[[Case], list[int]], ...] = (
-    lambda case: _silent(case.maps[0][0]),
+    lambda case: _silent(_calls(case)[0][0][0]),
     lambda case: _silent(*(batch[0] for batch in case.maps)),
 )
 _MISTAKES: Mistakes = {
@@ -45,11 +51,16 @@ _MISTAKES: Mistakes = {
     "counts": lambda saw, case: type(saw.result) is int or saw.result.dim() == 0,
     "overwritten": Gives(_overwritten),
     "none_found": Gives(lambda case: []),
-    "last_batch_only": Gives(lambda case: _silent(case.maps[-1])),
-    "first_batch_only": Gives(lambda case: _silent(case.maps[0])),
+    "one_call_only": Gives(
+        lambda case: _silent(*(calls[-1] for calls in _calls(case))),
+        lambda case: _silent(*(calls[0] for calls in _calls(case))),
+    ),
+    "last_batch_only": Gives(lambda case: _silent(case.maps[-1]), lambda case: _silent(_calls(case)[-1][-1])),
+    "first_batch_only": Gives(lambda case: _silent(case.maps[0]), lambda case: _silent(_calls(case)[0][0])),
     "one_picture_only": Gives(*_ONE_PICTURE),
     "quiet_somewhere": Gives(
-        lambda case: sorted({c for batch in case.maps for picture in batch for c in _silent(picture)})
+        lambda case: sorted({c for batch in case.maps for picture in batch for c in _silent(picture)}),
+        lambda case: sorted({c for one in chain(*_calls(case)) for picture in one for c in _silent(picture)}),
     ),
     "threshold": Gives(lambda case: _silent(*case.maps, threshold=WEAK)),
     "smallest": Gives(_all),
@@ -57,8 +68,15 @@ _MISTAKES: Mistakes = {
     "not_sorted": lambda saw, case: same(sorted(saw.result), _dead(case)),
 }
 
+
+def _awake_in_each_call(case: Case) -> bool:
+    """Check whether each call of the ReLU has a channel that no picture leaves silent."""
+    return case.calls == 1 or (case.roles.index("weak") - case.roles.index("strong")) % case.calls != 0
+
+
 EXERCISE = Exercise(
     PROBE,
+    suits=_awake_in_each_call,
     given=Say(
         "channels",
         sizes=lambda saw, case: [len(batch) for batch in case.maps],

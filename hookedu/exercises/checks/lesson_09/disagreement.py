@@ -13,6 +13,8 @@ from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_09.disagreement import PROBE, Case
 
+_TOLERANCE = 2e-6
+
 
 class _Key:
     """Differences by name: the right ones, and those that mistakes give."""
@@ -44,14 +46,31 @@ def _largest(key: _Key) -> dict[str, float]:
 
 
 def _overwrites(case: Case) -> bool:
-    """Check whether several numbers of each layer are overwritten, of which the first is not the most changed."""
-    changes = [taken.abs().flatten() for taken in _Key(case).taken]
-    return all((t > 0).sum() > 1 and t.min() == 0 and t[0] < t.max() for t in changes)
+    """Check whether all layers are overwritten: several numbers of `stem`, of which the first is not the most changed.
+
+    Where activations cut both ends, the largest change of a layer must be a decrease (ReLU only increases), and rounding to
+    4 digits must show.
+    """
+    key = _Key(case)
+    stem, third, last = key.taken
+    changes = stem.abs().flatten()
+    if (changes > 0).sum() < 2 or changes[0] == changes.max() or not (third.any() and last.any()):
+        return False
+    if not all(taken.min() <= 0 <= taken.max() for taken in (stem, third)):
+        return False
+    decreases = any(taken.max() > -taken.min() for taken in (stem, third))
+    rounded = [abs(round(v, 4) - v) for v in _largest(key).values() if v]
+    fits = decreases and min(rounded) > 4 * _TOLERANCE
+    return key.act == "ReLU" or fits
 
 
 def _near(found: Any, wanted: dict[str, float]) -> bool:
     numbers = isinstance(found, dict) and all(type(v) in (int, float) for v in found.values())
-    return numbers and found.keys() == wanted.keys() and all(abs(found[k] - wanted[k]) < 1e-4 for k in wanted)
+    return (
+        numbers
+        and found.keys() == wanted.keys()
+        and all(abs(found[k] - wanted[k]) < _TOLERANCE for k in wanted)
+    )
 
 
 def _all_zero(saw: Any, key: _Key) -> bool:
@@ -68,6 +87,10 @@ _MISTAKES: Mistakes = {
     "no_abs": Gives(lambda key: key.of(torch.max), lambda key: key.of(lambda taken: (-taken).max())),
     "signed": Gives(lambda key: key.of(torch.min)),
     "mean": Gives(lambda key: key.of(lambda taken: taken.abs().mean())),
+    "rounded": lambda saw, key: all(
+        found in {float(int(v)), *(round(v, digits) for digits in range(6))}
+        for found, v in ((saw.result[name], v) for name, v in _largest(key).items())
+    ),
     "not_a_number": lambda saw, key: any(isinstance(v, torch.Tensor) for v in saw.result.values()),
     "only_says_whether": lambda saw, key: {type(v) for v in saw.result.values()} == {bool},
     "not_by_name": lambda saw, key: isinstance(saw.result, list | int | float),

@@ -1,6 +1,5 @@
 """What decides about 09.3, `log_maps(folder, tag, pictures)`."""
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -10,9 +9,16 @@ from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_09.log_maps import PROBE, Case
-from hookedu.exercises.tools import close
+from hookedu.exercises.tools import same
 
-_alike = partial(close, tolerance=0.02)  # one of 256 levels: 0.2 may have become 50 / 255
+
+def _alike(found: Any, wanted: torch.Tensor) -> bool:
+    """Check whether a picture read back is this one, but for one of 256 levels: 0.2 may have become 50 / 255."""
+    return found.shape == wanted.shape and bool((found - wanted).abs().max() < 1.5 / 255)
+
+
+def _stretched(picture: torch.Tensor) -> torch.Tensor:
+    return (picture - picture.min()) / (picture.max() - picture.min())
 
 
 class _Key:
@@ -23,19 +29,27 @@ class _Key:
         self.pictures, self.earlier, self.new = earlier | new, list(earlier), list(new)
         self.counted = [[*self.earlier, *range(first, first + len(new))] for first in (0, 1)]
         self.shape = new[self.new[0]].shape
-        self.rows = [[step, *self.shape] for step in self.pictures]
+        self.rows = [[step, *self.shape] for step in self.earlier + self.new]
 
 
 def _shown(saw: Any, key: _Key) -> int:
-    return first_wrong(saw.pixels, key.pictures, _alike)
+    return first_wrong(
+        saw.pixels, key.pictures, lambda found, wanted: found is not None and _alike(found, wanted)
+    )
+
+
+def _set(rows: list[Any]) -> set[tuple]:
+    return {*map(tuple, rows)}
 
 
 _MISREAD: Mistakes = {
     "no_reload": Gives(lambda key: Opaque("KeyError")),
     "from_memory": Gives(lambda key: key.rows[len(key.earlier) :]),
     "width_first": Gives(lambda key: [[step, width, height] for step, height, width in key.rows]),
-    "other_tags": lambda saw, key: {*map(tuple, saw.result)} > {*map(tuple, key.rows)},
-    "only_some": lambda saw, key: saw.result and {*map(tuple, saw.result)} < {*map(tuple, key.rows)},
+    "other_tags": lambda saw, key: _set(saw.result) > _set(key.rows),
+    "only_some": lambda saw, key: saw.result and _set(saw.result) < _set(key.rows),
+    "merged": lambda saw, key: len(saw.result) < len(key.rows) and _set(saw.result) == _set(key.rows),
+    "by_step": lambda saw, key: same(saw.result, sorted(key.rows)),
     "whole_events": lambda saw, key: isinstance(saw.result, list) and not isinstance(saw.result[0], list),
 }
 
@@ -88,13 +102,28 @@ EXERCISE = Exercise(
             expected=Say("pixels_in_file", pixels=lambda saw, key: key.pictures[_shown(saw, key)]),
             got=Say("pixels_in_file", pixels=lambda saw, key: saw.pixels.get(_shown(saw, key))),
             mistakes={
-                "transposed": lambda saw, key: any(saw.pixels[step].shape != key.shape for step in key.new),
+                "transposed": lambda saw, key: all(
+                    saw.pixels[step].shape == key.shape[::-1] for step in key.new
+                ),
+                "stretched": lambda saw, key: all(
+                    _alike(saw.pixels[step], _stretched(key.pictures[step])) for step in key.new
+                ),
                 "times_255": lambda saw, key: all(
                     torch.equal(saw.pixels[step] == 1, key.pictures[step] > 0) for step in key.new
                 ),
             },
         ),
         returned("read", lambda key: key.rows, points=2, mistakes=_MISREAD),
+        Check(
+            "all_read",
+            "unread",
+            want=lambda key: 0,
+            essential=True,
+            given="log_maps(folder, {key.tag!r}, pictures)",
+            expected=Say("files_unread", n=0),
+            got=Say("files_unread", n=lambda saw, key: saw.unread),
+            mistakes={"not_read_back": True},
+        ),
     ],
     raises={"wrong_format": r"size of input tensor and input format are different"},
 )

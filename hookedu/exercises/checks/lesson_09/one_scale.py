@@ -4,11 +4,11 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned
+from hookedu.exercises.checks.lesson_09.shared import Mistakes, differs_in_dtype, returned, show_with_dtype
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_09.one_scale import PROBE, Case
+from hookedu.exercises.probes.lesson_09.one_scale import CLOSE, PROBE, Case
 from hookedu.exercises.tools import close
 
 
@@ -31,6 +31,7 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         self.maps, self.columns, self.value = case
+        self.base = CLOSE if self.maps.min() >= CLOSE else 0.0
         self.scaled = _scaled(self.maps)
         self.padded = _padded(self.scaled, self.columns)
         self.rows = len(self.padded) // self.columns
@@ -43,8 +44,15 @@ def _alike(got: Any, wrong: torch.Tensor) -> bool:
     return isinstance(got, torch.Tensor) and close(got.float(), wrong)
 
 
-def _with_shape(picture: Any) -> str:
-    return f"{tuple(picture.shape)}: {show(picture)}" if isinstance(picture, torch.Tensor) else show(picture)
+def _line(picture: Any, saw: Any, key: _Key) -> str:
+    shown = show_with_dtype(picture, saw.result, key.picture)
+    return f"{tuple(picture.shape)}: {shown}" if isinstance(picture, torch.Tensor) else shown
+
+
+def _given(saw: Any, key: _Key) -> str:
+    """Write numbers that lie close together as a sum: they would print alike."""
+    base = f"{key.base:g} + " if key.base else ""
+    return f"maps = {base}{show(key.maps - key.base)}, columns = {key.columns}"
 
 
 _MISTAKES: Mistakes = {
@@ -62,12 +70,17 @@ _MISTAKES: Mistakes = {
     "forgot_permute": Gives(lambda key: key.padded.reshape(key.picture.shape)),
     "to_255": Gives(lambda key: 255 * key.picture, lambda key: (255 * key.picture).trunc()),
     "three_channels": Gives(lambda key: key.picture.expand(3, -1, -1)),
+    "other_dtype": lambda saw, key: differs_in_dtype(saw.result, key.picture),
+    "taken_for_equal": lambda saw, key: key.base and not saw.result.any(),
+    "not_to_one": lambda saw, key: (
+        saw.result.max() < 1 and saw.result.min() == 0 and close(saw.result / saw.result.max(), key.picture)
+    ),
 }
 
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
-    given="maps = {key.maps}, columns = {key.columns}",
+    given=_given,
     checks=[
         returned(
             "grid",
@@ -75,8 +88,8 @@ EXERCISE = Exercise(
             points=3,
             mistakes=_MISTAKES,
             ok=lambda saw, key: close(saw.result, key.picture),
-            expected=lambda saw, key: _with_shape(key.picture),
-            got=lambda saw, key: _with_shape(saw.result),
+            expected=lambda saw, key: _line(key.picture, saw, key),
+            got=lambda saw, key: _line(saw.result, saw, key),
             equal=_alike,
         ),
         Check(

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
+
 from hookedu.exercises.criteria import Check, Gives, Of
-from hookedu.exercises.tools import same
+from hookedu.exercises.observation import show
+from hookedu.exercises.tools import close, same
 
 Mistakes = Mapping[str, bool | Of | Gives]
 
@@ -13,6 +16,22 @@ def returned(id: str, want: Callable[[Any], Any], points: int, mistakes: Mistake
     """Require that the answer returns this; observes `result`. `more` are further fields of the check."""
     nothing: Mistakes = {"returns_nothing": lambda saw, key: saw.result is None}
     return Check(id, "result", want, points=points, essential=True, mistakes={**nothing, **mistakes}, **more)
+
+
+def differs_in_dtype(found: Any, wanted: Any) -> bool:
+    """Check whether these are tensors that differ in nothing but their dtype; they may print alike."""
+    if (
+        not (isinstance(found, torch.Tensor) and isinstance(wanted, torch.Tensor))
+        or found.dtype == wanted.dtype
+    ):
+        return False
+    tolerance = 1e-2 if found.element_size() < 4 else 1e-4
+    return found.is_floating_point() and close(found.to(wanted.dtype), wanted, tolerance)
+
+
+def show_with_dtype(value: Any, found: Any, wanted: Any) -> str:
+    """Return a value as code, with its dtype where that is what makes `found` differ from `wanted`."""
+    return f"{show(value)}, {value.dtype}" if differs_in_dtype(found, wanted) else show(value)
 
 
 def first_wrong(found: Mapping, wanted: Mapping, equal: Callable[[Any, Any], bool] = same) -> Any:

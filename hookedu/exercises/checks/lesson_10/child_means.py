@@ -24,9 +24,10 @@ class _Key:
 
 
 def _means_differ(case: tuple) -> bool:
-    """Check whether the input and all outputs have different means, as a message rounds them."""
+    """Check whether the input and all outputs have clearly different means, unless there is a nan in them."""
     key = _Key(case)
-    return len({round(mean, 2) for mean in (key.x.mean().item(), *key.means.values())}) == 4
+    found = [key.x.mean().item(), *key.means.values()]
+    return key.x.isnan().any() or len({round(mean / key.x.abs().max().item(), 2) for mean in found}) == 4
 
 
 EXERCISE = Exercise(

@@ -90,6 +90,9 @@ EXERCISE = Exercise(
                 "turned_round": lambda saw, case: (
                     _near(saw.moved, case.grads) and _near(saw.short, _stretched(case))
                 ),
+                "gives_up": lambda saw, case: (
+                    _near(saw.moved, case.grads) and saw.none_left.norm() < 1.01 * case.max_norm
+                ),
                 "nothing_changed": lambda saw, case: _near(saw.moved, case.grads) and saw.hooks,
                 "in_backward": lambda saw, case: saw.on_params,
                 **{mistake: Gives(*moves) for mistake, moves in _MOVES.items()},
@@ -99,12 +102,22 @@ EXERCISE = Exercise(
             "later",
             "later",
             want=_later,
-            equal=_near,
+            ok=lambda saw, case: _near(saw.later, _later(case)) and saw.unused is None,
             points=1,
-            given=Say("later_step"),
-            expected=Say("wanted"),
-            got=Say("moved_later"),
+            given=[
+                Say("unused", when=lambda saw, case: _near(saw.later, _later(case))),
+                Say("later_step"),
+            ],
+            expected=[
+                Say("stays_none", when=lambda saw, case: _near(saw.later, _later(case))),
+                Say("wanted"),
+            ],
+            got=[
+                Say("is_filled", when=lambda saw, case: _near(saw.later, _later(case))),
+                Say("moved_later"),
+            ],
             mistakes={
+                "fills_none": lambda saw, case: saw.unused is not None and _near(saw.later, _later(case)),
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "used_up": lambda saw, case: _near(
                     saw.later, [*case.later[:2], torch.zeros_like(case.later[2])]

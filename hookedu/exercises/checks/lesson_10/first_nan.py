@@ -24,7 +24,7 @@ class _Key:
     """The case, the healthy output, and the modules to be found and to be mistaken for them."""
 
     def __init__(self, case: Case) -> None:
-        first, middle, _ = case.inner
+        self.case, (first, middle, _) = case, case.inner
         model = make_model(case)
         self.out = model(case.x)
         self.run = ", ".join(_leaves(model))
@@ -50,6 +50,11 @@ EXERCISE = Exercise(
                 "by_definition": Gives(lambda key: "anew"),
                 "later_one": Gives(lambda key: "more"),
                 "last_one": Gives(lambda key: "tail"),
+                "order_of_first_runs": Gives(lambda key: "stem"),
+                "not_in_every_run": lambda saw, key: key.case.turn == 2 and saw.finds == "again",
+                "ignores_input": lambda saw, key: saw.finds == "relay" and saw.input is not None,
+                "not_its_input": Gives(lambda key: "relay"),
+                "class_name": Gives(lambda key: "Layer"),
                 "late_binding": Gives(lambda key: "spare"),
                 "short_name": Gives(lambda key: key.culprit.split(".")[-1]),
                 "all_of_them": lambda saw, key: saw.finds is None and saw.flooded == key.culprit,
@@ -65,6 +70,17 @@ EXERCISE = Exercise(
         ),
         equals_rounded("healthy", lambda key: None, {"not_none": True}, essential=True),
         equals_rounded("input", lambda key: None, {"ignores_input": True}, given="x = {case.spoilt}"),
+        equals_rounded(
+            "both",
+            lambda key: "again",
+            {
+                "looks_at_x": Gives(lambda key: None),
+                "of_an_earlier_call": Gives(lambda key: key.culprit),
+            },
+            points=0,
+            essential=True,
+            given=Say("nan_in_both"),
+        ),
         *cleans_up("first_nan({}, x)"),
     ],
     raises={"nothing_to_take": r"list index out of range"} | RAISES,

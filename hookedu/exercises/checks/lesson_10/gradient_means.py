@@ -20,6 +20,7 @@ class _Key:
 
     def __init__(self, case: tuple) -> None:
         model, loss = case
+        self.fresh = [name for name, p in model.named_parameters() if p.grad is None]
         self.means: dict[str, float] = {}
         self.once: dict[str, torch.Tensor] = {}
         self.frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
@@ -66,6 +67,7 @@ EXERCISE = Exercise(
                 "too_late": lambda saw, key: saw.found == [] and saw.on_parameters == 0,
                 "no_pairs": lambda saw, key: not saw.names,
                 "one_parameter": _one_parameter,
+                "skips_fresh": lambda saw, key: {*saw.names} == {*key.means} - {*key.fresh},
                 "lists_frozen": lambda saw, key: {*saw.names} - {*key.means} == key.frozen,
                 "late_binding": lambda saw, key: len(saw.names) == len(key.means) and len(saw.means) == 1,
             },
@@ -77,14 +79,18 @@ EXERCISE = Exercise(
         ),
         Check(
             "unchanged",
-            ok=lambda saw, key: all_close(saw.grads, key.grads),
+            ok=lambda saw, key: all_close(saw.grads, key.grads) and not saw.attached,
             essential=True,
             expected=Say("same_gradients"),
-            got=Say("one_differs", where=_first_other),
+            got=[
+                Say("one_attached", when=lambda saw, key: saw.attached),
+                Say("one_differs", where=_first_other),
+            ],
             mistakes={
                 "twice": lambda saw, key: saw.passes > 1,
                 "not_written": lambda saw, key: saw.passes == 1 and not saw.written,
                 "zeroes": _zeroed,
+                "keeps_graph": lambda saw, key: saw.attached and all_close(saw.grads, key.grads),
                 "changes_gradient": True,
             },
         ),
@@ -101,10 +107,15 @@ EXERCISE = Exercise(
         means(
             {
                 "mean_of_the_sum": Gives(
-                    lambda key: {name: 3 * mean for name, mean in key.means.items()},
-                    lambda key: {name: 2 * mean for name, mean in key.means.items()},
+                    lambda key: {name: key.grads[name].mean().item() for name in key.means},
+                    lambda key: {
+                        name: key.grads[name].mean().item() - mean for name, mean in key.means.items()
+                    },
                 ),
                 "mean_of_the_parameter": Gives(lambda key: key.of_parameters),
+                "rounds": lambda saw, key: all(
+                    abs(saw.means[name] - mean) < 0.051 for name, mean in key.means.items()
+                ),
                 "not_the_mean": lambda saw, key: {type(mean) for mean in saw.means.values()} <= {int, float},
             },
         ),

@@ -17,18 +17,25 @@ Mistakes = Mapping[str, bool | Of | Gives]
 
 
 def equals_rounded(id: str, want: Any, mistakes: Mistakes, observed: str = "", **row: Any) -> Check:
-    """Require what `common.equals` does; show the values rounded."""
+    """Require what `common.equals` does; show the values rounded, unless they then look alike."""
+
+    def lines_of(saw: Any, key: Any) -> list[str]:
+        values = want(key), getattr(saw, observed or id)
+        lines = [show(rounded(value)) for value in values]
+        return lines if lines[0] != lines[1] else [show(value) for value in values]
+
     lines: dict[str, Any] = {
-        "expected": lambda saw, key: show(rounded(want(key))),
-        "got": lambda saw, key: show(rounded(getattr(saw, observed or id))),
+        "expected": lambda saw, key: lines_of(saw, key)[0],
+        "got": lambda saw, key: lines_of(saw, key)[1],
     }
     return common.equals(id, want, mistakes, observed, **(lines | row))
 
 
 def means(mistakes: Mistakes, **row: Any) -> Check:
-    """Require the numbers `key.means`; the exercise has the mistake "keeps_tensors" besides those given."""
+    """Require the numbers `key.means`; the exercise has two mistakes besides those given."""
     tensors: Mistakes = {
-        "keeps_tensors": lambda saw, key: {*map(type, saw.means.values())} & {torch.Tensor, Opaque}
+        "keeps_tensors": lambda saw, key: torch.Tensor in {*map(type, saw.means.values())},
+        "not_python": lambda saw, key: Opaque in {*map(type, saw.means.values())},
     }
     return equals_rounded(
         "means", lambda key: key.means, {**tensors, **mistakes}, points=2, equal=are_close, **row
@@ -37,7 +44,11 @@ def means(mistakes: Mistakes, **row: Any) -> Check:
 
 def unchanged(want: Any) -> Check:
     """Require that the output of the model, observed as `out`, is what it is without hooks."""
-    mistakes: Mistakes = {"not_run": lambda saw, key: saw.out is None, "changes_output": True}
+    mistakes: Mistakes = {
+        "not_run": lambda saw, key: saw.out is None,
+        "other_mode": lambda saw, key: not saw.training,
+        "changes_output": True,
+    }
     return Check(
         "unchanged", "out", want, essential=True, equal=outputs_close, label="model(x)", mistakes=mistakes
     )
@@ -45,7 +56,9 @@ def unchanged(want: Any) -> Check:
 
 def outputs_close(out: Any, want: torch.Tensor) -> bool:
     """Check whether an output is close, whatever its dtype."""
-    return out.shape == want.shape and torch.allclose(out.double(), want.double(), rtol=1e-4, atol=1e-6)
+    return out.shape == want.shape and torch.allclose(
+        out.double(), want.double(), rtol=1e-4, atol=1e-6, equal_nan=True
+    )
 
 
 def clean(given: str) -> Check:
@@ -105,7 +118,9 @@ def cleans_up(call: str) -> list[Check]:
 
 def is_close(got: Any, expected: float) -> bool:
     """Check whether `got` is a Python number that equals `expected` but for rounding."""
-    return type(got) in (int, float) and math.isclose(got, expected, rel_tol=1e-4, abs_tol=1e-6)
+    if type(got) not in (int, float):
+        return False
+    return math.isclose(got, expected, rel_tol=1e-4, abs_tol=1e-6) or (got != got and expected != expected)
 
 
 def are_close(got: Any, expected: dict[str, float]) -> bool:

@@ -8,10 +8,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded, unchanged
-from hookedu.exercises.criteria import Gives, Say
+from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_10.shared import one_thread
 from hookedu.exercises.probes.lesson_10.vanishing import PROBE, Case, make_model
+from hookedu.exercises.tools import close, gradients
 
 _MEASURES: dict[str, Callable[[torch.Tensor], Any]] = {
     "mean": lambda grad: grad.abs().mean(),
@@ -20,13 +20,17 @@ _MEASURES: dict[str, Callable[[torch.Tensor], Any]] = {
     "max": lambda grad: grad.abs().max(),
     "signed": torch.Tensor.mean,
     "abs of signed": lambda grad: grad.mean().abs(),
+    "median": lambda grad: grad.abs().median(),
+    "root of squares": lambda grad: grad.square().mean().sqrt(),
+    "first row": lambda grad: grad[0].abs().mean(),
+    "last row": lambda grad: grad[-1].abs().mean(),
 }
+_OTHERS = ("median", "root of squares", "first row", "last row")
 
 
 class _Key:
     """The output, the sizes of the gradients, the names to be found, and those that other ways find."""
 
-    @one_thread()
     def __init__(self, case: Case) -> None:
         self.case, model, x = case, make_model(case), case.x
         outputs = {}
@@ -35,7 +39,12 @@ class _Key:
             x = outputs[name] = x.relu() if isinstance(model[name], nn.ReLU) else model[name](x)
         self.out = x.detach()
         self.defined = [name for name, _ in model.named_children()]
-        grads = torch.autograd.grad(F.cross_entropy(x, case.target), [*outputs.values()])
+        self._before = gradients(model)
+        loss = F.cross_entropy(x, case.target)
+        grads = torch.autograd.grad(loss, [*outputs.values()], retain_graph=True)
+        model.zero_grad()
+        loss.backward()
+        self._alone = gradients(model)
         self._grads = dict(zip(case.run, grads, strict=True))
         self.means = self._sizes("mean")
         self.sizes = ", ".join(f"{name} {mean:.2g}" for name, mean in self.means.items())
@@ -47,6 +56,16 @@ class _Key:
         """Return the names to be found, or those that another measure finds."""
         sizes = self._sizes(measure)
         return [name for name, size in sizes.items() if size < self.case.ratio * sizes[self.case.run[-1]]]
+
+    def other_gradients(self, got: dict[str, Any]) -> list[str]:
+        """Return the parameters whose .grad this pass did not leave alone, or write, or add to what was there."""
+
+        def fits(name: str) -> bool:
+            before, alone = self._before[name], self._alone[name]
+            sums = (torch.zeros_like(before), before, before + alone, alone)
+            return got[name] is None or any(close(got[name], one) for one in sums)
+
+        return [name for name, grad in self._alone.items() if grad is not None and not fits(name)]
 
     def below(self, limit: float) -> list[str]:
         """Return the names with a size below a limit."""
@@ -77,6 +96,15 @@ EXERCISE = Exercise(
     given=Say("sizes"),
     checks=[
         unchanged(lambda key: key.out),
+        Check(
+            "loss",
+            # Several passes are another mistake.
+            ok=lambda saw, key: saw.passes > 1 or not key.other_gradients(saw.grads),
+            essential=True,
+            expected=Say("gradient_of_the_loss", where=lambda saw, key: key.other_gradients(saw.grads)[0]),
+            got=Say("other_gradient", where=lambda saw, key: key.other_gradients(saw.grads)[0]),
+            mistakes={"other_loss": True},
+        ),
         equals_rounded(
             "finds",
             lambda key: key.weak(),
@@ -87,7 +115,15 @@ EXERCISE = Exercise(
                 "all_modules": lambda saw, key: any("." in name or not name for name in saw.all),
                 "late_binding": _one_name,
                 "retains": lambda saw, key: saw.retains,
+                "other_measure": Gives(*(lambda key, m=m: key.weak(m) for m in _OTHERS)),
                 "against_largest": Gives(lambda key: key.below(key.case.ratio * max(key.means.values()))),
+                "or_equal": Gives(
+                    lambda key: [n for n, size in key.means.items() if size <= key.case.ratio * key.last]
+                ),
+                "against_nothing": Gives(lambda key: key.below(key.case.ratio)),
+                "against_last_defined": Gives(
+                    lambda key: key.below(key.case.ratio * key.means[key.defined[-1]])
+                ),
                 "against_first": Gives(lambda key: key.below(key.case.ratio * key.means[key.case.run[0]])),
                 "wrong_side": Gives(lambda key: key.below(key.last / key.case.ratio)),
                 "by_norm": Gives(*(lambda key, m=m: key.weak(m) for m in ("norm", "sum", "max"))),

@@ -21,7 +21,7 @@ from hookedu.exercises.probes.lesson_11.channel_effect import PROBE
 from hookedu.exercises.probes.lesson_11.shared import Net
 from hookedu.exercises.tools import close
 
-_BEFORE = {"conv2": "pool", "relu1": "conv1"}  # the layer from which each gets its input
+_BEFORE = {"conv2": "pool", "relu1": "conv1", "mix": "relu2"}  # the layer from which each gets its input
 
 
 class _Switch(Place):
@@ -67,6 +67,7 @@ _LIKELY = {
     "no_return": lambda at: [torch.zeros_like(at.want)],
     "picture_off": lambda at: [at.fall(at.channel)],
     "only_this_one": lambda at: [at.fall((slice(None), torch.arange(at.maps.shape[1]) != at.channel))],
+    "squeezes": lambda at: [at.want.squeeze()],
     "first_picture": lambda at: [at.fall((0, at.channel)), at.want[0]],
     "mean_for_zero": lambda at: [
         at.fall(at.everywhere, at.maps[at.everywhere].mean(dim=dims, keepdim=True))
@@ -95,7 +96,7 @@ EXERCISE = Exercise(
         right(
             "effect",
             points=4,
-            describe=lambda effect, picture: show(effect) + " (list)" * isinstance(effect, list),
+            describe=lambda effect, picture: show(effect) + " (list | tuple)" * isinstance(effect, list),
             changes_weights=lambda saw, at: (
                 any(kind == VALUES for kind, _ in saw.conduct)
                 or (_no_effect(saw, at) and at.layer == "relu1")

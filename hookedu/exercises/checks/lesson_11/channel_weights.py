@@ -11,11 +11,13 @@ from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_11.channel_weights import PROBE
 from hookedu.exercises.probes.lesson_11.shared import Net
 
+_BEFORE = {"relu1": "conv1", "relu2": "conv2", "mix": "relu2"}  # the layer from which each gets its input
+
 
 def _describe(weights: Any, picture: int) -> str:
     """Describe the shape, and the weights of one picture."""
     if not isinstance(weights, torch.Tensor):
-        return f"weights: {show(weights)}{' (list)' * isinstance(weights, list)}"
+        return f"weights: {show(weights)}{' (list | tuple)' * isinstance(weights, list)}"
     row = f"; weights[{picture}] == {show(weights[picture])}" if weights.ndim == 2 else ""
     return f"weights: {sizes(weights)}{row}"
 
@@ -31,7 +33,7 @@ _LIKELY = {
     "absolute": lambda at: [at.grads.abs().mean(dim=(2, 3)), at.want.abs(), at.want.relu()],
     "relu_on_gradient": lambda at: [at.grads.relu().mean(dim=(2, 3))],
     "head_weights": lambda at: [at.net.model.head.weight[at.labels] / n for n in (1, 64, at.places)],
-    "grad_input": lambda at: [(at.grads * (at.maps > 0)).mean(dim=(2, 3))],
+    "grad_input": lambda at: [_call((at.net, _BEFORE[at.layer])).want],
     **OTHER_SCORES,
 }
 

@@ -14,10 +14,10 @@ from hookedu.exercises.probes.lesson_11.shared import Net
 from hookedu.exercises.tools import close
 
 _CALL = "grad_cam(model, layer, images, labels)"
-_LAYERS = ("conv1", "relu1", "pool", "conv2", "relu2")
+_LAYERS = ("conv1", "relu1", "pool", "conv2", "relu2", "mix")
 
 
-def _up(cam: torch.Tensor, mode: str = "bilinear", size: Any = (6, 8), **how: Any) -> torch.Tensor:
+def _up(cam: torch.Tensor, mode: str = "bilinear", size: Any = (7, 10), **how: Any) -> torch.Tensor:
     """Resize (N, h, w) to (N, *size)."""
     return F.interpolate(cam[:, None], size=size, mode=mode, **how)[:, 0]
 
@@ -49,7 +49,7 @@ def _has_fixed_size(got: Any, at: _Cam) -> bool:
 def _describe(cam: Any, picture: int) -> str:
     """Describe the shape, and the range and a row of one map: a whole map is too long for a line."""
     if not isinstance(cam, torch.Tensor) or cam.numel() == 0:
-        return f"cam: list; len(cam) == {len(cam)}" if isinstance(cam, list) else f"cam: {show(cam)}"
+        return f"cam: list | tuple; len(cam) == {len(cam)}" if isinstance(cam, list) else f"cam: {show(cam)}"
     many = cam.ndim == 3 and picture < len(cam)
     name, shown = (f"cam[{picture}]", cam[picture]) if many else ("cam", cam)
     ends = f"cam: {sizes(cam)}; {name}.min() == {shown.min():.4g}; {name}.max() == {shown.max():.4g}"
@@ -69,13 +69,15 @@ _LIKELY = {
     "relu_late": lambda at: [_up(at.raw).relu()],
     "absolute": lambda at: [_up(at.raw.abs()), _up(at.raw).abs()],
     "relu_on_weights": lambda at: [_cam(at.maps, w) for w in (at.weights.relu(), at.weights.abs())],
+    "relu_on_products": lambda at: [_up((at.weights * at.maps).relu().sum(dim=1))],
+    "relu_on_maps": lambda at: [_cam(at.maps.relu(), at.weights)],
     "not_upsampled": lambda at: [at.small, at.small[:, None]],
-    "nearest": lambda at: [_up(at.small, "nearest")],
+    "nearest": lambda at: [_up(at.small, mode) for mode in ("nearest", "area")],
     "align_corners": lambda at: [_up(at.small, align_corners=True)],
     "bicubic": lambda at: [_up(at.small, "bicubic")],
-    "square": lambda at: [_up(at.small, size=side) for side in (6, 8)],
+    "square": lambda at: [_up(at.small, size=side) for side in (7, 10)],
     "squeezes": lambda at: [at.want.squeeze()],
-    "height_and_width": lambda at: [_up(at.small, size=(8, 6))],
+    "height_and_width": lambda at: [_up(at.small, size=(10, 7))],
     "keeps_dim": lambda at: [at.want[:, None]],
     "normalised": lambda at: [
         at.want / at.high,
@@ -86,7 +88,9 @@ _LIKELY = {
     "sums_gradient": lambda at: [at.want * at.places],
     "mean_of_weights": lambda at: [_cam(at.maps, at.weights.mean(dim=0, keepdim=True))],
     "no_average": lambda at: [_cam(at.maps, at.grads)],
-    "unweighted": lambda at: [_up(at.maps.sum(dim=1)), _up(at.maps.mean(dim=1))],
+    "unweighted": lambda at: [
+        _up(cut(f(at.maps, dim=1))) for f in (torch.sum, torch.mean) for cut in (torch.relu, torch.clone)
+    ],
     "averages_channels": lambda at: [at.want / at.maps.shape[1]],
     "gradient_only": lambda at: [_up(f(at.grads, dim=1).relu()) for f in (torch.sum, torch.mean)],
     **OTHER_SCORES,

@@ -51,6 +51,7 @@ def _share_of_sum(b: _Batch) -> list[float]:
 
 
 _LIKELY: dict[str, Callable[[_Batch], list[float]]] = {
+    "absolute": lambda b: [b.at(b.cams.abs().flatten(1).argmax(dim=1))],
     "lowest": lambda b: [b.at(b.cams.flatten(1).argmin(dim=1))],
     "end_included": lambda b: [b.moved(0, 0, 1, 1), b.moved(0, 0, 1, 0), b.moved(0, 0, 0, 1)],
     "start_left_out": lambda b: [b.moved(1, 1, 0, 0), b.moved(1, 0, 0, 0), b.moved(0, 1, 0, 0)],
@@ -108,6 +109,7 @@ EXERCISE = Exercise(
             got=lambda saw, batch: show(saw.result) if (rate := _number(saw.result)) is None else f"{rate:g}",
             mistakes={
                 "returns_nothing": lambda saw, batch: saw.result is None,
+                "in_list": lambda saw, batch: len(saw.result) == 1 and _is(saw.result[0], batch.want),
                 "one_each": lambda saw, batch: (
                     isinstance(saw.result, list | torch.Tensor) and _number(saw.result) is None
                 ),

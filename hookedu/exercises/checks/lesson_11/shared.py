@@ -16,7 +16,7 @@ NO_GRADIENT = NEEDS_INDEX | {
     "needs_scalar": r"grad can be implicitly created only for scalar outputs",
     "no_graph": r"does not require grad|doesn't require gradient",
     "no_backward": r"^KeyError: |list index out of range|'NoneType' object (?:has no|is not subscriptable)",
-    "replaces_output": r"must be Tensor, not \w+|'(?:tuple|list|RemovableHandle)' object has no attribute",
+    "replaces_output": r"must be Tensor, not \w+|arguments - got \((?:tuple|list|RemovableHandle)|'(?:tuple|list|RemovableHandle)' object has no attribute",
 }
 
 Values = Callable[[Any], list[torch.Tensor]]  # from a call of the answer, the values that a mistake gives
@@ -93,6 +93,12 @@ def right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **
     def gives(values: Values) -> Of:
         return lambda saw, call: any(close(saw.result, value) for value in values(call))
 
+    def described(value: Any, saw: Any, call: Any) -> str:
+        line = describe(value, _first_wrong(saw.result, call.want))
+        # Where the dtype alone is wrong, the numbers print alike.
+        other = isinstance(saw.result, torch.Tensor) and saw.result.dtype != call.want.dtype
+        return f"{line}; {value.dtype}" if other else line
+
     told: dict[str, Of] = {"returns_nothing": lambda saw, call: saw.result is None, **mistakes}
     return Check(
         id,
@@ -100,8 +106,8 @@ def right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **
         want=lambda call: call.want,
         points=points,
         essential=True,
-        expected=lambda saw, call: describe(call.want, _first_wrong(saw.result, call.want)),
-        got=lambda saw, call: describe(saw.result, _first_wrong(saw.result, call.want)),
+        expected=lambda saw, call: described(call.want, saw, call),
+        got=lambda saw, call: described(saw.result, saw, call),
         equal=close,
         mistakes=told | {mistake: gives(values) for mistake, values in likely.items()},
     )

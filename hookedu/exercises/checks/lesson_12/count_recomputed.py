@@ -22,7 +22,9 @@ class Key:
             self.last: 2,
         }
         # Layers that save nothing are at the end, which recomputation does not reach.
-        self.recomputed = {name: self.once[name] for name in kinds if kinds[name] in ("linear", "tanh")}
+        self.recomputed = {
+            name: self.once[name] for name in kinds if kinds[name] in ("linear", "tanh", "block")
+        }
         self.stopped = list(self.recomputed)[-1]  # recomputation ends inside the forward of this layer
         self.again = dict.fromkeys(kinds, 0) | self.recomputed
         self.both = {name: n + self.again[name] for name, n in self.once.items()}
@@ -72,7 +74,7 @@ EXERCISE = Exercise(
                 "not_a_dict": lambda saw, key: not isinstance(saw.counts, dict),
                 "other_names": lambda saw, key: not saw.counts.keys() <= key.once.keys(),
                 # How the answer ran the model explains numbers only.
-                "no_backward": lambda saw, key: _numbers(saw.counts) and not saw.backward,
+                "no_backward": lambda saw, key: _numbers(saw.counts) and not (saw.backward or saw.gradient),
                 "not_checkpointed": lambda saw, key: _numbers(saw.counts) and saw.starts == key.once,
                 # Twice in forward and twice in recomputation would make 4.
                 "in_pieces": lambda saw, key: _numbers(saw.counts) and saw.starts[key.first] < 4,
@@ -92,6 +94,15 @@ EXERCISE = Exercise(
                 ),
                 "off_too_early": lambda saw, key: set(saw.counts.values()) <= {0},
             },
+        ),
+        Check(
+            "grad",
+            ok=lambda saw, key: saw.backward and not saw.wiped,
+            points=1,
+            given="count_recomputed(model, x)",
+            expected=Say("adds_gradients"),
+            got=[Say("no_gradient", when=lambda saw, key: not saw.backward), Say("wiped")],
+            mistakes={"cut_off": lambda saw, key: not saw.backward, "wipes": True},
         ),
         none_left("count_recomputed(model, x)", mistake="leaves_hooks"),
     ],

@@ -88,7 +88,15 @@ EXERCISE = Exercise(
             points=2,
             mistakes={"sends_float32": Gives(lambda key: 4 * len(key.x))},
         ),
-        must_be("float32", "float32", _CALL + ".wait().dtype", "float32", "{saw.float32}", "stays_half"),
+        must_be(
+            "float32",
+            "float32",
+            _CALL + ".wait().dtype",
+            "float32",
+            "{saw.float32}",
+            "stays_half",
+            lambda saw, key: saw.float32 == "float16",
+        ),
     ],
     raises={
         "returns_work": r"'_?Work' object has no attribute",

@@ -2,11 +2,16 @@
 
 from typing import Any
 
-from hookedu.exercises.criteria import Check, Line
+from hookedu.exercises.criteria import Check, Line, Of
 
 
-def must_be(id: str, value: Any, given: Line, expected: Line, got: Line, mistake: str) -> Check:
-    """Require that the observation with the name of the check is this value, or None: it could not be made."""
+def must_be(
+    id: str, value: Any, given: Line, expected: Line, got: Line, mistake: str, when: bool | Of = True
+) -> Check:
+    """Require that the observation with the name of the check is this value, or None: it could not be made.
+
+    The mistake is named `when` a condition holds.
+    """
     return Check(
         id,
         ok=lambda saw, key: getattr(saw, id) in (value, None),
@@ -14,7 +19,7 @@ def must_be(id: str, value: Any, given: Line, expected: Line, got: Line, mistake
         given=given,
         expected=expected,
         got=got,
-        mistakes={mistake: True},
+        mistakes={mistake: when},
     )
 
 

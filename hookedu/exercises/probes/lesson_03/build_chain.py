@@ -5,39 +5,44 @@ from typing import Any
 import torch
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_03.shared import Paths, Run
+from hookedu.exercises.probes.lesson_03.shared import Paths, Run, first_of_two
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
 # Powers of two, so that every ratio is exact. No three of them form a geometric progression, so no mistake gives the
 # right result by coincidence.
 _FACTORS = (2.0, -2.0, 4.0, -4.0, 0.5, -0.5)
-Case = tuple[Paths, list[float]]
+Case = tuple[Paths, list[float], list[str]]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return (paths, factors): three factors, one, or four with a ratio below 1 and the same twice in a row."""
+    """Return (paths, factors, what lies in `seen` before the call).
+
+    The factors are three, one, or four with a ratio below 1 and the same twice in a row.
+    """
     paths, some = Paths.make(rng), rng.sample(_FACTORS, 3)
     factors = [some, [-8], [4, 0.5, some[0], some[0]]][rng.turn]
-    return paths, factors
+    return paths, factors, ["before"] * (rng.turn > 0)
 
 
 def observe(build_chain: Any, case: Case) -> dict[str, Any]:
-    """Run backward twice with all hooks, then without those of the last factor, then without any."""
-    paths, factors = case
-    seen: list[Any] = []
+    """Run backward twice with all hooks, then without those of the last factor, without any, and with two calls alive."""
+    paths, factors, before = case
+    seen: list[Any] = [*before]
+    n_before = len(before)
     early: list[Any] = []
 
     def register(y: torch.Tensor) -> Any:
         handles = build_chain(y, list(factors), seen)
-        early.extend(copies(seen))
+        early.extend(copies(seen[n_before:]))
         return handles
 
     run = Run(paths, register)
     x_grad, s_grad = run.backward(paths.w)
-    saw = {"early": early, "x_grad": x_grad, "s_grad": s_grad, "seen": copies(seen)}
+    saw = {"early": early, "x_grad": x_grad, "s_grad": s_grad, "seen": copies(seen[n_before:])}
     x_again, _ = run.backward(paths.other)
-    saw |= run.seen() | {"x_again": x_again, "seen_again": copies(seen), "without_last": []}
+    saw |= run.seen() | {"x_again": x_again, "without_last": []}
+    saw |= {"seen_again": copies(seen[n_before:]), "before": copies(seen[:n_before])}
     handles = run.returned if isinstance(run.returned, (list, tuple)) else [run.returned]
     ids = [getattr(handle, "id", 0) for handle in handles]
     saw["in_order"] = ids == sorted(ids)
@@ -46,9 +51,13 @@ def observe(build_chain: Any, case: Case) -> dict[str, Any]:
         run.remove(slice(-n, None))
         seen.clear()
         run.backward(paths.w)
+        run.backward(paths.other)
         saw["without_last"].append(copies(seen))
     run.remove()
-    return saw | {"after_removal": run.backward(paths.w)[0], "left": run.seen()["kept"]}
+    saw |= {"after_removal": run.backward(paths.w)[0], "left": run.seen()["kept"], "beside": []}
+    calls = [(factors, saw["beside"]), ([3 * factor for factor in factors], [])]
+    first_of_two(paths, *(lambda y, call=call: build_chain(y, *call) for call in calls))
+    return saw
 
 
 PROBE = Probe("03.3", "build_chain", make_case, observe, cases=3, changes=(2,), leaves=(HANDLES,))

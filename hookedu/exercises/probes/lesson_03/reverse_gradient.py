@@ -14,13 +14,20 @@ Case = tuple[Paths, torch.Tensor, float]
 def make_case(rng: Draw) -> Case:
     """Return (paths, u, strength): x is the y of these paths, and u the gradient that it gets from its other use."""
     paths = Paths.make(rng)
-    leaf = (paths.k * paths.x).detach().requires_grad_()  # x is 1 * leaf: both have the same gradient
+    leaf = (paths.k * paths.x).detach()  # x is 1 * leaf: both have the same gradient
+    if rng.turn:  # values that y must keep exactly: 0, and what rounding would change
+        leaf = leaf.flatten().index_fill(0, torch.tensor([0]), 0).reshape(leaf.shape) / 3
+    leaf.requires_grad_()
     strength = [float(rng.choice((2, 3, 4, 5))), 0.5, -2, 0.0][rng.turn]
-    return paths._replace(x=leaf, k=1.0), whole(rng, leaf.numel()).reshape(leaf.shape), strength
+    return (
+        paths._replace(x=leaf, k=1.0),
+        whole(rng, leaf.numel()).reshape(leaf.shape).to(leaf.dtype),
+        strength,
+    )
 
 
 def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
-    """Run backward twice; then call with an x that requires no gradient, in no_grad mode, and with both."""
+    """Run backward twice; then with two calls alive; then call for an x without gradient, in no_grad mode, and both."""
     paths, u, strength = case
     skip, x = paths.forward()
     y = reverse_gradient(x, strength)
@@ -29,6 +36,7 @@ def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
         "hooks": 0,
         "kept": 0,
         "gave": [],
+        "beside": None,
     }
     if isinstance(y, torch.Tensor):
         saw["hooks"], gave = hooks_on(y), noted(y)
@@ -44,13 +52,20 @@ def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
     def called(x: torch.Tensor, enabled: bool) -> Any:
         with torch.set_grad_enabled(enabled):
             try:
-                return copies(reverse_gradient(x, strength))
+                y = reverse_gradient(x, strength)
+                return copies(y), isinstance(y, torch.Tensor) and not (enabled or y.is_leaf)
             except Exception as error:  # the checks decide what it means
-                return f"{type(error).__name__}: {error}"[:120]
+                return f"{type(error).__name__}: {error}"[:120], False
 
     _, x = paths.forward()
+    if isinstance(y, torch.Tensor):
+        first, _ = reverse_gradient(x, strength), reverse_gradient(x, strength + 3)
+        if first.requires_grad:
+            (paths.w * first).sum().backward(retain_graph=True)
+        saw["beside"] = copies(paths.x.grad)
     plain = x.detach()
-    return saw | {"calls": [called(plain, True), called(x, False), called(plain.clone(), False)]}
+    calls = [called(plain, True), called(x, False), called(plain.clone(), False)]
+    return saw | {"calls": [y for y, _ in calls], "tracked": [tracked for _, tracked in calls]}
 
 
 PROBE = Probe("03.5", "reverse_gradient", make_case, observe, cases=4)

@@ -4,17 +4,32 @@ The addition passes the same gradient tensor to both paths. The neighbouring pat
 last: a hook that modifies the gradient in place has corrupted the neighbour's gradient by then.
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.probing import Draw, hooks_on, remove_handle
+from hookedu.exercises.probing import Draw, remove_handle
 from hookedu.exercises.tools import copies, noted, whole
 
 ALL = slice(None)
 _SHAPES = ((), (2, 3), (2, 1, 3), (1, 2, 2, 2))  # by turn; a vector in turn 0
+
+
+def transposed(values: torch.Tensor) -> torch.Tensor:
+    """Return the same values in another order in memory: with more than one dimension, they are not contiguous."""
+    return values.transpose(0, -1).contiguous().transpose(0, -1)
+
+
+def somebodys(_: torch.Tensor) -> None:
+    """Look at a gradient: the hook of somebody else, which is on y before the answer is called."""
+
+
+def own_hooks(tensor: torch.Tensor) -> int:
+    """Return the number of hooks on a tensor that are not `somebodys`."""
+    return sum(inspect.unwrap(hook) is not somebodys for hook in (tensor._backward_hooks or {}).values())
 
 
 class Paths(NamedTuple):
@@ -31,12 +46,17 @@ class Paths(NamedTuple):
 
     @classmethod
     def make(cls, rng: Draw, shape: tuple[int, ...] | None = None) -> "Paths":
-        """Return a case of whole numbers, but for w in turn 2; w has both signs, and the shape depends on the turn."""
+        """Return a case of whole numbers, but for w in turn 2; w has both signs, and the shape depends on the turn.
+
+        In turn 1 it is float64. A w of several dimensions is not contiguous.
+        """
         shape = shape or (_SHAPES[rng.turn] if rng.turn else (max(3, rng.randint(2, 4)),))
         n = math.prod(shape)
         s, x, k, w = whole(rng, n), whole(rng, n), float(rng.randint(2, 5)), whole(rng, n)
         w[:2] = w[:2].abs() * torch.tensor([1, -1])
-        s, x, w = (values.reshape(shape) for values in (s, x, w / 4 if rng.turn == 2 else w))
+        dtype = torch.float64 if rng.turn == 1 else torch.float32
+        s, x, w = (values.reshape(shape).to(dtype) for values in (s, x, w / 4 if rng.turn == 2 else w))
+        w = transposed(w)
         return cls(s.requires_grad_(), x.requires_grad_(), k, w, -3 * w)
 
     def forward(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -57,10 +77,11 @@ class Run:
     def __init__(self, paths: Paths, register: Callable[[torch.Tensor], Any]) -> None:
         self._paths = paths
         skip, self._y = paths.forward()
+        self._y.register_hook(somebodys)
         self.returned = copies(register(self._y))  # a list that outlives the call would change
         several = isinstance(self.returned, (list, tuple))
         self._handles = list(self.returned) if several else [self.returned]
-        self._hooks, self._ran_backward = hooks_on(self._y), paths.x.grad is not None
+        self._hooks, self._ran_backward = own_hooks(self._y), paths.x.grad is not None
         self._gave = noted(self._y)
         self._sum = skip + self._y
 
@@ -84,7 +105,7 @@ class Run:
         return {
             "returned": self.returned,
             "hooks": self._hooks,
-            "kept": hooks_on(self._y),
+            "kept": own_hooks(self._y),
             "of_y": any(ref is own for ref in refs if ref is not None),
             "gave": list(self._gave),
             "ran_backward": self._ran_backward,
@@ -94,3 +115,12 @@ class Run:
         """Remove the hooks of the handles in this part of their list."""
         for handle in self._handles[part]:
             remove_handle(handle)
+
+
+def first_of_two(paths: Paths, *registers: Callable[[torch.Tensor], Any]) -> torch.Tensor:
+    """Return the gradient of x through the first of two graphs, after each of the two calls left its hooks on one."""
+    runs = [Run(paths, register) for register in registers]
+    x_grad, _ = runs[0].backward(paths.w)
+    for run in runs:
+        run.remove()
+    return x_grad

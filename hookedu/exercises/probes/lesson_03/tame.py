@@ -19,8 +19,9 @@ def make_case(rng: Draw) -> Paths:
     if rng.turn == 1:
         size = torch.tensor([1.0, 1.0, 5.0, 5.0]) / 8
         signs = [1.0, -1.0, -1.0, 1.0]
-    w = (size * torch.tensor(signs)).reshape(_SHAPES[rng.turn])
-    return Paths.make(rng, _SHAPES[rng.turn])._replace(w=w, other=-w)
+    paths = Paths.make(rng, _SHAPES[rng.turn])
+    w = (size * torch.tensor(signs)).reshape(_SHAPES[rng.turn]).to(paths.w.dtype)
+    return paths._replace(w=w, other=-w)
 
 
 def observe(tame: Any, paths: Paths) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """What is observed of 04.3, `freeze_rows(embedding, rows)`: gradients with the hook and, at last, without it."""
 
+import copy
 from typing import Any, NamedTuple
 
 import torch
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_04.shared import all_hooks_on, remove_handles
-from hookedu.exercises.probing import Draw, Probe, hooks_on
+from hookedu.exercises.probes.lesson_04.shared import all_hooks_on, remove_handles, tensor_hooks_on, use
+from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, noted, whole
 
 
@@ -19,24 +20,32 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of three unsorted rows with others in between and rows[0] < rows[-1], of two rows, or of one."""
+    """Return a case of three unsorted rows with others in between and rows[0] < rows[-1], of two rows, or of one.
+
+    In turn 1 it is float64; from then on the embedding was used before.
+    """
     # More columns than rows, so that every row index is a valid column index.
     weight = torch.stack([whole(rng, 7) for _ in range(6)])
     low, middle, high = rng.choice([(0, 2, 4), (1, 3, 5)])
     rows = [rng.choice([[middle, low, high], [low, high, middle]]), [5, 0], [middle]][rng.turn]
     c = torch.stack([whole(rng, 7) for _ in range(6)])
-    return Case(torch.nn.Embedding.from_pretrained(weight, freeze=False), rows, c)
+    dtype = torch.float64 if rng.turn == 1 else torch.float32
+    embedding = torch.nn.Embedding.from_pretrained(weight.to(dtype), freeze=False)
+    if rng.turn:
+        use(embedding)
+    return Case(embedding, rows, c.to(dtype))
 
 
 def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
-    """Freeze rows; take gradients in three ways, remove the hook, and run backward once more."""
+    """Freeze rows; take gradients in three ways, without the hook, and with two calls alive."""
     embedding, rows, c = case
     adapter = torch.nn.Parameter(torch.zeros_like(c))
+    weight, older, other = embedding.weight, copies(embedding.weight.grad), copy.deepcopy(embedding)
     handle = freeze_rows(embedding, list(rows))
-    weight = embedding.weight
-    names = ("grad", "asked", "adapter_grad", "direct", "grad_after", "kept", "left")
+    weight.grad = None
+    names = ("grad", "asked", "adapter_grad", "direct", "grad_after", "kept", "left", "beside")
     report: dict[str, Any] = dict.fromkeys(names) | {"gave": []}
-    report |= {"handle": handle, "hooks": all_hooks_on(weight), "tensor_hooks": hooks_on(weight)}
+    report |= {"handle": handle, "hooks": all_hooks_on(weight), "tensor_hooks": tensor_hooks_on(weight)}
     report |= {"weight": copies(weight), "requires_grad": weight.requires_grad}
     if not weight.requires_grad:
         return report
@@ -48,13 +57,23 @@ def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
     loss(c).backward()
     report["grad"], weight.grad = weight.grad, None
     report["asked"] = copies(torch.autograd.grad(loss(-2 * c), weight)[0])
+    weight.grad = older
     # An adapter is added to the weight: the addition passes the same gradient tensor to both.
     (c.clone() * (weight + adapter)).sum().backward()
-    report |= {"adapter_grad": copies(adapter.grad), "direct": weight.grad, "kept": all_hooks_on(weight)}
+    report |= {
+        "adapter_grad": copies(adapter.grad),
+        "direct": copies(weight.grad),
+        "kept": all_hooks_on(weight),
+    }
     remove_handles(handle)
     weight.grad = None
     loss(c).backward()
-    return report | {"grad_after": copies(weight.grad), "left": all_hooks_on(weight)}
+    report |= {"grad_after": copies(weight.grad), "left": all_hooks_on(weight)}
+    both = [freeze_rows(embedding, list(rows)), freeze_rows(other, [(row + 1) % len(c) for row in rows])]
+    weight.grad = None
+    loss(c).backward()
+    remove_handles(both)
+    return report | {"beside": copies(weight.grad)}
 
 
 PROBE = Probe("04.3", "freeze_rows", make_case, observe, cases=3, leaves=(HANDLES,))

@@ -2,9 +2,9 @@
 
 from hookedu.exercises.probing import Draw, Probe
 
-# Signs of k, m and s; m is always larger than s. With these, no two formulas of the lesson agree in all settings.
+# Signs of k, m and s; m is always larger than s, which is a fraction in the last setting. With these, no two formulas of the lesson agree in all settings.
 _SIGNS = ((1, 1, 1), (1, 1, -1), (-1, -1, 1))
-Case = dict[str, tuple[int, int, int]]
+Case = dict[str, tuple[float, float, float]]
 
 
 def make_case(rng: Draw) -> Case:
@@ -12,6 +12,7 @@ def make_case(rng: Draw) -> Case:
     found: Case = {}
     for a, b, c in _SIGNS:
         k, m, s = a * rng.randint(2, 6), b * rng.randint(6, 9), c * rng.randint(2, 5)
+        s += 0.125 if a < 0 else 0
         found[f"predict(k={k}, m={m}, s={s})"] = (k, m, s)
     return found
 

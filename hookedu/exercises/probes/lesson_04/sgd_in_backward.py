@@ -1,14 +1,22 @@
-"""What is observed of 04.2, `sgd_in_backward(model, lr)`: two backward passes, then a third without the hooks."""
+"""What is observed of 04.2, `sgd_in_backward(model, lr)`: passes with the hooks, and one without."""
 
+import copy
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_04.shared import Unusual, fill, hooked, remove_handles
-from hookedu.exercises.probing import Draw, Probe, hooks_on
-from hookedu.exercises.tools import all_close, copies, gradients, whole
+from hookedu.exercises.probes.lesson_04.shared import (
+    Unusual,
+    fill,
+    hooked,
+    remove_handles,
+    tensor_hooks_on,
+    use,
+)
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import all_close, copies, whole
 
 
 class Case(NamedTuple):
@@ -20,10 +28,11 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return two linear layers, of which the first bias is frozen, or a model of more kinds of parameters."""
+    """Return two linear layers, of which the first bias is frozen, or a model of more kinds of parameters, used before."""
     if rng.turn:
         model = Unusual()
         fill(model, rng, 1 / 8)
+        use(model)
     else:
         model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
         fill(model, rng)
@@ -38,29 +47,47 @@ def parameters(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
-    """Run backward for both inputs; remove the hooks, and run it for the first once more."""
+    """Run backward for both inputs and for one parameter alone, without the hooks, and with two calls alive."""
     model, lr, (x1, x2) = case
+    first, second = copy.deepcopy(model), copy.deepcopy(model)
+    still = [p for p in model.parameters() if not p.requires_grad]
+    learn = [p for p in model.parameters() if p.requires_grad]
     handles = sgd_in_backward(model, lr)
     report = {"handles": copies(handles), "at_once": parameters(model), "hooks": hooked(model)}
-    report["tensor_hooks"] = sum(map(hooks_on, model.parameters()))
+    report["tensor_hooks"] = sum(map(tensor_hooks_on, model.parameters()))
+    for p in learn:
+        p.grad = None
+    frozen = [copies(p.grad) for p in still]
     alive: list[int] = []  # number of .grad present each time after the answer's hook has run
+    enabled: list[bool] = []  # the grad mode at these times
 
     def count(_: torch.Tensor) -> None:
-        alive.append(sum(p.grad is not None for p in model.parameters()))
+        alive.append(sum(p.grad is not None for p in learn))
+        enabled.append(torch.is_grad_enabled())
 
-    ours = [p.register_post_accumulate_grad_hook(count) for p in model.parameters() if p.requires_grad]
+    ours = [p.register_post_accumulate_grad_hook(count) for p in learn]
     model(x1).sum().backward()
     report["first"] = parameters(model)
     model(x2).sum().backward()
     report["second"] = parameters(model)
-    report["left"] = [grad for grad in gradients(model).values() if grad is not None]
+    report["left"] = [copies(p.grad) for p in learn if p.grad is not None]
+    report["enabled"] = any(enabled)
     report["most"] = max([len(report["left"]), *alive])
     remove_handles(ours)
     report["kept"] = hooked(model)
+    (1000 * learn[0]).sum().backward()
+    report["alone"] = copies(learn[0])
+    report["frozen_grads"] = [frozen, [copies(p.grad) for p in still]]
     remove_handles(handles)
     before = parameters(model)
     model(x1).sum().backward()
-    return report | {"off": all_close(parameters(model), before)}
+    report["off"] = all_close(parameters(model), before)
+    both = [sgd_in_backward(first, lr), sgd_in_backward(second, 2 * lr)]
+    first(x1).sum().backward()
+    report["beside"] = parameters(first)
+    for handles in both:
+        remove_handles(handles)
+    return report
 
 
 PROBE = Probe("04.2", "sgd_in_backward", make_case, observe, cases=2, leaves=(HANDLES,))

@@ -1,21 +1,25 @@
 """Helpers shared by the probes of lesson 04."""
 
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.probing import hooks_on, remove_handle
+from hookedu.exercises.probing import remove_handle
 from hookedu.exercises.tools import whole
 
 
 class Unusual(nn.Module):
-    """A parameter of its own, layers inside layers, one that is called twice, and one that is frozen, in eval mode."""
+    """A parameter of its own, layers inside layers, two that share a weight, and one that is frozen, in eval mode."""
 
     def __init__(self) -> None:
         super().__init__()
         self.shift = nn.Parameter(torch.zeros(1, 1, 3))
         self.twice = nn.Linear(3, 3, bias=False)
+        self.again = nn.Linear(3, 3, bias=False)
+        self.again.weight = self.twice.weight
         self.inner = nn.Sequential(nn.Sequential(nn.Linear(3, 3)), nn.PReLU())
         self.still = nn.Linear(3, 3).eval().requires_grad_(False)
         self.pair = nn.Bilinear(3, 3, 3)
@@ -24,7 +28,7 @@ class Unusual(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Take and return a tensor of shape (batch, 1, 3)."""
         x = self.inner(x + self.shift)
-        return self.head(self.still(self.pair(x, self.twice(self.twice(x).tanh()))))
+        return self.head(self.still(self.pair(x, self.again(self.twice(x).tanh()))))
 
 
 def fill(model: nn.Module, rng: Any, scale: float = 1.0) -> None:
@@ -34,9 +38,31 @@ def fill(model: nn.Module, rng: Any, scale: float = 1.0) -> None:
         parameter.data = scale * values.reshape(parameter.shape)
 
 
+def somebodys(_: torch.Tensor) -> None:
+    """Look at a gradient or a parameter: a hook of somebody else."""
+
+
+def use(module: nn.Module) -> None:
+    """Leave what an earlier use of a module may leave: a .grad in every parameter, and hooks of somebody else."""
+    for parameter in module.parameters():
+        parameter.grad = torch.full_like(parameter, 3.0)
+        if parameter.requires_grad:
+            parameter.register_hook(somebodys)
+            parameter.register_post_accumulate_grad_hook(somebodys)
+
+
+def _own(*tables: Mapping[int, Any] | None) -> int:
+    return sum(inspect.unwrap(hook) is not somebodys for table in tables for hook in (table or {}).values())
+
+
+def tensor_hooks_on(tensor: torch.Tensor) -> int:
+    """Return the number of tensor hooks on a tensor, without `somebodys`."""
+    return _own(tensor._backward_hooks)
+
+
 def all_hooks_on(tensor: torch.Tensor) -> int:
-    """Return the number of tensor hooks and post-accumulate hooks registered on a tensor."""
-    return hooks_on(tensor) + len(tensor._post_accumulate_grad_hooks or ())
+    """Return the number of tensor hooks and post-accumulate hooks on a tensor, without `somebodys`."""
+    return _own(tensor._backward_hooks, tensor._post_accumulate_grad_hooks)
 
 
 def hooked(model: nn.Module) -> dict[str, int]:

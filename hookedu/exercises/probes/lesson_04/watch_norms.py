@@ -1,18 +1,28 @@
-"""What is observed of 04.4, `watch_norms(model, seen)`: three backward passes, then one without the hooks."""
+"""What is observed of 04.4, `watch_norms(model, seen)`: passes with the hooks, and one without."""
 
-from typing import Any
+import copy
+from typing import Any, NamedTuple
 
 import torch
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_04.shared import Unusual, fill, hooked, remove_handles
+from hookedu.exercises.probes.lesson_04.shared import Unusual, fill, hooked, remove_handles, use
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, gradients, whole
 
 SCALES = (1, 3, 5)  # of the gradients in each pass; before the last, zero_grad() is called
 _USED = ("stem", "body", "head")  # in the order of calls in forward
 _DEFINED = (("body", "stem", "head"), ("body", "head", "stem"), ("head", "body", "stem"))
-Case = tuple[torch.nn.Module, torch.Tensor, torch.Tensor]
+ALONE = (0.0, 7.7e-7)  # gradients, in each element, of passes through the first parameter alone
+
+
+class Case(NamedTuple):
+    """Model, input, weights w of the loss, and what lies in `seen` before the call."""
+
+    model: torch.nn.Module
+    x: torch.Tensor
+    w: torch.Tensor
+    before: list[str]
 
 
 class _Net(torch.nn.ModuleDict):
@@ -25,23 +35,26 @@ class _Net(torch.nn.ModuleDict):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return (model, x, w) for loss = (w * model(x)).sum(): linear layers with one bias frozen, or more kinds of layers.
+    """Return a case with linear layers, one bias frozen, or with more kinds of layers, used before.
 
     The rows of w differ, so that gradients of matrices have a rank above 1.
     """
     if rng.turn:
         model = Unusual()
         fill(model, rng, 1 / 8)
+        use(model)
     else:
         model = _Net({name: torch.nn.Linear(3, 3) for name in rng.choice(_DEFINED)})
         fill(model, rng)
         model.get_parameter("body.bias").requires_grad_(False)
     shape = (2, 1, 3) if rng.turn else (2, 3)
-    return model, whole(rng, 6).reshape(shape), whole(rng, 6).reshape(shape)
+    x, w = (whole(rng, 6).reshape(shape) for _ in range(2))
+    return Case(model, x, w, ["before"] * rng.turn)
 
 
 def passes(model: torch.nn.Module, x: torch.Tensor, w: torch.Tensor) -> None:
     """Run three backward passes: two that add up, and after zero_grad() one more."""
+    model.zero_grad()
     loss = (w * model(x)).sum()
     for scale in SCALES:
         if scale == SCALES[-1]:
@@ -50,16 +63,36 @@ def passes(model: torch.nn.Module, x: torch.Tensor, w: torch.Tensor) -> None:
 
 
 def observe(watch_norms: Any, case: Case) -> dict[str, Any]:
-    """Watch the model; run the passes, remove the hooks, and run backward once more."""
-    model, seen = case[0], []
+    """Watch the model; run the passes, some through one parameter alone, without the hooks, and with two calls alive."""
+    model, x, w, before = case
+    seen, other, n_before = [*before], copy.deepcopy(model), len(before)
     handles = watch_norms(model, seen)
-    report = {"handles": copies(handles), "early": len(seen), "hooks": hooked(model)}
-    passes(*case)
-    report |= {"seen": seen[:60], "grads": gradients(model), "kept": hooked(model)}
+    report = {"handles": copies(handles), "early": len(seen[n_before:]), "hooks": hooked(model)}
+    passes(model, x, w)
+    report |= {
+        "before": seen[:n_before],
+        "seen": [one for one in seen[:60] if not isinstance(one, str)],
+        "grads": gradients(model),
+        "kept": hooked(model),
+    }
+    so_far = len(seen)
+    model.zero_grad()
+    try:
+        for scale in ALONE:
+            (scale * next(p for p in model.parameters() if p.requires_grad)).sum().backward()
+        report["alone"] = seen[so_far:][:9]
+    except Exception as error:  # the checks decide what it means
+        report["alone"] = f"{type(error).__name__}: {error}"[:120]
     remove_handles(handles)
-    before = len(seen)
-    (case[2] * model(case[1])).sum().backward()
-    return report | {"off": len(seen) == before}
+    so_far = len(seen)
+    (w * model(x)).sum().backward()
+    report["off"] = len(seen) == so_far
+    noted: list[Any] = []
+    both = [watch_norms(model, noted), watch_norms(other, [])]
+    passes(model, x, w)
+    for handles in both:
+        remove_handles(handles)
+    return report | {"beside": noted[:60]}
 
 
 PROBE = Probe("04.4", "watch_norms", make_case, observe, cases=2, changes=(1,), leaves=(HANDLES,))

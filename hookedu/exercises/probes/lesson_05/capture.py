@@ -1,4 +1,4 @@
-"""What is observed of 05.1, `capture(module, seen)`: two runs of a network, then a third without the hook."""
+"""What is observed of 05.1, `capture(module, seen)`: runs of a network, and one without the hook."""
 
 from collections import namedtuple
 from typing import Any
@@ -12,9 +12,10 @@ from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, whole
 
-# Kernels and pictures for the network of example E3, each filled with a single number; what `seen` holds beforehand; and
-# the mode of the convolution, "train" or "eval".
-Case = namedtuple("Case", "kernels pictures before mode")
+# Kernels and pictures for the network of example E3, each filled with a single number; `runs`: which picture each run of
+# the network takes; what `seen` holds beforehand; the mode of the convolution, "train" or "eval"; and whether the last
+# run is under torch.no_grad().
+Case = namedtuple("Case", "kernels pictures runs before mode no_grad")
 
 
 class Conv(nn.Conv2d):
@@ -31,25 +32,37 @@ class Conv(nn.Conv2d):
 
 def make_case(rng: Draw) -> Case:
     """Return a case with an empty list, then one with a list that is in use and a layer in evaluation mode."""
-    before, mode = ([("an", "earlier pair")], "eval") if rng.turn else ([], "train")
-    return Case(whole(rng, 2), whole(rng, 2).tolist(), before, mode)
+    kernels, pictures = whole(rng, 2), whole(rng, 2)
+    if rng.turn == 0:
+        return Case(kernels, pictures.tolist(), (0, 1), [], "train", False)
+    return Case(kernels, (pictures + 0.5).tolist(), (0, 1, 1, 0), [("an", "earlier pair")], "eval", True)
 
 
 def observe(capture: Any, case: Case) -> dict[str, Any]:
-    """Capture the convolution; run the network on both pictures, remove the hook, and run it once more."""
+    """Capture the convolution; run the network on the pictures, remove the hook, and run it once more."""
     conv, seen = Conv(case.kernels), list(case.before)
     net = nn.Sequential(conv.train(case.mode == "train"), nn.MaxPool2d(2), nn.Flatten())
     conv.child.eval()
-    made, onlooker = keep_outputs(conv), Onlooker(net)
+    conv.weight.grad = torch.ones_like(conv.weight)
+    made, onlooker, received = keep_outputs(conv), Onlooker(net), []
+    pool = net[1].forward
+    net[1].forward = lambda x: received.append(x) or pool(x)
     handle = capture(conv, seen)
     saw = {"early": len(seen) - len(case.before), "hooks": onlooker.others(), "handle": handle}
     pictures = [torch.full((1, 1, 4, 4), value) for value in case.pictures]
-    outs = [net(x) for x in pictures]
-    saw |= {"out": [copies(out.squeeze(0)) for out in outs], "graph": not any(map(is_cut, outs))}
+    inputs, outs, cut = [pictures[n] for n in case.runs], [], False
+    for n, x in enumerate(inputs, 1):
+        with torch.set_grad_enabled(not (case.no_grad and n == len(inputs))):
+            outs.append(net(x))
+            cut |= is_cut(outs[-1])
+    saw |= {"out": [copies(out.squeeze(0)) for out in outs], "graph": not cut}
+    saw["detached"] = not made[0].requires_grad
+    saw["replaced"] = any(own is not got for own, got in zip(made, received, strict=False))
+    saw["tracked"] = any(x.requires_grad for x in pictures)
     saw["seen"] = [list(pair) if isinstance(pair, tuple) else pair for pair in copies(seen)]
     saw["itself"] = [
         isinstance(pair, tuple | list) and len(pair) > 0 and pair[0] is x
-        for pair, x in zip(seen[len(case.before) :], pictures, strict=False)
+        for pair, x in zip(seen[len(case.before) :], inputs, strict=False)
     ]
     saw["runs"] = len(made)
     remove_handle(handle)

@@ -1,20 +1,20 @@
 """What is observed of 05.5, `every_call(model, x)`: a model that runs its layers repeatedly, and one that fails."""
 
 from collections import namedtuple
-from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import nn
 
 from hookedu.exercises.conduct import Interruption
-from hookedu.exercises.probes.lesson_05.shared import count_attached, failing, make_body
+from hookedu.exercises.probes.lesson_05.shared import count_attached, failing, make_body, watch_graph
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, linear, whole
 
-# `rounds`: how often the model runs its body, 0 for a model without children; `spare`: type of a module that never runs.
-Case = namedtuple("Case", "x weight rounds spare")
+# `rounds`: how often the model runs its body, 0 for a model without children; `spare`: type of a module that never runs;
+# `more`: whether the model has further modules, and runs its head twice on the same input.
+Case = namedtuple("Case", "x weight rounds spare more")
 
 
 class Single(nn.Module):
@@ -23,7 +23,7 @@ class Single(nn.Module):
     def __init__(self, case: Case) -> None:
         super().__init__()
         self.weight = nn.Parameter(case.weight.clone())
-        self.hooks, self.cut, self.onlooker = None, False, Onlooker(self)
+        self.hooks, self.cut, self.onlooker, self.detached = None, False, Onlooker(self), bool
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.hooks = self.onlooker.others()
@@ -35,8 +35,14 @@ class Recurrent(nn.Module):
 
     def __init__(self, case: Case) -> None:
         super().__init__()
-        self.body, self.head, self.spare = make_body(case.weight), linear(case.weight[:1]), case.spare()
-        self.rounds, self.onlooker = case.rounds, Onlooker(self)
+        self.body, self.head = make_body(case.weight), linear(case.weight[:1])
+        if case.more:
+            self.same, self.drop, self.twin = nn.Identity(), nn.Dropout(1.0).eval(), self.body.act
+            self.head.register_module("none", None)
+        self.spare = case.spare()
+        self.to(case.weight.dtype)
+        self.rounds, self.more = case.rounds, case.more
+        self.onlooker, self.detached = Onlooker(self), watch_graph(*self.body)
         self.hooks, self.cut = None, False  # of the answer: hooks in the last run; has one detached an output
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -45,18 +51,26 @@ class Recurrent(nn.Module):
             step = self.body(x)
             self.cut |= trains and is_cut(step)
             x = x + step
+        if self.more:
+            x = self.drop(self.same(x))
+            self.head(x)
         out = self.head(x)
         self.cut |= trains and is_cut(out)
         return out
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case in which the first call of a layer and the last can be told apart; the second model is `Single`."""
+    """Return a case in which the first call of a layer and the last can be told apart.
+
+    The second model is `Single`; the third has further modules, an input of rank 1 and more rounds, in float64.
+    """
     while True:
-        x, weight, rounds = whole(rng, 2), whole(rng, 4).reshape(2, 2), rng.randint(2, 3)
-        case = Case(
-            x if rng.turn == 2 else x.reshape(1, 2), weight, rounds, nn.ModuleList if rng.turn else nn.Tanh
-        )
+        x, weight, more = whole(rng, 2), whole(rng, 4).reshape(2, 2), rng.turn == 2
+        if more:
+            x, weight = x.double(), weight.double()
+        rounds = 5 if more else rng.randint(2, 3)
+        spare = nn.ModuleList if rng.turn else nn.Tanh
+        case = Case(x if more else x.reshape(1, 2), weight, rounds, spare, more)
         for _ in range(rounds - 1):
             x = x + (x @ weight.T).relu()
         if not torch.equal(case.x @ weight.T, (x @ weight.T).reshape(case.x.shape)):
@@ -72,8 +86,11 @@ def observe(every_call: Any, case: Case) -> dict[str, Any]:
     saw["kinds"] = [type(value).__name__ for value in result.values()] if isinstance(result, dict) else []
     saw["lists"] = isinstance(result, dict) and all(isinstance(value, list) for value in result.values())
     saw |= {"hooks": model.hooks, "root_calls": model.onlooker.root_calls, "left": model.onlooker.others()}
-    with suppress(Interruption):
+    saw |= {"instead": None, "detached": model.detached()}
+    try:
         every_call(broken, case.x)
+    except Exception as error:
+        saw["instead"] = None if isinstance(error, Interruption) else f"{type(error).__name__}: {error}"
     saw["left_by_error"] = broken.onlooker.others()
     return saw | {"lost": model.onlooker.lost() + broken.onlooker.lost()}
 

@@ -8,15 +8,16 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import Interruption, Stopped
-from hookedu.exercises.probes.lesson_05.shared import count_attached, failing, make_body
-from hookedu.exercises.probes.onlooker import Onlooker, is_cut
+from hookedu.exercises.probes.lesson_05.shared import count_attached, failing, make_body, watch_graph
+from hookedu.exercises.probes.onlooker import Onlooker
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, is_manager, whole
 
 # What is observed only if the answer gives a context manager.
 _IN_BLOCK = ("at_start", "hooks", "out", "again", "graph", "seen", "seen_again", "attached")
-_AFTER = ("at_end", "after", "left", "lost", "names", "grad_enabled")
-_ON_FAILURE = ("left_by_error", "left_by_stop", "escaped", "left_by_name", "refused")
+_CAUSES = ("grad_inside", "frozen", "detached")
+_AFTER = ("at_end", "after", "left", "lost", "names", "grad_enabled", "cleared")
+_ON_FAILURE = ("left_by_error", "left_by_stop", "escaped", "instead", "left_by_name", "refused")
 
 # `stem`: dotted name of the part that holds `fc` and `act`; `names`: those handed in, of `fc` and `act` or of `act` and
 # `head`; `misspelt`: the same and one that no module has.
@@ -31,23 +32,29 @@ class Head(nn.Module):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case; the name of the part that holds `fc` and `act` varies, and is longer the second time."""
+    """Return a case; the name of the part that holds `fc` and `act` varies.
+
+    The second time it is longer, and the numbers are of float64.
+    """
     stem, plain = rng.choice(("body", "trunk", "block")), rng.turn == 0
     stem += "" if plain else ".0"
-    names = [f"{stem}.fc", f"{stem}.act"] if plain else ["head", f"{stem}.act"]
+    names = [f"{stem}.fc", f"{stem}.act"] if plain else [f"{stem}.act", "head"]
     misspelt = [*names, "head.nope"] if plain else ["head.nope", *names]
     while True:
         x, weight = whole(rng, 2).reshape((1, 2) if plain else (2,)), whole(rng, 4).reshape(2, 2)
         # If ReLU let nothing through, it would be impossible to tell what a hook changed.
         if (x @ weight.T > 0).any():
-            return Case(x, weight, stem, names, misspelt)
+            return Case(*(t if plain else t.double() for t in (x, weight)), stem, names, misspelt)
 
 
 def _make(case: Case) -> nn.Module:
     part = make_body(case.weight)
     for name in case.stem.split(".")[:0:-1]:
         part = nn.Sequential(OrderedDict([(name, part)]))
-    return nn.Sequential(OrderedDict([(case.stem.split(".")[0], part), ("head", Head())]))
+    model = nn.Sequential(OrderedDict([(case.stem.split(".")[0], part), ("head", Head())]))
+    for parameter in model.to(case.weight.dtype).parameters():
+        parameter.grad = torch.ones_like(parameter)
+    return model
 
 
 def observe(extracting: Any, case: Case) -> dict[str, Any]:
@@ -58,8 +65,9 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
     broken.get_submodule("head").forward = failing(Interruption)
     stopped.get_submodule("head").forward = failing(Stopped)
     onlookers = [Onlooker(m) for m in models]
+    detached = watch_graph(*model.get_submodule(case.stem))
     manager = extracting(model, names)
-    saw = dict.fromkeys(_IN_BLOCK + _AFTER + _ON_FAILURE) | {
+    saw = dict.fromkeys(_IN_BLOCK + _CAUSES + _AFTER + _ON_FAILURE) | {
         "manager": manager,
         "is_manager": is_manager(manager),
     }
@@ -71,21 +79,29 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
         saw["seen"] = copies(seen)
         again = model(2 * x)
         saw |= {
-            "graph": not (is_cut(out) or is_cut(again)),
+            "graph": out.requires_grad and again.requires_grad,
             "seen_again": copies(seen),
             "attached": count_attached(seen),
+            "grad_inside": torch.is_grad_enabled(),
+            "frozen": not all(p.requires_grad for p in model.parameters()),
+            "detached": detached(),
         }
     saw |= {"out": copies(out), "again": copies(again), "names": names}
     saw |= {"grad_enabled": torch.is_grad_enabled(), "at_end": copies(seen)}
     model(3 * x)
     saw |= {"after": copies(seen), "left": onlookers[0].others()}
+    saw["cleared"] = any(p.grad is None or not p.grad.all() for p in model.parameters())
 
     saw |= {"escaped": True, "refused": True}  # until a block ends without an exception
     for failed in (broken, stopped):
-        with suppress(Interruption, Stopped):
+        try:
             with extracting(failed, list(case.names)):
                 failed(x)
             saw["escaped"] = False
+        except (Interruption, Stopped):
+            pass
+        except Exception as error:
+            saw["instead"] = f"{type(error).__name__}: {error}"
     saw |= {"left_by_error": onlookers[1].others(), "left_by_stop": onlookers[2].others()}
     with suppress(Exception):
         with extracting(other, list(case.misspelt)):

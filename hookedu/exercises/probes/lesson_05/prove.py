@@ -9,9 +9,10 @@ from torch import nn
 
 from hookedu.exercises.probes.onlooker import Onlooker
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import linear, whole
+from hookedu.exercises.tools import copies, linear, same, whole
 
-# `lies`: what the network adds to each intermediate value that it reports; `reuses`: whether it runs ReLU twice.
+# `lies`: what the network adds to each intermediate value that it reports; `reuses`: whether it runs ReLU twice, a child
+# under two names.
 Case = namedtuple("Case", "x weights skip lies reuses")
 
 _SHAPES = (2, 2), (2,), (1, 3, 2)
@@ -26,7 +27,10 @@ class Net(nn.Module):
         self.relu, self.fc2 = nn.ReLU(), second  # deliberately not in the order of calls
         self.squash, self.fc1 = case.skip().eval(), nn.Sequential(first, nn.ReLU()) if nested else first
         self.fc2.weight.requires_grad_(False)
+        if case.reuses:
+            self.again = self.relu
         self.lies, self.reuses, self.calls = lies, case.reuses, 0
+        self.shared, self.at_end = [], []
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         self.calls += 1
@@ -36,11 +40,14 @@ class Net(nn.Module):
         returned.append(self.fc2(self.squash(returned[-1])))
         out = self.relu(returned[-1])
         returned.append(out)
-        return out, [r + lie for r, lie in zip(returned, self.lies or [0] * len(returned), strict=True)]
+        lies = self.lies or [0] * len(returned)
+        self.shared = [*returned, *(r + lie for r, lie in zip(returned, lies, strict=True))]
+        self.at_end = copies(self.shared)
+        return out, self.shared[len(returned) :]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case whose largest lie is a negative one, then a positive one, each among others; the last is 0."""
+    """Return a case whose largest lie is negative, then positive, each among others; the last is 0, and one infinite."""
     shape, reuses = _SHAPES[rng.turn], rng.turn == 2
     x = torch.tensor(rng.choices((-3.0, -2.0, 2.0, 3.0), k=torch.Size(shape).numel())).reshape(shape)
     weights = [whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2)]
@@ -50,6 +57,8 @@ def make_case(rng: Draw) -> Case:
         lie[-1 - n % 2] = (rng.randint(5, 9) + 1 / 16) * (-1) ** (n + 1)
         lies.append(lie.reshape(shape))
     lies[-1].zero_()
+    if reuses:
+        lies[1][lies[1] > 4] = torch.inf
     exact = (nn.ReLU6, nn.Hardtanh, nn.Identity)  # exact on whole numbers
     return Case(x, weights, rng.choice(exact), lies, reuses)
 
@@ -62,7 +71,9 @@ def observe(prove: Any, case: Case) -> dict[str, Any]:
     saw: dict[str, Any] = dict(zip(("honest", "lying", "nested"), map(_plain, results), strict=True))
     saw["kind"] = type(results[0]).__name__
     saw["is_list"] = all(isinstance(result, list) for result in results)
-    return saw | {"calls": [net.calls for net in nets], "left": max(o.others() for o in onlookers)}
+    saw |= {"calls": [net.calls for net in nets], "root_calls": [o.root_calls for o in onlookers]}
+    saw["overwritten"] = not all(same(copies(net.shared), net.at_end) for net in nets if net.calls)
+    return saw | {"left": max(o.others() for o in onlookers)}
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import torch
@@ -35,6 +36,20 @@ def keep_outputs(module: nn.Module) -> list[torch.Tensor]:
 
     module.forward = keeping
     return made
+
+
+def watch_graph(*modules: nn.Module) -> Callable[[], bool]:
+    """Watch what the `forward` of modules computes; the result tells whether any of it was cut off in place since."""
+    made: list[torch.Tensor] = []
+
+    def watched(forward: Callable[..., Any], *args: Any) -> Any:
+        out = forward(*args)
+        made.extend([out] if out.requires_grad else [])
+        return out
+
+    for module in modules:
+        module.forward = partial(watched, module.forward)
+    return lambda: not all(out.requires_grad for out in made)
 
 
 def count_attached(found: Any) -> int:

@@ -1,4 +1,4 @@
-"""What is observed of 05.4, `steer(module, direction, strength)`: two runs, backward, and a run without the hook."""
+"""What is observed of 05.4, `steer(module, direction, strength)`: runs, backward, and a run without the hook."""
 
 from collections import OrderedDict, namedtuple
 from typing import Any
@@ -21,7 +21,10 @@ class Layer(nn.Linear):
 
     def __init__(self, weight: torch.Tensor) -> None:
         super().__init__(2, 2)
-        self.weight, self.bias = nn.Parameter(weight.clone()), nn.Parameter(torch.zeros(2))
+        self.weight, self.bias = (
+            nn.Parameter(weight.clone()),
+            nn.Parameter(torch.zeros(2, dtype=weight.dtype)),
+        )
         self.child = nn.Identity()
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -29,19 +32,35 @@ class Layer(nn.Linear):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case in which the layers do not cancel a push: a batch of two, then one vector, then rank 3."""
+    """Return a case in which the layers do not cancel a push, each time with another thing that may matter.
+
+    A batch of two, then one vector, then rank 3 in float64, then evaluation mode, then a negative strength.
+    """
     while True:
         x, first, second = (whole(rng, 4).reshape(2, 2) for _ in range(3))
         if min(first.det().abs(), second.det().abs()) > 0.5:
             break
-    strength = float(rng.randint(2, 5)) * (1 - 2 * (rng.turn == 1)) + (rng.turn == 2) / 2
-    x, mode = (x, x[0], x[None])[rng.turn], ("train", "eval", "train")[rng.turn]
-    return Case(x, whole(rng, 2), strength, first, second, mode)
+    strength, x = float(rng.randint(2, 5)), (x, x[0], x[None], x, x)[rng.turn]
+    tensors = x, whole(rng, 2), first, second
+    if rng.turn == 2:
+        strength, tensors = strength + 0.5, tuple(t.double() for t in tensors)
+    x, direction, first, second = tensors
+    return Case(
+        x,
+        direction,
+        -strength if rng.turn == 4 else strength,
+        first,
+        second,
+        ("train", "eval")[rng.turn == 3],
+    )
 
 
 def observe(steer: Any, case: Case) -> dict[str, Any]:
-    """Steer the first layer; run the network, backward, and the network again; remove the hook and run once more."""
-    fc1, fc2 = Layer(case.first), linear(case.second)
+    """Steer the first layer; run the network, backward, and the network thrice; remove the hook and run once more.
+
+    The third run is under torch.no_grad().
+    """
+    fc1, fc2 = Layer(case.first), linear(case.second).to(case.second.dtype)
     net, x = nn.Sequential(OrderedDict(fc1=fc1, fc2=fc2)), case.x.requires_grad_()
     fc1.train(case.mode == "train").child.eval()
     made, onlooker = keep_outputs(fc1), Onlooker(net)
@@ -49,7 +68,10 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     saw = {"handle": handle, "hooks": onlooker.others()}
     steered = net(x) + 0 * sum(p.sum() for p in net.parameters())  # so that backward never lacks a graph
     steered.sum().backward()
-    saw |= {"steered": copies(steered), "again": copies(net(x)), "x_grad": copies(x.grad)}
+    saw |= {"steered": copies(steered), "x_grad": copies(x.grad), "runs": [copies(steered)]}
+    for grads in (True, False, True):
+        with torch.set_grad_enabled(grads):
+            saw["runs"].append(copies(net(x)))
     saw["output"] = copies(made[0]) if made else None
     saw["weights"] = {
         f"{n}.{k}": copies(getattr(m, k)) for n, m in (("fc1", fc1), ("fc2", fc2)) for k in ("weight", "bias")
@@ -58,4 +80,4 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     return saw | {"after": copies(net(x))}
 
 
-PROBE = Probe("05.4", "steer", make_case, observe, cases=3, leaves=(HANDLES,))
+PROBE = Probe("05.4", "steer", make_case, observe, cases=5, leaves=(HANDLES,))

@@ -1,8 +1,9 @@
-"""What is observed of 06.3, `log_kwargs(layer, log)`: three calls with keyword arguments, and one without the hook."""
+"""What is observed of 06.3, `log_kwargs(layer, log)`: four calls with keyword arguments, and one without the hook."""
 
 from collections import namedtuple
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -10,26 +11,25 @@ from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, module_hooks
 
-# The input; the shape of two tensors; two other values; what is in the log before.
-Case = namedtuple("Case", "x shape first last log")
+# The input; the shape of two tensors; two other values; what is in the log before; "eval" or "no_grad".
+Case = namedtuple("Case", "x shape first last log setting")
 
 
 def make_case(rng: Draw) -> Case:
     """Return a case: in turn 0 with numbers, in turn 2 with tensors of rank 0."""
     shape = () if rng.turn == 2 else (rng.randint(1, 4), rng.randint(2, 9))
     numbers = rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2)
-    first, last = [numbers, (None, 0), ("mean", [3, rng.randint(4, 9)])][rng.turn]
-    return Case(torch.ones(1, 2), shape, first, last, [{"mask": 1}][: rng.turn])
+    inside = (torch.zeros(2), [rng.randint(4, 9)])
+    first, last = [numbers, (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]
+    log = [{"mask": n} for n in range([0, 1, 0, 4][rng.turn])]
+    return Case(torch.ones(1, 2), shape, first, last, log, ["", "eval", "no_grad", ""][rng.turn])
 
 
 def keywords(case: Case) -> list[dict[str, Any]]:
-    """Return the keyword arguments of each call."""
+    """Return the keyword arguments of each call; the last two are alike."""
     zeros = torch.zeros(case.shape)
-    return [
-        {"mask": zeros, "scale": case.first},
-        {},
-        {"mask": zeros, "bias": nn.Parameter(zeros), "scale": case.last},
-    ]
+    last = {"mask": zeros, "bias": nn.Parameter(zeros), "scale": case.last}
+    return [{"mask": zeros, "scale": case.first}, {}, last, last]
 
 
 class _Attend(nn.Module):
@@ -38,6 +38,7 @@ class _Attend(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.inputs, self.received = [], []
+        self.inside = nn.Identity()
         self.register_forward_pre_hook(lambda module, args: None)  # of somebody else
 
     def forward(self, x: torch.Tensor, **options: Any) -> torch.Tensor:
@@ -53,18 +54,21 @@ def kinds(entry: Any) -> Any:
     found = {}
     for key, value in entry.items():
         known = (kind.__name__ for kind in (torch.Tensor, tuple) if isinstance(value, kind))
-        plain = list(value) if isinstance(value, tuple) else copies(value)
+        plain = value.tolist() if isinstance(value, np.ndarray) else copies(value)
+        plain = list(value) if isinstance(value, tuple) else plain
         found[key] = [next(known, type(value).__name__), plain]
     return found
 
 
 def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
-    """Make the calls, then one more after removing the hook."""
-    layer, other, x, given, log = _Attend(), _Attend(), case.x, keywords(case), list(case.log)
+    """Make the calls, then one more in training mode, and one after removing the hook."""
+    x, given, log = case.x, keywords(case), list(case.log)
+    layer, other = _Attend().train(case.setting != "eval"), _Attend()
     handle, handle_of_other = log_kwargs(layer, log), log_kwargs(other, [])
     saw = {"handle": handle, "hooks": module_hooks(layer) - 1}
     saw["flag"] = bool(layer._forward_pre_hooks_with_kwargs or layer._forward_hooks_with_kwargs)
-    outputs = [layer(x, **options) for options in given]
+    with torch.set_grad_enabled(case.setting != "no_grad"):
+        outputs = [layer(x, **options) for options in given]
     saw |= {
         "log": [kinds(entry) for entry in log],
         "received": [kinds(options) for options in layer.received],
@@ -75,10 +79,14 @@ def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
         got.keys() == sent.keys() and all(got[name] is sent[name] for name in sent)
         for got, sent in zip(layer.received, given, strict=True)
     )
+    mode = layer.training
+    layer.train()(x, scale=1.0)
+    layer.train(mode)
+    saw["more"] = len(log) - len(saw["log"])
     for one in (handle, handle_of_other):
         remove_handle(one)
     layer(x, scale=1.0)
-    return saw | {"after_removal": len(log) - len(saw["log"])}
+    return saw | {"after_removal": len(log) - len(saw["log"]) - saw["more"]}
 
 
-PROBE = Probe("06.3", "log_kwargs", make_case, observe, cases=3, leaves=(HANDLES,))
+PROBE = Probe("06.3", "log_kwargs", make_case, observe, cases=4, leaves=(HANDLES,))

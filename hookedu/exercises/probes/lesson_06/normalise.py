@@ -10,21 +10,31 @@ from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, module_hooks, same, whole
 
-# The first input, other positional inputs, inputs by keyword, and the numbers to normalise with.
-Case = namedtuple("Case", "x rest named mean std")
+# The first input, other positional inputs, inputs by keyword, the numbers to normalise with; "eval" or "no_grad".
+Case = namedtuple("Case", "x rest named mean std setting")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case whose std is made of powers of two: every form of the formula gives the same bits."""
-    n = rng.randint(2, 3)
-    shape, sizes = [((2, n), (n,)), ((1, n), (n,)), ((2, n, 1, 1), (n, 1, 1)), ((n,), ())][rng.turn]
+    """Return a case whose std is made of powers of two: every form of the formula gives the same bits.
+
+    Turn 1 has fractions, turn 2 zeros and inputs that are no tensors, turn 3 large numbers, turn 4 another dtype.
+    """
+    n, turn = rng.randint(2, 3), rng.turn
+    shape, sizes = [((2, n), (n,)), ((1, n), (n,)), ((2, n, 1, 1), (n, 1, 1)), ((n,), ()), ((2, n), (n,))][
+        turn
+    ]
     std = torch.tensor([rng.choice([2.0, 4.0, 8.0]) for _ in range(n)])[: torch.Size(sizes).numel()].reshape(
         sizes
     )
     mean, gate = whole(rng, std.numel()).reshape(sizes), whole(rng, n)
-    rest = [(gate,), (), (gate, whole(rng, 1)), ()][rng.turn]
+    rest = [(gate,), (), (gate, None, 2, whole(rng, 1)), (gate,), ()][turn]
     x = whole(rng, torch.Size(shape).numel()).reshape(shape)  # all values differ, so no column is constant
-    return Case(x, rest, {"gate": gate, "mask": None} if rng.turn == 3 else {}, mean, std)
+    x, dtype = x * [1, 0.25, 0, 64, 1][turn], torch.float64 if turn == 4 else torch.float32
+    named, setting = (
+        {"gate": gate, "mask": None} if turn == 3 else {},
+        {1: "eval", 3: "no_grad"}.get(turn, ""),
+    )
+    return Case(x.to(dtype), rest, named, mean.to(dtype), std.to(dtype), setting)
 
 
 class _Layer(nn.Module):
@@ -33,6 +43,7 @@ class _Layer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.received: list[Any] = []
+        self.inside = nn.Identity()
         self.register_forward_pre_hook(lambda module, args: None)  # of somebody else
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
@@ -41,26 +52,37 @@ class _Layer(nn.Module):
 
 
 def observe(normalise: Any, case: Case) -> dict[str, Any]:
-    """Call the layer with the case two times, with a leaf, and without the hook."""
-    x, rest, named, mean, std = case
-    layer, other, leaf, fresh = _Layer(), _Layer(), x.clone(), torch.ones_like(x)
+    """Call the layer with x, with x + 1, with a leaf, in training mode, and without the hook."""
+    x, rest, named, mean, std, setting = case
+    layer, other, leaf, fresh = (
+        _Layer().train(setting != "eval"),
+        _Layer(),
+        x.clone(),
+        torch.full_like(x, 0.5),
+    )
     handle, handle_of_other = normalise(layer, mean, std), normalise(other, mean + 1, std)
     saw = {"handle": handle, "hooks": module_hooks(layer) - 1, "after": len(layer._forward_hooks)}
-    layer(x, *rest, **named)
     others = [*rest, *named.values()]
-    saw |= {"x": copies(x), "received": copies(layer.received)}
-    saw["same"] = [got is given for got, given in zip(layer.received[1:], others, strict=False)]
-    layer(x, *rest, **named)
+    with torch.set_grad_enabled(setting != "no_grad"):
+        layer(x, *rest, **named)
+        saw |= {"x": copies(x), "received": copies(layer.received)}
+        saw["same"] = [got is given for got, given in zip(layer.received[1:], others, strict=False)]
+        intact = same(x, leaf)
+        layer(x.add_(1), *rest, **named)
     saw |= {"again": copies(layer.received[0]), "hooks_later": module_hooks(layer) - 1}
-    if same(x, leaf):  # an in-place answer would only raise on a leaf that requires grad
+    if intact:  # an in-place answer would only raise on a leaf that requires grad
         layer(leaf.requires_grad_(), *rest, **named)
         first = layer.received[0]
         if isinstance(first, torch.Tensor) and first.requires_grad:
             first.sum().backward()
+    mode = layer.training
+    layer.train()(fresh.clone(), *rest, **named)
+    saw["plain"] = copies(layer.received[0])
+    layer.train(mode)
     for one in (handle, handle_of_other):
         remove_handle(one)
     layer(fresh)
     return saw | {"gradient": leaf.grad, "after_removal": same(layer.received, [fresh])}
 
 
-PROBE = Probe("06.2", "normalise", make_case, observe, cases=4, leaves=(HANDLES,))
+PROBE = Probe("06.2", "normalise", make_case, observe, leaves=(HANDLES,))

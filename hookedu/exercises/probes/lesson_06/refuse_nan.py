@@ -19,42 +19,59 @@ _PLAIN = (ValueError, AssertionError)
 _ON_PURPOSE = (*_PLAIN, RuntimeError, ArithmeticError)
 _SHAPES = ((1, 3), (), (2,), (2, 1, 2), (1, 2, 1, 2))  # of x, by turn
 
-# Names of two layers; a batch clean, with nan, and with other nan; an input of any rank, clean and with inf.
-Case = namedtuple("Case", "name other clean broken second x infinite")
+# Names of two layers; a batch clean and with nan; the clean inputs before one with other nan; an input of any rank, clean
+# and with inf; "eval", or "no_grad" around the calls of the second layer.
+Case = namedtuple("Case", "name other clean broken before second x infinite setting")
 
 
 def make_case(rng: Draw) -> Case:
     """Return a case, in turn 1 with a single nan, else with more of them than rows or columns."""
     columns, count = rng.randint(2, 3), 1 if rng.turn == 1 else rng.randint(4, 5)
     clean = whole(rng, 3 * columns).reshape(3, columns)
-    broken, second = clean.clone(), clean.clone()
-    for tensor, n in ((broken, count), (second, count - 2 if count > 3 else count + 1)):
-        tensor.view(-1)[rng.sample(range(clean.numel()), n)] = float("nan")
     shape = torch.Size(_SHAPES[rng.turn])
     x = whole(rng, shape.numel()).reshape(shape)
-    infinite = x.clone()
+    broken, second, infinite = clean.clone(), (x if rng.turn else clean).clone(), x.clone()
+    for tensor, n in ((broken, count), (second, max(second.numel() // 3, 1))):
+        tensor.view(-1)[rng.sample(range(tensor.numel()), n)] = float("nan")
     infinite.view(-1)[:2] = torch.tensor([float("inf"), -float("inf")])[: x.numel()]  # their sum is nan
     name, other = rng.sample(("stem", "norm", "gate", "neck", "head", "encoder"), 2)
     if len(shape) > 2:
         x, infinite = x.transpose(0, -1), infinite.transpose(0, -1)  # not contiguous
-    return Case(name, other, clean, broken, second, x, infinite)
+    before = [clean, clean] if rng.turn == 3 else [clean]
+    setting = {2: "eval", 4: "no_grad"}.get(rng.turn, "")
+    return Case(name, other, clean, broken, before, second, x, infinite, setting)
+
+
+def calls(case: Case) -> dict[str, list[torch.Tensor]]:
+    """Return the inputs of the calls by name."""
+    clean, broken, second = case.clean, case.broken, case.second
+    both = {"second": [*case.before, second], "turned": [second, *case.before]}
+    both["two"] = [broken, *case.before[1:], second]
+    return {"clean": [clean], "broken": [broken]} | both | {"passed": [case.x, case.x]}
 
 
 class _Both(nn.Module):
-    """A layer with two inputs, which it keeps; nan and inf do not disturb it."""
+    """A layer with two inputs or three, which it keeps; nan and inf do not disturb it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.received: tuple[torch.Tensor, ...] = ()
+        self.received: tuple[Any, ...] = ()
+        self.inside = nn.Identity()
 
-    def forward(self, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    def forward(self, first: torch.Tensor, second: torch.Tensor, third: Any = None) -> torch.Tensor:
         self.received = (first, second)
-        return first.sum()
+        return self.inside(first).sum()
+
+
+def _as_before(got: torch.Tensor, before: torch.Tensor) -> bool:
+    alike = got.shape == before.shape and torch.allclose(got, before, rtol=0, atol=0, equal_nan=True)
+    return alike and got.requires_grad == before.requires_grad
 
 
 def _call(layer: nn.Module, *inputs: torch.Tensor, expected: Any = _ON_PURPOSE) -> dict[str, Any]:
-    """Call the layer; return its output or error, and whether anything was printed or warned."""
+    """Call the layer; return its output or error, whether anything was printed or warned, or an input changed."""
     printed, output, kind, message = io.StringIO(), None, None, ""
+    before = [value.detach().clone().requires_grad_(value.requires_grad) for value in inputs]
     with contextlib.redirect_stdout(printed), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
@@ -64,30 +81,35 @@ def _call(layer: nn.Module, *inputs: torch.Tensor, expected: Any = _ON_PURPOSE) 
                 raise
             kind = "ValueError" if isinstance(error, ValueError) else type(error).__name__
             message = str(error)
-    return {"output": output, "error": kind, "message": message, "said": bool(printed.getvalue() or warned)}
+    changed = not all(map(_as_before, inputs, before))
+    said = bool(printed.getvalue() or warned)
+    return {"output": output, "error": kind, "message": message, "said": said, "changed": changed}
 
 
 def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
-    """Guard a layer that keeps statistics, and one with two inputs that nan and inf do not disturb."""
-    name, other, clean, broken, second, x, infinite = case
-    norm, both = nn.BatchNorm1d(clean.shape[1]), _Both()
-    handles = [refuse_nan(norm, name), refuse_nan(both, other)]
+    """Guard a layer that keeps statistics, and one with several inputs that nan and inf do not disturb."""
+    norm, both = nn.BatchNorm1d(case.clean.shape[1]), _Both().train(case.setting != "eval")
+    handles = [refuse_nan(norm, case.name), refuse_nan(both, case.other)]
     saw = {"handle": handles[0], "hooks": module_hooks(norm)}
-    first = _call(norm, clean, expected=_PLAIN)
-    saw |= {"clean": first["output"], "clean_error": first["error"]} | _call(norm, broken)
+    inputs = {place: [value.clone() for value in values] for place, values in calls(case).items()}
+    made = {"clean": _call(norm, *inputs["clean"], expected=_PLAIN), "broken": _call(norm, *inputs["broken"])}
+    saw |= {"clean": made["clean"]["output"], "clean_error": made["clean"]["error"]} | made["broken"]
     saw |= {"running_mean": copies(norm.running_mean), "hooks_later": module_hooks(norm)}
-    saw |= {"all_nan": _call(norm, clean * float("nan"))["error"]}
+    saw |= {"all_nan": _call(norm, case.clean * float("nan"))["error"]}
     remove_handle(handles[0])
-    saw["after_removal"] = _call(norm, broken)["error"]
-    for place, inputs in {"second": (clean, second), "two": (broken, second)}.items():
-        called = _call(both, *inputs)
-        saw |= {place: called["message"], f"{place}_error": called["error"]}
-    leaf, both.received = x.clone().requires_grad_(), ()
-    passed = _call(both, leaf, x, expected=Exception)
+    saw["after_removal"] = _call(norm, case.broken.clone())["error"]
+    with torch.set_grad_enabled(case.setting != "no_grad"):
+        for place in ("second", "turned", "two"):
+            made[place] = _call(both, *inputs[place])
+            saw |= {place: made[place]["message"], f"{place}_error": made[place]["error"]}
+    leaf, both.received = case.x.clone().requires_grad_(), ()
+    made["passed"] = passed = _call(both, leaf, case.x, expected=Exception)
     saw["passed"] = f"{passed['error']}: {passed['message']}" if passed["error"] else "no error"
-    saw["same"] = [got is sent for got, sent in zip(both.received, (leaf, x), strict=False)]
+    saw["same"] = [got is sent for got, sent in zip(both.received, (leaf, case.x), strict=False)]
     saw["graph"] = [got.requires_grad for got in both.received if isinstance(got, torch.Tensor)]
-    saw |= {"infinity": _call(both, infinite, x, expected=Exception)["error"]}
+    saw["changed"] = next((place for place, call in made.items() if call["changed"]), None)
+    saw |= {"infinity": _call(both, case.infinite, case.x, expected=Exception)["error"]}
+    saw["hooks_in_the_end"] = module_hooks(both)
     remove_handle(handles[1])
     return saw
 

@@ -6,14 +6,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.conduct import ATTRIBUTES, GRAD, HANDLES, REQUIRES_GRAD, VALUES
+from hookedu.exercises.conduct import ATTRIBUTES, HANDLES
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies
 
 RATE = 0.5  # of the step of training
 
-# Of a convolution with 3 output channels, without a bias in turn 1; g weights its loss.
-Case = namedtuple("Case", "weight bias padding x g")
+# Of a convolution with 3 output channels, without a bias in turn 1; g weights its loss; whether the weight is frozen;
+# "eval" or "no_grad", in which the layer is called after training.
+Case = namedtuple("Case", "weight bias padding x g frozen setting")
 
 
 def make_case(rng: Draw) -> Case:
@@ -27,45 +28,51 @@ def make_case(rng: Draw) -> Case:
         values = [float(rng.randint(low, 9)) for _ in range(torch.Size(shape).numel())]
         return torch.tensor(values).reshape(shape)
 
-    kernel, padding = [((2, 2), 0), ((2, 2), 0), ((1, 4), (0, 1))][rng.turn]
+    kernel, padding = ((1, 4), (0, 1)) if rng.turn == 2 else ((2, 2), 0)
     weight = numbers(3, 2, *kernel, low=1)
     weight[:, 0, 0, 0], weight[:, 0, 0, 1] = 11.0, -12.0  # neither variance nor mean is 0
     weight[1] = weight[1, 1, 0, 1]
     weight[2] /= 2**12
     rows = 3 if rng.turn == 2 else 2  # of the output, which has 2 columns
-    return Case(
-        weight, None if rng.turn == 1 else numbers(3), padding, numbers(1, 2, 3, 3), numbers(1, 3, rows, 2)
-    )
+    bias, setting = None if rng.turn == 1 else numbers(3), ["", "eval", "no_grad", ""][rng.turn]
+    return Case(weight, bias, padding, numbers(1, 2, 3, 3), numbers(1, 3, rows, 2), rng.turn == 3, setting)
 
 
 def observe(standardise: Any, case: Case) -> dict[str, Any]:
-    """Call the layer, train it for one step, call it again, and call it without the hook; in eval mode in turn 1."""
+    """Call the layer, train it for one step, call it again, also in training mode, and without the hook."""
     conv = nn.Conv2d(2, 3, tuple(case.weight.shape[2:]), padding=case.padding, bias=case.bias is not None)
     conv.load_state_dict({"weight": case.weight} | ({} if case.bias is None else {"bias": case.bias}))
-    conv.train(case.bias is not None)
+    conv.weight.requires_grad_(not case.frozen)
+    if case.bias is not None:
+        conv.bias.grad = torch.ones_like(conv.bias)
     conv.register_forward_pre_hook(lambda module, args: None)  # of somebody else
     handle = standardise(conv)
     named = dict(conv.named_parameters())
     raw = named.get("weight_raw")
     saw = {
         "handle": handle,
-        "parameters": sorted(named),
+        "parameters": {name: parameter.requires_grad for name, parameter in sorted(named.items())},
         "start": copies(raw),
         "after": bool(conv._forward_hooks),
     }
     output = conv(case.x)
     new = dict(conv.named_parameters()).keys() - named.keys()
     saw |= {"output": copies(output), "new_parameter": bool(new), "raw": copies(raw)}
-    saw |= dict.fromkeys(("gradient", "again", "after_removal"))
+    saw |= dict.fromkeys(("gradient", "again", "in_training", "after_removal"))
     if not isinstance(output, torch.Tensor) or output.shape != case.g.shape or not output.requires_grad:
         return saw
+    conv.zero_grad()
     (output * case.g).sum().backward()
     saw["gradient"] = copies(raw.grad) if raw is not None else None
     with torch.no_grad():  # one step of an optimizer that was created after standardise()
         for parameter in named.values():
             if parameter.grad is not None:
                 parameter -= RATE * parameter.grad
+    conv.train(case.setting != "eval")
+    with torch.set_grad_enabled(case.setting != "no_grad"):
         saw["again"] = copies(conv(case.x))
+    saw["in_training"] = copies(conv.train()(case.x))
+    with torch.no_grad():
         remove_handle(handle)
         if raw is not None:
             raw.mul_(-1)  # without the hook the weights are not recomputed: same output
@@ -78,6 +85,6 @@ PROBE = Probe(
     "standardise",
     make_case,
     observe,
-    cases=3,
-    leaves=(HANDLES, ATTRIBUTES, VALUES, REQUIRES_GRAD, GRAD),  # the parameter gets another name
+    cases=4,
+    leaves=(HANDLES, ATTRIBUTES),  # the parameter gets another name
 )

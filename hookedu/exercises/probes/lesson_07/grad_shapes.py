@@ -1,5 +1,6 @@
 """What is observed of 07.1, `grad_shapes(layer, x)`: its results for three inputs."""
 
+import copy
 from typing import Any
 
 import torch
@@ -10,14 +11,14 @@ from hookedu.exercises.probes.lesson_07.shared import attempted, linear, quiet
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import whole
 
-Case = tuple[nn.Linear, dict[str, torch.Tensor]]
+Case = tuple[nn.Linear, dict[str, torch.Tensor], nn.Linear]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a layer and its inputs. All sizes differ, so that no two shapes are equal by chance.
+    """Return a layer, its inputs, and the layer for the input without gradient. All sizes differ: no shapes are equal by chance.
 
-    After the first case the layer has gradients, a hook and a mode that must stay; in the second it has no bias, in the
-    third the inputs are not contiguous.
+    After the first case the layer has gradients, hooks and a mode that must stay; in the second it has no bias and an
+    input is no leaf, in the third the inputs are not contiguous and the layer that they go through is frozen.
     """
     n_in, n_out, batch, steps = rng.sample(range(2, 10), 4)
     plain, batch = rng.turn == 0, 1 if rng.turn == 2 else batch
@@ -29,6 +30,7 @@ def make_case(rng: Draw) -> Case:
         shapes = {"two_d": [batch], "three_d": [steps, 2, batch], "frozen": [steps, batch]}
         layer.weight.grad = torch.ones_like(layer.weight)
         layer.register_forward_hook(lambda module, args, output: None)
+        layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)
         layer.eval()
     inputs = {}
     for name, shape in shapes.items():
@@ -36,7 +38,12 @@ def make_case(rng: Draw) -> Case:
         inputs[name] = x.requires_grad_(name != "frozen")
         if not plain and x.requires_grad:
             x.grad = torch.ones_like(x)
-    return layer, inputs
+    learning = copy.deepcopy(layer)
+    if rng.turn == 1:
+        inputs["three_d"] = inputs["three_d"] * 1
+    if rng.turn == 2:
+        layer.requires_grad_(False)
+    return layer, inputs, learning
 
 
 def _plain(value: Any) -> Any:
@@ -46,10 +53,10 @@ def _plain(value: Any) -> Any:
 
 def observe(grad_shapes: Any, case: Case) -> dict[str, Any]:
     """Ask for the shapes of each input; where `x` needs no gradient, it may raise."""
-    layer, inputs = case
+    layer, inputs, learning = case
     with quiet():
         found = {name: _plain(grad_shapes(layer, inputs[name])) for name in ("two_d", "three_d")}
-        return found | {"frozen": attempted(lambda: _plain(grad_shapes(layer, inputs["frozen"])))}
+        return found | {"frozen": attempted(lambda: _plain(grad_shapes(learning, inputs["frozen"])))}
 
 
 PROBE = Probe("07.1", "grad_shapes", make_case, observe, cases=3, leaves=(RNG,))  # a new Linear draws

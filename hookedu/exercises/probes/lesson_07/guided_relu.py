@@ -1,6 +1,5 @@
 """What is observed of 07.3, `guided_relu(model)`: gradients with its hooks, of another model, and without them."""
 
-import random
 from typing import Any, NamedTuple
 
 import torch
@@ -8,7 +7,7 @@ from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_07.shared import linear, quiet, rows
-from hookedu.exercises.probing import Probe, remove_handle
+from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies
 
 
@@ -32,31 +31,46 @@ class Net(NamedTuple):
     ws: tuple[torch.Tensor, torch.Tensor]
 
 
-def _net(rng: random.Random) -> Net:
+def _net(rng: Draw) -> Net:
+    """Return a model that trains but for one layer; or one in eval mode, with other hooks, and with tiny gradients."""
     block = Shortcut(linear(rng, 6, 6))
     first, middle, last = linear(rng, 3, 6), linear(rng, 6, 6), linear(rng, 6, 2)
     last.weight.data /= 64  # gradients between -1 and 1 as well
     model = nn.Sequential(first, nn.LeakyReLU(0.5), block, middle, nn.ReLU(), last)
     model[0].eval().requires_grad_(False)
     block.relu.register_forward_hook(lambda module, args, output: None)
-    return Net(model, rows(rng, 3), (rows(rng, 2), rows(rng, 2)))
+    ws = rows(rng, 2), rows(rng, 2)
+    if rng.turn == 1:
+        model.eval()
+        for module in (middle, model[4]):
+            module.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+        ws = ws[0] / 2**30, ws[1] / 2**30
+    return Net(model, rows(rng, 3), ws)
 
 
-def x_grad(model: nn.Module, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor | None:
-    """Run backward; return the gradient of x."""
+def x_grad(
+    model: nn.Module, x: torch.Tensor, w: torch.Tensor, then: torch.Tensor | None = None
+) -> torch.Tensor | None:
+    """Run backward, after another forward pass if there is a `then`; return the gradient of x."""
     x = x.clone().requires_grad_()
-    (w * model(x)).sum().backward()
+    loss = (w * model(x)).sum()
+    if then is not None:
+        model(then.clone().requires_grad_())
+    loss.backward()
     return copies(x.grad)
 
 
 def observe(guided_relu: Any, case: tuple[Net, Net]) -> dict[str, Any]:
-    """Run backward through both nets with the hooks on the first, twice, and through the first again without."""
+    """Run backward through both nets with the hooks on the first, twice, and through the first again without.
+
+    Before the second backward the net runs forward with another x as well.
+    """
     (model, x, ws), other = case
     with quiet():
         handles = guided_relu(model)
         relus = [module for module in model.modules() if isinstance(module, nn.ReLU)]
         full = not any(relu._backward_hooks and relu._is_full_backward_hook is False for relu in relus)
-        saw = {"x_grad": x_grad(model, x, ws[0]), "again": x_grad(model, x, ws[1]), "full": full}
+        saw = {"x_grad": x_grad(model, x, ws[0]), "again": x_grad(model, x, ws[1], other.x), "full": full}
         saw["other"] = x_grad(other.model, other.x, other.ws[0])
         saw["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
         for handle in handles if isinstance(handles, (list, tuple)) else ():

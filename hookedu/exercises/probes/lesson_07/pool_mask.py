@@ -13,11 +13,19 @@ Case = tuple[int, dict[str, torch.Tensor]]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return the size of the windows, and maps: of distinct values, with ties, and with rows or columns too many."""
+    """Return the size of the windows, and maps: of distinct values, with ties, and with rows or columns too many.
+
+    After the first case there are fractions, a window whose largest two hardly differ, and an old gradient.
+    """
     size = (2, 3, 2)[rng.turn]
     side, longer = 2 * size, 3 * size
     distinct = _numbers(rng, 2, 3, *((longer, side) if rng.turn == 1 else (side, longer)))
-    distinct[0, 0, :size, :size] -= 2.0**20  # a window of negative values has a maximum too
+    if rng.turn:
+        distinct /= 2048
+        distinct[1, 0, 0, 0], distinct[1, 0, size - 1, size - 1] = 0.75, 0.75 + 2.0**-20
+    distinct[0, 0, :size, :size] -= (
+        2.0**10 if rng.turn else 2.0**20
+    )  # a window of negative values has a maximum too
     for n, window in enumerate(distinct[1, :, size:, size:]):  # windows whose maxima are 0 and 1
         window -= window.max() - n
 
@@ -30,7 +38,11 @@ def make_case(rng: Draw) -> Case:
     bordered[..., side:, 0] = bordered[..., 0, side:] = (
         9999.0  # the largest values are outside of all windows
     )
-    return size, {"distinct": distinct, "tied": tied, "bordered": bordered}
+    maps = {"distinct": distinct, "tied": tied, "bordered": bordered}
+    if rng.turn:
+        for features in maps.values():
+            features.grad = torch.ones_like(features)
+    return size, maps
 
 
 def _numbers(rng: random.Random, *shape: int) -> torch.Tensor:

@@ -36,17 +36,27 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return layers and their inputs: two samples, then a single one with gradients that are infinite."""
-    n = 2 - rng.turn
+    """Return layers and their inputs: float64 after the first case, with an old gradient, another hook and eval mode.
+
+    In the third case there is a single sample, whose gradients are infinite or, at input 1 of the layer, nan.
+    """
+    n = 1 if rng.turn == 2 else 2
     pair = nn.Bilinear(4, 4, 4, bias=False)
     pair.weight = nn.Parameter(torch.stack([rows(rng, 4, 4) for _ in range(4)]))
     layer, behind, ws = linear(rng, 4, 4), linear(rng, 4, 4), (rows(rng, 4, n), rows(rng, 4, n))
     layer.register_forward_hook(lambda module, args, output: None)
     behind.requires_grad_(False)
-    if rng.turn == 1:
-        behind.weight[0, 0] = torch.inf
+    if rng.turn == 2:
+        behind.weight[0, 0], layer.weight.data[0, 1] = torch.inf, 0.0
     front, other, shift = linear(rng, 3, 4), linear(rng, 3, 4), Shift(rows(rng, 4, n))
-    return Case(front, other, layer, behind, shift, pair, rows(rng, 3, n), ws)
+    case = Case(front, other, layer, behind, shift, pair, rows(rng, 3, n), ws)
+    if rng.turn == 1:
+        for module in case[:6]:
+            module.double()
+        layer.eval().register_full_backward_hook(lambda module, grad_input, grad_output: None)
+        layer.weight.grad = torch.ones_like(layer.weight)
+        case = case._replace(x=case.x.double(), ws=(ws[0].double(), ws[1].double()))
+    return case
 
 
 def _grads(loss: torch.Tensor, *modules: nn.Module) -> list[torch.Tensor | None]:
@@ -64,6 +74,7 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
     front, other, layer, behind, shift, pair, x, (w, v) = case
     with quiet():
         handle = stop_gradient(layer)
+        layer.weight.grad = None
         inner, own = _grads((w * behind(layer(front(x)))).sum(), front, layer)
         again = _grads((v * behind(layer(front(x)))).sum(), front, layer)
         remove_handle(handle)
@@ -86,4 +97,4 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
     return saw
 
 
-PROBE = Probe("07.5", "stop_gradient", make_case, observe, cases=2, leaves=(HANDLES,))
+PROBE = Probe("07.5", "stop_gradient", make_case, observe, cases=3, leaves=(HANDLES,))

@@ -1,7 +1,7 @@
 """What is observed of 07.4, `watch_output(layer, seen)`, with an in-place ReLU behind the layer."""
 
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -11,20 +11,36 @@ from hookedu.exercises.probes.lesson_07.shared import attempted, linear, quiet, 
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, whole
 
-Case = tuple[nn.Sequential, torch.Tensor, list[torch.Tensor]]
+
+class Case(NamedTuple):
+    """A model, x, each w of a loss (w * model(x)).sum(), what the list already holds, and backward passes of the last loss."""
+
+    model: nn.Sequential
+    x: torch.Tensor
+    ws: list[torch.Tensor]
+    old: list[torch.Tensor]
+    times: int
 
 
 def make_case(rng: Draw) -> Case:
-    """Return (model, x, ws) for losses (w * model(x)).sum(); the ReLU blocks some positions, not all.
+    """Return a case in which the ReLU blocks some positions, not all. Somebody else has a hook on the layer.
 
-    The layer is a Linear in training, then a convolution in eval mode, then a Linear for a sequence.
+    The layer is a Linear in training; then a convolution in eval mode with tiny gradients, one of them all zeros; then a
+    Linear for a sequence, with a gradient that is infinite and one that comes twice, and the list is not empty.
     """
     while True:
         model, x = (_plain, _convolution, _sequence)[rng.turn](rng)
         on = model[0](x) > 0
         if on.any() and not on.all():
-            ws = [rows(rng, 2, len(x)) for _ in range(2 if rng.turn == 0 else 3)]
-            return model, x.requires_grad_(), ws
+            break
+    model[0].register_forward_hook(lambda module, args, output: None)
+    ws = [rows(rng, 2, len(x)) for _ in range(2 if rng.turn == 0 else 3)]
+    if rng.turn == 1:
+        ws = [ws[0] / 4096, torch.zeros_like(ws[1]), ws[2] / 4096]
+    if rng.turn == 2:
+        ws[1] = torch.tensor([[0.0, torch.inf], [0.0, 0.0]])
+    old = [torch.ones(1)] if rng.turn == 2 else []
+    return Case(model, x.requires_grad_(), ws, old, 2 if rng.turn == 2 else 1)
 
 
 def _plain(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
@@ -45,21 +61,26 @@ def _sequence(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
 
 def observe(watch_output: Any, case: Case) -> dict[str, Any]:
     """Watch backward passes, and evaluate the model between them; remove the hook and run backward once more."""
-    model, x, ws = case
-    seen: list[Any] = []
+    model, x, ws, old, times = case
+    seen: list[Any] = [*old]
 
     def evaluate() -> str:
         with torch.no_grad():
             model(x)
-        return "ok"
+            return "layer(x).requires_grad == True" if model[0](x).requires_grad else "ok"
 
     with quiet():
         handle = watch_output(model[0], seen)
         (ws[0] * model(x)).sum().backward()
         ended = attempted(evaluate)
-        for loss in [(w * model(x)).sum() for w in ws[1:]]:  # all forward passes first
-            loss.backward()
-        saw = {"seen": copies(seen), "x_grad": copies(x.grad), "handle": handle, "ended": ended}
+        losses = [(w * model(x)).sum() for w in ws[1:]]  # all forward passes first
+        for loss in losses + losses[-1:] * (times - 1):
+            loss.backward(retain_graph=True)
+        saw = {
+            "kept": [*map(id, seen[: len(old)])] == [*map(id, old)],
+            "seen": copies([one for one in seen if not any(one is o for o in old)]),
+        }
+        saw |= {"x_grad": copies(x.grad), "handle": handle, "ended": ended}
         length = len(seen)
         remove_handle(handle)
         (ws[0] * model(x)).sum().backward()

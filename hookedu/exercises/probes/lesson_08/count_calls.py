@@ -4,10 +4,16 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from hookedu.exercises.conduct import Interruption, Stopped
-from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, clear_global_hooks, is_on, plain
+from hookedu.exercises.probes.lesson_08.shared import (
+    SomeonesHook,
+    Watch,
+    clear_global_hooks,
+    is_on,
+    plain,
+)
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, module_hooks, whole
 from hookedu.hooks.state import GLOBAL_HOOKS
@@ -16,12 +22,16 @@ from hookedu.hooks.state import GLOBAL_HOOKS
 class Model(nn.Module):
     """A model that runs its body `rounds` times, then modules in a plain list, which model.modules() omits."""
 
+    class Tanh(nn.Tanh):
+        """A class inside another, whose __qualname__ is longer than its __name__."""
+
     def __init__(
         self, weight: torch.Tensor, rounds: int, n_hidden: int, error: type[BaseException] | None = None
     ) -> None:
         super().__init__()
         self.body, self.rounds = nn.Sequential(linear(weight), nn.ReLU()), rounds
-        self.hidden, self.error = [nn.Tanh() for _ in range(n_hidden)], error
+        self.hidden = [self.Tanh() for _ in range(n_hidden)]
+        self.error, self.failed = error, False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for _ in range(self.rounds):
@@ -29,6 +39,7 @@ class Model(nn.Module):
         for module in self.hidden:
             x = module(input=x)
         if self.error:
+            self.failed = True
             raise self.error
         return x
 
@@ -39,7 +50,7 @@ def make_case(rng: Draw) -> tuple[Model, Model]:
     In turn 1, a layer of the second is in eval mode.
     """
     rounds, n_hidden = rng.sample(range(2, 12), 2)
-    model = Model(whole(rng, 4).reshape(2, 2), rounds, n_hidden)
+    model = Model(whole(rng, 4).abs().reshape(2, 2), rounds, n_hidden)
     model.body[0].train(rng.turn == 0)
     return Model(torch.ones(2, 2), 1, 1, Stopped if rng.turn == 1 else Interruption), model
 
@@ -52,16 +63,21 @@ def _hooks_on(model: Model) -> int:
 
 def observe(count_calls: Any, case: tuple[Model, Model]) -> dict[str, Any]:
     """Count the calls of two models; count the hooks that are left after each."""
-    (broken, model), x = case, torch.ones(1, 2)
+    (broken, model), x = case, torch.tensor([[1.0, 2.0]])
     clear_global_hooks()
-    passed_on = False
+    passed_on, instead = False, None
     try:  # the broken one first: counts that outlive a call then show in the next
         count_calls(broken, x)
     except (Interruption, Stopped):
         passed_on = True
+    except Exception as error:
+        if not broken.failed:
+            raise
+        instead = type(error).__name__
     left_by_error = _hooks_on(broken)
     clear_global_hooks()  # hooks left by the first run must not count in the second
-    theirs = [register_module_forward_pre_hook(SomeonesHook()), register_module_forward_hook(SomeonesHook())]
+    watch = Watch(model, x)
+    theirs = [watch.handle, register_module_forward_pre_hook(SomeonesHook())]
     theirs.append(model.body.register_forward_hook(SomeonesHook()))
     found = plain(count_calls(model, x))
     kept = sum(map(is_on, theirs))
@@ -71,6 +87,8 @@ def observe(count_calls: Any, case: tuple[Model, Model]) -> dict[str, Any]:
         "lost": len(theirs) - kept,
         "left_by_error": left_by_error,
         "passed_on": passed_on,
+        "instead": instead,
+        **watch.seen(),
     }
 
 

@@ -1,12 +1,13 @@
-"""What is observed of 08.2, `output_shapes(model, x)`: one call on a model with someone else's hook on it."""
+"""What is observed of 08.2, `output_shapes(model, x)`: one call on a model that others watch."""
 
+import math
 from typing import Any
 
 import torch
 from torch import nn
 
 from hookedu.exercises.conduct import VALUES
-from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, plain
+from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, Watch, plain
 from hookedu.exercises.probing import Draw, Probe
 
 
@@ -45,7 +46,8 @@ def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
     stages = {f"{word}{rng.randint(1, 99)}": module for word, module in modules.items()}
     model = SmallResNet(stages, rng.sample(list(stages), 7) if rng.turn else list(stages))
     {1: modules["bn"], 2: model}.get(rng.turn, nn.Identity()).eval()
-    return model, torch.ones(1 if rng.turn else rng.randint(2, 5), 3, 4 * rng.randint(3, 5), 12)
+    shape = (1 if rng.turn else rng.randint(2, 5), 3, 4 * rng.randint(3, 5), 12)
+    return model, (torch.arange(math.prod(shape)) % 7 - 2.0).reshape(shape)
 
 
 def observe(output_shapes: Any, case: tuple[SmallResNet, torch.Tensor]) -> dict[str, Any]:
@@ -53,12 +55,14 @@ def observe(output_shapes: Any, case: tuple[SmallResNet, torch.Tensor]) -> dict[
     model, x = case
     before = {module: set(vars(module)) for module in model.modules()}
     next(model.children()).register_forward_hook(SomeonesHook())
+    watch = Watch(model, x)
     return {
         "found": plain(output_shapes(model, x)),
         "marks": sorted({key for module, keys in before.items() for key in set(vars(module)) - keys}),
         "runs": model.runs,
         "replaced": list(before) != list(model.modules()),
+        **watch.seen(),
     }
 
 
-PROBE = Probe("08.2", "output_shapes", make_case, observe, cases=3, leaves=(VALUES,), runs=1)
+PROBE = Probe("08.2", "output_shapes", make_case, observe, cases=3, leaves=(VALUES,), runs=1, restores=True)

@@ -11,7 +11,10 @@ from hookedu.exercises.probing import Draw, Probe, remove_handle
 
 
 class Case(NamedTuple):
-    """Two names, and the numbers that hooks note, which differ unless one hook is registered again."""
+    """Two names, the numbers that hooks note, which differ unless one hook is registered again, and a mode.
+
+    Hooks of someone else's are on the modules: `other` on the first, `elsewhere` on the second.
+    """
 
     name: str
     second_name: str
@@ -19,16 +22,24 @@ class Case(NamedTuple):
     other: int
     second: int
     moved: int
+    elsewhere: int
+    training: bool
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of three to five runs; in turn 1 one hook is registered each time, also on the second module."""
-    numbers = rng.sample(range(100, 1000), 8)
-    name, second_name = rng.sample(["count", "keep", "shapes", "norms"], 2)
+    """Return a case of three to five runs, of names that begin alike.
+
+    In turn 1 the first name is empty, the first module in eval mode, and one hook is registered each time: also under the
+    second name and on the second module, where it is someone else's, too.
+    """
+    numbers = rng.sample(range(100, 1000), 9)
+    name = "" if rng.turn == 1 else rng.choice(["count", "keep", "shapes", "norms"])
+    second_name = f"{name}2"
     n = rng.randint(3, 5)
     if rng.turn == 1:
-        return Case(name, second_name, [numbers[0]] * n, numbers[5], numbers[6], numbers[0])
-    return Case(name, second_name, numbers[:n], *numbers[5:])
+        one = numbers[0]
+        return Case(name, second_name, [one] * n, numbers[5], one, one, one, False)
+    return Case(name, second_name, numbers[:n], *numbers[5:], training=True)
 
 
 def observe(register_once: Any, case: Case) -> dict[str, Any]:
@@ -36,33 +47,40 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     a, b, x = nn.Identity(), nn.Identity(), torch.ones(1)
     handles: dict[Any, Any] = {}
     seen: list[int] = []
+    results: dict[nn.Module, torch.Tensor] = {}  # what the latest hook of each module returned
 
-    def noting(n: int) -> SomeonesHook:  # -n for arguments that no forward hook of nn.Identity is called with
-        return SomeonesHook(
-            lambda module, args, output: seen.append(
-                n if isinstance(args, tuple) and args[0] is output else -n
-            )
-        )
+    def noting(n: int) -> SomeonesHook:
+        def hook(module: nn.Module, args: Any, output: Any) -> torch.Tensor:
+            fit = isinstance(args, tuple) and args[0] is x and torch.equal(output, results.get(module, x))
+            seen.append(n if fit else -n)  # -n for arguments that no forward hook is called with here
+            results[module] = x + len(seen)
+            return results[module]
 
-    hooks = {n: noting(n) for n in {*case.runs, *case[3:]}}
+        return SomeonesHook(hook)
+
+    hooks = {n: noting(n) for n in {*case.runs, *case[3:7]}}
 
     def register(name: str, module: nn.Module, number: int) -> tuple[Any, Any]:
         return register_once(handles, name, module, hooks[number]), handles.get(name)
 
     def fired(*modules: nn.Module) -> list[int]:
         seen.clear()
+        results.update(dict.fromkeys(modules, x))
         for module in modules:
             module(x)
         return list(seen)
 
-    a.register_forward_hook(hooks[case.other])  # someone else's hook
+    a.register_forward_hook(hooks[case.other])  # someone else's hooks
+    b.register_forward_hook(hooks[case.elsewhere])
+    a.train(case.training)
     runs = [(*register(case.name, a, number), fired(a)) for number in case.runs]
     returned, stored, again = runs[-1]
     saw = {"first": runs[0][2], "again": again, "stored": stored, "on": is_on(stored)}
+    saw["forward"] = is_on(stored) and stored.hooks_dict_ref() is a._forward_hooks
     pairs = [run[:2] for run in runs] + [register(case.second_name, a, case.second)]
     saw["two_names"] = fired(a)
     pairs.append(register(case.name, b, case.moved))
-    saw["moved"] = fired(a, b)
+    saw["moved"] = [fired(a), fired(b)]
     # The first value returned that is not the handle stored, if there is one.
     saw["handle"] = next((returned for returned, stored in pairs if returned is not stored), returned)
     saw["same"] = all(returned is stored for returned, stored in pairs)

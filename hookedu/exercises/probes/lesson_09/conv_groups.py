@@ -15,8 +15,8 @@ from hookedu.exercises.tools import copies
 class Net(nn.Module):
     """Three convolutions whose outputs are overwritten: two by in-place ReLUs, one by `+=`.
 
-    The inner one runs first, and again after the last one. Beside them there is a transposed convolution, and a child in
-    eval mode within a model in training mode.
+    The inner one runs first, and again after the last one, which has two names. Beside them there is a transposed
+    convolution, a child in eval mode within a model in training mode, and one whose output is 0 only in training mode.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -24,28 +24,34 @@ class Net(nn.Module):
         inner = nn.Sequential(conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True))
         self.body = nn.Sequential(conv(rng, 1, 2, 2), nn.ReLU(inplace=True), inner)
         self.last, self.relu = conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True)
+        self.again, self.lost = self.last, nn.Dropout(1.0)
         self.up, self.drop = nn.ConvTranspose2d(2, 2, 1, bias=False), nn.Dropout().eval()
         make_whole(rng, self.up.weight)
-        self.cut = False
+        self.cut = self.frozen = False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.frozen = not any(parameter.requires_grad for parameter in self.parameters())
         h = self.body(self.drop(x))
-        out = self.last(h)
+        out = self.again(h + self.lost(h))
         self.cut = self.cut or is_cut(h) or is_cut(out)
         out += h
         return self.body[2](self.up(self.relu(out)))
 
 
 def _case(rng: Draw) -> tuple[nn.Module, torch.Tensor]:
-    """Return (model, x): a net with one picture, a net with two, a bare convolution."""
-    model = Net(rng) if rng.turn < 2 else conv(rng, 1, 2, 2)
-    look_on(model)
-    return model, picture(rng, 1 + (rng.turn == 1))
+    """Return (model, x): a net with one picture, a net with two, a bare convolution in two groups of channels."""
+    if rng.turn < 2:
+        return Net(rng), picture(rng, 1 + rng.turn)
+    return conv(rng, 2, 2, 2, groups=2), picture(rng, 2).reshape(1, 2, 3, 3)
 
 
 def observe(conv_groups: Any, case: tuple[nn.Module, torch.Tensor]) -> dict[str, Any]:
-    """Group the outputs of a run. Keys are observed as code: a tuple and a torch.Size in the same way."""
+    """Group the outputs of a run, and count the runs of the model and of its first part.
+
+    Keys are observed as code: a tuple and a torch.Size in the same way.
+    """
     model, x = case
+    calls = look_on(model)
     found = conv_groups(model, x)
     pairs = found.items() if isinstance(found, dict) else ()
     groups = {_as_code(key): copies(tell_tuple(outputs)) for key, outputs in pairs}
@@ -55,6 +61,9 @@ def observe(conv_groups: Any, case: tuple[nn.Module, torch.Tensor]) -> dict[str,
         "groups": groups,
         "attached": sum(isinstance(t, torch.Tensor) and t.requires_grad for t in kept),
         "graph": not getattr(model, "cut", False),
+        "frozen": getattr(model, "frozen", False),
+        "runs": calls[model],
+        "parts": calls[next(model.children(), model)],
     }
 
 

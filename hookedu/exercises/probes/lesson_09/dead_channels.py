@@ -16,12 +16,12 @@ _TURNS = (((2, 2, 2), 2), ((1, 4, 1), 2), ((3, 2, 1), 1), ((2, 1, 3), 0))
 
 
 class _Net(nn.Module):
-    """A layer, a ReLU, an in-place operation that wakes a silent channel, and more layers.
+    """A layer, a ReLU that runs once or twice, an in-place operation that wakes a silent channel, and more layers.
 
     The first layer changes the sign and the order of the channels: what goes in tells nothing about the ReLU.
     """
 
-    def __init__(self, channels: int, woken: int | None) -> None:
+    def __init__(self, channels: int, woken: int | None, calls: int) -> None:
         super().__init__()
         conv = nn.Conv2d(channels, channels, 1, bias=False)
         with torch.no_grad():
@@ -32,21 +32,34 @@ class _Net(nn.Module):
         if woken is not None:
             shift[woken] = 1
         self.register_buffer("shift", shift)
-        self.runs = 0
+        self.runs, self.calls = 0, calls
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.runs += 1
-        maps = self.body(x)
-        maps += self.shift
-        return self.head(self.drop(maps))
+        total = torch.zeros(())
+        for maps in in_turns(self.body[0](x), self.calls):
+            output = self.body[1](maps)
+            output += self.shift
+            total = total + output
+        return self.head(self.drop(total))
+
+
+def in_turns(maps: torch.Tensor, calls: int) -> list[torch.Tensor]:
+    """Return what goes into each of so many calls of a ReLU: every channel has its numbers in one of them."""
+    turns = torch.arange(maps.shape[-3])[:, None, None] % calls
+    return [torch.where(turns == n, maps, -1.0) for n in range(calls)]
 
 
 class Case(NamedTuple):
-    """The role of each channel, what goes into the ReLU batch by batch, and the silent channel that is woken later."""
+    """The role of each channel, what goes into the ReLU batch by batch, the silent channel that is woken later.
+
+    In the last place, how often the ReLU runs in each run of the model.
+    """
 
     roles: list[str]
     maps: list[torch.Tensor]
     woken: int | None
+    calls: int
 
 
 def _case(rng: Draw) -> Case:
@@ -61,12 +74,12 @@ def _case(rng: Draw) -> Case:
         if role in active:
             maps[active[role], channel, place] = WEAK if role == "weak" else value
     woken = roles.index("silent") if silent else None
-    return Case(roles, list(maps.unflatten(-1, (2, 2)).split(sizes)), woken)
+    return Case(roles, list(maps.unflatten(-1, (2, 2)).split(sizes)), woken, 1 + (rng.turn == 2))
 
 
 def observe(dead_channels: Any, case: Case) -> dict[str, Any]:
     """Call it once. Tensors of channel numbers, or of one number each, are observed as a list of ints."""
-    net = _Net(len(case.roles), case.woken)
+    net = _Net(len(case.roles), case.woken, case.calls)
     look_on(net)
     result = dead_channels(net, net.body[1], [-batch.flip(1) for batch in case.maps])
     if isinstance(result, torch.Tensor) and result.dim() == 1 and result.dtype in (torch.int64, torch.bool):

@@ -25,11 +25,21 @@ def _named(**layers: nn.Module) -> nn.Sequential:
 
 
 def _case(rng: Draw) -> Case:
-    """Return a model in training mode and a picture; a model in eval mode, whose activations cut both ends, and two."""
-    first, second, third = (nn.ReLU(True) if rng.turn == 0 else nn.Hardtanh(-1, 1, True) for _ in range(3))
+    """Return a model in training mode and a picture; a model in eval mode, whose activations cut both ends, and two.
+
+    The numbers of the second are small fractions.
+    """
+    small = 2.0**-10
+    first, second, third = (
+        nn.ReLU(True) if rng.turn == 0 else nn.Hardtanh(-small, small, True) for _ in "123"
+    )
     body = _named(second=conv(rng, 2, 2, 1), third=conv(rng, 2, 2, 1), act=second)
-    model = _named(stem=conv(rng, 1, 2, 2), act=first, body=body, last=conv(rng, 2, 1, 1), end=third)
-    return Case(model.train(rng.turn == 0), picture(rng, 1 + rng.turn), list(NAMES[rng.turn]))
+    last = conv(rng, 2, 1, 1)
+    with torch.no_grad():
+        last.weight[0, 0].abs_().neg_()  # a ReLU after it has something to overwrite
+    model = _named(stem=conv(rng, 1, 2, 2), act=first, body=body, last=last, end=third)
+    x = picture(rng, 1 + rng.turn) * (small if rng.turn else 1)
+    return Case(model.train(rng.turn == 0), x, list(NAMES[rng.turn]))
 
 
 def observe(disagreement: Any, case: Case) -> dict[str, Any]:
@@ -38,19 +48,11 @@ def observe(disagreement: Any, case: Case) -> dict[str, Any]:
     Of the differences, NumPy numbers and tensors of one element are observed as numbers.
     """
     model, x, names = case
-    runs = {"stem": 0, "model": 0}
-
-    def count(module: nn.Module, args: Any, output: Any) -> None:
-        runs["stem"] += module is model[0]
-        runs["model"] += module is model
-
-    look_on(model)
-    for module in (model, model[0]):
-        module.register_forward_hook(count)
+    calls = look_on(model)
     found = disagreement(model, x, names)
     if isinstance(found, dict):
         found = {k: v.item() if is_number(v) else v for k, v in found.items()}
-    return {"result": found, "extracted": runs["stem"] - runs["model"]}
+    return {"result": found, "extracted": calls[model[0]] - calls[model]}
 
 
 PROBE = Probe("09.5", "disagreement", _case, observe, cases=len(NAMES))

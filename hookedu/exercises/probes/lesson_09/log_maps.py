@@ -25,7 +25,7 @@ _OTHER_TAG = "another"
 
 
 class Case(NamedTuple):
-    """A tag, the pictures of an earlier run, and the new ones; both by step, with values in fifths."""
+    """A tag, the pictures of an earlier run, and the new ones; both by step."""
 
     tag: str
     earlier: dict[int, torch.Tensor]
@@ -40,23 +40,35 @@ class _Stoppable(Protocol):
 
 
 def _case(rng: Draw) -> Case:
-    """Return a few pictures that are not square, then more than ten."""
+    """Return a few pictures that are not square, then more than ten, one of them at the step of an earlier one.
+
+    Values are seventeenths, which bytes hold exactly; none is 0, which a picture on its own scale would have.
+    """
     height, width = rng.sample((3, 4, 5, 6), 2)
     earlier, new = ((2, 5), (1, 12))[rng.turn]
     steps = sorted(rng.sample(range(2, 40), earlier + new))
+    again = steps[earlier + 2] if rng.turn else steps[0]
 
     def picture() -> torch.Tensor:
-        fifths = [rng.randint(0, 5) for _ in range(height * width - 2)]
-        return torch.tensor([0, 5, *fifths], dtype=torch.float32).reshape(height, width) / 5
+        values = [rng.randint(3, 14) for _ in range(height * width - 2)]
+        return torch.tensor([3, (14, 17)[rng.turn], *values], dtype=torch.float32).reshape(height, width) / 17
 
-    pictures = [(10 * step, picture()) for step in steps]
-    return Case(("block2/conv", "conv1")[rng.turn], dict(pictures[:earlier]), dict(pictures[earlier:]))
+    old, pictures = (
+        {10 * n: picture() for n in some} for some in ([again, *steps[1:earlier]], steps[earlier:])
+    )
+    return Case(("block2/conv", "conv1")[rng.turn], old, pictures)
 
 
 def observe(log_maps: Any, case: Case) -> dict[str, Any]:
     """Log the pictures into a folder that holds an earlier run, and read the folder."""
     tag, earlier, pictures = case
     threads, open_when_read = set(threading.enumerate()), [0]
+    read: set[str] = set()
+
+    def note(path: str) -> None:
+        open_when_read.append(len(_writers(threads)))
+        read.add(Path(path).name)
+
     with tempfile.TemporaryDirectory() as folder:
         with SummaryWriter(folder) as writer:
             for step, picture in earlier.items():
@@ -64,7 +76,7 @@ def observe(log_maps: Any, case: Case) -> dict[str, Any]:
             writer.add_image(_OTHER_TAG, next(iter(earlier.values())), 1, dataformats="HW")
         next(Path(folder).iterdir()).rename(Path(folder) / _EARLIER)
         try:
-            with _on_reading(lambda: open_when_read.append(len(_writers(threads)))):
+            with _on_reading(note):
                 result = log_maps(folder, tag, pictures)
         except KeyError as error:  # raised by a reader that does not know the tag
             if "Reservoir" not in str(error):
@@ -74,24 +86,26 @@ def observe(log_maps: Any, case: Case) -> dict[str, Any]:
             open_writers = _writers(threads)
             for writer in open_writers:  # they would write to a folder that is gone
                 writer.stop()
+        unread = {path.name for path in Path(folder).glob("*tfevents*")} - read
         reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()
         images = {name: reader.Images(name) for name in sorted(reader.Tags()["images"]) if name != _OTHER_TAG}
     return {
         "result": tell_tuple(result),
         "open": len(open_writers),
         "open_when_read": open_when_read[-1],
+        "unread": len(unread),
         "steps_in_file": {name: [event.step for event in events] for name, events in images.items()},
         "pixels": {event.step: _pixels(event.encoded_image_string) for event in images.get(tag, ())},
     }
 
 
 @contextlib.contextmanager
-def _on_reading(note: Callable[[], None]) -> Iterator[None]:
-    """Call `note` whenever an event file is read."""
+def _on_reading(note: Callable[[str], None]) -> Iterator[None]:
+    """Call `note` with its path whenever an event file is read."""
     load = RawEventFileLoader.Load
 
     def noted(self: RawEventFileLoader) -> Any:
-        note()
+        note(self._file_path)
         return load(self)
 
     RawEventFileLoader.Load = noted

@@ -7,6 +7,8 @@ import torch
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
+CLOSE = 1000.0  # numbers just above it differ by less than isclose() sees
+
 
 class Case(NamedTuple):
     """Maps, the number of columns, and the number of which the second layer consists."""
@@ -17,17 +19,16 @@ class Case(NamedTuple):
 
 
 def _case(rng: Draw) -> Case:
-    """Return distinct whole numbers: of both signs, the last row not full; all negative; all positive; a single map."""
+    """Return distinct numbers: of both signs, the last row not full; all negative; all close together; a single map."""
     shape = torch.Size(((5, 2, 3), (4, 3, 2), (3, 2, 2), (1, 2, 3))[rng.turn])
     columns = (rng.choice((2, 3)), 4, 1, 1)[rng.turn]
-    low, high = ((-60, -1), (1, 60))[rng.turn - 1] if rng.turn in (1, 2) else (-60, 40)
+    low, high = ((-60, -1), (1, 20))[rng.turn - 1] if rng.turn in (1, 2) else (-60, 40)
     while True:
         maps = torch.tensor(rng.sample(range(low, high + 1), shape.numel()), dtype=torch.float32).reshape(
             shape
         )
         if rng.turn in (1, 2) or 0 < maps.max() < -maps.min():  # else max() and abs().max() would be equal
-            # Positive ones lie close together: less than 1 apart.
-            maps = maps / 64 if rng.turn == 2 else maps
+            maps = CLOSE + maps / 2048 if rng.turn == 2 else maps
             return Case(maps, columns, (-7.0, 0.0, 5.0, 1.0)[rng.turn])
 
 

@@ -1,6 +1,7 @@
-"""Convolutions of small whole numbers, pictures, and the hooks of a third party, for the probes of lesson 09."""
+"""Convolutions of small whole numbers, pictures, and what third parties left on a model, for the probes of lesson 09."""
 
 import random
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import torch
 from torch import nn
 
 
-def conv(rng: random.Random, n_in: int, n_out: int, size: int, padding: int = 0) -> nn.Conv2d:
+def conv(
+    rng: random.Random, n_in: int, n_out: int, size: int, padding: int = 0, groups: int = 1
+) -> nn.Conv2d:
     """Return a Conv2d without bias whose weights are ±1 and ±2: a few in sequence still give exact sums."""
-    layer = nn.Conv2d(n_in, n_out, size, padding=padding, bias=False)
+    layer = nn.Conv2d(n_in, n_out, size, padding=padding, groups=groups, bias=False)
     make_whole(rng, layer.weight)
     return layer
 
@@ -27,14 +30,22 @@ def picture(rng: random.Random, n: int = 1) -> torch.Tensor:
     return torch.tensor([float(rng.randint(-9, 9)) for _ in range(9 * n)]).reshape(n, 1, 3, 3)
 
 
-def look_on(model: nn.Module) -> None:
-    """Register a forward hook of a third party on every module; no answer may remove it."""
+def look_on(model: nn.Module) -> Counter[nn.Module]:
+    """Leave on a model what no answer may change: a hook on every module, old gradients, frozen parameters.
+
+    Return how often these hooks run, by module: those on a copy of the model count for the copy.
+    """
+    calls: Counter[nn.Module] = Counter()
 
     def look(module: nn.Module, args: Any, output: Any) -> None:
-        pass
+        calls[module] += 1
 
     for module in model.modules():
         module.register_forward_hook(look)
+    for n, parameter in enumerate(model.parameters()):
+        parameter.grad = torch.ones_like(parameter)
+        parameter.requires_grad_(n == 0)
+    return calls
 
 
 def tell_tuple(value: Any) -> Any:

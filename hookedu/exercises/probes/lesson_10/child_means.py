@@ -10,11 +10,14 @@ from hookedu.exercises.probes.lesson_10.shared import Chain, lived_in, plain
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, whole
 
-_SHAPES = ((1, 3), (3, 3), (2, 1, 3))
+_SHAPES = ((1, 3), (3, 3), (2, 1, 3), (2, 3))
 
 
 def make_case(rng: Draw) -> tuple[torch.Tensor, ...]:
-    """Return (x, weight of the stem, weight of the head); the ReLU changes some values, but not all."""
+    """Return (x, weight of the stem, weight of the head); the ReLU changes some values, but not all.
+
+    In turn 1 the input is small, in turn 3 a nan is in it.
+    """
     shape = _SHAPES[rng.turn]
     while True:
         x, stem, head = (
@@ -23,7 +26,12 @@ def make_case(rng: Draw) -> tuple[torch.Tensor, ...]:
             whole(rng, 6),
         )
         if (x @ stem.T < 0).any() and (x @ stem.T > 0).any():
-            return x, stem, head.reshape(2, 3)
+            break
+    if rng.turn == 1:
+        x = x / 1000
+    elif rng.turn == 3:
+        x[0, 0] = torch.nan
+    return x, stem, head.reshape(2, 3)
 
 
 def _model(stem: torch.Tensor, head: torch.Tensor) -> Chain:
@@ -40,7 +48,7 @@ def observe(child_means: Any, case: tuple[torch.Tensor, ...]) -> dict[str, Any]:
     one = isinstance(found, dict) and child_means(_model(*weights), 3 * x) is found
     means = plain(found)
     order = list(means) if isinstance(means, dict) else means
-    return {"means": means, "order": order, "out": model.out, "one": one}
+    return {"means": means, "order": order, "out": model.out, "training": model.ran_in_training, "one": one}
 
 
-PROBE = Probe("10.1", "child_means", make_case, observe, cases=3, runs=1, restores=True)
+PROBE = Probe("10.1", "child_means", make_case, observe, cases=len(_SHAPES), runs=1, restores=True)

@@ -88,12 +88,18 @@ def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
         "old_changed": not same(copies(old), before),
         "short": step([grad / 100 for grad in case.grads]),
         "later": step(case.later[:2]),
+        "unused": copies(unused.grad),
         "hooks_later": len(optimizer._optimizer_step_pre_hooks) + len(_GLOBAL_HOOKS),
     }
+    for param in (*params, unused):
+        param.grad = torch.zeros_like(param)
+    unused.grad = 100 * torch.ones(2)
+    optimizer.step()
     stranger.grad = 100 * torch.ones(2)
     another.step()
     return seen | {
         "stranger": -stranger.detach(),
+        "none_left": 1 - unused.detach(),  # how far it moved in a step in which no .grad was None
         "removed": remove_handle(handle),
         "after": step(case.grads),
     }

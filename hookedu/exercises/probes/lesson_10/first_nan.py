@@ -1,4 +1,4 @@
-"""What is observed of 10.3, `first_nan(model, x)`: its results on four models."""
+"""What is observed of 10.3, `first_nan(model, x)`: its results on healthy and ill models."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -55,12 +55,13 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
     """Build the model, which produces nan where it is `ill`, and nothing but nan where it is also `flooded`.
 
     A division by 0 then makes inf and -inf of clean numbers, and a module makes nan of those, in the last row. `clean`,
-    `wipe` and `rinse` remove it, and `again`, `anew` and `more` compute 0 / 0 and produce nan once more.
+    `wipe` and `rinse` remove it, and `again`, `stem` in its second run, `anew` and `more` compute 0 / 0 and produce nan
+    once more.
 
     - Turn 0: `scale` divides, and the second of three modules in the body makes nan.
     - Turn 1: that one lies one level deeper.
     - Turn 2: the first in the body divides, and the second, which runs before it as well, makes nan, and runs once more.
-    - Turn 3: the code of the body itself makes nan, none of its modules.
+    - Turn 3: the code of the body itself makes nan, none of its modules; `relay` passes it on.
     """
     turn, (first, middle, last) = case.turn, case.inner
     zero = torch.where(torch.arange(3) < (3 if flooded else 2), 0.0, case.by) if ill else case.by
@@ -86,26 +87,30 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
         "again": Layer(lambda x: x / zero),
         "body": Body(body, run, subtract if turn == 3 else torch.clone),
         "more": Layer(lambda x: x / zero),
+        "relay": nn.Identity(),
         "clean": Layer(cure),
         "wipe": Layer(cure),
         "rinse": Layer(cure),
         "scale": Layer((lambda x: x * 2) if turn == 2 else (lambda x: x / zero)),
-        "stem": Layer(lambda x: x / case.by),
-        "spare": nn.Tanh(),
+        "stem": Layer(lambda x: (x * x.abs() + zero) / (x.abs() + zero)),
+        "spare": nn.PReLU(),
     }
-    run = ("stem", "scale", "body", "clean", "again", "wipe", "anew", "rinse", "more", "tail")
+    run = ("stem", "scale", "body", "relay", "clean", "again", "wipe")
+    run += ("stem", "wipe", "anew", "rinse", "more", "tail")
     return lived_in(Chain(children, run), frozen="", still="clean")
 
 
 def observe(first_nan: Any, case: Case) -> dict[str, Any]:
-    """Call it on a healthy model, on one with nan in the input, on an ill and on a flooded model."""
+    """Call it on a healthy model, on an ill one, each also with nan in the input, and on a flooded one."""
     healthy = make_model(case)
     return {
         "healthy": first_nan(healthy, case.x.clone()),
         "out": healthy.out,
-        "input": first_nan(make_model(case), case.spoilt),
+        "training": healthy.ran_in_training,
+        "input": first_nan(make_model(case), case.spoilt.clone()),
         "finds": first_nan(make_model(case, ill=True), case.x.clone()),
         "flooded": first_nan(make_model(case, ill=True, flooded=True), case.x.clone()),
+        "both": first_nan(make_model(case, ill=True), case.spoilt.clone()),
     }
 
 

@@ -24,7 +24,8 @@ _ORDERS = [order for order in itertools.permutations(_RUN) if order not in (_RUN
 def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
     """Return (model, loss), after an earlier backward that left twice the gradient of `loss` in every .grad.
 
-    In turn 1 a layer is used twice; in turn 2 a layer is nested, and a parameter belongs to the model itself.
+    In turn 1 a layer is used twice, and gradients are small; in turn 2 a layer is nested, and a parameter, which has no .grad yet, belongs to the
+    model itself.
     """
     layers: dict[str, nn.Module] = {
         name: linear(whole(rng, 9).reshape(3, 3), whole(rng, 3)) for name in rng.choice(_ORDERS)
@@ -36,7 +37,7 @@ def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
     )
     frozen = "body.0.bias" if rng.turn == 2 else "body.bias"
     lived_in(model, frozen, still="body").zero_grad()
-    x, w = whole(rng, 3 * (rng.turn + 1)).reshape(-1, 3), whole(rng, 3)
+    x, w = whole(rng, 3 * (rng.turn + 1)).reshape(-1, 3), whole(rng, 3) / (10000 if rng.turn == 1 else 1)
     if rng.turn == 2:
         model.register_parameter("scale", nn.Parameter(whole(rng, 1)))
 
@@ -47,6 +48,8 @@ def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
     # The frozen one has a .grad too: that of an earlier time.
     frozen_parameter = model.get_parameter(frozen)
     frozen_parameter.grad = torch.ones_like(frozen_parameter)
+    if rng.turn == 2:
+        model.scale.grad = None
     return model, loss()
 
 
@@ -76,6 +79,7 @@ def observe(gradient_means: Any, case: tuple[Chain, torch.Tensor]) -> dict[str, 
         "names": [name for name, _ in pairs],
         "means": plain(dict(pairs)),
         "grads": copies(gradients(model)),
+        "attached": [n for n, p in model.named_parameters() if p.grad is not None and p.grad.requires_grad],
         "passes": len(during),
         "written": len(written),
         "on_parameters": max((n - on_parameters for n, _ in during), default=0),

@@ -1,7 +1,6 @@
 """A model with a running order of its own, in the state in which a model may be found."""
 
-import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,12 +11,16 @@ from hookedu.exercises.tools import module_hooks
 
 
 class Chain(nn.ModuleDict):
-    """A model that runs its children in the order `run`, not in that of their definition; one may run twice."""
+    """A model that runs its children in the order `run`, not in that of their definition; one may run twice.
+
+    In eval mode it doubles what comes out: like a model with dropout, it is another function in that mode.
+    """
 
     def __init__(self, children: Mapping[str, nn.Module], run: Sequence[str]) -> None:
         super().__init__(children)
         self.run = run
-        self.out: torch.Tensor | None = None  # output of the last run
+        self.out: torch.Tensor | None = None  # output of the last call of a model that is `lived_in`
+        self.ran_in_training: bool | None = None
         self.outputs: list[torch.Tensor] = []  # of the children
         self.passes = 0  # how often backward went through an output
 
@@ -25,7 +28,7 @@ class Chain(nn.ModuleDict):
         for name in self.run:
             x = self[name](x)
             self.outputs.append(x)
-        self.out = x
+        x = x if self.training else 2 * x
         if x.requires_grad:
             x.register_hook(self._count)
         return x
@@ -38,8 +41,10 @@ def lived_in(model: Chain, frozen: str, still: str) -> Chain:
     """Return the model with hooks of others, old gradients, a frozen parameter, and one child in eval mode."""
     for module in model.modules():
         module.register_forward_hook(_ignore)
+    model.register_forward_hook(_note)
     for name, param in model.named_parameters():
         param.grad = torch.ones_like(param)
+        param.register_hook(_ignore)
         param.requires_grad_(name != frozen)
     model[still].eval()
     return model
@@ -49,19 +54,8 @@ def _ignore(*args: Any) -> None:
     pass
 
 
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute in one thread; also a decorator.
-
-    PyTorch divides a softmax among threads from two rows on. Where other programs keep the cores busy, the threads wait for
-    one another: some ten milliseconds each time, for microseconds of work.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+def _note(model: Any, args: tuple, output: torch.Tensor) -> None:
+    model.out, model.ran_in_training = output, model.training
 
 
 def parameter_hooks(parameters: Iterable[nn.Parameter]) -> int:

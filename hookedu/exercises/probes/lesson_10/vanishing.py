@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import GRAD
-from hookedu.exercises.probes.lesson_10.shared import Chain, lived_in, one_thread, plain
+from hookedu.exercises.probes.lesson_10.shared import Chain, lived_in, plain
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import linear, whole
+from hookedu.exercises.tools import copies, gradients, linear, whole
 
 _NAMES: tuple[str, ...] = ("lift", "mix", "gate", "fold", "join", "turn", "spread", "pick")
 _CLASSES, _COPIES = 4, 16
@@ -19,7 +19,7 @@ _CLASSES, _COPIES = 4, 16
 _TURNS = (
     (0.1, (0.01, 0.16, 2.0, 0.012), (-1, 1)),
     (1.0, (0.4, 1.6, 3.0, 0.12), (1, -1)),
-    (3.0, (1.0, 20.0, 2.0, 6.0), (1,)),
+    (3.0, (2.5, 4.0, 2.0, 6.0), (1,)),
     (0.05, (0.1, 0.02, 0.5, 0.01), (-1, -1)),
 )
 
@@ -37,15 +37,18 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a case in which every layer but one multiplies by a number, and so does backward.
 
-    The body changes signs besides. The wide one copies its input 16 times, and only the first copy is used: most of its
+    The body changes signs besides; in turn 2 it lets through only the class of the target, so that the sizes before it
+    depend on the loss: the gradient of cross-entropy has half of its size there. The wide one copies its input 16 times, and only the first copy is used: most of its
     gradients are 0.
     """
     ratio, (at_stem, at_act, at_body, at_wide), signs = _TURNS[rng.turn]
-    unit, target = torch.eye(_CLASSES), torch.tensor([rng.randrange(_CLASSES) for _ in signs])
+    unit, target = torch.eye(_CLASSES), torch.tensor([rng.randrange(1, _CLASSES) for _ in signs])
     run = stem, narrow, _, body, wide, head = rng.sample(_NAMES, 6)
     factors = {narrow: at_stem / at_act, body: at_act / at_body, wide: at_body / at_wide / _COPIES}
     weights = {name: factor * unit for name, factor in factors.items()} | {stem: unit}
     weights[body][target] *= -1
+    if rng.turn == 2:
+        weights[body] = 2 * weights[body].clamp(max=0)
     weights[wide] = weights[wide].repeat(_COPIES, 1)
     weights[head] = torch.cat([_COPIES * at_wide * unit, *[0 * unit] * (_COPIES - 1)], dim=1)
     # Small outputs of the model, whatever the factors: it is as good as guessing.
@@ -63,13 +66,14 @@ def make_model(case: Case) -> Chain:
     return lived_in(Chain(layers | {act: nn.ReLU(inplace=True)}, case.run), f"{wide}.weight", still=body)
 
 
-@one_thread()
 def observe(vanishing: Any, case: Case) -> dict[str, Any]:
     """Call it with the ratio, and with one that all children are below."""
     model, data = make_model(case), case[2:-1]
     return {
         "found": plain(vanishing(model, *data, case.ratio)),
         "out": model.out,
+        "training": model.ran_in_training,
+        "grads": copies(gradients(model)),
         "passes": model.passes,
         "retains": any(output.retains_grad for output in model.outputs),
         "all": plain(vanishing(make_model(case), *data, 1e9)),

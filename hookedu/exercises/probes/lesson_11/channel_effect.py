@@ -8,15 +8,15 @@ from hookedu.exercises.probes.lesson_11.shared import Net, make_net
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
-# Layer, channel, pictures: a channel in the middle, the last one, and the first.
-_CALLS = (("conv2", 1, 3), ("relu1", 2, 3), ("conv2", 0, 1))
+# Layer, channel, pictures: a channel in the middle, the last one, and the first, of a layer without a ReLU after it.
+_CALLS = (("conv2", 1, 4), ("relu1", 2, 4), ("mix", 0, 1))
 
 
 def _case(rng: Draw) -> tuple[Net, str, int]:
     """Return (net, layer, channel)."""
     layer, channel, pictures = _CALLS[rng.turn]
     # At least as many pictures as channels up to this one: switching off a picture instead raises no IndexError.
-    model, images, labels = make_net(rng, pictures=3)
+    model, images, labels = make_net(rng, pictures=4)
     return Net(model, images[:pictures], labels[:pictures]), layer, channel
 
 
@@ -26,7 +26,7 @@ def observe(channel_effect: Any, case: tuple[Net, str, int]) -> dict[str, Any]:
     module, kept = model.get_submodule(layer), []
 
     def keep(module: Any, args: Any, output: torch.Tensor) -> None:
-        kept.append((output.detach(), output.detach().clone()))
+        kept.append((output, output.detach().clone()))
 
     module.register_forward_hook(keep)
     result = copies(channel_effect(model, module, channel, images, labels))

@@ -29,6 +29,9 @@ def _around(rng: random.Random, where: str, width: int, height: int) -> tuple[li
         "far below": [(x0 + 1, y1 + 1)],
         "both inside": [(x0, y0), (x1 - 1, y1 - 1)],
         "both outside": [(x0 - 1, y0), (x1, y0)],
+        "corners outside": [(x1 + 1, y0), (x0, y1 + 1)],  # its row and another's column make a point inside
+        "nearly inside": [(x0 + 1, y0), (x0 + 1, y1 + 1)],
+        "barely inside": [(x0 - 1, y0), (x0 + 1, y0 + 1)],
         "anywhere": [(rng.randrange(width), rng.randrange(height))],
     }
     return points[where], [x0, y0, x1, y1]
@@ -37,6 +40,7 @@ def _around(rng: random.Random, where: str, width: int, height: int) -> tuple[li
 # Numbers of maps: whichever edges an answer counts differently, it gets another sum.
 _MAPS = {"inside": 3, "left": 1, "top": 2, "right": 4, "below": 8, "far right": 6, "far below": 3}
 _MAPS |= {"both inside": 2, "both outside": 2, "anywhere": 28}
+_MAPS |= {"corners outside": 2, "nearly inside": 1, "barely inside": 3}
 
 
 def _case(rng: Draw) -> Batch:
@@ -57,6 +61,8 @@ def _case(rng: Draw) -> Batch:
         points, box = _around(rng, where, width, height)
         for x, y in points:
             cams[n, y, x] = 0.9 + 0.1 * n / len(places)  # the highest of all is in the last map
+        if where in ("nearly inside", "barely inside"):  # lower by less than float16 could tell
+            cams[n, points[0][1], points[0][0]] -= 1e-5
         boxes.append(box)
     if rng.turn < 4:
         cams = torch.cat([cams[:1], torch.zeros(1, height, width), cams[1:]])

@@ -29,8 +29,8 @@ def _look(module: nn.Module, args: Any, output: Any) -> None:
 def make_net(rng: Draw, pictures: int = 2) -> Net:
     """Return a net whose labels differ, as do the likeliest classes.
 
-    It is in training mode but for its dropout, and one parameter is frozen: whoever changes that and does not restore it
-    module by module is found out.
+    It is in training mode but for its dropout, one parameter is frozen, another has a gradient of before: whoever changes
+    that and does not restore it one by one is found out. The sizes of pictures and maps have no whole ratio.
     """
     layers: OrderedDict[str, nn.Module] = OrderedDict(
         conv1=nn.Conv2d(2, 3, 3, padding=1),
@@ -39,16 +39,18 @@ def make_net(rng: Draw, pictures: int = 2) -> Net:
         drop=nn.Dropout().eval(),
         conv2=nn.Conv2d(3, 4, 3, padding=1),
         relu2=nn.ReLU(),
+        mix=nn.Conv2d(4, 4, 1),
         flat=nn.Flatten(),
-        head=nn.Linear(4 * 3 * 4, 4),
+        head=nn.Linear(4 * 3 * 5, 4),
     )
     model = nn.Sequential(layers)
     model.get_parameter("conv1.weight").requires_grad_(False)
-    for layer in ("relu1", "conv2", "relu2"):
+    model.get_parameter("conv2.bias").grad = torch.ones(4)
+    for layer in ("relu1", "conv2", "relu2", "mix"):
         model.get_submodule(layer).register_forward_hook(_look)
     generator = torch.Generator().manual_seed(rng.getrandbits(32))
     while True:
-        images = torch.randn(pictures, 2, 6, 8, generator=generator)
+        images = torch.randn(pictures, 2, 7, 10, generator=generator)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.normal_(generator=generator)
@@ -65,9 +67,12 @@ def make_net(rng: Draw, pictures: int = 2) -> Net:
 
 
 def make_call(rng: Draw) -> tuple[Net, str]:
-    """Return (net, layer): maps smaller than the pictures, then of their size, then those of a single picture."""
+    """Return (net, layer): maps smaller than the pictures, then of their size, then those of a single picture.
+
+    The last are of no ReLU, and also below 0.
+    """
     model, images, labels = make_net(rng)
-    layer, pictures = (("relu2", 2), ("relu1", 2), ("relu2", 1))[rng.turn]
+    layer, pictures = (("relu2", 2), ("relu1", 2), ("mix", 1))[rng.turn]
     return Net(model, images[:pictures], labels[:pictures]), layer
 
 

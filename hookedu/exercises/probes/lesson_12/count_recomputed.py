@@ -21,8 +21,12 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case with at least two layers that save tensors, then 1 to 3 that save none, in turn 2 one unused."""
-    saving = [rng.choice(["linear", "tanh"]) for _ in range(rng.randint(2, 4))]
+    """Return a case with at least two layers that save tensors, then 1 to 3 that save none, in turn 2 one unused.
+
+    One of those that save has a layer inside.
+    """
+    saving = [rng.choice(["linear", "tanh"]) for _ in range(rng.randint(1, 3))]
+    saving.insert(rng.randrange(len(saving) + 1), "block")
     idle = [rng.choice(["times 2", "flatten"]) for _ in range(rng.randint(1, 3))]
     kinds = [*saving, *(["unused"] if rng.turn == 2 else []), *idle]
     names = rng.sample(_NAMES, len(kinds))
@@ -53,31 +57,37 @@ class EndsTwice(nn.Module):
 
 
 def _layer(kind: str, width: int) -> nn.Module:
-    # The flatten has a child of its own, which is not to be counted.
+    # The block and the flatten have a child of their own, which is not to be counted.
     layers = {
+        "linear": nn.Linear(width, width),
+        "block": nn.Sequential(nn.Linear(width, width)),
         "tanh": nn.Tanh(),
         "times 2": Twice(),
         "unused": nn.Identity(),
         "flatten": nn.Sequential(nn.Flatten()),
     }
-    return nn.Linear(width, width) if kind == "linear" else layers[kind]
+    return layers[kind]
 
 
 def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
-    """Note the starts of all layers while the answer runs; one of them is in eval mode."""
+    """Note the starts of all layers while the answer runs; one is in eval mode, one has a gradient of before."""
     model, started = EndsTwice(), []
     for name, kind in case.kinds.items():
         model.add_module(name, _layer(kind, case.width))
         model.get_submodule(name).register_forward_pre_hook(lambda *_, name=name: started.append(name))
     model.get_submodule(next(iter(case.kinds))).eval()
+    block = next(name for name, kind in case.kinds.items() if kind == "block")
+    old = model.get_parameter(f"{block}.0.bias").requires_grad_(False)
+    old.grad = torch.ones_like(old)
     x = torch.ones(case.batch, case.width, requires_grad=True)
     counts = count_recomputed(model, x)
     return {
         "counts": dict(counts) if isinstance(counts, dict) else counts,
         "starts": {name: started.count(name) for name in case.kinds},
-        "backward": any(leaf.grad is not None for leaf in (x, *model.parameters())),
+        "backward": x.grad is not None,
+        "wiped": old.grad is None or not old.grad.all(),
         "gradient": [gradient.unique() for gradient in model.gradients],
-        "left": module_hooks(model) - len(case.kinds),
+        "left": max(0, module_hooks(model) - len(case.kinds)),
     }
 
 

@@ -18,9 +18,14 @@ _AVERAGE = 40_000.0
 
 
 def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
-    """Return (x, shares): x is the gradient of rank 0, its last value is large; at least three ranks."""
+    """Return (x, shares): x is the gradient of rank 0; at least three ranks.
+
+    One value is small, the last is large, and in turn 1 the first is infinite.
+    """
     shares = [1, *rng.sample(range(2, 8), rng.randint(2, 5))]
-    return torch.cat([whole(rng, 4), torch.tensor([_AVERAGE * len(shares) // sum(shares)])]), shares
+    values = torch.cat([whole(rng, 3), torch.tensor([2.0**-8, _AVERAGE * len(shares) // sum(shares)])])
+    values[0] *= torch.inf if rng.turn else 1
+    return values, shares
 
 
 class _Stop(Exception):
@@ -111,13 +116,21 @@ class Peers(dist.ProcessGroup):
 
 
 def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, Any]:
-    """Run backward with the hook of the answer in two steps, as far as what it returns allows."""
+    """Run backward with the hook of the answer in two steps, as far as what it returns allows.
+
+    In the second the hook is called for two buckets before any communication ends, as happens in training. Both are the
+    same one here, first with other values; the result of the later call counts.
+    """
     x, shares = case
     group, layer = Peers(shares), nn.Linear(len(x), 1)  # its two gradients share a bucket
     report: dict[str, Any] = dict.fromkeys(("returned", "done", "value"))
     grads: list[torch.Tensor] = []
 
     def hook(state, bucket):  # DDP accepts only its own annotations, or none
+        if grads:
+            bucket.buffer().neg_()
+            half_hook(group, bucket)
+            bucket.buffer().neg_()
         returned = half_hook(group, bucket)
         group.settle()
         done = returned.done() if isinstance(returned, torch._C.Future) else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch._C import _autograd
 
-from hookedu.exercises.conduct import Stopped
+from hookedu.exercises.conduct import Interruption, Stopped
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.hooks.tensors import parts
 
@@ -24,13 +24,21 @@ class Case(NamedTuple):
     columns: int
 
     def loss(self) -> torch.Tensor:
+        """Compute the loss of two steps; between them, w is multiplied by 2 at the same address."""
+        first = self._step()
+        with torch.no_grad():
+            self.w.mul_(2)
+        return first + self._step()
+
+    def _step(self) -> torch.Tensor:
         """Compute a loss, on the way to which autograd saves tensors of float32, int64, bool and float64.
 
-        Of those of float32, x and w are leaves, the half of x is none, and the ones are expanded.
+        Of those of float32, x and w are leaves, the half of x is none and saved twice, and the ones are expanded.
         """
+        half = self.x / 2
         row = self.table.index_select(0, torch.tensor([ROW]))
         product = self.x @ self.w + torch.where(self.x > 0, row, 2 * row)
-        squares = (self.x.double() ** 2).sum() + ((self.x / 2) ** 2).sum()
+        squares = (self.x.double() ** 2).sum() + (half * half).sum()
         return (product @ torch.ones(2, 1).expand(2, self.columns)).sum() + squares
 
 
@@ -58,12 +66,16 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [tensor for item in held for tensor in _tensors(item)]
 
 
+_BY_HAND = ("packed", "detached", "float16", "rounded", "large")
+
+
 @torch.no_grad()  # as autograd calls them
 def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     """Call these hooks on our own tensors; a value is None where it cannot be observed.
 
     packed: bytes that are really kept of a tensor of 400 bytes, itself included if it is still alive. detached:
     whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
+    rounded: whether the tensor of 400 bytes comes back as of float16. large: what comes back of numbers beyond float16.
     """
     leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
@@ -72,17 +84,19 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     del leaf, output
     handed = torch.rand(100)
     alive, size = weakref.ref(handed), {handed.untyped_storage().data_ptr(): handed.nbytes}
-    kept = pack(handed)
+    rounded, kept = handed.half().float(), pack(handed)
     del handed
     storages = {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(kept)}
     if storages and alive() is not None:
         storages |= size
     detached = leaf_lives() is None  # a graph holds its leaves
     del kept_of_output
-    back = unpack(pack(torch.ones(2, dtype=torch.float16)))
+    back, large = (unpack(pack(t)) for t in (torch.ones(2).half(), torch.tensor([7e4, torch.nan])))
     return {
         "packed": sum(storages.values()) or None,
         "detached": detached,
+        "rounded": torch.equal(unpack(kept), rounded),
+        "large": str(large.tolist()),
         "float16": str(getattr(back, "dtype", back)).removeprefix("torch."),
     }
 
@@ -98,21 +112,23 @@ def _taken_off(before: Any) -> Iterator[None]:
 
 
 def observe(half_saved: Any, case: Case) -> dict[str, Any]:
-    """Run forward in the context of the answer and backward after it, two times; then raise an exception inside it.
+    """Run forward in the context of the answer and backward after it, two times; then raise exceptions inside it.
 
     At last, call its hooks by hand.
     """
-    counts, before, raised = {"saved": 0, "kept": 0}, _hooks_on(), "swallowed"
+    counts, before, raised, x = {"saved": 0, "kept": 0}, _hooks_on(), [], case.x.detach().clone()
     with _taken_off(before):
         with half_saved(counts):
             hooks, loss = _hooks_on(), case.loss()
         ends = _hooks_on() == before
-    with _taken_off(before):
-        try:
-            with half_saved({"saved": 0, "kept": 0}):
-                raise Stopped
-        except Stopped:
-            raised = "came through" if _hooks_on() == before else "left on"
+    for error in (Stopped, Interruption):
+        with _taken_off(before):
+            try:
+                with half_saved({"saved": 0, "kept": 0}):
+                    raise error
+                raised.append("swallowed")
+            except error:
+                raised.append("came through" if _hooks_on() == before else "left on")
     loss.backward(retain_graph=True)
     for leaf in (case.x, case.w, case.table):
         leaf.grad = None
@@ -125,7 +141,8 @@ def observe(half_saved: Any, case: Case) -> dict[str, Any]:
         "counts": dict(counts),
         "ends": ends,
         "raised": raised,
-    } | (_by_hand(*hooks) if hooks else dict.fromkeys(("packed", "detached", "float16")))
+        "changed": not torch.equal(case.x, x),
+    } | (_by_hand(*hooks) if hooks else dict.fromkeys(_BY_HAND))
 
 
 PROBE = Probe("12.1", "half_saved", make_case, observe, cases=2)

@@ -1,5 +1,6 @@
 """What is observed of 12.3, `layer_output(compiled, name, x)`: two outputs, and the compiled model afterwards."""
 
+import contextlib
 import random
 from types import FunctionType, MethodType
 from typing import Any
@@ -14,8 +15,9 @@ LAYERS = ("encoder.fc", "head")
 
 
 def make_case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return (first weight, second weight, x)."""
-    return whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2), whole(rng, 2).reshape(1, 2) / 16
+    """Return (first weight, second weight, x); x has two rows, and a value above 1 in the second."""
+    x = torch.cat([whole(rng, 3) / 16, torch.tensor([1.5])])
+    return whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2), x.reshape(2, 2)
 
 
 class Net(nn.Module):
@@ -25,9 +27,16 @@ class Net(nn.Module):
         super().__init__()
         self.encoder = nn.ModuleDict({"fc": linear(first)})
         self.head = linear(second)
+        self.frozen = nn.Parameter(
+            torch.ones(1), requires_grad=False
+        )  # unused: compiled code depends on the others
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.head(self.encoder["fc"](x).tanh_()).mul_(3)
+
+
+def _look(module: nn.Module, args: Any, output: Any) -> None:
+    """Stand on the layers as the hook of a third party."""
 
 
 def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> dict[str, Any]:
@@ -50,13 +59,18 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
     compiled: Any = torch.compile(model, backend=backend, dynamic=False)
     with torch.compiler.set_stance("default"):  # whatever stance the notebook or the answer leaves set
         compiled(x)
+        # Only now: where hooks are part of the compiled code, a further one makes Dynamo compile anew.
+        handles = [model.get_submodule(name).register_forward_hook(_look) for name in LAYERS]
         built, modes = counters["frames"]["ok"], [m.training for m in model.modules()]
-        layer_output(compiled, LAYERS[0], -x)  # nothing of it may be left in the next calls
+        # Nothing of this call may be left in the next ones, and the stance of the caller must remain.
+        # Where that makes the answer fail, the next calls tell.
+        with torch.compiler.set_stance("eager_on_recompile"), contextlib.suppress(Exception):
+            layer_output(compiled, LAYERS[0], -x)
         outputs = {name: layer_output(compiled, name, x.clone()) for name in LAYERS}
         report = {
             "outputs": copies(outputs),
             "detached": not any(isinstance(o, torch.Tensor) and o.requires_grad for o in outputs.values()),
-            "left": module_hooks(compiled),
+            "left": max(0, module_hooks(compiled) - len(handles)),
             "modes": sum(m.training != before for m, before in zip(model.modules(), modes, strict=True)),
         }
         ran.clear()
