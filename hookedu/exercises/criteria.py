@@ -19,7 +19,7 @@ Of = Callable[[Any, Any], Any]  # a function of (saw, key)
 
 # What operations raise on a value of the wrong kind. Observations may be anything, and conditions and lines are written
 # for those of the right kind: for any other a condition does not hold, and a line shows the bare value.
-_UNFIT = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, ArithmeticError)
+_UNFIT = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, ArithmeticError, StopIteration)
 
 
 class UnknownField(Exception):

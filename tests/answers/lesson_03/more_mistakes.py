@@ -125,3 +125,7 @@ def build_chain(y, factors, seen):
 edited("03.5", "forward", ("x.view_as(x)", "x / x * x"), named=False)
 edited("03.5", "enables_grad", ("x.view_as(x)", "torch.enable_grad()(x.view_as)(x)"), points=3)
 edited("03.5", "reversed", ("-strength * grad", "-int(strength) * grad"), named=False)
+
+edited("03.3", "other_dtype", ("            return new\n", "            return new.float()\n"))
+edited("03.4", "other_dtype", ("return grad / 2", "return grad.float() / 2"))
+edited("03.5", "other_dtype", ("-strength * grad)", "-strength * grad.float())"))
