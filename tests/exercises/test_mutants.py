@@ -64,6 +64,5 @@ def test_every_reviewed_survivor_has_a_reason(lesson):
     for exercise, found in mutants.reviewed(lesson).items():
         assert find(exercise).lesson == lesson
         for change, reason in found.items():
-            assert " => " in change and len(str(reason).split()) >= 4, (
-                f"{exercise}: {change}: why is it right?"
-            )
+            assert "=>" in change or "*" in change, f"{exercise}: {change}: no change"
+            assert len(str(reason).split()) >= 2, f"{exercise}: {change}: why is it right?"
