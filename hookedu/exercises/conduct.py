@@ -244,7 +244,7 @@ def _add(places: Places, where: str, value: Any, kind: str, seen: set[int]) -> N
         inside = [(f"[{n}]", item) for n, item in enumerate(value)]
     elif isinstance(value, dict):
         inside = [(f"[{key!r:.40}]", item) for key, item in value.items()]
-    elif type(value) not in (torch.Tensor, nn.Parameter) or value.layout != torch.strided:
+    elif type(value) not in (torch.Tensor, nn.Parameter) or value.layout != torch.strided:  # type: ignore
         return
     places.append((where, value, VALUES if isinstance(value, nn.Parameter) else kind))
     for key, item in inside:

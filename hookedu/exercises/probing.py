@@ -239,8 +239,8 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     ]
     message = _message(error)
     if type(error) in (SyntaxError, IndentationError, TabError):
-        frames = [{"line": error.lineno or 0, "name": "", "code": (error.text or "").strip()[:200]}]
-        message = str(error.msg)
+        frames = [{"line": error.lineno or 0, "name": "", "code": (error.text or "").strip()[:200]}]  # type: ignore
+        message = str(error.msg)  # type: ignore
     return {"type": type_name(error), "message": message[:500], "frames": frames[-_MAX_FRAMES:]}
 
 

@@ -44,7 +44,7 @@ def observe(standardise: Any, case: Case) -> dict[str, Any]:
     conv.load_state_dict({"weight": case.weight} | ({} if case.bias is None else {"bias": case.bias}))
     conv.weight.requires_grad_(not case.frozen)
     if case.bias is not None:
-        conv.bias.grad = torch.ones_like(conv.bias)
+        conv.bias.grad = torch.ones_like(conv.bias)  # type: ignore
     conv.register_forward_pre_hook(lambda module, args: None)  # of somebody else
     handle = standardise(conv)
     named = dict(conv.named_parameters())
