@@ -145,7 +145,8 @@ class Conduct:
         finally:
             self._inside = False
         if self.interrupted:
-            self.swallowed = [[SWALLOWS, self._interrupt[0].__mro__[1].__name__]]  # type: ignore[index]
+            assert self._interrupt
+            self.swallowed = [[SWALLOWS, self._interrupt[0].__mro__[1].__name__]]
             return result
         may = set(self._leaves) | ({HOOKS} if HANDLES in self._leaves else set())
         found = _differences(process, _process(), may)
@@ -194,7 +195,6 @@ def _named(answer: Any, args: tuple, kwargs: dict[str, Any]) -> list[tuple[int |
 def _differences(before: State, after: State, may: set[str]) -> list[tuple[str, str]]:
     """Return the kinds and places that differ, without those of the kinds in `may`."""
     found = []
-    # Global hooks count as hooks.
     for (kind, where), value in before.items():
         if kind == HOOKS:
             now = after.get((kind, where), {})
@@ -204,8 +204,8 @@ def _differences(before: State, after: State, may: set[str]) -> list[tuple[str, 
                 found.append((OTHERS, where))
         elif kind not in may and not _equal(value, after.get((kind, where))):
             found.append((kind, where))
-    # What was added: an attribute, an item, a module.
-    # Settings of the process appear when a part of torch is loaded; that is no change.
+    # What was added: an attribute, an item, a module. Settings of the process appear when a part of torch is loaded,
+    # which is no change.
     return found + [
         place for place in after if place not in before and place[0] not in {*may, HOOKS, PROCESS}
     ]
@@ -244,11 +244,15 @@ def _add(places: Places, where: str, value: Any, kind: str, seen: set[int]) -> N
         inside = [(f"[{n}]", item) for n, item in enumerate(value)]
     elif isinstance(value, dict):
         inside = [(f"[{key!r:.40}]", item) for key, item in value.items()]
-    elif type(value) not in (torch.Tensor, nn.Parameter) or value.layout != torch.strided:  # type: ignore
+    elif not isinstance(value, torch.Tensor) or not _is_plain(value):
         return
     places.append((where, value, VALUES if isinstance(value, nn.Parameter) else kind))
     for key, item in inside:
         _add(places, where + key, item, kind, seen)
+
+
+def _is_plain(value: torch.Tensor) -> bool:
+    return type(value) in (torch.Tensor, nn.Parameter) and value.layout == torch.strided
 
 
 def _state(places: Places) -> State:

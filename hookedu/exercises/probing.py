@@ -238,9 +238,10 @@ def describe_error(error: BaseException) -> dict[str, Any]:
         if not _is_library(frame.filename)
     ]
     message = _message(error)
-    if type(error) in (SyntaxError, IndentationError, TabError):
-        frames = [{"line": error.lineno or 0, "name": "", "code": (error.text or "").strip()[:200]}]  # type: ignore
-        message = str(error.msg)  # type: ignore
+    # Exactly these: a learner's subclass may hold anything.
+    if isinstance(error, SyntaxError) and type(error) in (SyntaxError, IndentationError, TabError):
+        frames = [{"line": error.lineno or 0, "name": "", "code": (error.text or "").strip()[:200]}]
+        message = str(error.msg)
     return {"type": type_name(error), "message": message[:500], "frames": frames[-_MAX_FRAMES:]}
 
 

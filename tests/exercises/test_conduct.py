@@ -272,9 +272,6 @@ def test_what_is_printed_is_shown_once(capsys):
     ],
 )
 def test_settings_of_the_notebook_do_not_reach_a_check(disturb):
-    exercise = find("01.2")
-    right = "import torch\ndef choose_vector(y, x, wanted): pass"
-    assert right
     before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_autocast_enabled("cpu")
     try:
         disturb()
@@ -286,7 +283,6 @@ def test_settings_of_the_notebook_do_not_reach_a_check(disturb):
         torch.set_default_device(None)
         torch.set_default_dtype(before[0]), torch.set_grad_enabled(before[1])
         torch.set_autocast_enabled("cpu", before[2])
-    assert exercise
 
 
 def test_a_breach_costs_full_marks_and_is_named():

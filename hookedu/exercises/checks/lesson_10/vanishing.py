@@ -62,8 +62,9 @@ class _Key:
 
         def fits(name: str) -> bool:
             before, alone = self._before[name], self._alone[name]
-            sums = (torch.zeros_like(before), before, before + alone, alone)  # type: ignore
-            return got[name] is None or any(close(got[name], one) for one in sums)  # type: ignore
+            assert before is not None and alone is not None  # an earlier pass has reached all that this one reaches
+            sums = (torch.zeros_like(before), before, before + alone, alone)
+            return got[name] is None or any(close(got[name], one) for one in sums)
 
         return [name for name, grad in self._alone.items() if grad is not None and not fits(name)]
 

@@ -55,7 +55,7 @@ def observe(classify: Any, case: Case) -> dict[str, Any]:
     flags = {name: tensor.requires_grad for name, tensor in tensors.items()}
     result = classify(dict(tensors))
     changed = next((name for name, tensor in tensors.items() if tensor.requires_grad != flags[name]), None)
-    return {"result": copies(result), "changed": changed, "was": flags.get(changed)}  # type: ignore
+    return {"result": copies(result), "changed": changed, "was": flags[changed] if changed else None}
 
 
 PROBE = Probe("01.1", "classify", make_case, observe, cases=3)

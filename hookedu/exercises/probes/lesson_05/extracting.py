@@ -44,7 +44,8 @@ def make_case(rng: Draw) -> Case:
         x, weight = whole(rng, 2).reshape((1, 2) if plain else (2,)), whole(rng, 4).reshape(2, 2)
         # If ReLU let nothing through, it would be impossible to tell what a hook changed.
         if (x @ weight.T > 0).any():
-            return Case(*(t if plain else t.double() for t in (x, weight)), stem, names, misspelt)  # type: ignore
+            dtype = torch.float32 if plain else torch.float64
+            return Case(x.to(dtype), weight.to(dtype), stem, names, misspelt)
 
 
 def _make(case: Case) -> nn.Module:
@@ -65,7 +66,7 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
     broken.get_submodule("head").forward = failing(Interruption)
     stopped.get_submodule("head").forward = failing(Stopped)
     onlookers = [Onlooker(m) for m in models]
-    detached = watch_graph(*model.get_submodule(case.stem))  # type: ignore
+    detached = watch_graph(*model.get_submodule(case.stem).children())
     manager = extracting(model, names)
     saw = dict.fromkeys(_IN_BLOCK + _CAUSES + _AFTER + _ON_FAILURE) | {
         "manager": manager,

@@ -43,8 +43,8 @@ def observe(standardise: Any, case: Case) -> dict[str, Any]:
     conv = nn.Conv2d(2, 3, tuple(case.weight.shape[2:]), padding=case.padding, bias=case.bias is not None)
     conv.load_state_dict({"weight": case.weight} | ({} if case.bias is None else {"bias": case.bias}))
     conv.weight.requires_grad_(not case.frozen)
-    if case.bias is not None:
-        conv.bias.grad = torch.ones_like(conv.bias)  # type: ignore
+    if conv.bias is not None:
+        conv.bias.grad = torch.ones_like(conv.bias)
     conv.register_forward_pre_hook(lambda module, args: None)  # of somebody else
     handle = standardise(conv)
     named = dict(conv.named_parameters())

@@ -49,7 +49,7 @@ def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
     frozen_parameter = model.get_parameter(frozen)
     frozen_parameter.grad = torch.ones_like(frozen_parameter)
     if rng.turn == 2:
-        model.scale.grad = None  # type: ignore
+        model.get_parameter("scale").grad = None
     return model, loss()
 
 
