@@ -208,7 +208,7 @@ def undisturbed() -> Iterator[None]:
     the notebook did before. One thread computes: cases are small, and on a busy machine several would wait for each other.
     """
     anomaly, threads = torch.is_anomaly_enabled(), torch.get_num_threads()
-    deterministic = torch.are_deterministic_algorithms_enabled()
+    deterministic = torch.get_deterministic_debug_mode()
     with contextlib.ExitStack() as stack:
         stack.enter_context(restored())
         torch.set_default_dtype(torch.float32)
@@ -222,7 +222,8 @@ def undisturbed() -> Iterator[None]:
             yield
         finally:
             torch.autograd.set_detect_anomaly(anomaly)
-            torch.use_deterministic_algorithms(deterministic)
+            if torch.get_deterministic_debug_mode() != deterministic:  # setting it loads the compiler: 1 s
+                torch.set_deterministic_debug_mode(deterministic)
             torch.set_num_threads(threads)
 
 

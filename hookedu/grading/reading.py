@@ -17,7 +17,7 @@ import ijson
 from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
 
-MAX_CELLS = 5000
+MAX_CELLS = 20_000
 _AT_ONCE = 2**20  # bytes; whatever so few of them hold is harmless
 _MAX_VALUES = 1_000_000  # JSON values, keys and brackets in one file
 _MAX_DEPTH = 60  # levels of nesting
@@ -81,10 +81,7 @@ def _without_outputs(data: bytes) -> Any:
 
 def _parsed(data: bytes) -> Any:
     built, kept, depth = ijson.ObjectBuilder(), 0, 0
-    skipped, dropping = (
-        0,
-        False,
-    )  # brackets that are open in what is dropped; whether the next value is dropped
+    dropping, skipped = False, 0  # whether the next value is dropped; brackets open in the one that is
     for seen, (event, value) in enumerate(ijson.basic_parse(io.BytesIO(data))):
         opens, closes = event in ("start_map", "start_array"), event in ("end_map", "end_array")
         depth += opens - closes

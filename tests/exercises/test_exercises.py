@@ -4,6 +4,8 @@ import json
 import math
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -210,6 +212,16 @@ def test_the_probe_leaves_the_world_as_it_was():
     after = (torch.get_rng_state(), random.getstate(), torch.get_default_dtype(), torch.is_grad_enabled())
     assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
     assert not torch.nn.modules.module._global_forward_hooks
+
+
+def test_a_check_does_not_load_the_compiler():
+    """Loading it takes longer than 100 checks, and in the grader each submission would do so."""
+    program = (
+        "import sys, torch; from hookedu.exercises import find; from hookedu.exercises.probing import observe\n"
+        "observe(find('02.1').probe, lambda y, seen: y.register_hook(seen.append), range(5))\n"
+        "assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_notebook_without_gradients_does_not_spoil_the_check():

@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings
 
 from hookedu.exercises.observation import (
-    MAX_BYTES,
     MAX_DEPTH,
     MAX_ELEMENTS,
     ObservationError,

@@ -29,7 +29,7 @@ Send = Callable[[dict[str, Any]], None]
 # memory it takes.
 _warm: dict[str, Any] = {"prepared": set()}
 # Modules that torch, IPython and hookedu import on first use, which would be in every fork.
-_LATE = ("bdb", "platformdirs.unix", "torch.nested._internal.nested_tensor", "yaml")
+_LATE = ("bdb", "platformdirs.unix", "torch.nested._internal.nested_tensor", "torch.utils._device", "yaml")
 
 
 def warm_up() -> None:
