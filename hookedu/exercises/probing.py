@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import _tensor_str
 
 from hookedu.exercises.conduct import STATE, Conduct, Interruption, Stopped
 from hookedu.exercises.observation import dumps, encode, type_name
@@ -208,7 +209,7 @@ def undisturbed() -> Iterator[None]:
     the notebook did before. One thread computes: cases are small, and on a busy machine several would wait for each other.
     """
     anomaly, threads = torch.is_anomaly_enabled(), torch.get_num_threads()
-    deterministic = torch.get_deterministic_debug_mode()
+    deterministic, printing = torch.get_deterministic_debug_mode(), _tensor_str.get_printoptions()
     with contextlib.ExitStack() as stack:
         stack.enter_context(restored())
         torch.set_default_dtype(torch.float32)
@@ -225,6 +226,7 @@ def undisturbed() -> Iterator[None]:
             if torch.get_deterministic_debug_mode() != deterministic:  # setting it loads the compiler: 1 s
                 torch.set_deterministic_debug_mode(deterministic)
             torch.set_num_threads(threads)
+            torch.set_printoptions(**printing)
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:

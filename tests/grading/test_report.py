@@ -39,7 +39,7 @@ FILE = "02_tensor_hooks.ipynb"
 MARKUP = "<img src=x onerror=alert(1)>"
 SCRIPT = "<script>alert(2)</script>"
 LATE = "wrong-late"
-LIMITS = Limits(seconds=3)
+LIMITS = Limits(seconds=5)
 
 
 @pytest.fixture(scope="module")

@@ -80,7 +80,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_stopped(klass, tmp_path, reque
         "from hookedu.grading import batch\n"
         "run = batch.run\n"
         "def told(plan, setup, seeds, *rest):\n"
-        "    print(min(seeds.values()), file=sys.stderr, flush=True)\n"
+        "    print(min(seeds.values())[0], file=sys.stderr, flush=True)\n"
         "    return run(plan, setup, seeds, *rest)\n"
         "batch.run = told\n"
         f"batch.grade(Path(sys.argv[1]), Path(sys.argv[2]), jobs={jobs}, **{OPTIONS!r})\n"
