@@ -28,7 +28,7 @@ from hookedu.grading.collect import Submission, collect
 from hookedu.grading.matching import Key, Plan, key_of, lesson_by_cells, lesson_by_name, plan
 from hookedu.grading.out import exports, terminal
 from hookedu.grading.reading import read_cells
-from hookedu.grading.rows import LOST, Graded, Limits, Result, Row, Status, Unreadable, clean
+from hookedu.grading.rows import LOST, Graded, Limits, Result, Row, Status, Unreadable, Written, clean
 from hookedu.grading.run.runner import Run, Stopped, run, seeds_for
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
@@ -118,7 +118,7 @@ def grade(
         raise CourseError(_POSIX_ONLY)
     console = console or Console()
     begun = time.monotonic()
-    submissions, outside = collect(Path(folder))
+    submissions, outside, aside = collect(Path(folder))
     submissions = _of_students(submissions, only)
     keys = _keys()
     gradebook = Gradebook(Path(out))
@@ -139,7 +139,7 @@ def grade(
         finally:
             gradebook.close()
     graded = Graded(tuple(rows), total - len(rows), time.monotonic() - begun)
-    terminal.closing(console, graded, outside, gradebook.csv, remarks)
+    terminal.closing(console, graded, outside, aside, gradebook.csv, remarks)
     return graded
 
 
@@ -260,7 +260,7 @@ class _Grader:
             raise
         except Unreadable as reason:
             lost = _nothing(self._keys.get(found["lesson"]))
-            return row(Status.UNREADABLE, notes=(reason.says,), results=lost)
+            return row(reason.status, notes=(reason.says,), results=lost)
         except Exception as error:  # a defect of the grader must cost one row, not the batch
             note = _BREAKS.format(error=clean(f"{type(error).__name__}: {error}")[:300])
             lost = _nothing(self._keys.get(found["lesson"]))
@@ -283,6 +283,7 @@ class _Grader:
         if not key:
             return row(Status.GRADER_ERROR, notes=(_NO_KEY.format(id=lesson.id),))
         todo = plan(cells, key)
+        found["written"] = Written.of((step.source, step.probes) for step in todo.steps)
         if not todo.probes:
             results = tuple(map(_untried, key.exercises))
             return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
@@ -290,7 +291,8 @@ class _Grader:
         ran = self._backend.run(todo, key.setup, seeds, self.stop)
         status, results = _judged(key, todo.probes, seeds, ran)
         open_ = () if self._isolated else (_OPEN,)
-        return row(status, notes=(*todo.notes, *ran.notes, *open_), results=results)
+        notes = (*todo.notes, *ran.notes, *open_)
+        return row(status, notes=notes, results=results, reached=tuple(ran.reached))
 
 
 def _facts(lesson: catalog.Lesson, keys: dict[str, Key]) -> dict[str, Any]:

@@ -137,13 +137,16 @@ def explain(
     except ObservationError as error:
         raise CourseError(_FORGED.format(error=clean(str(error))[:300])) from None
     shown = observed[verdict.failed.turn if verdict.failed else 0] if isinstance(observed, list) else {}
-    _print(console or Console(), grade, result, verdict, shown)
+    console = console or Console()
+    _print(console, grade, result, verdict, shown)
+    for note in ran.notes:  # the run may also have ended later
+        console.print(Line(_both(note)), soft_wrap=True)
     return verdict
 
 
 def _bytes(folder: Path, grade: Grade) -> bytes:
     row = grade.row
-    found = [s for s in collect(folder)[0] if s.source == row.source]
+    found = [s for s in collect(folder).submissions if s.source == row.source]
     if not found:
         raise CourseError(_GONE.format(folder=folder, source=row.source))
     try:

@@ -1,6 +1,7 @@
 """Data that the modules of the grader pass to each other."""
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -17,6 +18,7 @@ class Status(StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
     KILLED = "killed"
     UNREADABLE = "unreadable"
+    NO_NOTEBOOK = "no_notebook"
     TAMPERED = "tampered"
     GRADER_ERROR = "grader_error"
 
@@ -36,10 +38,10 @@ LOST = "lost"
 
 
 class Unreadable(Exception):
-    """A submission that cannot be read or graded; `says` tells the instructor why."""
+    """A submission that cannot be read or graded; `says` tells the instructor why, `status` how its row ends."""
 
-    def __init__(self, says: Text):
-        self.says = says
+    def __init__(self, says: Text, status: Status = Status.UNREADABLE):
+        self.says, self.status = says, status
         super().__init__(str(says))
 
 
@@ -72,6 +74,37 @@ class Result:
     feedback: Feedback = NO_FEEDBACK
 
 
+MOST_WRITTEN = 2**16  # characters of code kept of one submission
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a learner wrote or changed in one submission, kept to be compared with what others wrote.
+
+    Attributes
+    ----------
+    cells : tuple of (str, tuple of str)
+        Sources of the cells, in order, each with the ids of the exercises that it answers.
+    left_out : int
+        Number of cells that were too long to be kept.
+    """
+
+    cells: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    left_out: int = 0
+
+    @classmethod
+    def of(cls, cells: Iterable[tuple[str, tuple[str, ...]]]) -> "Written":
+        """Return as many of the cells as MOST_WRITTEN allows."""
+        kept, room, left_out = [], MOST_WRITTEN, 0
+        for source, exercises in cells:
+            if len(source) <= room:
+                kept.append((source, exercises))
+                room -= len(source)
+            else:
+                left_out += 1
+        return cls(tuple(kept), left_out)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One submission in the gradebook.
@@ -93,6 +126,11 @@ class Row:
     attempt : int
         One-based number of this content among all contents submitted under the same path; 0 until the row is in the
         gradebook.
+    reached : tuple of str
+        What it reached for behind the scenes, see run/backstage.py; `notes` say it in words.
+    written : Written or None
+        What the learner wrote, on the way into the gradebook; None if the notebook could not be read, and in a row read
+        from the gradebook (see `Gradebook.written`).
     """
 
     source: str
@@ -107,6 +145,8 @@ class Row:
     submitted: datetime.datetime | None = None
     course: str = ""
     attempt: int = 0
+    reached: tuple[str, ...] = ()
+    written: Written | None = None
 
     @property
     def points(self) -> int:
@@ -114,9 +154,15 @@ class Row:
         return sum(result.points for result in self.results)
 
     @property
+    def needs_a_look(self) -> bool:
+        """Whether the instructor should look at it."""
+        return bool(self.reached) or not self.status.fine
+
+    @property
     def brief(self) -> "Row":
-        """The same row without feedback."""
-        return replace(self, results=tuple(replace(result, feedback=NO_FEEDBACK) for result in self.results))
+        """The same row without feedback and code."""
+        results = tuple(replace(result, feedback=NO_FEEDBACK) for result in self.results)
+        return replace(self, results=results, written=None)
 
 
 @dataclass(frozen=True)
@@ -137,3 +183,18 @@ def clean(text: str) -> str:
         return text
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # part of Persian and Indic names
+
+
+def clean_name(name: str) -> str:
+    r"""Return a name from outside, safe to store and show; different names stay different.
+
+    What cannot be printed is written as an escape such as ``\x07``, and a backslash as two.
+    """
+    return "".join(c if _shown(c) else c.encode("unicode_escape").decode() for c in name)
+
+
+def _shown(character: str) -> bool:
+    return (character.isprintable() and character != "\\") or character in _JOINERS

@@ -231,7 +231,7 @@ def otter() -> Grade:
 def graded(folder: Path, place: batch._Local, jobs: int) -> float:
     """Return the seconds that `hookedu grade` takes for a class, without startup and report."""
     out = Path(tempfile.mkdtemp(dir=FOLDER))
-    submissions, _ = collect(folder)
+    submissions = collect(folder).submissions
     grader = batch._Grader(batch._keys(), {}, place, True, "")
     with contextlib.closing(Gradebook(out)) as gradebook:
         begun = time.perf_counter()
@@ -275,7 +275,7 @@ def forks(path: str) -> None:
         begun = time.perf_counter()
         for job, sources in jobs:
             if os.fork() == 0:
-                worker._Submission(job, sources).run(lambda message: None)
+                worker._Submission(job, sources).run(lambda message: None, lambda: None)
                 os._exit(0)
             assert os.wait()[1] == 0
         print(time.perf_counter() - begun, flush=True)

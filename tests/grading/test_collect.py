@@ -6,11 +6,14 @@ import stat
 import zipfile
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from hookedu.catalog import CourseError
-from hookedu.grading import collect as collecting
-from hookedu.grading.collect import MAX_BYTES, collect
-from hookedu.grading.rows import Unreadable
+from hookedu.grading import files as filing
+from hookedu.grading.collect import collect
+from hookedu.grading.files import MAX_BYTES
+from hookedu.grading.rows import Status, Unreadable, clean_name
 
 PLAIN = ["ann/02_tensor_hooks.ipynb", "bob/02_tensor_hooks.ipynb"]
 NBGRADER = ["submitted/ann/ps1/02_tensor_hooks.ipynb", "submitted/bob/ps1/02_tensor_hooks.ipynb"]
@@ -60,14 +63,24 @@ def test_every_layout_as_folder_and_as_zip(tmp_path, names):
 
 
 def test_notebooks_outside_a_students_folder_are_named(tmp_path):
-    found, outside = collect(folder_of(tmp_path, [*PLAIN, "key.ipynb"]))
-    assert len(found) == 2 and outside == ["key.ipynb"]
+    found, outside, aside = collect(folder_of(tmp_path, [*PLAIN, "key.ipynb", "ann/cat.jpg", "roster.csv"]))
+    assert len(found) == 2 and outside == ["key.ipynb"] and aside == ["ann/cat.jpg"]
 
 
-def test_an_empty_students_folder_is_no_row(tmp_path):
-    folder_of(tmp_path, PLAIN)
-    (tmp_path / "carl").mkdir()
-    assert [student for student, _ in seen(tmp_path)] == ["ann", "bob"]
+def test_a_student_without_a_notebook_is_a_row_that_says_what_was_found(tmp_path):
+    folder = folder_of(tmp_path, [*PLAIN, "dora/answers.pdf", "dora/old/x.py", "eve/.ipynb_checkpoints/02.ipynb"])
+    (folder / "carl" / "hw").mkdir(parents=True)
+    found = {s.student: s for s in collect(folder).submissions}
+    assert found.keys() == {"ann", "bob", "carl", "dora", "eve"}
+    for student, said in (
+        ("carl", "nothing was handed in"),
+        ("dora", "no notebook, only: `dora/answers.pdf`, `dora/old/x.py`"),
+        ("eve", "nothing was handed in"),
+    ):
+        assert found[student].source == student
+        with pytest.raises(Unreadable) as caught:
+            found[student].read()
+        assert (caught.value.says.en, caught.value.status) == (said, Status.NO_NOTEBOOK)
 
 
 def test_nothing_to_grade_is_said(tmp_path):
@@ -121,7 +134,7 @@ def test_paths_that_would_escape_are_rows_and_change_no_other(tmp_path):
 
 def test_bombs_links_locks_and_damage_in_a_zip(tmp_path, monkeypatch):
     path = tmp_path / "a.zip"
-    monkeypatch.setattr("hookedu.grading.collect.MAX_BYTES", 2**20)
+    monkeypatch.setattr("hookedu.grading.files.MAX_BYTES", 2**20)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a/02.ipynb", bytes(2**20 + 1))
         link = zipfile.ZipInfo("b/02.ipynb")
@@ -145,7 +158,7 @@ def test_bombs_links_locks_and_damage_in_a_zip(tmp_path, monkeypatch):
 
 
 def test_a_zip_of_too_many_files_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "MAX_MEMBERS", 1)
+    monkeypatch.setattr(filing, "MAX_MEMBERS", 1)
     with pytest.raises(CourseError, match="at most 1"):
         collect(zip_of(tmp_path / "a.zip", PLAIN))
 
@@ -163,7 +176,22 @@ def test_hostile_names_are_made_harmless(tmp_path):
     os.makedirs(os.fsencode(folder) + b"/\xff\xfe")
     with open(os.fsencode(folder) + b"/\xff\xfe/02.ipynb", "wb"):
         pass
-    assert [student for student, _ in seen(folder)] == ["a�b�[31m", "\\xff\\xfe".replace("\\x", "\\udc")]
+    assert [student for student, _ in seen(folder)] == [r"\udcff\udcfe", r"a\nb\x1b[31m"]
+
+
+@pytest.mark.parametrize("name", ["علی‌رضا", "श्री‍मान", "O'Neill", "小明 (1)", "é", "é"])
+def test_names_stay_as_they_are(tmp_path, name):
+    (found,) = collect(folder_of(tmp_path, [f"{name}/02.ipynb"])).submissions
+    assert (found.student, found.source) == (name, f"{name}/02.ipynb")
+
+
+@given(st.text(), st.text())
+@example("a\x07", "a\x08")
+@example("a\x07", r"a\x07")
+@example("\udcff", "\ufffd")
+def test_two_names_never_become_one(one, other):
+    assert (clean_name(one) == clean_name(other)) == (one == other)
+    assert all(c.isprintable() or c in "\u200c\u200d" for c in clean_name(one))
 
 
 # --- the time of submission ------------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def test_a_traceback_is_the_students_own(graded):
 def test_a_page_says_how_a_submission_ended_and_what_to_make_of_it(graded):
     _, out = graded
     loop = Elements(page_of(out, "endless")).text
-    assert "ended after 3 seconds" in loop and "3 秒后被终止" in loop
+    assert "ended after 5 seconds" in loop and "5 秒后被终止" in loop
     assert loop.count("The run ended before this exercise") == 2
     assert "the file is empty" in page_of(out, "empty")
     assert "Not attempted yet" in page_of(out, "Points Possible")
@@ -306,7 +306,7 @@ def test_gradescope_takes_the_files(graded):
             assert test["output_format"] == "text" and test["output"]
     assert [t["number"] for t in results["ann"]["tests"]] == [e.id for e in of_lesson("02")]
     assert results["ann"]["score"] == 15 and results["ann"]["output"] == ""
-    assert "ended after 3 seconds" in results["endless"]["output"]
+    assert "ended after 5 seconds" in results["endless"]["output"]
 
 
 # --- one verdict explained, and the commands ------------------------------------------------------------------

@@ -27,6 +27,7 @@ LOOKS = {
     Status.OUT_OF_MEMORY: ("red", Text(zh="内存超限", en="out of memory")),
     Status.KILLED: ("red", Text(zh="进程中断", en="killed")),
     Status.UNREADABLE: ("yellow", Text(zh="无法读取", en="unreadable")),
+    Status.NO_NOTEBOOK: ("yellow", Text(zh="没有笔记本", en="no notebook")),
     Status.TAMPERED: ("bold red", Text(zh="结果被改动", en="tampered")),
     Status.GRADER_ERROR: ("magenta", Text(zh="评分程序出错", en="grader error")),
 }
@@ -46,6 +47,11 @@ _OUTSIDE = Text(
     zh="有 {n} 个笔记本不在任何学生的文件夹里，没有评分：{names}",
     en="{n} notebooks lie outside any student's folder and were not graded: {names}",
 )
+_ASIDE = Text(
+    zh="还有 {n} 个文件不是笔记本，没有看：{names}",
+    en="{n} other files are no notebooks and were left aside: {names}",
+)
+_NAMED = 5  # paths named in a line
 _MORE = Text(zh="还有 {n} 份需要看一下，见 `{path}`", en="{n} more need a look, see `{path}`")
 _WHERE = Text(
     zh="成绩在 `{path}`；`hookedu report {folder}` 写出每人的反馈页和全班报告",
@@ -74,7 +80,9 @@ def progress(console: Console) -> Progress:
     )
 
 
-def closing(console: Console, graded: Graded, outside: list[str], csv: Path, remarks: list[Text]) -> None:
+def closing(
+    console: Console, graded: Graded, outside: list[str], aside: list[str], csv: Path, remarks: list[Text]
+) -> None:
     """Print the table of a batch, remarks on the gradebook as a whole, and where the grades are.
 
     Parameters
@@ -83,21 +91,21 @@ def closing(console: Console, graded: Graded, outside: list[str], csv: Path, rem
         Where to print.
     graded : Graded
         The result of the batch.
-    outside : list of str
-        Notebooks outside any student's folder.
+    outside, aside : list of str
+        Notebooks outside any student's folder; files of students with a notebook that are none. See `Collected`.
     csv : Path
         Path of grades.csv.
     remarks : list of Text
         Remarks on the gradebook, see `Gradebook.remarks`.
     """
     if graded.rows:
-        rows = list(graded.rows)
+        rows = sorted(graded.rows, key=lambda row: not row.reached)
         if len(rows) <= WHOLE_TABLE:
             console.print(_table(rows))
             _notes(console, rows)
         else:
             console.print(_summary(rows))
-            attention = [row for row in rows if not row.status.fine]
+            attention = [row for row in rows if row.needs_a_look]
             if attention:
                 console.print(_table(attention[:ATTENTION]))
                 _notes(console, attention[:ATTENTION])
@@ -105,10 +113,16 @@ def closing(console: Console, graded: Graded, outside: list[str], csv: Path, rem
                 _say(console, _MORE.format(n=len(attention) - ATTENTION, path=csv))
     _say(console, _DONE.format(n=len(graded.rows), seconds=graded.seconds, skipped=graded.skipped))
     if outside:
-        _say(console, _OUTSIDE.format(n=len(outside), names=", ".join(outside[:5])))
+        _say(console, _OUTSIDE.format(n=len(outside), names=_some(outside)))
+    if aside:
+        _say(console, _ASIDE.format(n=len(aside), names=_some(aside)))
     for remark in remarks:
         _say(console, remark)
     _say(console, _WHERE.format(path=csv, folder=csv.parent))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
 
 
 def _say(console: Console, text: Text) -> None:
@@ -131,7 +145,7 @@ def _table(rows: list[Row]) -> Table:
         table.add_row(
             *(Line(row.student), Line(row.lesson)),
             *(_points(results.get(exercise)) for exercise in exercises),
-            *(Line(f"{row.points}/{row.max_points}"), _status(row.status)),
+            *(Line(f"{row.points}/{row.max_points}"), _status(row.status, row.reached)),
         )
     return table
 
@@ -150,9 +164,10 @@ def _points(result) -> Line:
     return Line(f"{result.points}/{result.max_points}", style="green" if full else "")
 
 
-def _status(status: Status) -> Line:
+def _status(status: Status, reached: tuple[str, ...] = ()) -> Line:
+    """Return a status as text; of a row that reached behind the scenes, with a mark (its notes say more)."""
     colour, text = LOOKS[status]
-    return Line(_both(text), style=colour)
+    return Line(("⚑ " if reached else "") + _both(text), style="bold red" if reached else colour)
 
 
 def _summary(rows: list[Row]) -> Table:

@@ -1,0 +1,372 @@
+"""Find the files in a folder or zip of submissions, also in zips within it, without extracting or trusting any.
+
+A zip is read member by member; nothing is extracted to a path of its choosing, so a path in it can do no harm. A zip
+inside is unpacked into a nameless temporary file for as long as it is read. Symbolic links are never followed.
+"""
+
+import contextlib
+import os
+import re
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum, auto
+from functools import partial
+from pathlib import Path
+from typing import IO, NoReturn
+
+from hookedu.catalog import CourseError
+from hookedu.grading.rows import Unreadable, clean
+from hookedu.language import Text
+
+MAX_BYTES = 256 * 2**20  # per notebook, plots included; see `reading` for what is left without them
+MAX_MEMBERS = 200_000  # per zip, with the zips within it
+MAX_DEPTH = 30  # folders in each other
+_MAX_UNPACKED = 4 * 2**30  # bytes of the zips within one zip
+_MAX_ZIPS = 3  # zips in each other
+_KEPT_OPEN = 50  # members from which on a zip within another is unpacked once, not for each notebook
+_SPOOL = 8 * 2**20  # bytes of an unpacked zip that stay in memory rather than in a temporary file
+_HEAD = 4096  # bytes that are read to see whether a file is a notebook
+
+_TOO_LARGE = Text(
+    zh="文件超过 {mib} MiB，没有读取", en="the file is larger than {mib} MiB and was not read"
+).format(mib=MAX_BYTES // 2**20)
+_LINK = Text(zh="这是一个链接，不是文件；不跟随链接", en="this is a link, not a file; links are not followed")
+_NOT_A_FILE = Text(zh="这不是普通文件", en="this is not an ordinary file")
+_BAD_PATH = Text(zh="压缩包里的路径不合规", en="its path in the zip is not allowed")
+_COMPRESSION = Text(zh="压缩方法不受支持", en="compressed in a way that is not read")
+_FAILED = Text(zh="读取失败：{error}", en="reading failed: {error}")
+_TOO_DEEP = Text(zh="文件夹套得太深，没有进去", en="too many folders in each other; not entered")
+_ARCHIVE = Text(
+    zh="这种压缩包打不开；请解压，或者让学生交 zip",
+    en="an archive of a kind that is not read; unpack it, or have it handed in as a zip",
+)
+_BAD_ZIP = Text(zh="这个 zip 打不开：{error}", en="this zip cannot be read: {error}")
+_ZIPS = Text(
+    zh="压缩包套得太深，或者里面的文件太多、太大，没有打开；请先解压",
+    en="too many zips in each other, or too much in them; unpack it first",
+)
+_DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, NotImplementedError)
+
+_NOTEBOOK = re.compile(r"\.ipynb(\.(txt|json))?$", re.IGNORECASE)  # mail and learning platforms add suffixes
+_PERHAPS = re.compile(r"(^[^.]+|\.json|\.txt)$", re.IGNORECASE)
+_ARCHIVES = re.compile(r"\.(rar|7z|tar|tgz|gz|bz2|xz|zst)$", re.IGNORECASE)
+_NOISE = frozenset(("__MACOSX", "__pycache__", "site-packages", "node_modules"))
+_NOISE_FILES = frozenset(("thumbs.db", "desktop.ini"))
+
+Parts = tuple[str, ...]
+Read = Callable[[], bytes]
+When = Callable[[], datetime | None]
+
+
+class Kind(Enum):
+    """What a path leads to, as far as a submission is concerned."""
+
+    NOTEBOOK = auto()
+    BROKEN = auto()  # may hold a notebook, but cannot be opened: reading it tells why
+    OTHER = auto()
+    FOLDER = auto()  # has nothing in it
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file, or one empty folder.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        Its path below the folder or zip. A first part of "" marks a path that must not be taken apart.
+    kind : Kind
+        What it is.
+    read : callable
+        Returns the bytes; raises Unreadable with the reason if that is not possible.
+    time : callable
+        Returns when it was last changed, with a time zone, or None if unknown.
+    zips : tuple of (int, callable)
+        For each zip around it, outermost first: the number of parts of the zip's own path, and the time of the zip.
+    """
+
+    parts: Parts
+    kind: Kind
+    read: Read
+    time: When = lambda: None
+    zips: tuple[tuple[int, When], ...] = ()
+
+
+def find(place: Path) -> Iterator[Found]:
+    """Yield every file of interest in a folder or zip.
+
+    Hidden files are skipped, and with them Jupyter's checkpoints, and what systems and environments leave in folders.
+
+    Raises
+    ------
+    CourseError
+        If the path does not exist, is neither a folder nor a readable zip, or holds more members than MAX_MEMBERS.
+    """
+    if place.is_dir():
+        return _in_folder(place)
+    if not place.is_file():
+        raise CourseError(Text(zh="找不到 `{path}`。", en="There is no `{path}`.").format(path=place))
+    archive = _Zip(partial(open, place, "rb"))
+    try:
+        archive.keep()
+    except _DAMAGED as error:
+        raise CourseError(
+            Text(
+                zh="`{path}` 既不是文件夹，也不是能读的 zip 文件：{error}。",
+                en="`{path}` is neither a folder nor a zip that can be read: {error}.",
+            ).format(path=place, error=error)
+        ) from None
+    if (members := len(archive.members())) > MAX_MEMBERS:
+        raise CourseError(
+            Text(
+                zh="`{path}` 里有 {n} 个文件，最多只读 {of} 个。",
+                en="`{path}` holds {n} files; at most {of} are read.",
+            ).format(path=place, n=members, of=MAX_MEMBERS)
+        )
+    return _in_zip(archive, (), (), ())
+
+
+def _wanted(parts: Parts) -> bool:
+    hidden = any((part.startswith(".") and part not in (".", "..")) or part in _NOISE for part in parts)
+    return not hidden and parts[-1].lower() not in _NOISE_FILES
+
+
+def _kind(name: str, head: Read) -> Kind:
+    """Return what a file is, by its name; where that says nothing, by its first bytes."""
+    if _NOTEBOOK.search(name):
+        return Kind.NOTEBOOK
+    if _ARCHIVES.search(name):
+        return Kind.BROKEN
+    if _PERHAPS.search(name):
+        with contextlib.suppress(Unreadable):
+            start = head().lstrip(b"\xef\xbb\xbf \t\r\n")
+            if start[:1] == b"{" and re.search(rb'"(cells|nbformat|worksheets)"\s*:', start):
+                return Kind.NOTEBOOK
+    return Kind.OTHER
+
+
+def broken(parts: Parts, says: Text) -> Found:
+    """Return what stands for a file or folder that cannot be opened."""
+    return Found(parts, Kind.BROKEN, partial(_refuse, says))
+
+
+def _refuse(says: Text) -> NoReturn:
+    raise Unreadable(says)
+
+
+def _failed(error: BaseException) -> Text:
+    said = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return _FAILED.format(error=clean(said)[:200])
+
+
+# --- folders ---------------------------------------------------------------------------------------------------
+
+
+def _in_folder(folder: Path) -> Iterator[Found]:
+    closed: list[OSError] = []
+    for place, names, files in os.walk(folder, onerror=closed.append):
+        here = Path(place).relative_to(folder).parts
+        names[:] = [name for name in names if not name.startswith(".") and name not in _NOISE]
+        files = [name for name in files if _wanted((name,))]
+        if len(here) > MAX_DEPTH:
+            yield broken((*here, ""), _TOO_DEEP)
+            names.clear()
+            continue
+        if here and not names and not files:
+            yield Found((*here, ""), Kind.FOLDER, bytes)
+        for name in files:
+            # A str, because a Path takes several times the memory.
+            yield from _file((*here, name), os.path.join(place, name))
+        for name in names:
+            if Path(place, name).is_symlink():  # not followed, but the student still gets a row
+                yield broken((*here, name, ""), _LINK)
+    for error in closed:  # a folder without permission to enter: here too the student still gets a row
+        yield broken((*Path(error.filename).relative_to(folder).parts, ""), _failed(error))
+
+
+def _file(parts: Parts, path: str) -> Iterator[Found]:
+    time = partial(_modified, path)
+    if parts[-1].lower().endswith(".zip"):
+        archive = _Zip(partial(_opened, path))
+        yield from _within(archive, parts, ((len(parts), time),), (_Budget(),))
+        return
+    kind = _kind(parts[-1], partial(_read_file, path, _HEAD))
+    read = partial(_refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(_read_file, path)
+    yield Found(parts, kind, read, time)
+
+
+def _opened(path: str) -> IO[bytes]:
+    """Open a regular file; raise Unreadable if it is anything else."""
+    try:
+        facts = os.lstat(path)
+        if not stat.S_ISREG(facts.st_mode):
+            raise Unreadable(_LINK if stat.S_ISLNK(facts.st_mode) else _NOT_A_FILE)
+        # The file may be replaced between lstat and open, hence flags that follow no link and wait for no pipe.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        return os.fdopen(os.open(path, flags), "rb")
+    except OSError as error:
+        raise Unreadable(_failed(error)) from None
+
+
+def _read_file(path: str, head: int = 0) -> bytes:
+    with _opened(path) as file:
+        try:
+            if not head and os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise Unreadable(_TOO_LARGE)
+            return file.read(head) if head else _limited(file.read(MAX_BYTES + 1))
+        except OSError as error:
+            raise Unreadable(_failed(error)) from None
+
+
+def _limited(data: bytes) -> bytes:
+    if len(data) > MAX_BYTES:
+        raise Unreadable(_TOO_LARGE)
+    return data
+
+
+def _modified(path: str) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(os.lstat(path).st_mtime, UTC)
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
+# --- zips ------------------------------------------------------------------------------------------------------
+
+
+class _Zip:
+    """A zip that is opened when something is read from it, so that a class of zips holds no file open."""
+
+    def __init__(self, open: Callable[[], IO[bytes]]) -> None:
+        self._open = open
+        self._kept: zipfile.ZipFile | None = None
+
+    def keep(self) -> None:
+        """Open it now and keep it open: its list of members is read once."""
+        self._kept = zipfile.ZipFile(self._open())
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[zipfile.ZipFile]:
+        if self._kept:
+            yield self._kept
+        else:
+            with self._open() as file, zipfile.ZipFile(file) as archive:
+                yield archive
+
+    def members(self) -> list[zipfile.ZipInfo]:
+        with self.opened() as archive:
+            return archive.infolist()
+
+    def read(self, member: zipfile.ZipInfo, head: int = 0) -> bytes:
+        """Return the bytes of a member, or the first `head` of them; the size in its header is not trusted."""
+        try:
+            with self.opened() as archive, archive.open(member) as file:
+                return file.read(head) if head else _limited(file.read(MAX_BYTES + 1))
+        except _DAMAGED as error:
+            raise Unreadable(_failed(error)) from None
+
+    def unpacked(self, member: zipfile.ZipInfo, budget: "_Budget") -> IO[bytes]:
+        """Return the bytes of a member as a temporary file without a name."""
+        file = tempfile.SpooledTemporaryFile(_SPOOL)  # noqa: SIM115  closed by whoever reads it
+        with self.opened() as archive, archive.open(member) as packed:
+            while part := packed.read(2**20):
+                budget.take(0, len(part))
+                file.write(part)
+        file.seek(0)
+        return file  # type: ignore[return-value]  # typeshed knows it as no IO
+
+
+class _Budget:
+    """What may still be unpacked of the zips within one zip, so that a bomb costs itself alone."""
+
+    def __init__(self) -> None:
+        self._members, self._bytes = MAX_MEMBERS, _MAX_UNPACKED
+
+    def take(self, members: int, size: int) -> None:
+        self._members -= members
+        self._bytes -= size
+        if self._members < 0 or self._bytes < 0:
+            raise Unreadable(_ZIPS)
+
+
+def _in_zip(
+    archive: _Zip, prefix: Parts, zips: tuple[tuple[int, When], ...], budgets: tuple[_Budget, ...]
+) -> Iterator[Found]:
+    """Yield the files of a zip; `budgets` has one entry for each zip that it lies in."""
+    members = archive.members()
+    folders = {_parts(m) for m in members if m.is_dir()}
+    filled = {_parts(m)[:n] for m in members for n in range(1, len(_parts(m)) + (not m.is_dir()))}
+    for parts in sorted(folders - filled):
+        if parts and _wanted(parts):
+            yield Found((*prefix, *parts, ""), Kind.FOLDER, bytes)
+    for member in members:
+        name, parts = member_name(member), _parts(member)
+        if not parts or member.is_dir() or not _wanted(parts):
+            continue
+        whole, time = (*prefix, *parts), partial(_member_time, member)
+        if name.startswith("/") or "\\" in name or ":" in parts[0] or {".", ".."} & set(parts):
+            yield broken(("", "/".join((*prefix, name))), _BAD_PATH)
+        elif stat.S_ISLNK(member.external_attr >> 16):
+            yield broken(whole, _LINK)
+        elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            yield broken(whole, _COMPRESSION)  # LZMA allocates as much memory as the member asks for
+        elif len(parts) > MAX_DEPTH:
+            yield broken(whole, _TOO_DEEP)
+        elif parts[-1].lower().endswith(".zip"):
+            # All zips within one zip share its budget.
+            budget = budgets[0] if budgets else _Budget()
+            inner = _Zip(partial(archive.unpacked, member, budget))
+            around = (*zips, (len(whole), time))
+            if len(budgets) < _MAX_ZIPS:
+                yield from _within(inner, whole, around, (budget, *budgets))
+            else:
+                yield broken(whole, _ZIPS)
+        else:
+            kind = _kind(parts[-1], partial(archive.read, member, _HEAD))
+            read = partial(_refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(archive.read, member)
+            yield Found(whole, kind, read, time, zips)
+
+
+def _within(
+    inner: _Zip, parts: Parts, zips: tuple[tuple[int, When], ...], budgets: tuple[_Budget, ...]
+) -> Iterator[Found]:
+    """Yield the files of a zip that lies in what was given, or the reason why it cannot be opened."""
+    try:
+        members = len(inner.members())
+        budgets[0].take(members, 0)
+        if members > _KEPT_OPEN:
+            inner.keep()
+        found = list(_in_zip(inner, parts, zips, budgets))
+    except _DAMAGED as error:
+        yield broken(parts, _BAD_ZIP.format(error=clean(str(error))[:200]))
+    except Unreadable as reason:
+        yield broken(parts, reason.says)
+    else:
+        yield from found or [Found((*parts, ""), Kind.FOLDER, bytes)]
+
+
+def _parts(member: zipfile.ZipInfo) -> Parts:
+    return tuple(part for part in member_name(member).split("/") if part)
+
+
+def member_name(member: zipfile.ZipInfo) -> str:
+    """Decode a member's name: without the UTF-8 flag zipfile assumes cp437, but Chinese Windows writes GBK."""
+    if not member.flag_bits & 0x800:
+        for encoding in ("utf-8", "gb18030"):
+            try:
+                return member.filename.encode("cp437").decode(encoding)
+            except UnicodeError:
+                continue
+    return member.filename
+
+
+def _member_time(member: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*member.date_time).astimezone(UTC)  # naive, so taken as local time
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,231 @@
+"""Whose each file is, in every layout that a class comes in: one row for every student, and none lost."""
+
+import io
+import os
+import zipfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hookedu.grading import files
+from hookedu.grading.collect import MAX_NOTEBOOKS, collect
+from hookedu.grading.rows import Status, Unreadable, clean_name
+
+NOTEBOOK = b'{"cells": [], "nbformat": 4}'
+METADATA = """
+submission_1:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '7'
+    :email: ada@example.edu
+  :created_at: 2026-11-01 10:00:00.000000000 Z
+submission_2:
+  :submitters:
+  - {':name': 李雷, ':sid': '8'}
+  - {':name': Bob}
+submission_3: nonsense
+"""
+
+
+def zipped(names, **members):
+    """Return the bytes of a zip; `names` hold notebooks, `members` their own bytes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, NOTEBOOK)
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def place(root, tree):
+    """Make a folder of the files in `tree`: a list of names, or names with their bytes."""
+    for name, data in (tree if isinstance(tree, dict) else dict.fromkeys(tree, NOTEBOOK)).items():
+        path = root / name
+        if name.endswith("/"):
+            path.mkdir(parents=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    return root
+
+
+def packed(path, folder):
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(folder.rglob("*")):
+            archive.write(file, file.relative_to(folder))
+    return path
+
+
+LAYOUTS = {
+    "plain": (["ann/02.ipynb", "bob/02.ipynb"], {"ann", "bob"}),
+    "one student": (["ann/02.ipynb"], {"ann"}),
+    "one student with folders": (["ann/hw1/02.ipynb", "ann/hw2/03.ipynb"], {"ann"}),
+    "one student, one folder": (["ann/ps1/02.ipynb"], {"ann"}),
+    "a task around": (["hw2/ann/02.ipynb", "hw2/bob/02.ipynb"], {"ann", "bob"}),
+    "a task around one student": (["hw2/ann/02.ipynb"], {"ann"}),
+    "submissions around": (["submissions/ann/02.ipynb", "submissions/bob/02.ipynb"], {"ann", "bob"}),
+    "a lesson around": (["02_tensor_hooks/ann/a.ipynb", "02_tensor_hooks/bob/b.ipynb"], {"ann", "bob"}),
+    "two around": (["hooks2026/week 3/ann/02.ipynb", "hooks2026/week 3/bob/02.ipynb"], {"ann", "bob"}),
+    "a course's name around": (["DL-Autumn/ann/02.ipynb", "DL-Autumn/bob/02.ipynb"], {"ann", "bob"}),
+    "Chinese names around": (["第3周作业/李雷/02.ipynb", "第3周作业/韩梅梅/02.ipynb"], {"李雷", "韩梅梅"}),
+    "tasks, each with all": (["hw1/ann/02.ipynb", "hw1/bob/02.ipynb", "hw2/ann/03.ipynb"], {"ann", "bob"}),
+    "list numbers": (["01_ann/hw/02.ipynb", "02_bob/hw/02.ipynb"], {"01_ann", "02_bob"}),
+    "nbgrader": (["submitted/ann/ps1/02.ipynb", "source/ps1/02.ipynb", "release/ps1/02.ipynb"], {"ann"}),
+    "Canvas": (
+        ["lovelaceada_12_345_02.ipynb", "leilei_LATE_13_346_hw-2.ipynb", "leilei_14_347_02.ipynb"],
+        {"lovelaceada (Canvas 12)", "leilei (Canvas 13)", "leilei (Canvas 14)"},
+    ),
+    "Canvas, in a folder": (["submissions/ada_12_345_02.ipynb"], {"ada (Canvas 12)"}),
+    "Moodle, folders": (
+        ["Ada Lovelace_123_assignsubmission_file_/02.ipynb", "Bob_124_assignsubmission_file/02.ipynb"],
+        {"Ada Lovelace (Moodle 123)", "Bob (Moodle 124)"},
+    ),
+    "Moodle, files": (["Ada Lovelace_123_assignsubmission_file_02.ipynb"], {"Ada Lovelace (Moodle 123)"}),
+    "Gradescope": (
+        {f"assignment_9_export/submission_{n}/02.ipynb": NOTEBOOK for n in (1, 2, 3, 4)}
+        | {"assignment_9_export/submission_metadata.yml": METADATA.encode()},
+        {"Ada Lovelace (ada@example.edu)", "李雷 (8) & Bob", "submission_3", "submission_4"},
+    ),
+    "a zip for each": (
+        {"ann.zip": zipped(["02.ipynb"]), "bob.ZIP": zipped(["hw/02.ipynb"])},
+        {"ann", "bob"},
+    ),
+    "zips in students' folders": (
+        {"hw/ann/all.zip": zipped(["02.ipynb"]), "hw/bob/02.ipynb": NOTEBOOK},
+        {"ann", "bob"},
+    ),
+    "Canvas, zips": ({"ada_1_2_hw.zip": zipped(["02.ipynb", "03.ipynb"])}, {"ada (Canvas 1)"}),
+    "a zip around": ({"submissions.zip": zipped(["ann/02.ipynb", "bob/02.ipynb"])}, {"ann", "bob"}),
+    "zips in zips": (
+        {
+            "class.zip": zipped(
+                [], **{"ann.zip": zipped([], **{"hw.zip": zipped(["02.ipynb"])}), "b/2.ipynb": b""}
+            )
+        },
+        {"ann", "b"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_layout_as_folder_and_as_zip(tmp_path, name):
+    tree, students = LAYOUTS[name]
+    folder = place(tmp_path / "given", tree)
+    count = sum(not n.endswith(".yml") for n in tree)
+    for given_ in (folder, packed(tmp_path / "x.zip", folder)):
+        found = collect(given_).submissions
+        assert {s.student for s in found} == students
+        assert len({s.source for s in found}) == len(found) >= count - 2 * (name == "nbgrader")
+        for submission in found:
+            submission.read()
+
+
+OTHERS = {
+    "upper/02.IPYNB": NOTEBOOK,
+    "mailed/02.ipynb.txt": NOTEBOOK,
+    "renamed/02.json": NOTEBOOK,
+    "bare/02": b'\xef\xbb\xbf{\n "metadata": {}, "cells": []}',
+    "eight/a/b/c/d/e/f/g/h/02.ipynb": NOTEBOOK,
+    "rar/02.rar": b"Rar!\x1a\x07",
+    "loose.7z": b"7z",
+    "corrupt/hw.zip": b"PK\x03\x04nothing",
+    "loose.zip": b"",
+    "twice/hw.zip": zipped(
+        [], **{"a.zip": zipped([], **{"b.zip": zipped([], **{"c.zip": zipped(["02.ipynb"])})})}
+    ),
+    "pdf/02.pdf": b"%PDF",
+    "python/02.py": b"def f(): pass",
+    "notes/data.json": b'{"a": 1}',
+    "empty/": b"",
+    "nothing/within/": b"",
+    "hollow/hw.zip": zipped([]),
+}
+ENDS = dict.fromkeys(("rar", "loose", "corrupt", "twice"), Status.UNREADABLE) | dict.fromkeys(
+    ("pdf", "python", "notes", "empty", "nothing", "hollow"), Status.NO_NOTEBOOK
+)
+
+
+@pytest.mark.parametrize("as_zip", [False, True])
+def test_whatever_was_handed_in_is_a_row(tmp_path, as_zip):
+    folder = place(tmp_path / "class", OTHERS)
+    found = collect(packed(tmp_path / "class.zip", folder) if as_zip else folder).submissions
+    assert {s.student for s in found} == {name.split("/")[0].split(".")[0] for name in OTHERS}
+    for submission in found:
+        if end := ENDS.get(submission.student):
+            with pytest.raises(Unreadable) as caught:
+                submission.read()
+            assert caught.value.status is end and len(str(caught.value.says)) > 20
+        else:
+            assert b'"cells"' in submission.read() and submission.stem.endswith("02")
+
+
+names = st.text(
+    st.characters(categories=("L", "N", "Mn", "Zs"), include_characters="-_.'\u200c"), min_size=1, max_size=12
+)
+people = names.map(str.strip).filter(lambda n: n and n[0] not in ".~" and not n.isdigit() and n[-1] != ".")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    who=st.lists(people, min_size=2, max_size=6, unique_by=str.casefold),
+    around=st.sampled_from([(), ("hw2",), ("submissions",), ("Week 3", "hand-in"), ("02_tensor_hooks",)]),
+    how=st.lists(st.sampled_from(["file", "folder", "zip", "empty", "pdf"]), min_size=6, max_size=6),
+)
+def test_every_student_has_a_row(tmp_path_factory, who, around, how):
+    tree = {}
+    for student, kind in zip(who, ["file", *how], strict=False):
+        tree |= {
+            "file": {f"{student}/02.ipynb": NOTEBOOK},
+            "folder": {f"{student}/my work/02.ipynb": NOTEBOOK},
+            "zip": {f"{student}/02.zip": zipped(["02.ipynb"])},
+            "empty": {f"{student}/": b""},
+            "pdf": {f"{student}/x.pdf": b""},
+        }[kind]
+    folder = tmp_path_factory.mktemp("any") / "given"
+    found = collect(
+        place(folder, {"/".join((*around, name)): data for name, data in tree.items()})
+    ).submissions
+    assert sorted(s.student for s in found) == sorted(map(clean_name, who))
+    assert len({s.source for s in found}) == len(who)
+
+
+def test_a_zip_of_a_students_has_the_time_of_the_zip_not_the_times_inside(tmp_path):
+    inner = zipped(["02.ipynb"])  # its members were packed just now
+    folder = place(tmp_path / "class", {"ann/hw.zip": inner, "bob.zip": inner})
+    for path in ("ann/hw.zip", "bob.zip"):
+        os.utime(folder / path, (10**9, 10**9))
+    assert [s.submitted().timestamp() for s in collect(folder).submissions] == [10**9] * 2
+    info = zipfile.ZipInfo("submissions/ann/02.ipynb", (2001, 9, 9, 1, 46, 40))
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr(info, NOTEBOOK)
+    (wrapped,) = collect(place(tmp_path / "other", {"submissions.zip": whole.getvalue()})).submissions
+    assert wrapped.submitted().astimezone().replace(tzinfo=None).isoformat() == "2001-09-09T01:46:40"
+
+
+def test_a_bomb_of_zips_costs_its_student_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_MAX_UNPACKED", 2**20)
+    bomb = zipped([], **{f"{n}.zip": zipped([], **{"02.ipynb": os.urandom(2**18)}) for n in range(9)})
+    folder = place(tmp_path / "class", {"ann/hw.zip": bomb, "bob/hw.zip": zipped(["02.ipynb"])})
+    found = collect(folder).submissions
+    bob = [s for s in found if s.student == "bob"]
+    assert len(bob) == 1 and bob[0].read() == NOTEBOOK
+    ends = []
+    for submission in found:
+        try:
+            ends.append(len(submission.read()))
+        except Unreadable as reason:
+            ends.append(reason.says.en)
+    assert any("too much in them" in str(end) for end in ends)
+
+
+def test_notebooks_beyond_the_limit_are_one_row(tmp_path):
+    folder = place(
+        tmp_path / "class", [f"ann/{n:04}.ipynb" for n in range(MAX_NOTEBOOKS + 5)] + ["bob/02.ipynb"]
+    )
+    found = collect(folder).submissions
+    assert len(found) == MAX_NOTEBOOKS + 2
+    with pytest.raises(Unreadable, match="205"):
+        found[MAX_NOTEBOOKS].read()
