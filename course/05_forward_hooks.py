@@ -513,14 +513,14 @@ for name, hook in hooks.items():
 # <div lang="zh">
 #
 # 写 `steer(module, direction, strength)`：从此 `module` 每次的输出都加上 `strength * direction`，不论模式和形状，直到取下钩子；返回句柄。
-# 梯度要照样流过；原来的 `output` 不要就地改动，别人可能还留着它。
+# 梯度要照样流过；不要让模块再算一遍；原来的 `output` 不要就地改动，别人可能还留着它。
 #
 # </div>
 # <div lang="en">
 #
-# Write `steer(module, direction, strength)`: from now on `strength * direction` is added to every output of `module`, until the hook is
-# taken off, in any mode and of any shape. Return the handle. The gradient must still flow; don't change `output` in place, others
-# may have kept it.
+# Write `steer(module, direction, strength)`: `strength * direction` is added to every output of `module`, until the hook is taken off,
+# in any mode and of any shape. Return the handle. The gradient must still flow; don't run the module again, nor change `output` in
+# place: others may have kept it.
 #
 # </div>
 

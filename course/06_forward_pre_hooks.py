@@ -213,8 +213,8 @@ handle.remove()
 #
 # Write `refuse_nan(layer, name)`. If **any** positional argument (one or several, all tensors, of any shape) holds a
 # `nan`, raise a `ValueError` before the layer runs; its message contains `name` and how many `nan` that input holds. Let
-# `inf` pass (masks use it); ignore keyword arguments. No input is changed; clean ones pass as the very tensors
-# they are. Every call is guarded, in training as in `eval()` or `no_grad`. Return the handle.
+# `inf` pass (masks use it); keyword arguments need no check. Inputs stay unchanged; clean ones pass as the very tensors
+# they are. Guard every call, in training as in `eval()` or `no_grad`. Return the handle.
 #
 # `torch.isnan(value)` tells it for each number; `nan == nan` is `False`.
 #

@@ -476,7 +476,7 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
 # <div lang="en">
 #
 # In a full backward hook, global or not, `grad_input` holds only positional arguments. A tensor that a forward pre-hook
-# returns is wrapped into a tuple; a backward hook's returned tensor is not, and a wrong length is an error.
+# returns is wrapped into a tuple; a backward hook's is not, and a wrong length fails.
 #
 # </div>
 #
@@ -487,14 +487,14 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
 # <div lang="zh">
 #
 # 写 `guided_relu(model)`：让这个模型里每个 `nn.ReLU`（这里都不是就地的；就地的见 7.8）在反向传播时只放过正的梯度，负的变成 `0`；
-# ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。`eval()` 之后也一样。不用旧式钩子。返回所有句柄的列表。
+# ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。`eval()` 之后也一样，`torch.no_grad()` 里也不能出错。不用旧式钩子。返回所有句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
 # Write `guided_relu(model)`: in backward, every `nn.ReLU` of this model (none in place; see 7.8) passes only positive
 # gradients, negative ones become `0`; ReLU's own rule and shortcuts stay, `h + relu(h)`. Also
-# after `eval()`. No legacy hooks. Return the list of handles.
+# after `eval()`; no crash under `torch.no_grad()`. No legacy hooks. Return the list of handles.
 #
 # </div>
 
@@ -597,8 +597,8 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # </div>
 # <div lang="en">
 #
-# A full hook turns input and output into views (they share memory); changing those in place is forbidden. So it crashes on
-# the in-place ReLU itself too, as does a backward pre-hook. A tensor hook stays with the old value; `retain_grad` moves
+# A full hook turns input and output into views (sharing memory), which may not change in place. So it crashes on the
+# in-place ReLU itself too, as does a backward pre-hook. A tensor hook stays with the old value; `retain_grad` moves
 # behind the ReLU (section 4.6).
 #
 # </div>
@@ -611,13 +611,14 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 # <div lang="zh">
 #
 # 写 `watch_output(layer, seen)`：每次反向传播，把 `layer` 输出的梯度原样放到列表 `seen` 的末尾，全是零也放，哪怕后面是就地 ReLU。
-# 在 `torch.no_grad()` 里运行也不能出错，输出不变。返回句柄。
+# `torch.no_grad()` 里也不能出错，输出和流过的梯度都不变。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_output(layer, seen)`: in each backward, append the gradient of the output of `layer`, even all zeros, to the
-# list `seen`, despite an in-place ReLU behind. It must run under `torch.no_grad()`. Return the handle.
+# Write `watch_output(layer, seen)`: each backward appends the gradient of `layer`'s output, even all zeros, to list
+# `seen`, despite an in-place ReLU behind. No crash under `torch.no_grad()`; outputs and gradients stay
+# unchanged. Return the handle.
 #
 # </div>
 
@@ -694,17 +695,17 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流，哪个输入都不行（都是张量，按位置传入），
 # 梯度是 `inf` 或 `nan`、层在 `eval()` 之后、用的是 `float64`，也都不行。不要就地改：`y = layer(h) + h` 里捷径上的梯度必须照旧（3.7 节）。
-# 输入不需要梯度时也不能出错。返回句柄。
+# 输入不需要梯度时、`torch.no_grad()` 里也不能出错。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# A common need in fine-tuning: this layer goes on learning, those before it stay as they are.
+# A common need in fine-tuning: this layer goes on learning, earlier ones stay.
 #
 # Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it, to
 # any input (all are tensors, given by position): not an `inf` or `nan` either, nor after `eval()`, nor in `float64`. Not in
 # place: in `y = layer(h) + h` the shortcut must keep its gradient (section 3.7). It must work where the input needs no
-# gradient. Return the handle.
+# gradient, and under `torch.no_grad()`. Return the handle.
 #
 # </div>
 

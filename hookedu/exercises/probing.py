@@ -257,17 +257,18 @@ def _message(error: BaseException) -> str:
 
 def _is_library(filename: str) -> bool:
     """Check whether a file belongs to hookedu, an installed package or Python rather than to the learner."""
-    if filename.startswith(("<frozen", "<__array_function__")):
-        return True
-    path = os.path.abspath(filename)
-    libraries = (
+    return os.path.abspath(filename).startswith(libraries()) or filename.startswith(libraries())
+
+
+def libraries() -> tuple[str, ...]:
+    """Return the beginnings of the file names of all code that is not a learner's."""
+    roots = (
         _HOOKEDU,
-        sysconfig.get_path("stdlib"),
-        sysconfig.get_path("purelib"),
-        sysconfig.get_path("platlib"),
+        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+        *site.getsitepackages(),
+        os.path.join(sys.base_prefix, "lib"),
     )
-    roots = (*libraries, *site.getsitepackages(), os.path.join(sys.base_prefix, "lib"))
-    return any(path.startswith(os.path.join(root, "")) for root in roots)
+    return ("<frozen", "<__array_function__", *(os.path.join(root, "") for root in roots))
 
 
 def hooks_on(tensor: torch.Tensor) -> int:

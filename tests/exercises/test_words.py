@@ -47,8 +47,8 @@ def test_words_as_they_are_load(course):
         ("^    reads_dot_grad:", "    reads_dot_grat:", f"{FILE}: 02.1: mistakes: reads_dot_grad: The code"),
         (
             "^    reads_dot_grad:",
-            "    other: no_handle\n    reads_dot_grad:",
-            "no shared words named `no_handle`",
+            "    other: handle\n    reads_dot_grad:",
+            "no shared words named `handle`",
         ),
         (
             "^    reads_dot_grad:",
@@ -65,16 +65,16 @@ def test_words_as_they_are_load(course):
         (r"^      en: '`watch` ran.*$", "      en: 3", "mistakes: runs_backward: `en` is missing"),
         (r"^  title: .*$", "", "02.1: title: `zh` is missing"),
         (
-            r"^    no_handle: tensor_hook.no_handle",
+            r"^    no_handle: no_handle",
             "    no_handle: no.handle",
             "no shared words named `no.handle`",
         ),
         (r"^  insight:", "  lines: {left: {zh: '剩', en: 'left'}}\n  insight:", "lines: left: The code"),
         ('^"02.1":', '"02.7":', f"{FILE}: 02.1: Its words are missing here"),
         (
-            r"^  tensor_hook.no_handle:",
-            "  tensor_hook.handle:",
-            "no shared words named `tensor_hook.no_handle`",
+            r"^  tensor_hook.calls_now:",
+            "  tensor_hook.now:",
+            "no shared words named `tensor_hook.calls_now`",
         ),
     ],
 )

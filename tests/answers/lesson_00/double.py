@@ -266,3 +266,15 @@ def double(grad):
     doubled = torch.empty_like(grad)
     torch.add(grad, grad, out=doubled)
     return doubled
+
+
+@mistake("00.1", "reuses_a_tensor")
+def double(grad, buffers={}):
+    out = buffers.setdefault(grad.shape, torch.empty_like(grad))
+    return torch.mul(grad, 2, out=out)
+
+
+@mistake("00.1", "no_return")
+def double(grad):
+    if grad.sum() > 0:
+        return 2 * grad

@@ -212,3 +212,11 @@ def keep_all(tensors, loss):
             tensor.retain_grad()
     loss.backward()
     torch.set_grad_enabled(False)
+
+
+@mistake("01.3", "anothers_gradient")
+def keep_all(tensors, loss):
+    for tensor in tensors.values():
+        if tensor.requires_grad:
+            tensor.register_hook(lambda grad: setattr(tensor, "grad", grad))
+    loss.backward()

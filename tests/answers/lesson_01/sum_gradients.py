@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("01.2")
@@ -195,9 +195,36 @@ def sum_gradients(w, losses):
         sum(losses).backward()
 
 
-@unnamed("01.2", "starts_clean", points=2)
+@mistake("01.2", "infinite_stays", points=2)
 def sum_gradients(w, losses):
     if w.grad is not None:
         w.grad *= 0
     for loss in losses:
         loss.backward(retain_graph=True)
+
+
+@mistake("01.2", "subtracts_itself", points=2)
+def sum_gradients(w, losses):
+    old = w.grad
+    sum(losses).backward()
+    if old is not None:
+        w.grad = w.grad - old
+
+
+@mistake("01.2", "infinite_stays", points=2)
+def sum_gradients(w, losses):
+    old = 0 if w.grad is None else w.grad.clone()
+    torch.autograd.backward(losses)
+    w.grad -= old
+
+
+@mistake("01.2", "zeroes_each")
+def sum_gradients(w, losses):
+    w.grad = None
+    losses[-1].backward()
+
+
+_BACKWARD = "loss.backward(retain_graph=True)"
+edited("01.2", "each_once", ("in losses:", "in set(losses):"))
+edited("01.2", "requires_grad", (_BACKWARD, f"{_BACKWARD}\n    w.requires_grad_(False)"), points=2)
+edited("01.2", "argument", (_BACKWARD, f"{_BACKWARD}\n    torch.optim.SGD([w]).step()"), points=2)

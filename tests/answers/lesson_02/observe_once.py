@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("02.3")
@@ -333,3 +333,20 @@ def observe_once(y, seen):
         y._backward_hooks.popitem()  # the newest hook, whose ever it is
 
     return y.register_hook(keep)
+
+
+@mistake("02.3", "cancels_half")
+def observe_once(y, seen, handles=[]):
+    def keep(grad):
+        seen.append(grad)
+        handles[0].remove()
+
+    handles.append(y.register_hook(keep))
+    return handles[0]
+
+
+edited(
+    "02.3",
+    "skips_zero",
+    ("seen.append(grad)", "if not grad.any():\n            return\n        seen.append(grad)"),
+)

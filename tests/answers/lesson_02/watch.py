@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("02.1")
@@ -296,3 +296,7 @@ def watch(y, seen):
 @unnamed("02.1", "sees")
 def watch(y, seen):
     return y.register_hook(lambda grad: None if any(grad is one for one in seen) else seen.append(grad))
+
+
+edited("02.1", "keeps_nothing", ("seen.append(grad)", "seen.extend([grad] if grad.sum() > 0 else [])"))
+edited("02.1", "sees", ("seen.append(grad)", "seen.extend([grad] if grad.any() else [])"), named=False)

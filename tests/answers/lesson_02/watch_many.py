@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from tests.answers import alternative, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("02.2")
@@ -318,3 +318,11 @@ def watch_many(tensors, seen):
         if tensor.requires_grad:
             handles.append(tensor.register_hook(partial(seen.__setitem__, name)))
     return handles
+
+
+edited("02.2", "skips_zero", ("seen[name] = grad", "seen.update({name: grad} if grad.any() else {})"))
+edited(
+    "02.2",
+    "writes_over",
+    ("seen[name] = grad", "seen[name].copy_(grad) if name in seen else seen.update({name: grad})"),
+)

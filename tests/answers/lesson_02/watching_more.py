@@ -296,6 +296,15 @@ def watching(tensors):
 
 
 edited("02.4", "clears_everybody", ("handle.remove()", "handle.hooks_dict_ref().clear()"))
+edited("02.4", "clears_everybody", ("handle.remove()", "handle.hooks_dict_ref().popitem()"))
+edited(
+    "02.4",
+    "skips_zero",
+    (
+        "partial(seen.__setitem__, name)",
+        "lambda grad, name=name: seen.update({name: grad} if grad.any() else {})",
+    ),
+)
 edited("02.4", "changes_gradient", ("partial(seen.__setitem__, name)", "lambda grad: 0 * grad"))
 
 

@@ -30,7 +30,7 @@ def clip_by_norm(y, max_norm):
 
 @alternative("03.2")
 def clip_by_norm(y, max_norm):
-    return y.register_hook(lambda grad: torch.renorm(grad[None], 2, 0, max_norm)[0])
+    return y.register_hook(lambda grad: torch.renorm(grad.reshape(1, -1), 2, 0, max_norm).reshape(grad.shape))
 
 
 @mistake("03.2", "forgot_return")
@@ -238,7 +238,7 @@ def clip_by_norm(y, max_norm):
     return y.register_hook(lambda grad: grad * (max_norm / torch.linalg.matrix_norm(grad)).clamp(max=1))
 
 
-@unnamed("03.2", "clips")
+@mistake("03.2", "matrix_norm")
 def clip_by_norm(y, max_norm):
     def clip(grad):
         norm = torch.linalg.norm(grad, 2) if grad.dim() < 3 else grad.norm()
@@ -294,7 +294,21 @@ def clip_by_norm(y, max_norm):
     return y.register_hook(clip)
 
 
-@unnamed("03.2", "decides")
+@mistake("03.2", "remembers")
+def clip_by_norm(y, max_norm):
+    limit = max_norm
+
+    def clip(grad):
+        nonlocal limit
+        norm = grad.norm()
+        limit = min(limit, norm)
+        if norm > limit:
+            return grad * (limit / norm)
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "remembers")
 def clip_by_norm(y, max_norm):
     norms = []
 

@@ -283,3 +283,9 @@ def double_gradient(y, handles=[]):
     if not handles:
         handles.append(y.register_hook(lambda grad: 2 * grad))
     return handles[0]
+
+
+@mistake("03.1", "reads_dot_grad")
+def double_gradient(y):
+    # the hook of a node receives None for an input without a gradient
+    return y.grad_fn.register_hook(lambda inputs, outputs: tuple(grad * 2 for grad in inputs))

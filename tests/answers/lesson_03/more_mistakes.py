@@ -78,6 +78,14 @@ def double_gradient(y):
     return y.register_hook(lambda grad: torch.tensor((grad * 2).tolist(), dtype=grad.dtype))
 
 
+# Single numbers.
+
+edited("03.1", "raised", ("return grad * 2", "return torch.stack([2 * row for row in grad])"), named=False)
+edited(
+    "03.2", "raised", ("norm = grad.norm()", "norm = sum((row**2).sum() for row in grad).sqrt()"), named=False
+)
+
+
 # Small numbers.
 
 edited(
@@ -106,6 +114,32 @@ def build_chain(y, factors, seen):
     return handles
 
 
+@mistake("03.3", "same_tensor")
+def build_chain(y, factors, seen):
+    handles, previous = [], None
+    for factor in factors:
+
+        def step(grad, factor=factor, previous=previous):
+            new = grad * factor if previous is None else grad.mul_(factor / previous)
+            seen.append(new)
+            return new
+
+        handles.append(y.register_hook(step))
+        previous = factor
+    return handles
+
+
+edited(
+    "03.3",
+    "final",
+    (
+        "    return handles",
+        "    handles.append(y.register_hook(lambda grad: grad / factors[-1]))\n    return handles",
+    ),
+    named=False,
+)
+
+
 @mistake("03.3", "one_for_all", points=3)
 def build_chain(y, factors, seen):
     ratios = [after / before for before, after in zip([1, *factors], factors, strict=False)]
@@ -122,6 +156,9 @@ def build_chain(y, factors, seen):
 
 # Values and signs.
 
+edited("03.5", "forward", ("x.view_as(x)", "1.0001 * x"), named=False)
+edited("03.5", "forward", ("x.view_as(x)", "x.float().to(x.dtype)"), named=False)
+edited("03.5", "needs_contiguous", ("x.view_as(x)", "x.view(-1).view(x.shape)"))
 edited("03.5", "forward", ("x.view_as(x)", "x / x * x"), named=False)
 edited("03.5", "enables_grad", ("x.view_as(x)", "torch.enable_grad()(x.view_as)(x)"), points=3)
 edited("03.5", "reversed", ("-strength * grad", "-int(strength) * grad"), named=False)

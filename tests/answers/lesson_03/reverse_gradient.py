@@ -27,10 +27,25 @@ def reverse_gradient(x, strength):
     return Reverse.apply(x)
 
 
-@unnamed("03.5", "forward")
+@alternative("03.5")
 def reverse_gradient(x, strength):
-    # no hook at all: forward x, backward -strength, but rounding changes the values
+    # no hook at all: forward x up to rounding, backward -strength
     return (1 + strength) * x.detach() - strength * x
+
+
+@alternative("03.5")
+def reverse_gradient(x, strength):
+    scaled = -strength * x
+    return scaled + (x - scaled).detach()
+
+
+@alternative("03.5")
+def reverse_gradient(x, strength):
+    if not (x.requires_grad and torch.is_grad_enabled()):
+        return x  # no graph is built
+    y = x.clone()
+    y.register_hook(lambda grad: grad * -strength)
+    return y
 
 
 @mistake("03.5", "hooks_x")
@@ -265,7 +280,7 @@ def reverse_gradient(x, strength):
     return y
 
 
-@mistake("03.5", "no_strength")
+@mistake("03.5", "zero_strength")
 def reverse_gradient(x, strength):
     y = x.view_as(x)
     if y.requires_grad:

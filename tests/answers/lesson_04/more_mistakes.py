@@ -3,7 +3,7 @@
 import torch
 from torch.autograd.graph import register_multi_grad_hook
 
-from tests.answers import edited, mistake
+from tests.answers import edited, mistake, unnamed
 
 # Two calls that share something.
 
@@ -87,6 +87,23 @@ def freeze_rows(embedding, rows):
 
     return embedding.weight.register_hook(freeze)
 
+
+@mistake("04.2", "changes_others")
+def sgd_in_backward(model, lr):
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)  # also of frozen ones, which may have a .grad
+
+    def step(param):
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return [p.register_post_accumulate_grad_hook(step) for p in model.parameters() if p.requires_grad]
+
+
+edited(
+    "04.3",
+    "replaces_the_weight",
+    ("    def freeze", "    embedding.weight = torch.nn.Parameter(embedding.weight.data)\n    def freeze"),
+)
 
 # Passes that use some parameters only, shared parameters, and small numbers.
 
@@ -195,3 +212,50 @@ def watch_norms(model, seen):
 
 
 edited("04.1", "value_2", ("2 * (m + s)", "2 * int(m + s)"), points=3, named=False)
+
+edited("04.4", "not_the_norm", ("grad.norm().item()", "grad.norm().item() + 1e-3"), points=4)
+edited("04.4", "rounds_off", ("grad.norm().item()", "int(grad.norm())"), points=4)
+edited("04.4", "rounds_off", ("grad.norm().item()", "round(grad.norm().item(), 1)"), points=4)
+
+
+@mistake("04.4", "adds_up", points=4)
+def watch_norms(model, seen):
+    totals = dict.fromkeys(name for name, _ in model.named_parameters())
+
+    def watch(name, param):
+        def note(grad):
+            totals[name] = (totals[name] or 0) + grad.norm().item()
+            seen.append((name, totals[name]))
+
+        return param.register_hook(note)
+
+    return [watch(name, p) for name, p in model.named_parameters() if p.requires_grad]
+
+
+@unnamed("04.4", "alone", points=4)
+def watch_norms(model, seen):
+    def watch(name, param):
+        def note(grad):
+            norm = grad.norm().item()
+            if norm == 0 or norm > 1e-4:
+                seen.append((name, norm))
+
+        return param.register_hook(note)
+
+    return [watch(name, p) for name, p in model.named_parameters() if p.requires_grad]
+
+
+@mistake("04.2", "replaces_parameters")
+def sgd_in_backward(model, lr):
+    def step(param):
+        param -= lr * param.grad
+        param.grad = None
+
+    handles = []
+    for module in model.modules():
+        for name, param in list(module.named_parameters(recurse=False)):
+            if param.requires_grad:
+                new = torch.nn.Parameter(param.detach().clone())
+                setattr(module, name, new)
+                handles.append(new.register_post_accumulate_grad_hook(step))
+    return handles

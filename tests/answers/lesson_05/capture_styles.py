@@ -254,3 +254,7 @@ edited(
 )
 edited("05.1", None, ("args[0], output", "args[0], output.clone()"))
 edited("05.1", None, ("(args[0], output))", "(args[0], output))\n        return output"))
+edited("05.1", "fires_backward", ("register_forward_hook", "register_full_backward_hook"))
+edited("05.1", "only_evaluation", ("        seen", "        if not module.training:\n            seen"))
+edited("05.1", "sees", ("args[0], output)", "args[0], output.detach().squeeze())"), named=False)
+edited("05.1", "sees", ("seen.append((args[0], output))", "seen.extend(zip(args[0], output))"), named=False)

@@ -285,3 +285,35 @@ class Quiet:
         for handle in self.handles:
             handle.remove()
         return True
+
+
+@mistake("05.3", "like_named")
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+    try:
+        for name in names:
+            module = next((m for n, m in model.named_modules() if n.endswith(name)), None)
+            if module is None:
+                raise AttributeError(name)
+            handles.append(
+                module.register_forward_hook(lambda m, a, o, name=name: seen.update({name: o.detach()}))
+            )
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+edited(
+    "05.3",
+    "never_removes",
+    ("            handle.remove()", "            handle.remove()\n            handles.remove(handle)"),
+    points=5,
+)
+edited(
+    "05.3",
+    "no_grad_inside",
+    ("    try:", "    torch.set_grad_enabled(False)\n    try:"),
+    ("seen[name] = output.detach()", "seen.setdefault(name, output.detach())"),
+)

@@ -132,8 +132,8 @@ edited("05.2", "not_the_largest", (_MAX, "(output - own).norm().item()"), of=pro
 edited("05.2", "not_the_largest", (_MAX, "nn.functional.mse_loss(output, own).item()"), of=prove)
 edited("05.2", "not_the_largest", (_MAX, "((output - own) ** 2).max().item()"), of=prove)
 edited("05.2", "not_the_largest", (_MAX, "(output - own).abs().min().item()"), of=prove)
-edited("05.2", "one_element", (_MAX, "(output - own).abs().flatten()[0].item()"), of=prove)
-edited("05.2", "one_element", (_MAX, "(output - own).abs().flatten()[-1].item()"), of=prove)
+edited("05.2", "some_elements", (_MAX, "(output - own).abs().flatten()[0].item()"), of=prove)
+edited("05.2", "some_elements", (_MAX, "(output - own).abs().flatten()[-1].item()"), of=prove)
 edited("05.2", "signed", (_MAX, "(output - own).max().abs().item()"), of=prove)
 edited("05.2", "signed", (_MAX, "abs((output - own).sum().item())"), of=prove)
 edited("05.2", "of_maxima", (_MAX, "abs(output.max() - own.max()).item()"), of=prove)
@@ -268,8 +268,9 @@ def prove(model, x, skip):
     return [(name, round((o - own).abs().max().item(), 2)) for (name, o), own in zip(seen, returned)]
 
 
-edited("05.2", "forward_directly", ("model(x)", "model.forward(x)"), points=3)
+edited("05.2", None, ("model(x)", "model.forward(x)"))
 edited("05.2", "too_many", ("model.children()", "model._modules.values()"))
 edited("05.2", "differences", ("(output - own)", "(output - own).nan_to_num()"), named=False, points=0)
 edited("05.2", "overwrites", ("(output - own)", "own.detach().sub_(output)"), points=3)
 edited("05.2", "overwrites", ("(output - own).abs()", "(output.data.sub_(own)).abs()"), points=3)
+edited("05.2", "some_elements", ("(output - own).abs()", "(output - own)[0].abs()"))

@@ -229,3 +229,14 @@ edited(
     (_SUM, f"done.append(1)\n        {_SUM} if len(done) < 3 else output"),
 )
 edited("05.4", "raised", (_SUM, "return (output + strength * direction).to(torch.float32)"), named=False)
+edited("05.4", "only_evaluation", (_SUM, f"{_SUM} if not module.training else output"))
+edited("05.4", "computes_again", ("return output +", "return module.forward(*args) +"), points=4)
+edited("05.4", "minds_zero", ("strength * direction\n", "(strength or 1.0) * direction\n"))
+
+
+@mistake("05.4", "fires_backward")
+def steer(module, direction, strength):
+    def push(module, grad_input, grad_output):
+        return (grad_input[0] + strength * direction,)
+
+    return module.register_full_backward_hook(push)

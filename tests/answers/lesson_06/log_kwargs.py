@@ -326,3 +326,12 @@ def log_kwargs(layer, log):
         log.append({k: plain(v) for k, v in kwargs.items()})
 
     return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+edited(
+    "06.3",
+    "fires_backward",
+    ("register_forward_pre_hook(note, with_kwargs=True)", "register_full_backward_hook(note)"),
+)
+edited("06.3", "logs", (" else v for", " else len(v) if isinstance(v, list) else v for"), named=False)
+edited("06.3", "logs", ("log.append", "if not module.training:\n            log.append"), named=False)

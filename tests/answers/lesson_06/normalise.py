@@ -304,3 +304,14 @@ def normalise(layer, mean, std):
         return (made[id(args[0])], *args[1:])
 
     return layer.register_forward_pre_hook(scale)
+
+
+edited("06.2", "receives", (NEW, "if args[0].abs().max() > 1:\n            " + NEW), named=False)
+edited("06.2", "only_evaluation", (NEW, "if not module.training:\n            " + NEW))
+edited("06.2", "fires_backward", ("register_forward_pre_hook", "register_full_backward_pre_hook"))
+edited(
+    "06.2",
+    "changes_the_rest",
+    ("*args[1:]", "*(a if a is None else torch.as_tensor(a) for a in args[1:])"),
+    points=3,
+)

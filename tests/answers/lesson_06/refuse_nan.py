@@ -388,3 +388,6 @@ def refuse_nan(layer, name):
                 raise ValueError(f"{name}: {count} nan")
 
     return layer.register_forward_pre_hook(guard)
+
+
+edited("06.1", "fires_backward", ("register_forward_pre_hook", "register_full_backward_pre_hook"))

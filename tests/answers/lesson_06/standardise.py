@@ -245,7 +245,7 @@ edited(
     named=False,
 )
 edited("06.4", "thaws", ("= conv.weight\n", "= nn.Parameter(conv.weight.detach().clone())\n"), points=3)
-edited("06.4", "thaws", ("= conv.weight\n", "= conv.weight.requires_grad_()\n"), points=3)
+edited("06.4", "unfreezes", ("= conv.weight\n", "= conv.weight.requires_grad_()\n"), points=3)
 edited("06.4", "freezes", ("del conv", "conv.requires_grad_(False)\n    del conv"), points=3)
 edited("06.4", "grad", ("del conv", "conv.zero_grad()\n    del conv"), points=5)
 edited(

@@ -248,3 +248,9 @@ edited(
     "07.1", "leaves_traces", ("grad_input = (", "layer.requires_grad_(True)\n    grad_input = ("), points=3
 )
 edited("07.1", "others", ("grad_input = (", "layer._backward_hooks.clear()\n    grad_input = ("), points=3)
+
+
+@mistake("07.1", "bias_is_none", points=3)
+def grad_shapes(layer, x):
+    inner = tuple(x.shape) if x.requires_grad or (layer.bias.requires_grad and x.requires_grad) else None
+    return (inner,), (tuple(layer(x).shape),)

@@ -33,9 +33,19 @@ def guided_relu(model):
 @alternative("07.3")
 def guided_relu(model):
     def catch(module, args, output):
-        output.register_hook(lambda grad: grad.relu())
+        if output.requires_grad:
+            output.register_hook(lambda grad: grad.relu())
 
     return [m.register_forward_hook(catch) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+edited(
+    "07.3",
+    "no_grad_crash",
+    ("        if output.requires_grad:\n            output", "        output"),
+    of=guided_relu,
+    points=4,
+)
 
 
 @mistake("07.3", "nothing_changed")
@@ -264,7 +274,7 @@ def guided_relu(model):
 @mistake("07.3", "every_model", points=4)
 def guided_relu(model):
     def catch(module, args, output):
-        if isinstance(module, nn.ReLU):
+        if isinstance(module, nn.ReLU) and output.requires_grad:
             output.register_hook(lambda grad: grad.clamp(min=0))
 
     return [torch.nn.modules.module.register_module_forward_hook(catch)]
@@ -346,3 +356,15 @@ def guided_relu(model):
         if isinstance(module, nn.ReLU):
             handles[name] = module.register_full_backward_hook(lambda m, gi, go: (gi[0].clamp(min=0),))
     return handles
+
+
+edited(
+    "07.3",
+    "handle",
+    (
+        "        module.register_full_backward_hook(keep_positive)\n",
+        "        [module.register_full_backward_hook(keep_positive)]\n",
+    ),
+    named=False,
+    points=4,
+)

@@ -217,3 +217,28 @@ def stop_gradient(layer):
         return tuple(arg.detach() for arg in args) if module.training else None
 
     return layer.register_forward_pre_hook(cut)
+
+
+@mistake("07.5", "cuts_output")
+def stop_gradient(layer):
+    layer.requires_grad_(False)
+    return layer.register_forward_pre_hook(lambda module, args: tuple(value.detach() for value in args))
+
+
+@mistake("07.5", "no_grad_crash", points=5)
+def stop_gradient(layer):
+    def part(value):
+        if value.requires_grad:
+            value = value.clone()
+            value.register_hook(torch.zeros_like)
+        return value
+
+    return layer.register_forward_pre_hook(lambda module, args: tuple(map(part, args)))
+
+
+edited(
+    "07.5",
+    None,
+    ("if value.requires_grad", "if value.requires_grad and torch.is_grad_enabled()"),
+    of=stop_gradient,
+)

@@ -357,3 +357,11 @@ def watch_output(layer, seen):
             handle = output.register_hook(keep)
 
     return layer.register_forward_hook(catch)
+
+
+edited(
+    "07.4",
+    "latest_list",
+    ("    def catch", "    global kept\n    kept = seen\n\n    def catch"),
+    ("seen.append)", "lambda grad: kept.append(grad))"),
+)

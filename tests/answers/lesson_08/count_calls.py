@@ -319,3 +319,16 @@ def count_calls(model, x):
     with register_module_forward_hook(note):
         model(x)
     return counts
+
+
+@mistake("08.5", "hook_returns")
+def count_calls(model, x):
+    counts = Counter()
+
+    def note(module, args):
+        counts[type(module).__name__] += 1
+        return counts.total()
+
+    with register_module_forward_pre_hook(note):
+        model(x)
+    return counts

@@ -167,3 +167,11 @@ def register_once(handles, name, module, hook):
         handles[name].remove()
     handles[name] = hook
     return module.register_forward_hook(hook)
+
+
+@mistake("08.4", "changes_arguments")
+def register_once(handles, name, module, hook):
+    if name in handles:
+        handles[name].remove()
+    handles[name] = module.register_forward_hook(lambda m, args, output: hook(m, args, output.clone()))
+    return handles[name]

@@ -195,11 +195,11 @@ edited("08.4", "stacks", ("        handles[name].remove()\n", "        handles[n
 edited("08.4", "calls_now", ("forward_hook(hook)", "forward_hook(hook(module, None, None))"))
 
 
-@unnamed("08.4", "handle", points=4)
+@mistake("08.4", "one_dictionary", points=3)
 def register_once(handles, name, module, hook, own={}):  # noqa: B006
     if name in own:
         own[name].remove()
-    own[name] = module.register_forward_hook(hook)
+    handles[name] = own[name] = module.register_forward_hook(hook)
     return own[name]
 
 

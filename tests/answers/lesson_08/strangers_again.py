@@ -79,14 +79,14 @@ edited(
     "08.4",
     "drops_result",
     ("forward_hook(hook)", "forward_hook(lambda m, a, o: (hook(m, a, o), None)[1])"),
-    points=4,
+    points=3,
 )
 edited(
     "08.4",
     "silent",
     ("forward_hook(hook)", "forward_hook(lambda m, a, o: hook(m, a, o) if m.training else None)"),
 )
-edited("08.4", "stacks", ("if name in handles", "if name and name in handles"))
+edited("08.4", "empty_name", ("if name in handles", "if name and name in handles"))
 edited("08.4", "prepends", ("forward_hook(hook)", "forward_hook(hook, prepend=True)"))
 edited(
     "08.4",
@@ -138,7 +138,7 @@ edited(
 edited("08.5", "other_input", ("model(x)\n    return", "model(torch.zeros_like(x))\n    return"), points=4)
 edited("08.5", "changes_outputs", ("+= 1", "+= 1\n        return output.detach()"), points=4)
 edited("08.5", "changes_outputs", ("+= 1", "+= 1\n        return output * 0"), points=4)
-edited("08.5", "keys_not_names", ("type(module).__name__", "type(module).__qualname__"))
+edited("08.5", "qualified_names", ("type(module).__name__", "type(module).__qualname__"))
 
 
 @mistake("08.5", "runs_copy", points=4)

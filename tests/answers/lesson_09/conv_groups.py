@@ -30,7 +30,7 @@ def conv_groups(model, x):
     groups, handles = defaultdict(list), []
 
     def keep(module, args, output):
-        groups[tuple(module.weight.shape)].append(torch.tensor(output.tolist()))
+        groups[tuple(module.weight.shape)].append(torch.tensor(output.tolist(), dtype=output.dtype))
 
     for name, module in model.named_modules():
         if type(module) is nn.Conv2d:

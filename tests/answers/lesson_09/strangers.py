@@ -203,7 +203,6 @@ edited(
     ("(seen[name] - found[name])", "(seen[name] - create_feature_extractor(model, [name])(x)[name])"),
     ("    found = create_feature_extractor(model, list(names))(x)\n", ""),
 )
-edited("09.5", "mode", ("    try:", "    model.train()\n    try:"), points=6)
 edited(
     "09.5",
     "argument",

@@ -199,7 +199,7 @@ edited(
 )
 edited(
     "10.3",
-    "of_an_earlier_call",
+    "state",
     ("def first_nan(model, x):", "found = []\n\n\ndef first_nan(model, x):"),
     ("found, handles = [], []", "handles = []"),
 )

@@ -190,3 +190,9 @@ def channel_effect(model, layer, channel, images, labels):
     with layer.register_forward_hook(off):
         after = model(images).gather(1, labels[:, None])[:, 0]
     return before - after
+
+
+edited_unnamed("11.1", "weights", ("labels[:, None]", "labels.sort().values[:, None]"))
+edited("11.2", "normalised", ("return F", "cam = cam / cam.max()\n    return F"))
+edited_unnamed("11.2", "cam", (".relu()", ".clamp(0, 1)"))
+edited_unnamed("11.3", "rate", (".float().mean().item()", ".sum().item(), len(cams)"))

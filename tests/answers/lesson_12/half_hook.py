@@ -256,7 +256,7 @@ def half_hook(group, bucket):
     return future.then(lambda done: done.value()[0].float())
 
 
-@unnamed("12.4", "average")
+@mistake("12.4", "mixed_up")
 def half_hook(group, bucket, kept={}):  # noqa: B006
     def divided():
         return (bucket.buffer() / group.size()).half()
@@ -267,7 +267,7 @@ def half_hook(group, bucket, kept={}):  # noqa: B006
 
 
 # One buffer for all calls, of which two may be open at once.
-@unnamed("12.4", "average")
+@mistake("12.4", "mixed_up")
 def half_hook(group, bucket, kept={}):  # noqa: B006
     half = kept.setdefault(0, torch.empty_like(bucket.buffer(), dtype=torch.float16))
     half.copy_(bucket.buffer() / group.size())
@@ -275,7 +275,7 @@ def half_hook(group, bucket, kept={}):  # noqa: B006
     return future.then(lambda done: done.value()[0].float())
 
 
-@unnamed("12.4", "average")
+@mistake("12.4", "loses_inf")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
 
@@ -287,7 +287,10 @@ def half_hook(group, bucket):
     return dist.all_reduce(half, group=group, async_op=True).get_future().then(back)
 
 
-edited("12.4", "average", ("[0].float()", "[0].float().nan_to_num()"), named=False)
+edited("12.4", "loses_inf", ("[0].float()", "[0].float().nan_to_num()"))
+edited("12.4", "loses_inf", (".half()", ".half().nan_to_num()"))
+edited("12.4", "loses_inf", (".half()", ".clamp(-65504, 65504).half()"))
+edited("12.4", "sends_inf", (".half()", ".mul(1024).half()"), ("[0].float()", "[0].float() / 1024"))
 edited("12.4", "float32", ("[0].float()", "[0].double()"), points=5, named=False)
 
 
@@ -297,3 +300,33 @@ def half_hook(group, bucket):
     half[half.abs() < 1e-2] = 0
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
+
+
+@alternative("12.4")
+def half_hook(group, bucket):
+    half = bucket.buffer().div_(group.size()).half()  # as DDP does it without a hook
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+
+
+@mistake("12.4", "mixed_up")
+def half_hook(group, bucket):
+    global half
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: half.float())
+
+
+@mistake("12.4", "mixed_up")
+def half_hook(group, bucket, kept={}):  # noqa: B006
+    half = (bucket.buffer() / group.size()).half()
+    kept["future"] = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return kept["future"].then(lambda done: kept["future"].value()[0].float())
+
+
+@mistake("12.4", "mixed_up")
+def half_hook(group, bucket, last=[None]):  # noqa: B006
+    last[0] = bucket.buffer()
+    half = (last[0] / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: last[0].copy_(done.value()[0]))

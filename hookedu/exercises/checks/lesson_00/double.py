@@ -5,8 +5,9 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.common import NO_ARGUMENT, returns
-from hookedu.exercises.criteria import Gives
+from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_00.double import PROBE
 
 
@@ -30,10 +31,22 @@ _DOUBLES = returns(
 )
 
 
+_NEW = Check(
+    "new",
+    "later",
+    want=lambda grad: None,
+    essential=True,
+    given="grad = {key}; first = double(grad); second = double(-grad)",
+    expected=lambda saw, grad: f"first == {show(2 * grad)}",
+    got="first == {saw.later}",
+    mistakes={"reuses_a_tensor": True},
+)
+
+
 EXERCISE = Exercise(
     PROBE,
     key=lambda case: case[0],  # grad
     given="grad = {key}; result = double(grad)",
-    checks=[_DOUBLES],
+    checks=[_DOUBLES, _NEW],
     raises=NO_ARGUMENT | {"calls_broken": r"unsupported operand type.*NoneType"},
 )

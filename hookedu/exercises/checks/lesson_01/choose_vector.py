@@ -20,7 +20,8 @@ def _vector(case: Case) -> torch.Tensor:
 
 
 def _got(saw: Any, case: Case) -> str:
-    after = "" if saw.after is None else f"; x.grad == {show(saw.after)}"
+    ran = isinstance(saw.vector, torch.Tensor) and saw.vector.shape == case.wanted.shape
+    after = f"; x.grad == {show(saw.after)}" if ran else ""
     return f"v == {show(saw.vector).strip('<>')}{after}"
 
 

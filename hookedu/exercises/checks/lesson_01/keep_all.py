@@ -34,8 +34,18 @@ def _times(saw: Any, key: Key, names: list[str], times: int = 1) -> bool:
 
 
 def _missing(saw: Any, key: Key) -> list[str]:
-    """Return the non-leaves without gradient, if those of the leaves are right."""
-    return [name for name in key.others if saw.grads[name] is None and _times(saw, key, key.leaves)]
+    """Return the non-leaves without gradient, if all other gradients are right."""
+    missing = [name for name in key.others if saw.grads[name] is None]
+    return missing if _times(saw, key, [n for n in key.leaves + key.others if n not in missing]) else []
+
+
+def _anothers(saw: Any, key: Key) -> bool:
+    """Whether a tensor holds the gradient of another one."""
+    return any(
+        close(saw.grads[name], key.grads[other]) and not close(saw.grads[name], key.grads[name])
+        for name in key.others
+        for other in key.leaves + key.others
+    )
 
 
 EXERCISE = Exercise(
@@ -68,6 +78,7 @@ EXERCISE = Exercise(
                 "retains_too_late": lambda saw, key: _missing(saw, key) == key.others and saw.retains,
                 "leaves_only": lambda saw, key: _missing(saw, key) == key.others,
                 "misses_some": _missing,
+                "anothers_gradient": _anothers,
             },
         ),
         Check(

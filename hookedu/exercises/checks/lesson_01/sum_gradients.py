@@ -12,8 +12,11 @@ from hookedu.exercises.tools import close
 
 
 def _given(saw: Any, case: Case) -> str:
-    losses = ", ".join(f"({show(factor)} * h).sum()" for factor in case.factors)
-    return f"w = {show(case.w)}; h = w**2; losses = [{losses}]"
+    rows = [show(factor) for factor in case.factors]
+    twice = next((row for row in rows if rows.count(row) > 1), None)
+    losses = ", ".join("twice" if row == twice else f"({row} * h).sum()" for row in rows)
+    also = f"twice = ({twice} * h).sum(); " if twice else ""
+    return f"w = {show(case.w)}; h = w**2; {also}losses = [{losses}]"
 
 
 def _given_old(saw: Any, case: Case) -> str:
@@ -27,6 +30,10 @@ def _parts(case: Case) -> torch.Tensor:
 
 def _total(case: Case) -> torch.Tensor:
     return _parts(case).sum(0)
+
+
+def _each_once(case: Case) -> torch.Tensor:
+    return 2 * case.factors.unique_consecutive(dim=0).sum(0) * case.w.detach()
 
 
 EXERCISE = Exercise(
@@ -52,6 +59,7 @@ EXERCISE = Exercise(
                     lambda case: _parts(case).cumsum(0).sum(0), lambda case: len(case.factors) * _total(case)
                 ),
                 "averages": Gives(lambda case: _parts(case).mean(0)),
+                "each_once": Gives(_each_once),
             },
         ),
         Check(
@@ -62,7 +70,13 @@ EXERCISE = Exercise(
             points=1,
             given=_given_old,
             label="w.grad",
-            mistakes={"keeps_old": Gives(lambda case: _total(case) + case.old)},
+            mistakes={
+                "keeps_old": Gives(lambda case: _total(case) + case.old),
+                "subtracts_itself": lambda saw, case: not saw.second.nan_to_num().any(),
+                "infinite_stays": lambda saw, case: (
+                    saw.second.isnan().any() and torch.equal(saw.second.isnan(), case.old.isinf())
+                ),
+            },
         ),
     ],
     raises={

@@ -43,6 +43,7 @@ EXERCISE = Exercise(
             mistakes={
                 "asks_too_early": lambda saw, case: not same(saw.early, [case.before]),
                 "removes_at_once": lambda saw, case: same(saw.first, [case.before]) and not saw.hung,
+                "skips_zero": lambda saw, case: same(saw.first, [case.before]) and not case.w.any(),
                 "asks_seen": lambda saw, case: same(saw.first, [case.before]) and same(saw.other, [case.w]),
                 "keeps_nothing": lambda saw, case: same(saw.first, [case.before]),
                 "overwrites": lambda saw, case: same(saw.first, [case.w]),

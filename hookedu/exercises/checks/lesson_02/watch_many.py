@@ -14,7 +14,7 @@ from hookedu.exercises.checks.lesson_02.shared import (
 )
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import Opaque, show_kind
+from hookedu.exercises.observation import Opaque, show, show_kind
 from hookedu.exercises.probes.lesson_02.watch_many import PROBE, Case, loss
 
 
@@ -80,6 +80,10 @@ EXERCISE = Exercise(
                 "returns_in_loop": lambda saw, key: saw.hooked == key.names[:1],
                 "stops_at_frozen": lambda saw, key: saw.hooked == key.before_frozen,
                 "registers_after_loop": lambda saw, key: saw.hooked == key.names[-1:],
+                "skips_zero": lambda saw, key: (
+                    len(saw.hooked) == key.n
+                    and saw.seen.keys() == {n for n, g in key.once.items() if g.any()}
+                ),
                 "skips_leaves": lambda saw, key: set(saw.hooked) == key.once.keys() - key.leaves,
                 "literal_key": _literal_key,
                 "late_binding": lambda saw, key: [*saw.seen] == key.names[-1:] and len(saw.hooked) == key.n,
@@ -97,6 +101,16 @@ EXERCISE = Exercise(
                 "keeps_the_first": Gives(lambda key: key.once),
                 "adds_up": Gives(lambda key: key.gradients(3)),
             },
+        ),
+        Check(
+            "kept_elsewhere",
+            "written_over",
+            want=lambda key: None,
+            essential=True,
+            given="tensors['{key.names[0]}'].register_hook(kept.append); watch_many(tensors, seen); loss.backward(); (2 * loss).backward()",
+            expected=lambda saw, key: f"kept[0] == {show(key.once[key.names[0]])}",
+            got=lambda saw, key: f"kept[0] == {show(saw.written_over[0])}",
+            mistakes={"writes_over": True},
         ),
         left_alone("watch_many(tensors, seen); tensors['{key.frozen}']"),
         Check(

@@ -14,13 +14,14 @@ from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
 from hookedu.exercises.probes.lesson_02.shared import Case
-from hookedu.exercises.probes.lesson_02.watching import PROBE
+from hookedu.exercises.probes.lesson_02.watching import PROBE, shifted_grad
 from hookedu.exercises.tools import same
 
 
 def _seen(case: Case) -> dict[str, Any]:
     """Return the gradients that one backward pass gives the three tensors that require one."""
-    return {"x": (case.k + 3) * case.w, "scaled": case.w, "shifted": 3 * case.w}
+    shifted = shifted_grad(case)
+    return {"x": case.k * case.w + shifted, "scaled": case.w, "shifted": shifted}
 
 
 def _twice(key: dict[str, Any]) -> dict[str, Any]:
@@ -81,6 +82,9 @@ EXERCISE = Exercise(
                 "keeps_nothing": lambda saw, key: not saw.seen and saw.hooks == len(key),
                 "late_binding": lambda saw, key: [*saw.seen] == ["shifted"] and saw.hooks == len(key),
                 "skips_leaves": lambda saw, key: saw.seen.keys() == {"scaled", "shifted"} and saw.hooks == 2,
+                "skips_zero": lambda saw, key: (
+                    saw.hooks == len(key) and saw.seen.keys() == {n for n, grad in key.items() if grad.any()}
+                ),
                 # Names of an earlier check mean that its dictionary is still in use.
                 "shared_dict": lambda saw, key: saw.seen.keys() > key.keys(),
             },
@@ -101,10 +105,10 @@ EXERCISE = Exercise(
         Check(
             "strangers",
             "stranger",
-            want=lambda key: 3,
+            want=lambda key: 6,
             essential=True,
             given=Say("others_hook"),
-            expected=Say("it_fires", n=3),
+            expected=Say("they_fire", n=6),
             got=Say("times"),
             mistakes={"clears_everybody": True},
         ),

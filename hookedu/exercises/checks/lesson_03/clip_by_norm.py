@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.lesson_03 import shared
-from hookedu.exercises.criteria import Check, Gives
+from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_03.clip_by_norm import PROBE, Case
 from hookedu.exercises.tools import close
@@ -44,8 +44,13 @@ _GIVEN = "max_norm = {key.max_norm:g}; y = {key.k:g} * x; loss = ({key.gradients
 
 def _clips(id: str, name: str, mistakes: shared.Mistakes, **others: Any) -> Check:
     """Require that the gradient of this name is clipped."""
-    others |= {"given": _GIVEN.replace("long", name), "equal": close}
+    others = {"given": _GIVEN.replace("long", name), "equal": close} | others
     return shared.gradient(id, lambda key: key.changed(name, _clip), mistakes, name, **others)
+
+
+def _right_alone(saw: Any, key: Key) -> bool:
+    """Check whether the second long gradient is clipped if there was no backward pass before."""
+    return close(saw.fresh, key.changed("longer", _clip))
 
 
 EXERCISE = Exercise(
@@ -71,8 +76,13 @@ EXERCISE = Exercise(
         _clips(
             "decides",
             "longer",
+            given=[
+                Say("after_others", when=_right_alone, w=lambda saw, key: key.gradients["longer"]),
+                _GIVEN.replace("long", "longer"),
+            ],
             mistakes={
                 **shared.REMOVES_ITSELF,
+                "remembers": _right_alone,
                 "other_condition": _gives("longer", lambda g, m: g),
             },
         ),
@@ -99,8 +109,8 @@ EXERCISE = Exercise(
     ],
     raises={
         "matrix_norm": r"must be 1D or 2D|matrix_norm",
-        "needs_contiguous": r"view size is not compatible",
     }
+    | shared.NEEDS_CONTIGUOUS
     | shared.WRONG_HOOK
     | shared.OTHER_SHAPE,
 )

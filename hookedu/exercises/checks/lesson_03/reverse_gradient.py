@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import torch
+
 from hookedu.exercises.checks.common import HANDLE
 from hookedu.exercises.checks.lesson_03 import shared
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_03.reverse_gradient import PROBE, Case
-from hookedu.exercises.tools import same
+from hookedu.exercises.tools import close, same
 
 
 class Key(shared.Plain):
@@ -18,6 +20,11 @@ class Key(shared.Plain):
         paths, self.u, self.strength = case
         super().__init__(paths)
         self.x = paths.x
+
+
+def _keeps(y: Any, x: torch.Tensor) -> bool:
+    """Check whether y has the values of x up to rounding, which a formula without a hook may bring about."""
+    return close(y, x, tolerance=100 * torch.finfo(x.dtype).eps)
 
 
 # The calls that the probe makes after the backward pass, in this order.
@@ -30,7 +37,7 @@ _CALLS = (
 
 def _wrong_call(saw: Any, key: Key) -> int:
     """Return which of the calls gave a wrong value, a graph without grad mode, or raised; the first if none did."""
-    return next((n for n, y in enumerate(saw.calls) if not same(y, key.x) or saw.tracked[n]), 0)
+    return next((n for n, y in enumerate(saw.calls) if not _keeps(y, key.x) or saw.tracked[n]), 0)
 
 
 def _shown(saw: Any, key: Key) -> tuple[str, str]:
@@ -51,6 +58,7 @@ EXERCISE = Exercise(
             "forward",
             "y",
             want=lambda key: key.x,
+            equal=_keeps,
             essential=True,
             got=lambda saw, key: f"y == {shared.told(saw.y, key.x)}",
             mistakes={
@@ -71,6 +79,7 @@ EXERCISE = Exercise(
                 "not_registered": lambda saw, key: not saw.hooks and same(saw.x_grad, key.u + key.w),
                 "hooks_x": Gives(lambda key: -key.strength * (key.u + key.w)),
                 "cut_off": lambda saw, key: not saw.reaches_x,
+                "zero_strength": lambda saw, key: not key.strength and same(saw.x_grad, key.u - key.w),
                 "no_strength": Gives(lambda key: key.u - key.w),
                 "abs_strength": lambda saw, key: (
                     key.strength < 0 and same(saw.x_grad, key.u + key.strength * key.w)
@@ -92,7 +101,7 @@ EXERCISE = Exercise(
         ),
         Check(
             "no_grad",
-            ok=lambda saw, key: same(saw.calls, [key.x] * len(_CALLS)) and not any(saw.tracked),
+            ok=lambda saw, key: all(_keeps(y, key.x) for y in saw.calls) and not any(saw.tracked),
             points=1,
             given=lambda saw, key: _CALLS[_wrong_call(saw, key)],
             expected=lambda saw, key: _shown(saw, key)[0],
@@ -104,5 +113,5 @@ EXERCISE = Exercise(
             },
         ),
     ],
-    raises=shared.WRONG_HOOK,
+    raises=shared.NEEDS_CONTIGUOUS | shared.WRONG_HOOK,
 )

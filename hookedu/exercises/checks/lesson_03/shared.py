@@ -14,6 +14,7 @@ from hookedu.exercises.tools import same
 Mistakes = Mapping[str, bool | Of | Gives]
 
 READS_DOT_GRAD = {"reads_dot_grad": r"unsupported operand type.*NoneType|'NoneType' object has no attribute"}
+NEEDS_CONTIGUOUS = {"needs_contiguous": r"view size is not compatible"}
 OTHER_DTYPE = {"other_dtype": r"has changed the type of value"}
 OTHER_SHAPE = {"other_shape": r"has changed the size of value"}
 WRONG_HOOK = {"returns_no_tensor": r"expected Variable, but hook returned"} | OTHER_DTYPE | MISREGISTERED

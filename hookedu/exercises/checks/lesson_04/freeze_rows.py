@@ -64,11 +64,11 @@ EXERCISE = Exercise(
     checks=[
         Check(
             "unchanged",
-            ok=lambda saw, case: same(saw.weight, case.embedding.weight.detach()),
+            ok=lambda saw, case: not saw.replaced and same(saw.weight, case.embedding.weight.detach()),
             essential=True,
             expected=Say("weight_as_before"),
-            got=Say("weight_changed"),
-            mistakes={"zeroes_the_weight": True},
+            got=[Say("weight_replaced", when=lambda saw, case: saw.replaced), Say("weight_changed")],
+            mistakes={"replaces_the_weight": lambda saw, case: saw.replaced, "zeroes_the_weight": True},
         ),
         Check(
             "requires_grad",

@@ -1,6 +1,5 @@
 """What decides about 04.2, `sgd_in_backward(model, lr)`."""
 
-import copy
 from functools import cached_property
 from typing import Any
 
@@ -44,7 +43,7 @@ class _Key:
 
     def _steps(self, lr: float, keep: int = 0) -> list[_Values]:
         """Return the parameters after each step; `keep` times the previous gradient is added to the next."""
-        model, after = copy.deepcopy(self._case.model), []
+        model, after = self._case.model, []
         learn = [p for p in model.parameters() if p.requires_grad]
         kept = [torch.zeros_like(p) for p in learn]
         for x in self._case.inputs:
@@ -54,6 +53,9 @@ class _Key:
                 for parameter, grad in zip(learn, kept, strict=True):
                     parameter -= lr * grad
             after.append(parameters(model))
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(self.start[name])
         return after
 
 
@@ -89,6 +91,14 @@ EXERCISE = Exercise(
     key=_Key,
     given=_CALL,
     checks=[
+        Check(
+            "parameters",
+            ok=lambda saw, key: not saw.replaced,
+            essential=True,
+            expected=Say("same_parameters"),
+            got=Say("other_parameters"),
+            mistakes={"replaces_parameters": True},
+        ),
         Check(
             "first_step",
             ok=lambda saw, key: all_close(saw.first, key.right[0]),
@@ -170,6 +180,7 @@ EXERCISE = Exercise(
     ],
     raises={
         **REGISTERING,
+        "changes_others": r"has been modified by an inplace operation",
         "returns_from_hook": r"post accumulate grad hooks should return None|expected Variable, but hook returned",
         "grad_is_none": r"operand.*NoneType|not NoneType|NoneType' object has no attribute '(?!requires|register)",
     },

@@ -18,7 +18,7 @@ from hookedu.exercises.checks.lesson_04.shared import (
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_04.watch_norms import ALONE, PROBE, SCALES, Case, passes
+from hookedu.exercises.probes.lesson_04.watch_norms import ALONE, PROBE, SCALES, Case, forward
 from hookedu.exercises.tools import all_close, gradients, same
 
 _Norms = dict[tuple[int, str], Any]  # by pass and name
@@ -32,20 +32,23 @@ class _Key:
     """What tensor hooks see in all passes (`norms`), and other norms that people note instead."""
 
     def __init__(self, case: Case) -> None:
-        seen: list[tuple[str, float]] = []
+        seen: list[tuple[str, float]] = []  # in a pass of scale 1
         self.before = case.before
         trained = {name: p for name, p in case.model.named_parameters() if p.requires_grad}
         for name, parameter in trained.items():
             parameter.register_hook(lambda grad, name=name: seen.append((name, grad.norm().item())))
-        passes(case.model, case.x, case.w)
-        self.grads, self.norms = gradients(case.model), _by_pass(seen, len(trained))
-        self.trained, self.names = list(trained), [name for name, _ in seen]
-        self.order = self.names[: len(trained)]
+        forward(case).backward()
+        self.grads = {
+            name: None if grad is None else SCALES[-1] * grad for name, grad in gradients(case.model).items()
+        }
+        self.norms = {(n, name): scale * norm for n, scale in enumerate(SCALES) for name, norm in seen}
+        self.trained, self.order = list(trained), [name for name, _ in seen]
+        self.names = self.order * len(SCALES)
         self.own = {(n, name): trained[name].norm().item() for n, name in self.norms}
         # What .grad holds after each pass, and its difference to what it held before; the norms are those of the
         # first pass times SCALES.
-        self.summed, self.differences = self._scaled(1, 4, 5), self._scaled(1, 3, 1)
-        self.first = self._scaled(1, 1, 1)
+        self.summed, self.differences = self._scaled(1, 3, 4), self._scaled(1, 2, 1)
+        self.first, self.totals = self._scaled(1, 1, 1), self._scaled(1, 3, 7)
         first = next(iter(trained))
         self.alone = [(first, scale * trained[first].numel() ** 0.5) for scale in ALONE]
 
@@ -93,8 +96,14 @@ def _wrong(saw: Any, key: _Key, norms: _Norms) -> list[tuple[str, float, Any]]:
 
 def _rounds(saw: Any, key: _Key) -> bool:
     """Check whether the norm of a very small gradient is wrong, where one was noted."""
-    last = saw.alone[-1:] if isinstance(saw.alone, list) else []
+    last = saw.alone[-1:] if isinstance(saw.alone, list) and len(saw.alone) == len(ALONE) else []
     return any(type(value) is float and not _close(value, key.alone[-1][1]) for _, value in last)
+
+
+def _rounded_off(saw: Any, key: _Key) -> bool:
+    """Check whether all values have two decimals at most, and differ from the norms by that alone."""
+    pairs = [(_noted(saw, key)[of], norm) for of, norm in key.norms.items()]
+    return all(abs(value - norm) < 1 and value == round(value, 2) for value, norm in pairs)
 
 
 def _shown(saw: Any, key: _Key) -> tuple[str, float, Any]:
@@ -127,13 +136,13 @@ def _alone(pairs: Callable[[Any, _Key], Any]) -> Callable[[Any, _Key], str]:
 
 def _same_beside(saw: Any, key: _Key) -> bool:
     """Check whether the first of two calls noted as much as one call does."""
-    return sorted(name for name, _ in saw.beside) == sorted(key.names)
+    return sorted(name for name, _ in saw.beside) == sorted(key.order)
 
 
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
-    given="watch_norms(model, seen); loss.backward(); (3 * loss).backward(); model.zero_grad(); (5 * loss).backward()",
+    given="watch_norms(model, seen); loss.backward(); (2 * loss).backward(); model.zero_grad(); (4 * loss).backward()",
     checks=[
         Check(
             "unchanged",
@@ -192,13 +201,17 @@ EXERCISE = Exercise(
             expected=lambda saw, key: "{}: {:g}".format(*_shown(saw, key)),
             got=lambda saw, key: f"{_shown(saw, key)[0]}: {show(_rounded(_shown(saw, key)[2]))}",
             mistakes={
-                "rounds": lambda saw, key: not _wrong(saw, key, key.norms),
+                "rounds": lambda saw, key: (
+                    not _wrong(saw, key, key.norms) and saw.alone[-1][1] == round(saw.alone[-1][1], 7)
+                ),
                 "keeps_gradients": lambda saw, key: any(torch.numel(v) > 1 for _, v in saw.seen),
                 "keeps_tensors": lambda saw, key: any(type(v) in (torch.Tensor, Opaque) for _, v in saw.seen),
                 "norm_of_the_parameter": lambda saw, key: not _wrong(saw, key, key.own),
                 "norm_of_the_sum": lambda saw, key: not _wrong(saw, key, key.summed),
                 "first_pass": lambda saw, key: not _wrong(saw, key, key.first),
                 "difference_of_sums": lambda saw, key: not _wrong(saw, key, key.differences),
+                "adds_up": lambda saw, key: not _wrong(saw, key, key.totals),
+                "rounds_off": _rounded_off,
                 "not_the_norm": lambda saw, key: all(type(v) in (int, float) for _, v in saw.seen),
             },
         ),

@@ -95,6 +95,8 @@ EXERCISE = Exercise(
             mistakes={
                 "too_early": lambda saw, key: saw.early > 0,
                 "only_training": lambda saw, key: key.before and same(saw.seen, key.before),
+                "only_evaluation": lambda saw, key: same(saw.seen, key.before) and saw.in_other_mode,
+                "fires_backward": lambda saw, key: saw.backward and not saw.hooks,
                 "nothing_added": lambda saw, key: same(saw.seen, key.before) and saw.hooks,
                 "removed_at_once": lambda saw, key: same(saw.seen, key.before) and saw.handle == HANDLE,
                 "not_registered": lambda saw, key: same(saw.seen, key.before),

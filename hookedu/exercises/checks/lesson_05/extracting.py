@@ -35,7 +35,7 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         fc = case.x @ case.weight.T
-        self.out, self.names, self.act = fc.relu().sum(-1), case.names, f"{case.stem}.act"
+        self.x, self.out, self.names, self.act = case.x, fc.relu().sum(-1), case.names, f"{case.stem}.act"
         known = {f"{case.stem}.fc": fc, f"{case.stem}.act": fc.relu(), "head": self.out}
         inputs = {f"{case.stem}.fc": case.x, f"{case.stem}.act": fc, "head": fc.relu()}
         self.seen, self.inputs = ({name: of[name] for name in case.names} for of in (known, inputs))
@@ -114,6 +114,7 @@ EXERCISE = Exercise(
                 "not_on_inside": lambda saw, key: not saw.seen and not saw.hooks,
                 "only_training": lambda saw, key: saw.seen.keys() == key.seen.keys() - {key.act},
                 "late_binding": lambda saw, key: list(saw.seen) == list(key.seen)[1:] and saw.hooks == 2,
+                "like_named": lambda saw, key: same(saw.seen["head"], key.x),
                 "too_many_names": lambda saw, key: saw.seen.keys() > key.seen.keys(),
                 "wrong_keys": lambda saw, key: not saw.seen.keys() <= key.seen.keys(),
                 "lists": lambda saw, key: same(saw.seen, {name: [value] for name, value in key.seen.items()}),

@@ -18,6 +18,8 @@ _GIVEN = (
     + _CALL
 )
 
+_RUNS = 5  # of the network while the hook is on
+
 
 class _Key:
     """What fc1 makes of the input, the push, and what fc2 returns without it and with it."""
@@ -25,6 +27,7 @@ class _Key:
     def __init__(self, case: Case) -> None:
         self.case, self.made, self.push = case, case.x @ case.first.T, case.strength * case.direction
         self.plain, self.steered = self.fc2(self.made), self.fc2(self.made + self.push)
+        self.other = "fc1.eval()" if case.mode == "train" else "fc1.train()"
         self.double = "net.double(); " if case.first.dtype == torch.float64 else ""
         zero = torch.zeros(2, dtype=case.first.dtype)
         self.kept = {"fc1.weight": case.first, "fc1.bias": zero, "fc2.weight": case.second, "fc2.bias": zero}
@@ -39,9 +42,29 @@ def _runs(saw: Any, key: Any) -> list[Any]:
     return [True if same(out, key.steered) else False if same(out, key.plain) else None for out in saw.runs]
 
 
+def _computes_again(saw: Any, key: Any) -> bool:
+    return same(saw.output, key.made) and saw.forwards > _RUNS
+
+
+def _in_modes(saw: Any, key: Any) -> list[bool]:
+    """Return whether the runs in training mode were steered and those in evaluation mode, if all in each are alike."""
+    *runs, last = _runs(saw, key)
+    alike = runs == runs[:1] * len(runs) and None not in (runs[0], last)
+    return ([runs[0], last] if key.case.mode == "train" else [last, runs[0]]) if alike else []
+
+
 def _wrong(saw: Any, key: Any) -> int:
     """Return the place of the first run that was not steered."""
     return next(n for n, steered in enumerate(_runs(saw, key)) if not steered)
+
+
+def _given(saw: Any, key: Any) -> str:
+    """Return the calls as code, with the one in the other mode if no run before it was wrong."""
+    case, code = key.case, f"{key.double}fc1.{key.case.mode}(); "
+    for name, value in (("fc2.weight", case.second), ("fc1.weight", case.first), ("x", case.x)):
+        code = f"{name} = {show(value)}; {code}"
+    code += f"steer(fc1, {show(case.direction)}, {case.strength:g}); fc2(fc1(x))"
+    return code + f"; {key.other}; fc2(fc1(x))" * all(_runs(saw, key)[:-1])
 
 
 EXERCISE = Exercise(
@@ -61,22 +84,25 @@ EXERCISE = Exercise(
             essential=True,
             given=[
                 Say("under_no_grad", when=lambda saw, key: _wrong(saw, key) == 2),
-                _GIVEN + "; fc2(fc1(x))",
+                _given,
             ],
             expected="{want}",
             got=lambda saw, key: show(saw.runs[_wrong(saw, key)]),
             mistakes={
                 "steers_once": lambda saw, key: (
-                    _wrong(saw, key) and _runs(saw, key) == [n < _wrong(saw, key) for n in range(4)]
+                    _wrong(saw, key) and _runs(saw, key) == [n < _wrong(saw, key) for n in range(_RUNS)]
                 ),
-                "only_with_grad": lambda saw, key: _runs(saw, key) == [True, True, False, True],
+                "only_with_grad": lambda saw, key: _runs(saw, key) == [True, True, False, True, True],
                 "adds_up": Gives(lambda key: key.steered),
-                "only_training": lambda saw, key: key.case.mode == "eval" and same(saw.steered, key.plain),
+                "only_training": lambda saw, key: _in_modes(saw, key) == [True, False],
+                "only_evaluation": lambda saw, key: _in_modes(saw, key) == [False, True],
                 "only_positive": lambda saw, key: key.case.strength < 0 and same(saw.steered, key.plain),
                 "only_batches": lambda saw, key: key.made.dim() != 2 and same(saw.steered, key.plain),
                 "no_return": lambda saw, key: saw.hooks and same(saw.steered, key.plain),
+                "fires_backward": lambda saw, key: saw.backward and same(saw.steered, key.plain),
                 "removed_at_once": lambda saw, key: saw.handle == HANDLE and same(saw.steered, key.plain),
                 "not_registered": Gives(lambda key: key.plain),
+                "minds_zero": lambda saw, key: key.case.strength == 0,
                 "replaces_output": Gives(
                     lambda key: key.fc2(key.push), lambda key: key.fc2(key.push.expand_as(key.made))
                 ),
@@ -89,7 +115,18 @@ EXERCISE = Exercise(
             },
         ),
         Check(
-            "others", "output", lambda key: key.made, points=1, given=Say("made"), mistakes={"in_place": True}
+            "others",
+            "output",
+            want=lambda key: key.made,
+            ok=lambda saw, key: same(saw.output, key.made) and not _computes_again(saw, key),
+            points=1,
+            given=[Say("all_runs", when=_computes_again), Say("made")],
+            expected=[Say("forwards", when=_computes_again, n=_RUNS), "output == {want}"],
+            got=[
+                Say("forwards", when=_computes_again, n=lambda saw, key: saw.forwards),
+                "output == {value}",
+            ],
+            mistakes={"computes_again": _computes_again, "in_place": True},
         ),
         Check(
             "gradient",

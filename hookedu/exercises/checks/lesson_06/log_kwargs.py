@@ -117,6 +117,7 @@ EXERCISE = Exercise(
             expected=lambda saw, case: f"log == {_show(_want(case))}",
             got=lambda saw, case: f"log == {_show(saw.log)}",
             mistakes={
+                "fires_backward": lambda saw, case: saw.hooks == 0 and saw.backward,
                 "not_registered": lambda saw, case: saw.hooks == 0 and not _new(saw, case),
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "replaces_log": lambda saw, case: (

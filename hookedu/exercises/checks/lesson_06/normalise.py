@@ -59,11 +59,22 @@ def _shown(values: Callable[[Saw, Case], list]) -> Of:
     return line
 
 
+def _received(saw: Saw, case: Case) -> str:
+    """Return the line of what is received; exactly, if a value changed that prints like the one passed."""
+    changed = not same(saw.received[1:], _others(case))
+    return _shown(lambda saw, case: saw.received)(saw, case) if changed else show(saw.received)[1:-1]
+
+
 def _is_another_formula(saw: Saw, case: Case) -> bool:
     """Check whether mean and std were used in another order or with the wrong operation."""
     x, m, d = case.x, case.mean, case.std
     wrong = (x / d - m, x - m / d, (x - m) * d, (m - x) / d, (x - d) / m, (x + m) / d)
     return any(same(saw.received[0], result) for result in wrong)
+
+
+def _fresh(case: Case) -> torch.Tensor:
+    """Return the input of the call in evaluation mode; that in training mode is 1024 times as large."""
+    return torch.full_like(case.x, 0.5)
 
 
 def _own_mean(saw: Saw, case: Case) -> bool:
@@ -106,11 +117,16 @@ EXERCISE = Exercise(
                 Say("receives", all=_shown(lambda saw, case: saw.received)),
             ],
             mistakes={
+                "fires_backward": lambda saw, case: saw.hooks == 0 and saw.backward,
                 "not_registered": lambda saw, case: saw.hooks == 0,
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "too_late": lambda saw, case: saw.after and same(saw.received[0], case.x),
+                "only_evaluation": lambda saw, case: same(
+                    [saw.received[0], saw.plain, saw.in_eval],
+                    [case.x, 1024 * _fresh(case), (_fresh(case) - case.mean) / case.std],
+                ),
                 "forgets_return": lambda saw, case: same(
-                    [saw.received[0], saw.plain], [case.x, torch.full_like(case.x, 0.5)]
+                    [saw.received[0], saw.plain, saw.in_eval], [case.x, 1024 * _fresh(case), _fresh(case)]
                 ),
                 "missing_star": lambda saw, case: isinstance(saw.received[1], list),
                 "drops_keywords": lambda saw, case: case.named and len(saw.received) == 1 + len(case.rest),
@@ -126,7 +142,7 @@ EXERCISE = Exercise(
             ok=lambda saw, case: all(saw.same),
             points=1,
             expected=Say("same_gate"),
-            got=Say("receives", all=lambda saw, case: show(saw.received)[1:-1]),
+            got=Say("receives", all=_received),
             mistakes={
                 "changes_the_rest": lambda saw, case: not same(saw.received[1:], _others(case)),
                 "copies": True,

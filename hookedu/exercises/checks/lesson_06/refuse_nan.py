@@ -81,6 +81,7 @@ EXERCISE = Exercise(
             ok=lambda saw, case: saw.error,
             essential=True,
             mistakes={
+                "fires_backward": lambda saw, case: saw.hooks == 0 and saw.backward,
                 "not_registered": lambda saw, case: saw.hooks == 0,
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "only_says": lambda saw, case: saw.said,

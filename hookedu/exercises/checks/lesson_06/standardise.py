@@ -117,6 +117,7 @@ EXERCISE = Exercise(
             {
                 "overwrites_weight": lambda saw, key: "weight" in saw.parameters,
                 "raw_not_parameter": lambda saw, key: "weight_raw" not in saw.parameters,
+                "unfreezes": lambda saw, key: saw.kept and key.case.frozen and saw.parameters["weight_raw"],
                 "thaws": lambda saw, key: key.case.frozen and saw.parameters["weight_raw"],
                 "freezes": lambda saw, key: not all(saw.parameters.values()),
             },

@@ -31,7 +31,9 @@ def _key(case: Case) -> SimpleNamespace:
         want[name] = [[list(x.shape) if x.requires_grad else None], [[*x.shape[:-1], n_out]]]
     (x,), (y,) = want["two_d"]
     always = [[list(inputs["frozen"].shape)], want["frozen"][1]]
-    return SimpleNamespace(**want, given=given, x=x, y=y, weight=weight, always=always)
+    return SimpleNamespace(
+        **want, given=given, x=x, y=y, weight=weight, always=always, biasless=layer.bias is None
+    )
 
 
 def _tuples(value: Any) -> str:
@@ -79,6 +81,7 @@ _OF_FROZEN = {
     "drops_none": Gives(lambda key: [[], key.frozen[1]]),
     "bare_none": Gives(lambda key: [None, key.frozen[1]]),
     "always_a_shape": Gives(lambda key: key.always),
+    "bias_is_none": lambda saw, key: key.biasless and said("frozen", "'NoneType' object")(saw, key),
     "none_has_no_shape": said("frozen", "'NoneType' object"),
     "asks_frozen": said("frozen", "One of the differentiated Tensors", "cannot register a hook"),
 }

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.checks.common import HANDLE
-from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, all_differ, as_in_key, reads
+from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, NO_GRAD, all_differ, as_in_key, reads
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
@@ -80,6 +80,7 @@ def _key(nets: tuple[Net, Net]) -> SimpleNamespace:
     return SimpleNamespace(
         **want,
         full=True,
+        ended="ok",
         readings=readings,
         unchanged=later["all"],
         ran=ran,
@@ -135,12 +136,13 @@ EXERCISE = Exercise(
         as_in_key(
             "again",
             "again",
-            1,
+            0,
             {"once": Gives(lambda key: key.unchanged), "last_forward": Gives(lambda key: key.ran)},
             essential=True,
             given=Say("second_backward"),
             label="x.grad",
         ),
+        as_in_key("evaluation", "ended", 1, **NO_GRAD),
         as_in_key("others", "other", 1, {"every_model": True}, given=_ANOTHER, label="x.grad"),
         Check(
             "handle",
@@ -153,7 +155,7 @@ EXERCISE = Exercise(
                 "one_handle": lambda saw, key: saw.handles == HANDLE,
                 "some_handles": lambda saw, key: _are_handles(saw.handles),
                 "no_list": lambda saw, key: isinstance(saw.handles, dict),
-                "no_handle": True,
+                "no_handle": lambda saw, key: not saw.handles,
             },
         ),
         as_in_key("full", "full", 1, {"legacy": True}, given="guided_relu(model)", **_KINDS),

@@ -37,3 +37,12 @@ def reads(*names: str) -> Gives:
 def all_differ(tensors: Iterable[torch.Tensor]) -> bool:
     """Check whether no two tensors are equal."""
     return not any(torch.equal(*pair) for pair in combinations(tensors, 2))
+
+
+# Of a check that the model runs under torch.no_grad(), where `ended` is "ok" or what was raised.
+NO_GRAD: dict[str, Any] = {
+    "mistakes": {"no_grad_crash": said("ended", "cannot register a hook", "'NoneType' object")},
+    "given": "with torch.no_grad(): model(x)",
+    "expected": "{value}",
+    "got": "{value}",
+}

@@ -7,7 +7,7 @@ import torch
 
 from hookedu.exercises import conduct
 from hookedu.exercises.checks.common import handle_works
-from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, as_in_key, said
+from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, NO_GRAD, as_in_key, said
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_07.stop_gradient import PROBE, Case
 from hookedu.exercises.tools import same
@@ -25,6 +25,7 @@ def _key(case: Case) -> SimpleNamespace:
         "skip": [past, w],
         "pair": [zero, zero, torch.einsum("no,ni,nj->oij", v, h, x @ other.weight.detach().T)],
         "first": past,
+        "ended": "ok",
     }
     flowing = [(one @ layer.weight.detach()).T @ x for one in (at_w, at_v)]
     infinite = "; behind.weight[0, 0] == inf, layer.weight[0, 1] == 0" * bool(behind.weight[0, 0].isinf())
@@ -92,7 +93,7 @@ EXERCISE = Exercise(
     suits=lambda case: not (case.x @ case.front.weight.detach().T == 0).any(),  # inf * 0 would be nan
     given=_GIVEN,
     checks=[
-        as_in_key("own", "own", 1, _OF_OWN, essential=True, label=_OWN),
+        as_in_key("own", "own", 0, _OF_OWN, essential=True, label=_OWN),
         as_in_key(
             "stopped",
             "inner",
@@ -113,6 +114,7 @@ EXERCISE = Exercise(
             label=f"[{_FRONT}, {_OWN}]",
         ),
         as_in_key("skip", "skip", 1, _OF_SKIP, given=_SKIP, label=f"[{_FRONT}, layer.bias.grad]"),
+        as_in_key("evaluation", "ended", 1, **NO_GRAD | {"given": "with torch.no_grad(): layer(h)"}),
         as_in_key("first", "first", 1, _OF_FIRST, given=_FIRST, label=_OWN, got="{value}"),
         as_in_key(
             "pair",

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 
 from hookedu.exercises.checks.common import handle_works
-from hookedu.exercises.checks.lesson_07.shared import as_in_key, said
+from hookedu.exercises.checks.lesson_07.shared import NO_GRAD, as_in_key
 from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_07.watch_output import PROBE, Case
@@ -42,6 +42,7 @@ def _key(case: Case) -> SimpleNamespace:
 
 
 _MISTAKES = {
+    "latest_list": lambda saw, key: not saw.seen and len(saw.others) > len(key.ws),
     "clears": lambda saw, key: not saw.kept and same(saw.seen, key.seen),
     "asks_training": lambda saw, key: not saw.seen and not key.layer.training,
     "not_registered": lambda saw, key: not saw.seen,
@@ -54,7 +55,6 @@ _MISTAKES = {
     "in_front": lambda saw, key: same(saw.seen[::-1], key.seen),
     "not_each_pass": lambda saw, key: len(saw.seen) != len(key.ws),
 }
-_EVALUATION = {"given": "with torch.no_grad(): model(x)", "expected": "{value}", "got": "{value}"}
 
 EXERCISE = Exercise(
     PROBE,
@@ -80,13 +80,7 @@ EXERCISE = Exercise(
             got=[Say("old_gone", when=lambda saw, key: not saw.kept), "seen == {value}"],
             equal=lambda seen, wrong: same(seen[0], wrong[0]),  # the first entry tells a mistake
         ),
-        as_in_key(
-            "evaluation",
-            "ended",
-            1,
-            {"no_grad_crash": said("ended", "cannot register a hook", "'NoneType' object")},
-            **_EVALUATION,
-        ),
+        as_in_key("evaluation", "ended", 1, **NO_GRAD),
         handle_works("watch_output(layer, seen)", silent=lambda saw, key: saw.after_removal == 0),
     ],
     raises={

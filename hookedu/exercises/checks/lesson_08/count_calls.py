@@ -39,6 +39,10 @@ EXERCISE = Exercise(
             mistakes={
                 "returns_nothing": lambda saw, counts: saw.found is None,
                 "returns_total": Gives(lambda counts: sum(counts.values())),
+                "qualified_names": lambda saw, counts: (
+                    any("." in key for key in saw.found)
+                    and all(part.isidentifier() for key in saw.found for part in key.split("."))
+                ),
                 "keys_not_names": lambda saw, counts: (
                     not all(isinstance(key, str) and key.isidentifier() for key in saw.found)
                 ),

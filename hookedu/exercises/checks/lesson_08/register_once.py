@@ -40,6 +40,7 @@ EXERCISE = Exercise(
             ],
             mistakes={
                 "clears_module": lambda saw, case: case.other not in saw.again,
+                "empty_name": lambda saw, case: not case.name and saw.again == [case.other, *case.runs],
                 "stacks": lambda saw, case: saw.again == [case.other, *case.runs] and saw.stored == HANDLE,
                 "not_stored": Gives(lambda case: [case.other, *case.runs]),
                 "keeps_old": Gives(lambda case: [case.other, case.runs[0]]),
@@ -47,6 +48,7 @@ EXERCISE = Exercise(
                 "either_or": lambda saw, case: saw.again == [case.other] and case.runs[0] in saw.first,
                 "silent": lambda saw, case: saw.again == [case.other] and saw.forward and not case.training,
                 "removes_new": lambda saw, case: saw.again == [case.other] and not saw.on,
+                "changes_arguments": Gives(lambda case: [case.other, -case.runs[-1]]),
                 "prepends": Gives(lambda case: [case.runs[-1], case.other]),
             },
         ),
@@ -68,6 +70,7 @@ EXERCISE = Exercise(
             mistakes={
                 "loses_names": _loses_names,
                 "one_for_all": Gives(lambda case: [[case.other], [case.elsewhere, case.moved]]),
+                "one_dictionary": Gives(lambda case: [[case.other, case.second], [case.moved]]),
                 "stays_on_old_module": Gives(
                     lambda case: [[case.other, case.runs[-1], case.second], [case.elsewhere, case.moved]]
                 ),

@@ -138,6 +138,7 @@ EXERCISE = Exercise(
             expected=lambda saw, key: _line(saw, key, key.groups),
             got=lambda saw, key: _line(saw, key, saw.groups),
             mistakes={
+                "returns_kept": lambda saw, key: saw.replaced and same(saw.groups, key.overwritten),
                 "overwritten": Gives(lambda key: key.overwritten),
                 "plus_equals": Gives(lambda key: key.inplace_off),
                 "last_call_only": lambda saw, key: all(

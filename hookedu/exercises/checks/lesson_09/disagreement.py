@@ -4,16 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
 
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW
 from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned
 from hookedu.exercises.conduct import ATTRIBUTES
 from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_09.disagreement import PROBE, Case
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_09.disagreement import LAYERS, NAMES, PROBE, UNIT, Case
 
-_TOLERANCE = 2e-6
+_TOLERANCE = 1e-7
 
 
 class _Key:
@@ -21,24 +21,23 @@ class _Key:
 
     @torch.no_grad()
     def __init__(self, case: Case) -> None:
-        model, self.x, self.names = case
-        layers = nn.Sequential(*(m for m in model.modules() if not isinstance(m, nn.Sequential)))
-        self.act = type(layers[1]).__name__
+        model, x = case
+        self.shown = show(x / UNIT)
         # What in-place activations take away from the outputs that they overwrite.
-        self.taken = [layers[:n](self.x) - layers[: n + 1](self.x) for n in (1, 4, 6)]
+        self.taken: dict[str, torch.Tensor] = {}
+        for name, act in LAYERS:
+            given = model.get_submodule(name)(x)
+            x = model.get_submodule(act)(given.clone())
+            self.taken[name] = given - x
 
     def of(self, measure: Callable[[torch.Tensor], torch.Tensor]) -> dict[str, float]:
         """Return the differences by name, measured in this way: an extractor drops what follows the last layer."""
-        stem, third, _ = map(measure, self.taken)
-        return self._by_name({"stem": stem, "body.third": third})
+        return {name: 0.0 if name == "last" else float(measure(self.taken[name])) for name in NAMES}
 
     @property
     def overwritten(self) -> dict[str, float]:
         """Without clone() the hook has what the activation after `last` left."""
-        return self._by_name({"last": self.taken[2].abs().max()})
-
-    def _by_name(self, differences: dict[str, torch.Tensor]) -> dict[str, float]:
-        return {name: float(differences.get(name, 0.0)) for name in self.names}
+        return {name: float(self.taken[name].abs().max()) * (name == "last") for name in NAMES}
 
 
 def _largest(key: _Key) -> dict[str, float]:
@@ -46,22 +45,17 @@ def _largest(key: _Key) -> dict[str, float]:
 
 
 def _overwrites(case: Case) -> bool:
-    """Check whether all layers are overwritten: several numbers of `stem`, of which the first is not the most changed.
+    """Check whether all outputs are overwritten, and the first two of them only in part, most in the second picture.
 
-    Where activations cut both ends, the largest change of a layer must be a decrease (ReLU only increases), and rounding to
-    4 digits must show.
+    Rounding must show: no difference is below 1, or near a number of 5 digits.
     """
     key = _Key(case)
-    stem, third, last = key.taken
-    changes = stem.abs().flatten()
-    if (changes > 0).sum() < 2 or changes[0] == changes.max() or not (third.any() and last.any()):
+    stem, mix, last = (key.taken[name] for name, _ in LAYERS)
+    if not (stem.any() and mix.any() and last.any()) or (stem != 0).all() or (mix != 0).all():
         return False
-    if not all(taken.min() <= 0 <= taken.max() for taken in (stem, third)):
+    if not all(taken[0].abs().max() < taken.abs().max() for taken in (stem, mix)):
         return False
-    decreases = any(taken.max() > -taken.min() for taken in (stem, third))
-    rounded = [abs(round(v, 4) - v) for v in _largest(key).values() if v]
-    fits = decreases and min(rounded) > 4 * _TOLERANCE
-    return key.act == "ReLU" or fits
+    return all(v > 1 and abs(round(v, 5) - v) > 4 * _TOLERANCE for v in _largest(key).values() if v)
 
 
 def _near(found: Any, wanted: dict[str, float]) -> bool:
@@ -74,18 +68,23 @@ def _near(found: Any, wanted: dict[str, float]) -> bool:
 
 
 def _all_zero(saw: Any, key: _Key) -> bool:
-    return _near(saw.result, dict.fromkeys(key.names, 0.0))
+    return _near(saw.result, dict.fromkeys(NAMES, 0.0))
+
+
+def _too_few(saw: Any, key: _Key) -> bool:
+    """Check whether nothing was overwritten, or nothing by a ReLU: what overwrites `stem` is one."""
+    return _all_zero(saw, key) or _near(saw.result, _largest(key) | {"stem": 0.0})
 
 
 _MISTAKES: Mistakes = {
     "overwritten": Gives(lambda key: key.overwritten),
     "changes_model": lambda saw, key: (
-        _all_zero(saw, key) and any(kind == ATTRIBUTES for kind, _ in saw.conduct)
+        _too_few(saw, key) and any(kind == ATTRIBUTES for kind, _ in saw.conduct)
     ),
     "one_at_a_time": lambda saw, key: _all_zero(saw, key) and saw.extracted > 1,
-    "copied": lambda saw, key: _all_zero(saw, key) and saw.extracted == 0,
+    "copied": lambda saw, key: _too_few(saw, key) and saw.extracted == 0,
     "no_abs": Gives(lambda key: key.of(torch.max), lambda key: key.of(lambda taken: (-taken).max())),
-    "signed": Gives(lambda key: key.of(torch.min)),
+    "signed": Gives(lambda key: key.of(torch.min), lambda key: key.of(lambda taken: (-taken).min())),
     "mean": Gives(lambda key: key.of(lambda taken: taken.abs().mean())),
     "rounded": lambda saw, key: all(
         found in {float(int(v)), *(round(v, digits) for digits in range(6))}
@@ -100,7 +99,9 @@ EXERCISE = Exercise(
     PROBE,
     key=_Key,
     suits=_overwrites,
-    given="x = {key.x}; model: stem, {key.act}_, [second, third, {key.act}_], last, {key.act}_; names = {key.names}",
+    given=lambda saw, key: (
+        f"x = {key.shown} * {UNIT:g}; model: stem, relu_, [mix, hardtanh_], last, relu_; names = {NAMES}"
+    ),
     checks=[returned("differences", _largest, points=7, mistakes=_MISTAKES, equal=_near)],
     raises={"late_binding": r"KeyError: 'stem'"} | CALLS_NOW,
 )

@@ -30,6 +30,7 @@ class _Key:
         self.counted = [[*self.earlier, *range(first, first + len(new))] for first in (0, 1)]
         self.shape = new[self.new[0]].shape
         self.rows = [[step, *self.shape] for step in self.earlier + self.new]
+        self.other = [[1, *self.shape]]
 
 
 def _shown(saw: Any, key: _Key) -> int:
@@ -46,7 +47,7 @@ _MISREAD: Mistakes = {
     "no_reload": Gives(lambda key: Opaque("KeyError")),
     "from_memory": Gives(lambda key: key.rows[len(key.earlier) :]),
     "width_first": Gives(lambda key: [[step, width, height] for step, height, width in key.rows]),
-    "other_tags": lambda saw, key: _set(saw.result) > _set(key.rows),
+    "other_tags": lambda saw, key: _set(saw.result) > _set(key.rows) or same(saw.result, key.other),
     "only_some": lambda saw, key: saw.result and _set(saw.result) < _set(key.rows),
     "merged": lambda saw, key: len(saw.result) < len(key.rows) and _set(saw.result) == _set(key.rows),
     "by_step": lambda saw, key: same(saw.result, sorted(key.rows)),

@@ -8,7 +8,7 @@ from hookedu.exercises.checks.lesson_09.shared import Mistakes, differs_in_dtype
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_09.one_scale import CLOSE, PROBE, Case
+from hookedu.exercises.probes.lesson_09.one_scale import CLOSE, PROBE, TINY, Case
 from hookedu.exercises.tools import close
 
 
@@ -32,6 +32,7 @@ class _Key:
     def __init__(self, case: Case) -> None:
         self.maps, self.columns, self.value = case
         self.base = CLOSE if self.maps.min() >= CLOSE else 0.0
+        self.unit = TINY if self.maps.abs().max() < 1 else 1.0
         self.scaled = _scaled(self.maps)
         self.padded = _padded(self.scaled, self.columns)
         self.rows = len(self.padded) // self.columns
@@ -50,9 +51,10 @@ def _line(picture: Any, saw: Any, key: _Key) -> str:
 
 
 def _given(saw: Any, key: _Key) -> str:
-    """Write numbers that lie close together as a sum: they would print alike."""
+    """Write numbers that lie close together as a sum, which would print alike, or as multiples of a tiny number."""
     base = f"{key.base:g} + " if key.base else ""
-    return f"maps = {base}{show(key.maps - key.base)}, columns = {key.columns}"
+    unit = " / 2**22" if key.unit == TINY else ""
+    return f"maps = {base}{show((key.maps - key.base) / key.unit)}{unit}, columns = {key.columns}"
 
 
 _MISTAKES: Mistakes = {
@@ -71,7 +73,7 @@ _MISTAKES: Mistakes = {
     "to_255": Gives(lambda key: 255 * key.picture, lambda key: (255 * key.picture).trunc()),
     "three_channels": Gives(lambda key: key.picture.expand(3, -1, -1)),
     "other_dtype": lambda saw, key: differs_in_dtype(saw.result, key.picture),
-    "taken_for_equal": lambda saw, key: key.base and not saw.result.any(),
+    "taken_for_equal": lambda saw, key: (key.base or key.unit == TINY) and not saw.result.any(),
     "not_to_one": lambda saw, key: (
         saw.result.max() < 1 and saw.result.min() == 0 and close(saw.result / saw.result.max(), key.picture)
     ),

@@ -1,13 +1,14 @@
 """What decides about 10.3, `first_nan(model, x)`."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from torch import nn
 
 from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded, unchanged
 from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_10.first_nan import PROBE, Case, make_model
+from hookedu.exercises.probes.lesson_10.first_nan import NOT_TRIED, PROBE, TRIALS, Case, make_model
 from hookedu.exercises.probes.lesson_10.shared import Chain
 
 
@@ -29,9 +30,13 @@ class _Key:
         self.out = model(case.x)
         self.run = ", ".join(_leaves(model))
         inner = f"body.{middle}" + ".1" * (case.turn == 1)
-        self.culprit = inner if case.turn != 3 else "again"
-        self.infinite = f"body.{first}" if case.turn == 2 else "scale"
+        self.culprit = inner if case.turn != 2 else "again"
+        self.infinite = f"body.{first}" if case.turn == 1 else "scale"
         self.containers = ("", "body", f"body.{middle}" if case.turn == 1 else "body")
+
+    def if_tried(self, trial: str, wanted: Any) -> Any:
+        """Return what is wanted of this trial, or what stands for it in a turn without it."""
+        return wanted if trial in TRIALS[self.case.turn] else NOT_TRIED
 
 
 EXERCISE = Exercise(
@@ -51,13 +56,15 @@ EXERCISE = Exercise(
                 "later_one": Gives(lambda key: "more"),
                 "last_one": Gives(lambda key: "tail"),
                 "order_of_first_runs": Gives(lambda key: "stem"),
-                "not_in_every_run": lambda saw, key: key.case.turn == 2 and saw.finds == "again",
-                "ignores_input": lambda saw, key: saw.finds == "relay" and saw.input is not None,
+                "not_in_every_run": lambda saw, key: key.case.turn == 1 and saw.finds == "again",
+                "ignores_input": lambda saw, key: saw.finds == "relay" and saw.input not in (None, NOT_TRIED),
                 "not_its_input": Gives(lambda key: "relay"),
                 "class_name": Gives(lambda key: "Layer"),
                 "late_binding": Gives(lambda key: "spare"),
                 "short_name": Gives(lambda key: key.culprit.split(".")[-1]),
-                "all_of_them": lambda saw, key: saw.finds is None and saw.flooded == key.culprit,
+                "all_of_them": lambda saw, key: (
+                    saw.finds is None and saw.flooded == key.if_tried("flooded", key.culprit)
+                ),
                 "never_true": Gives(lambda key: None),
                 "returns_module": lambda saw, key: not isinstance(saw.finds, str),
             },
@@ -66,16 +73,25 @@ EXERCISE = Exercise(
             given=Say("in_order"),
         ),
         equals_rounded(
-            "flooded", lambda key: key.culprit, {}, essential=True, points=0, given=Say("in_order")
+            "flooded",
+            lambda key: key.if_tried("flooded", key.culprit),
+            {},
+            essential=True,
+            points=0,
+            given=Say("in_order"),
         ),
         equals_rounded("healthy", lambda key: None, {"not_none": True}, essential=True),
-        equals_rounded("input", lambda key: None, {"ignores_input": True}, given="x = {case.spoilt}"),
+        equals_rounded(
+            "input",
+            lambda key: key.if_tried("input", None),
+            {"ignores_input": True},
+            given="x = {case.spoilt}",
+        ),
         equals_rounded(
             "both",
-            lambda key: "again",
+            lambda key: key.if_tried("both", "again"),
             {
                 "looks_at_x": Gives(lambda key: None),
-                "of_an_earlier_call": Gives(lambda key: key.culprit),
             },
             points=0,
             essential=True,

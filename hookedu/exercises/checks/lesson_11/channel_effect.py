@@ -1,5 +1,6 @@
 """What decides about 11.4, `channel_effect(model, layer, channel, images, labels)`."""
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -45,15 +46,26 @@ class _Switch(Place):
         return self.own - of_labels(self.changed(place, value, layer), self.labels)
 
 
+@lru_cache(maxsize=1)  # both `suits` and `key` ask for it
+def _of(call: tuple[Net, str, int]) -> _Switch:
+    return _Switch(*call)
+
+
 def _forecasts(at: _Switch) -> list[torch.Tensor]:
     """Return what the gradient forecasts, with one weight for the channel and place by place."""
     maps, grads = at.maps[at.everywhere], at.grads[at.everywhere]
     return [grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), (grads * maps).sum(dim=(1, 2))]
 
 
-def _is_mixed(net: Net, layer: str, channel: int) -> bool:
-    """Check whether the channel raises some labels' logits clearly and lowers others, if there are several."""
-    effects = _Switch(net, layer, channel).want
+def _is_mixed(call: tuple[Net, str, int]) -> bool:
+    """Check whether the channel raises some labels' logits clearly and lowers others, if there are several.
+
+    That of a single picture, of a layer without a ReLU after it, must itself go well above 0 and well below.
+    """
+    at = _of(call)
+    effects, channel = at.want, at.maps[at.everywhere]
+    if len(effects) == 1 and min(channel.max(), -channel.min()) < 0.1 * channel.abs().max():
+        return False
     return bool(effects.abs().min() > 0.01 and (len(effects) == 1 or effects.min() < 0 < effects.max()))
 
 
@@ -89,9 +101,9 @@ _LIKELY = {
 
 EXERCISE = Exercise(
     PROBE,
-    key=lambda call: _Switch(*call),
+    key=_of,
     given=lambda saw, at: at.given,
-    suits=lambda call: _is_mixed(*call),
+    suits=_is_mixed,
     checks=[
         right(
             "effect",

@@ -1,5 +1,6 @@
 """What decides about 11.1, `channel_weights(model, layer, images, labels)`."""
 
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -38,6 +39,7 @@ _LIKELY = {
 }
 
 
+@lru_cache(maxsize=1)  # both `suits` and `key` ask for it
 def _call(call: tuple[Net, str]) -> Place:
     return Place(*call, lambda maps, grads: grads.mean(dim=(2, 3)))
 

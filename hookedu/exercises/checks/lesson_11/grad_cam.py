@@ -1,5 +1,6 @@
 """What decides about 11.2, `grad_cam(model, layer, images, labels)`."""
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -38,6 +39,11 @@ class _Cam(Place):
         self.span = self.high - self.low
 
 
+@lru_cache(maxsize=1)  # both `suits` and `key` ask for it
+def _of(call: tuple[Net, str]) -> _Cam:
+    return _Cam(*call)
+
+
 def _has_fixed_size(got: Any, at: _Cam) -> bool:
     """Check whether a map has the size of the lesson's pictures, or 8 times that of the layer's maps."""
     if isinstance(got, Opaque):  # 64×64 is too large for `encode`
@@ -58,10 +64,14 @@ def _describe(cam: Any, picture: int) -> str:
 
 
 def _is_mixed(call: tuple[Net, str]) -> bool:
-    """Check whether the weighted sum of each picture goes well above 0 and well below: else no ReLU would show."""
-    raw = _Cam(*call).raw.flatten(1)
+    """Check whether the weighted sum of each picture goes well above 0 and well below: else no ReLU would show.
+
+    A single picture's map must go above 1 as well.
+    """
+    raw = _of(call).raw.flatten(1)
     high, low = raw.amax(dim=1), raw.amin(dim=1)
-    return bool((torch.minimum(high, -low) > 0.03 * torch.maximum(high, -low)).all())
+    mixed = (torch.minimum(high, -low) > 0.03 * torch.maximum(high, -low)).all()
+    return bool(mixed) and (len(raw) > 1 or bool(high > 2))
 
 
 _LIKELY = {
@@ -99,7 +109,7 @@ _LIKELY = {
 
 EXERCISE = Exercise(
     PROBE,
-    key=lambda call: _Cam(*call),
+    key=_of,
     given=lambda saw, at: at.given,
     suits=_is_mixed,
     checks=[

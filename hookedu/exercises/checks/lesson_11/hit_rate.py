@@ -110,9 +110,7 @@ EXERCISE = Exercise(
             mistakes={
                 "returns_nothing": lambda saw, batch: saw.result is None,
                 "in_list": lambda saw, batch: len(saw.result) == 1 and _is(saw.result[0], batch.want),
-                "one_each": lambda saw, batch: (
-                    isinstance(saw.result, list | torch.Tensor) and _number(saw.result) is None
-                ),
+                "one_each": lambda saw, batch: len(saw.result) == batch.n and _number(saw.result) is None,
                 **{mistake: _gives(ways) for mistake, ways in _LIKELY.items()},
             },
         ),

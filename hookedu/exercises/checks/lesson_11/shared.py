@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from hookedu.exercises.criteria import Check, Of
@@ -46,12 +47,19 @@ class Place:
 
 def maps_of(net: Net, layer: str) -> torch.Tensor:
     """Return a layer's output, (N, C, h, w), without a graph."""
-    return net.model[: _after(net, layer)](net.images).detach()
+    return _through(list(net.model)[: _after(net, layer)], net.images).detach()
 
 
 def logits_from(net: Net, layer: str, maps: torch.Tensor) -> torch.Tensor:
     """Return the logits, (N, classes), that the model gives if the layer's output is `maps`."""
-    return net.model[_after(net, layer) :](maps)
+    return _through(list(net.model)[_after(net, layer) :], maps)
+
+
+def _through(modules: list[nn.Module], x: torch.Tensor) -> torch.Tensor:
+    """Run these modules one after the other; a slice of a Sequential would be a new one each time."""
+    for module in modules:
+        x = module(x)
+    return x
 
 
 def _after(net: Net, layer: str) -> int:

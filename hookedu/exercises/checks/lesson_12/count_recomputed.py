@@ -25,6 +25,7 @@ class Key:
         self.recomputed = {
             name: self.once[name] for name in kinds if kinds[name] in ("linear", "tanh", "block")
         }
+        self.block = next(name for name in kinds if kinds[name] == "block")
         self.stopped = list(self.recomputed)[-1]  # recomputation ends inside the forward of this layer
         self.again = dict.fromkeys(kinds, 0) | self.recomputed
         self.both = {name: n + self.again[name] for name, n in self.once.items()}
@@ -47,6 +48,10 @@ def _counted(*wrong: Callable[[Key], dict[str, int]]) -> Of:
 
 def _right(saw: Saw, key: Key) -> bool:
     return _numbers(saw.counts) and saw.counts == key.again
+
+
+def _goes_around(saw: Saw, key: Key) -> bool:
+    return saw.whole == 0
 
 
 def _ones(saw: Saw) -> bool:
@@ -74,7 +79,7 @@ EXERCISE = Exercise(
                 "not_a_dict": lambda saw, key: not isinstance(saw.counts, dict),
                 "other_names": lambda saw, key: not saw.counts.keys() <= key.once.keys(),
                 # How the answer ran the model explains numbers only.
-                "no_backward": lambda saw, key: _numbers(saw.counts) and not (saw.backward or saw.gradient),
+                "no_backward": lambda saw, key: _numbers(saw.counts) and saw.missing and not saw.gradient,
                 "not_checkpointed": lambda saw, key: _numbers(saw.counts) and saw.starts == key.once,
                 # Twice in forward and twice in recomputation would make 4.
                 "in_pieces": lambda saw, key: _numbers(saw.counts) and saw.starts[key.first] < 4,
@@ -86,23 +91,33 @@ EXERCISE = Exercise(
                     lambda key: {name: n // 2 for name, n in key.both.items()},
                     lambda key: key.both | {key.stopped: key.both[key.stopped] - 1},
                 ),
+                "inside": _counted(lambda key: key.again | {key.block: 2 * key.again[key.block]}),
                 "only_whether": _counted(lambda key: {name: min(n, 1) for name, n in key.again.items()}),
                 "zeros_missing": Gives(lambda key: key.recomputed),
                 "after_hooks": _counted(lambda key: key.again | {key.stopped: 0}),
                 "late_binding": lambda saw, key: (
                     sum(key.again.values()) <= saw.counts[key.last] == sum(saw.counts.values())
                 ),
-                "off_too_early": lambda saw, key: set(saw.counts.values()) <= {0},
+                "off_too_early": lambda saw, key: set(saw.counts.values()) <= {0} and not saw.hooked,
             },
         ),
         Check(
             "grad",
-            ok=lambda saw, key: saw.backward and not saw.wiped,
+            ok=lambda saw, key: not (saw.missing or saw.wiped or _goes_around(saw, key)),
             points=1,
             given="count_recomputed(model, x)",
-            expected=Say("adds_gradients"),
-            got=[Say("no_gradient", when=lambda saw, key: not saw.backward), Say("wiped")],
-            mistakes={"cut_off": lambda saw, key: not saw.backward, "wipes": True},
+            expected=[Say("model_starts", when=_goes_around), Say("adds_gradients")],
+            got=[
+                Say("model_started", when=_goes_around),
+                Say("no_gradient", when=lambda saw, key: saw.missing and not saw.wiped),
+                Say("wiped"),
+            ],
+            mistakes={
+                "goes_around": _goes_around,
+                "cut_off": lambda saw, key: saw.missing == "x",
+                "not_added": lambda saw, key: saw.missing and not saw.wiped,
+                "wipes": lambda saw, key: saw.wiped,
+            },
         ),
         none_left("count_recomputed(model, x)", mistake="leaves_hooks"),
     ],

@@ -20,6 +20,7 @@ class Key:
         self.x = torch.cat([torch.ones(1), x])
         self.ranks, self.others, self.total = len(shares), shares[1:], sum(shares)
         self.average = self.x * self.total / self.ranks
+        self.opposite = -self.average  # of the other bucket
 
 
 def _times(*factors: Callable[[Key], float]) -> Of:
@@ -33,13 +34,26 @@ def _wrong(saw: Saw, key: Key) -> int | None:
     return right.index(False) if False in right else None if right else 0
 
 
+def _is_mixed_up(saw: Saw, key: Key) -> bool:
+    """Check whether a single call gives the average, but of two that are open at once one does not."""
+    if _wrong(saw, key) == 0:
+        return False
+    return len(saw.grads) < 2 or _wrong(saw, key) == 1 or not close(saw.earlier, key.opposite, 2e-3)
+
+
+def _loses_inf(saw: Saw, key: Key) -> bool:
+    """Check whether all finite averages are right, and the infinite one is finite."""
+    grad, inf = saw.grads[0], key.average.isinf()
+    return bool(close(grad[~inf], key.average[~inf], 2e-3) and inf.any() and grad[inf].isfinite().all())
+
+
 _CALL = "half_hook(group, bucket)"
 _not_added = _times(lambda key: 1, lambda key: 1 / key.ranks)
 
 EXERCISE = Exercise(
     PROBE,
     key=Key,
-    given=Say("ranks"),
+    given=[Say("ranks_infinite", when=lambda saw, key: key.x.isinf().any()), Say("ranks")],
     checks=[
         Check(
             "future",
@@ -60,17 +74,24 @@ EXERCISE = Exercise(
         Check(
             "average",
             want=lambda key: key.average,
-            ok=lambda saw, key: _wrong(saw, key) is None and set(saw.sent) != {"torch.bfloat16"},
+            ok=lambda saw, key: (
+                _wrong(saw, key) is None
+                and not _is_mixed_up(saw, key)
+                and set(saw.sent) != {"torch.bfloat16"}
+            ),
             points=3,
             essential=True,
-            expected="grad == {want}",
+            expected=[Say("both_averages", when=_is_mixed_up), "grad == {want}"],
             got=[
-                Say("second_step", when=lambda saw, key: _wrong(saw, key) == 1),
+                Say("both_results", when=_is_mixed_up),
                 lambda saw, key: f"grad == {show(saw.grads[0]) if saw.grads else None}",
             ],
             mistakes={
                 "other_shape": lambda saw, key: not saw.grads,
                 "bfloat16": lambda saw, key: set(saw.sent) == {"torch.bfloat16"},
+                "mixed_up": _is_mixed_up,
+                "loses_inf": _loses_inf,
+                "sends_inf": lambda saw, key: saw.infinite > int(key.x.isinf().sum()),
                 "overflow": lambda saw, key: (
                     _times(lambda key: key.total / key.ranks)(saw, key) and not saw.grads[0][-1].isfinite()
                 ),

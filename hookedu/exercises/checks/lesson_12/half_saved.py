@@ -145,7 +145,12 @@ EXERCISE = Exercise(
             "float16", "float16", "unpack(pack(torch.ones(2).half()))", "float16", "{saw.float16}", "grows"
         ),
         must_be(
-            "large", "[inf, nan]", "unpack(pack(tensor([7e4, nan])))", "[inf, nan]", "{saw.large}", "limits"
+            "limits",
+            "[inf, 0.0, nan]",
+            "unpack(pack(tensor([7e4, 1e-8, nan])))",
+            "[inf, 0.0, nan]",
+            "{saw.limits}",
+            "limits",
         ),
         detached("pack(y)  # y = x.exp(), float64"),
     ],

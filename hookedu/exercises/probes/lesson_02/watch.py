@@ -24,9 +24,10 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return the small graph of the lesson; after the first case `seen` is not empty, and a gradient comes twice.
 
-    In the last case y is x itself, a leaf, and k is 1.
+    In the second case, in which none is infinite, a gradient is 0; in the last, y is x itself, a leaf, and k is 1.
     """
     before, factors = ([whole(rng, 2)], (1, 1, 3)) if rng.turn else ([], (1, 2))
+    factors = (1, 1, 0, 3) if rng.turn == 1 else factors
     x, k, w = shared.make_case(rng)
     return Case(x, 1.0 if rng.turn == 3 else k, w, before, factors)
 
@@ -39,7 +40,7 @@ def observe(watch: Any, case: Case) -> dict[str, Any]:
     handle = watch(y, seen)
     report = {"early": copies(seen), "early_grad": copies(x.grad), "hooks": hooks_on(y) - 1}
     table = handle.hooks_dict_ref() if isinstance(handle, RemovableHandle) else y._backward_hooks
-    gradients = {factor: factor * w for factor in factors}
+    gradients = {factor: factor * w + 0 for factor in factors}  # no -0
     for factor in factors:
         y.backward(gradients[factor], retain_graph=True)
     kept, x_grad = copies(seen), copies(x.grad)

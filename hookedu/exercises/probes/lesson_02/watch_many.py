@@ -6,7 +6,7 @@ import torch
 
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.tools import copies, same, whole
 
 _NAMES: tuple[str, ...] = ("stem", "conv", "gate", "pool", "skip", "head", "norm", "proj")
 
@@ -20,7 +20,7 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return tensors in a random order of names: five; seven, one of them under two names; one."""
+    """Return tensors in a random order of names: five; seven, one of them under two names, and a gradient of 0; one."""
     x, leaf, frozen = whole(rng, 2).requires_grad_(), whole(rng, 2).requires_grad_(), torch.ones(2)
     if rng.turn == 0:
         made = [2 * x, 3 * x, frozen, leaf, x + 1]
@@ -31,6 +31,8 @@ def make_case(rng: Draw) -> Case:
         made = [x.prod()]
     tensors = dict(zip(rng.sample(_NAMES, len(made)), made, strict=True))
     weights = {id(t): whole(rng, t.numel()).reshape(t.shape) for t in made if t.requires_grad}
+    if rng.turn == 1:
+        weights[id(made[2])].zero_()
     return Case(x, tensors, {name: weights[id(t)] for name, t in tensors.items() if t.requires_grad})
 
 
@@ -43,8 +45,8 @@ def loss(case: Case) -> torch.Tensor:
 def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     """Watch the tensors beside a hook of a third party; run backward twice, remove the hooks, and run it once more."""
     x, tensors, _ = case
-    names, seen = [*tensors], {}
-    tensors[names[0]].register_hook(lambda grad: None)
+    names, seen, kept = [*tensors], {}, []
+    tensors[names[0]].register_hook(kept.append)
     before = {name: hooks_on(tensors[name]) for name in names}
     handles = watch_many(dict(tensors), seen)
     # Of two names of one tensor, the first hook counts for the first name.
@@ -53,7 +55,9 @@ def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     loss(case).backward(retain_graph=True)
     report = {"hooked": hooked, "seen": copies(seen), "is_list": isinstance(handles, list)}
     report["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
+    before_second = copies(kept)
     (2 * loss(case)).backward(retain_graph=True)
+    report["written_over"] = None if same(copies(kept[:1]), before_second) else copies(kept[:1])
     report |= {"second": copies(seen), "x_grad": copies(x.grad)}
     report["switched"] = any(t.requires_grad for name, t in tensors.items() if name not in case.gradients)
     for handle in handles if isinstance(handles, (list, tuple)) else ():

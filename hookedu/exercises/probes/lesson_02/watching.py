@@ -15,8 +15,13 @@ def _tensors(case: Case) -> dict[str, torch.Tensor]:
     return {"x": case.x, "scaled": case.k * case.x, "fixed": torch.ones(2), "shifted": case.x + 1}
 
 
-def _loss(tensors: dict[str, torch.Tensor], w: torch.Tensor) -> torch.Tensor:
-    return (w * tensors["scaled"]).sum() + (3 * w * tensors["shifted"]).sum()
+def shifted_grad(case: Case) -> torch.Tensor:
+    """Return the gradient of the second result; 0 in the case of no axes, in which none is infinite."""
+    return 3 * case.w if case.w.ndim else torch.zeros(())
+
+
+def _loss(tensors: dict[str, torch.Tensor], case: Case, times: int = 1) -> torch.Tensor:
+    return times * ((case.w * tensors["scaled"]).sum() + (shifted_grad(case) * tensors["shifted"]).sum())
 
 
 def _hooks(tensors: dict[str, torch.Tensor]) -> int:
@@ -54,7 +59,7 @@ _LEFT = ("left_by_error", "left_by_interrupt")
 
 
 def observe(watching: Any, case: Case) -> dict[str, Any]:
-    """Watch two backward passes in the block beside a third party's hook, and run another one after it."""
+    """Watch two backward passes in the block beside two hooks of others, and run another one after it."""
     tensors, stranger = _tensors(case), []
     other = tensors["scaled"].register_hook(lambda grad: stranger.append(1))
     manager = watching(dict(tensors))
@@ -63,13 +68,18 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     report = {"manager": None, "is_manager": True, "early": _hooks(tensors) - 1}
     with manager as seen:
         report["hooks"] = _hooks(tensors) - 1
-        _loss(tensors, case.w).backward(retain_graph=True)
+        others = [other, tensors["scaled"].register_hook(lambda grad: stranger.append(2))]
+        _loss(tensors, case).backward(retain_graph=True)
         report |= {"seen": copies(seen), "x_grad": copies(case.x.grad)}
-        _loss(tensors, 2 * case.w).backward(retain_graph=True)
+        _loss(tensors, case, 2).backward(retain_graph=True)
     report["second"] = copies(seen)
-    _loss(tensors, 3 * case.w).backward()
+    _loss(tensors, case, 3).backward()
     remaining = tensors["scaled"]._backward_hooks or {}
-    report |= {"left": _hooks(tensors) - (other.id in remaining), "stranger": len(stranger)}
+    report |= {
+        "left": _hooks(tensors) - sum(handle.id in remaining for handle in others),
+        "stranger": len(stranger),
+    }
+    others[1].remove()
     report["switched"] = tensors["fixed"].requires_grad
     report |= _nested(watching, case)
     report["escaped"], report["left_by_error"] = _raising(watching, case, Interruption)

@@ -40,6 +40,8 @@ def observe(build_chain: Any, case: Case) -> dict[str, Any]:
     run = Run(paths, register)
     x_grad, s_grad = run.backward(paths.w)
     saw = {"early": early, "x_grad": x_grad, "s_grad": s_grad, "seen": copies(seen[n_before:])}
+    noted = [one for one in seen[n_before:] if isinstance(one, torch.Tensor)]
+    saw["one_tensor"] = len({one.data_ptr() for one in noted}) < len(noted)
     x_again, _ = run.backward(paths.other)
     saw |= run.seen() | {"x_again": x_again, "without_last": []}
     saw |= {"seen_again": copies(seen[n_before:]), "before": copies(seen[:n_before])}

@@ -11,8 +11,8 @@ from hookedu.exercises.probing import Draw, Probe
 # Four values and their norm. The largest is 0.67 of it, the largest singular value of the matrix is 0.82 of it, the sum
 # of the absolute values is 1.9 times as much.
 _VALUES, _NORM = (5, 2, -4, 6), 9
-_SHAPES = ((4,), (2, 2), (2, 1, 2), (1, 2, 1, 2))  # by turn
-_SCALES = (1.0, 1.0, 1 / 512, 2.0)
+_SHAPES = ((4,), (2, 2), (2, 1, 2), (1, 2, 1, 2), ())  # by turn
+_SCALES = (1.0, 1.0, 1 / 512, 2.0, 1.0)
 
 Case = tuple[Paths, dict[str, torch.Tensor], float]
 
@@ -21,13 +21,14 @@ def make_case(rng: Draw) -> Case:
     """Return (paths, gradients, max_norm), with a gradient w far longer than max_norm, longer, shorter, tiny, and 0.
 
     All absolute values in "long" are above max_norm and all in "longer" below, also its singular values if it is a
-    matrix; the sum of the absolute values of "short" is above. Hence no other norm decides correctly.
+    matrix; the sum of the absolute values of "short" is above. Hence no other norm decides correctly. In turn 4 all
+    are single numbers.
     """
     paths = Paths.make(rng, _SHAPES[rng.turn])
     with torch.no_grad():
         paths.x.mul_(10)  # so that the norm of y differs from that of the gradient
     scale = _SCALES[rng.turn] * rng.randint(1, 3)
-    values = torch.tensor(_VALUES, dtype=paths.w.dtype)
+    values = torch.tensor(_VALUES if _SHAPES[rng.turn] else _NORM, dtype=paths.w.dtype)
     short = transposed((scale * values).reshape(_SHAPES[rng.turn]))
     gradients = {
         "long": 16 * short,
@@ -40,18 +41,22 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(clip_by_norm: Any, case: Case) -> dict[str, Any]:
-    """Run backward with each gradient, then the first with the hook removed, and with two calls alive."""
+    """Run backward with each gradient, then the first with the hook removed, and with two calls alive.
+
+    "longer" comes after gradients that are shorter than max_norm, and once more alone as "fresh".
+    """
     paths, gradients, max_norm = case
     run = Run(paths, lambda y: clip_by_norm(y, max_norm))
     x_grad, s_grad = run.backward(gradients["long"])
     saw = run.seen() | {"x_grad": x_grad, "s_grad": s_grad, "long": x_grad}
-    for name in ("longer", "short", "tiny", "zero"):
+    for name in ("short", "tiny", "zero", "longer"):
         saw[name] = run.backward(gradients[name])[0]
     saw["kept"] = run.seen()["kept"]
     run.remove()
     saw |= {"after_removal": run.backward(gradients["long"])[0]}
+    saw["fresh"] = first_of_two(paths._replace(w=gradients["longer"]), lambda y: clip_by_norm(y, max_norm))
     calls = [lambda y, m=m: clip_by_norm(y, m) for m in (max_norm, 2 * max_norm)]
     return saw | {"beside": first_of_two(paths._replace(w=gradients["long"]), *calls)}
 
 
-PROBE = Probe("03.2", "clip_by_norm", make_case, observe, cases=4, leaves=(HANDLES,))
+PROBE = Probe("03.2", "clip_by_norm", make_case, observe, cases=5, leaves=(HANDLES,))

@@ -17,4 +17,4 @@ def observe(double_gradient: Any, paths: Paths) -> dict[str, Any]:
     return saw | {"beside": first_of_two(paths, double_gradient, double_gradient)}
 
 
-PROBE = Probe("03.1", "double_gradient", Paths.make, observe, cases=3, leaves=(HANDLES,))
+PROBE = Probe("03.1", "double_gradient", Paths.make, observe, cases=4, leaves=(HANDLES,))

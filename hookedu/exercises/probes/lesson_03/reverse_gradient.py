@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.probes.lesson_03.shared import Paths
+from hookedu.exercises.probes.lesson_03.shared import Paths, transposed
 from hookedu.exercises.probing import Draw, Probe, hooks_on
 from hookedu.exercises.tools import copies, noted, whole
 
@@ -12,12 +12,15 @@ Case = tuple[Paths, torch.Tensor, float]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return (paths, u, strength): x is the y of these paths, and u the gradient that it gets from its other use."""
-    paths = Paths.make(rng)
+    """Return (paths, u, strength): x is the y of these paths, and u the gradient that it gets from its other use.
+
+    An x of several dimensions is not contiguous.
+    """
+    paths = Paths.make(rng, (1, 2, 2, 2) if rng.turn == 3 else None)
     leaf = (paths.k * paths.x).detach()  # x is 1 * leaf: both have the same gradient
-    if rng.turn:  # values that y must keep exactly: 0, and what rounding would change
+    if rng.turn:  # values that y must keep: 0, and what a smaller dtype would change
         leaf = leaf.flatten().index_fill(0, torch.tensor([0]), 0).reshape(leaf.shape) / 3
-    leaf.requires_grad_()
+    leaf = transposed(leaf).requires_grad_() if leaf.dim() > 1 else leaf.requires_grad_()
     strength = [float(rng.choice((2, 3, 4, 5))), 0.5, -2, 0.0][rng.turn]
     return (
         paths._replace(x=leaf, k=1.0),
@@ -53,7 +56,8 @@ def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
         with torch.set_grad_enabled(enabled):
             try:
                 y = reverse_gradient(x, strength)
-                return copies(y), isinstance(y, torch.Tensor) and not (enabled or y.is_leaf)
+                made = isinstance(y, torch.Tensor) and y is not x and y.grad_fn is not None
+                return copies(y), made and not enabled
             except Exception as error:  # the checks decide what it means
                 return f"{type(error).__name__}: {error}"[:120], False
 

@@ -15,12 +15,12 @@ from hookedu.exercises.probing import Draw, remove_handle
 from hookedu.exercises.tools import copies, noted, whole
 
 ALL = slice(None)
-_SHAPES = ((), (2, 3), (2, 1, 3), (1, 2, 2, 2))  # by turn; a vector in turn 0
+_SHAPES = (None, (2, 3), (2, 1, 3), ())  # by turn; a vector in turn 0
 
 
 def transposed(values: torch.Tensor) -> torch.Tensor:
     """Return the same values in another order in memory: with more than one dimension, they are not contiguous."""
-    return values.transpose(0, -1).contiguous().transpose(0, -1)
+    return values.transpose(0, -1).contiguous().transpose(0, -1) if values.dim() else values
 
 
 def somebodys(_: torch.Tensor) -> None:
@@ -50,10 +50,13 @@ class Paths(NamedTuple):
 
         In turn 1 it is float64. A w of several dimensions is not contiguous.
         """
-        shape = shape or (_SHAPES[rng.turn] if rng.turn else (max(3, rng.randint(2, 4)),))
+        if shape is None:
+            shape = _SHAPES[rng.turn]
+        if shape is None:
+            shape = (max(3, rng.randint(2, 4)),)
         n = math.prod(shape)
         s, x, k, w = whole(rng, n), whole(rng, n), float(rng.randint(2, 5)), whole(rng, n)
-        w[:2] = w[:2].abs() * torch.tensor([1, -1])
+        w[:2] = w[:2].abs() * torch.tensor([1, -1])[:n]
         dtype = torch.float64 if rng.turn == 1 else torch.float32
         s, x, w = (values.reshape(shape).to(dtype) for values in (s, x, w / 4 if rng.turn == 2 else w))
         w = transposed(w)

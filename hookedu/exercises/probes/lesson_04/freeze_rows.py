@@ -47,7 +47,8 @@ def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
     report: dict[str, Any] = dict.fromkeys(names) | {"gave": []}
     report |= {"handle": handle, "hooks": all_hooks_on(weight), "tensor_hooks": tensor_hooks_on(weight)}
     report |= {"weight": copies(weight), "requires_grad": weight.requires_grad}
-    if not weight.requires_grad:
+    report["replaced"] = embedding.weight is not weight
+    if report["replaced"] or not weight.requires_grad:
         return report
     report["gave"] = noted(weight)
 

@@ -52,8 +52,10 @@ def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     first, second = copy.deepcopy(model), copy.deepcopy(model)
     still = [p for p in model.parameters() if not p.requires_grad]
     learn = [p for p in model.parameters() if p.requires_grad]
+    before = list(model.parameters())
     handles = sgd_in_backward(model, lr)
-    report = {"handles": copies(handles), "at_once": parameters(model), "hooks": hooked(model)}
+    report: dict[str, Any] = {"replaced": list(map(id, model.parameters())) != list(map(id, before))}
+    report |= {"handles": copies(handles), "at_once": parameters(model), "hooks": hooked(model)}
     report["tensor_hooks"] = sum(map(tensor_hooks_on, model.parameters()))
     for p in learn:
         p.grad = None

@@ -10,7 +10,8 @@ from hookedu.exercises.probes.lesson_04.shared import Unusual, fill, hooked, rem
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, gradients, whole
 
-SCALES = (1, 3, 5)  # of the gradients in each pass; before the last, zero_grad() is called
+# Of the gradients in each pass; before the last, zero_grad() is called. Powers of two, which scale exactly.
+SCALES = (1, 2, 4)
 _USED = ("stem", "body", "head")  # in the order of calls in forward
 _DEFINED = (("body", "stem", "head"), ("body", "head", "stem"), ("head", "body", "stem"))
 ALONE = (0.0, 7.7e-7)  # gradients, in each element, of passes through the first parameter alone
@@ -52,26 +53,31 @@ def make_case(rng: Draw) -> Case:
     return Case(model, x, w, ["before"] * rng.turn)
 
 
-def passes(model: torch.nn.Module, x: torch.Tensor, w: torch.Tensor) -> None:
-    """Run three backward passes: two that add up, and after zero_grad() one more."""
-    model.zero_grad()
-    loss = (w * model(x)).sum()
-    for scale in SCALES:
-        if scale == SCALES[-1]:
-            model.zero_grad()
-        (scale * loss).backward(retain_graph=True)
+def forward(case: Case) -> torch.Tensor:
+    """Clear all gradients of the model and return the loss."""
+    case.model.zero_grad()
+    return (case.w * case.model(case.x)).sum()
+
+
+def pairs(seen: list[Any]) -> list[Any]:
+    """Return what lies in `seen`, with pairs of a named kind as plain ones."""
+    return [tuple(one) if isinstance(one, tuple) else one for one in seen]
 
 
 def observe(watch_norms: Any, case: Case) -> dict[str, Any]:
     """Watch the model; run the passes, some through one parameter alone, without the hooks, and with two calls alive."""
-    model, x, w, before = case
-    seen, other, n_before = [*before], copy.deepcopy(model), len(before)
+    model, seen, n_before = case.model, [*case.before], len(case.before)
+    other = copy.deepcopy(model)
     handles = watch_norms(model, seen)
     report = {"handles": copies(handles), "early": len(seen[n_before:]), "hooks": hooked(model)}
-    passes(model, x, w)
+    loss = forward(case)
+    for scale in SCALES:
+        if scale == SCALES[-1]:
+            model.zero_grad()
+        (scale * loss).backward(retain_graph=True)
     report |= {
         "before": seen[:n_before],
-        "seen": [one for one in seen[:60] if not isinstance(one, str)],
+        "seen": [one for one in pairs(seen[:60]) if not isinstance(one, str)],
         "grads": gradients(model),
         "kept": hooked(model),
     }
@@ -80,19 +86,19 @@ def observe(watch_norms: Any, case: Case) -> dict[str, Any]:
     try:
         for scale in ALONE:
             (scale * next(p for p in model.parameters() if p.requires_grad)).sum().backward()
-        report["alone"] = seen[so_far:][:9]
+        report["alone"] = pairs(seen[so_far:][:9])
     except Exception as error:  # the checks decide what it means
         report["alone"] = f"{type(error).__name__}: {error}"[:120]
     remove_handles(handles)
     so_far = len(seen)
-    (w * model(x)).sum().backward()
+    loss.backward()
     report["off"] = len(seen) == so_far
     noted: list[Any] = []
     both = [watch_norms(model, noted), watch_norms(other, [])]
-    passes(model, x, w)
+    forward(case).backward()
     for handles in both:
         remove_handles(handles)
-    return report | {"beside": noted[:60]}
+    return report | {"beside": pairs(noted[:60])}
 
 
 PROBE = Probe("04.4", "watch_norms", make_case, observe, cases=2, changes=(1,), leaves=(HANDLES,))

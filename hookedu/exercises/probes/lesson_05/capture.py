@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_05.shared import keep_outputs
+from hookedu.exercises.probes.lesson_05.shared import backward_hooks, keep_outputs
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, whole
@@ -39,7 +39,7 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(capture: Any, case: Case) -> dict[str, Any]:
-    """Capture the convolution; run the network on the pictures, remove the hook, and run it once more."""
+    """Capture the convolution; run the network on the pictures, once in the other mode, and without the hook."""
     conv, seen = Conv(case.kernels), list(case.before)
     net = nn.Sequential(conv.train(case.mode == "train"), nn.MaxPool2d(2), nn.Flatten())
     conv.child.eval()
@@ -49,6 +49,7 @@ def observe(capture: Any, case: Case) -> dict[str, Any]:
     net[1].forward = lambda x: received.append(x) or pool(x)
     handle = capture(conv, seen)
     saw = {"early": len(seen) - len(case.before), "hooks": onlooker.others(), "handle": handle}
+    saw["backward"] = backward_hooks(conv)
     pictures = [torch.full((1, 1, 4, 4), value) for value in case.pictures]
     inputs, outs, cut = [pictures[n] for n in case.runs], [], False
     for n, x in enumerate(inputs, 1):
@@ -65,9 +66,13 @@ def observe(capture: Any, case: Case) -> dict[str, Any]:
         for pair, x in zip(seen[len(case.before) :], inputs, strict=False)
     ]
     saw["runs"] = len(made)
+    conv.training = not conv.training
+    net(pictures[0])
+    conv.training = not conv.training
+    saw["in_other_mode"] = len(seen) - len(saw["seen"])
     remove_handle(handle)
     net(pictures[0])
-    return saw | {"after_removal": len(seen) - len(saw["seen"])}
+    return saw | {"after_removal": len(seen) - len(saw["seen"]) - saw["in_other_mode"]}
 
 
 PROBE = Probe("05.1", "capture", make_case, observe, cases=2, changes=(1, "seen"), leaves=(HANDLES,))

@@ -34,7 +34,7 @@ class Head(nn.Module):
 def make_case(rng: Draw) -> Case:
     """Return a case; the name of the part that holds `fc` and `act` varies.
 
-    The second time it is longer, and the numbers are of float64.
+    The second time it is longer, the part begins with another `head`, and the numbers are of float64.
     """
     stem, plain = rng.choice(("body", "trunk", "block")), rng.turn == 0
     stem += "" if plain else ".0"
@@ -50,6 +50,8 @@ def make_case(rng: Draw) -> Case:
 
 def _make(case: Case) -> nn.Module:
     part = make_body(case.weight)
+    if "head" in case.names:
+        part = nn.Sequential(OrderedDict([("head", nn.Identity()), *part.named_children()]))
     for name in case.stem.split(".")[:0:-1]:
         part = nn.Sequential(OrderedDict([(name, part)]))
     model = nn.Sequential(OrderedDict([(case.stem.split(".")[0], part), ("head", Head())]))

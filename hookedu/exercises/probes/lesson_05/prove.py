@@ -71,7 +71,7 @@ def observe(prove: Any, case: Case) -> dict[str, Any]:
     saw: dict[str, Any] = dict(zip(("honest", "lying", "nested"), map(_plain, results), strict=True))
     saw["kind"] = type(results[0]).__name__
     saw["is_list"] = all(isinstance(result, list) for result in results)
-    saw |= {"calls": [net.calls for net in nets], "root_calls": [o.root_calls for o in onlookers]}
+    saw["calls"] = [net.calls for net in nets]
     saw["overwritten"] = not all(same(copies(net.shared), net.at_end) for net in nets if net.calls)
     return saw | {"left": max(o.others() for o in onlookers)}
 

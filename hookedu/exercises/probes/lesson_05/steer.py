@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_05.shared import keep_outputs
+from hookedu.exercises.probes.lesson_05.shared import backward_hooks, keep_outputs
 from hookedu.exercises.probes.onlooker import Onlooker
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, linear, whole
 
-# Input, the push, the weights of two square layers, and the mode of the first, "train" or "eval".
+# Input, the push, the weights of two square layers, and the mode of the first, "train" or "eval"; one run is in the other.
 Case = namedtuple("Case", "x direction strength first second mode")
 
 
@@ -34,44 +34,42 @@ class Layer(nn.Linear):
 def make_case(rng: Draw) -> Case:
     """Return a case in which the layers do not cancel a push, each time with another thing that may matter.
 
-    A batch of two, then one vector, then rank 3 in float64, then evaluation mode, then a negative strength.
+    A batch of two, then one vector, then rank 3 in float64, then evaluation mode, a negative strength, and one of 0.
     """
     while True:
         x, first, second = (whole(rng, 4).reshape(2, 2) for _ in range(3))
         if min(first.det().abs(), second.det().abs()) > 0.5:
             break
-    strength, x = float(rng.randint(2, 5)), (x, x[0], x[None], x, x)[rng.turn]
+    strength, x = float(rng.randint(2, 5)), (x, x[0], x[None], x, x, x)[rng.turn]
     tensors = x, whole(rng, 2), first, second
     if rng.turn == 2:
         strength, tensors = strength + 0.5, tuple(t.double() for t in tensors)
     x, direction, first, second = tensors
-    return Case(
-        x,
-        direction,
-        -strength if rng.turn == 4 else strength,
-        first,
-        second,
-        ("train", "eval")[rng.turn == 3],
-    )
+    strength *= {4: -1, 5: 0}.get(rng.turn, 1)
+    return Case(x, direction, strength, first, second, ("train", "eval")[rng.turn == 3])
 
 
 def observe(steer: Any, case: Case) -> dict[str, Any]:
-    """Steer the first layer; run the network, backward, and the network thrice; remove the hook and run once more.
+    """Steer the first layer; run the network, backward, and the network four times; remove the hook and run once more.
 
-    The third run is under torch.no_grad().
+    The third run is under torch.no_grad(), the last in the other mode.
     """
     fc1, fc2 = Layer(case.first), linear(case.second).to(case.second.dtype)
     net, x = nn.Sequential(OrderedDict(fc1=fc1, fc2=fc2)), case.x.requires_grad_()
     fc1.train(case.mode == "train").child.eval()
     made, onlooker = keep_outputs(fc1), Onlooker(net)
     handle = steer(fc1, case.direction, case.strength)
-    saw = {"handle": handle, "hooks": onlooker.others()}
+    saw = {"handle": handle, "hooks": onlooker.others(), "backward": backward_hooks(fc1)}
     steered = net(x) + 0 * sum(p.sum() for p in net.parameters())  # so that backward never lacks a graph
     steered.sum().backward()
     saw |= {"steered": copies(steered), "x_grad": copies(x.grad), "runs": [copies(steered)]}
     for grads in (True, False, True):
         with torch.set_grad_enabled(grads):
             saw["runs"].append(copies(net(x)))
+    fc1.training = not fc1.training
+    saw["runs"].append(copies(net(x)))
+    fc1.training = not fc1.training
+    saw["forwards"] = len(made)
     saw["output"] = copies(made[0]) if made else None
     saw["weights"] = {
         f"{n}.{k}": copies(getattr(m, k)) for n, m in (("fc1", fc1), ("fc2", fc2)) for k in ("weight", "bias")
@@ -80,4 +78,4 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     return saw | {"after": copies(net(x))}
 
 
-PROBE = Probe("05.4", "steer", make_case, observe, cases=5, leaves=(HANDLES,))
+PROBE = Probe("05.4", "steer", make_case, observe, cases=6, leaves=(HANDLES,))

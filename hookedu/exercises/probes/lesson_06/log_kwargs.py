@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_05.shared import backward_hooks
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, module_hooks
 
@@ -16,11 +17,11 @@ Case = namedtuple("Case", "x shape first last log setting")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case: in turn 0 with numbers, in turn 2 with tensors of rank 0."""
+    """Return a case: in turn 0 with a number and a list, in turn 2 with tensors of rank 0."""
     shape = () if rng.turn == 2 else (rng.randint(1, 4), rng.randint(2, 9))
     numbers = rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2)
     inside = (torch.zeros(2), [rng.randint(4, 9)])
-    first, last = [numbers, (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]
+    first, last = [(numbers[0], numbers), (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]
     log = [{"mask": n} for n in range([0, 1, 0, 4][rng.turn])]
     return Case(torch.ones(1, 2), shape, first, last, log, ["", "eval", "no_grad", ""][rng.turn])
 
@@ -61,11 +62,12 @@ def kinds(entry: Any) -> Any:
 
 
 def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
-    """Make the calls, then one more in training mode, and one after removing the hook."""
+    """Make the calls, then one more in each mode, and one after removing the hook."""
     x, given, log = case.x, keywords(case), list(case.log)
     layer, other = _Attend().train(case.setting != "eval"), _Attend()
     handle, handle_of_other = log_kwargs(layer, log), log_kwargs(other, [])
     saw = {"handle": handle, "hooks": module_hooks(layer) - 1}
+    saw["backward"] = backward_hooks(layer)
     saw["flag"] = bool(layer._forward_pre_hooks_with_kwargs or layer._forward_hooks_with_kwargs)
     with torch.set_grad_enabled(case.setting != "no_grad"):
         outputs = [layer(x, **options) for options in given]
@@ -81,6 +83,7 @@ def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
     )
     mode = layer.training
     layer.train()(x, scale=1.0)
+    layer.eval()(x, scale=1.0)
     layer.train(mode)
     saw["more"] = len(log) - len(saw["log"])
     for one in (handle, handle_of_other):

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_05.shared import backward_hooks
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, module_hooks, same, whole
 
@@ -29,7 +30,7 @@ def make_case(rng: Draw) -> Case:
     mean, gate = whole(rng, std.numel()).reshape(sizes), whole(rng, n)
     rest = [(gate,), (), (gate, None, 2, whole(rng, 1)), (gate,), ()][turn]
     x = whole(rng, torch.Size(shape).numel()).reshape(shape)  # all values differ, so no column is constant
-    x, dtype = x * [1, 0.25, 0, 64, 1][turn], torch.float64 if turn == 4 else torch.float32
+    x, dtype = x * [1, 0.25, 0, 64, 1][turn] + 0.0, torch.float64 if turn == 4 else torch.float32
     named, setting = (
         {"gate": gate, "mask": None} if turn == 3 else {},
         {1: "eval", 3: "no_grad"}.get(turn, ""),
@@ -52,7 +53,7 @@ class _Layer(nn.Module):
 
 
 def observe(normalise: Any, case: Case) -> dict[str, Any]:
-    """Call the layer with x, with x + 1, with a leaf, in training mode, and without the hook."""
+    """Call the layer with x, with x + 1, with a leaf, in both modes, and without the hook."""
     x, rest, named, mean, std, setting = case
     layer, other, leaf, fresh = (
         _Layer().train(setting != "eval"),
@@ -62,6 +63,7 @@ def observe(normalise: Any, case: Case) -> dict[str, Any]:
     )
     handle, handle_of_other = normalise(layer, mean, std), normalise(other, mean + 1, std)
     saw = {"handle": handle, "hooks": module_hooks(layer) - 1, "after": len(layer._forward_hooks)}
+    saw["backward"] = backward_hooks(layer)
     others = [*rest, *named.values()]
     with torch.set_grad_enabled(setting != "no_grad"):
         layer(x, *rest, **named)
@@ -76,8 +78,10 @@ def observe(normalise: Any, case: Case) -> dict[str, Any]:
         if isinstance(first, torch.Tensor) and first.requires_grad:
             first.sum().backward()
     mode = layer.training
-    layer.train()(fresh.clone(), *rest, **named)
+    layer.train()(1024 * fresh, *rest, **named)
     saw["plain"] = copies(layer.received[0])
+    layer.eval()(fresh.clone(), *rest, **named)
+    saw["in_eval"] = copies(layer.received[0])
     layer.train(mode)
     for one in (handle, handle_of_other):
         remove_handle(one)

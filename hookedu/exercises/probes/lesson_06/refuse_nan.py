@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
+from hookedu.exercises.probes.lesson_05.shared import backward_hooks
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, module_hooks, whole
 
@@ -90,7 +91,7 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     """Guard a layer that keeps statistics, and one with several inputs that nan and inf do not disturb."""
     norm, both = nn.BatchNorm1d(case.clean.shape[1]), _Both().train(case.setting != "eval")
     handles = [refuse_nan(norm, case.name), refuse_nan(both, case.other)]
-    saw = {"handle": handles[0], "hooks": module_hooks(norm)}
+    saw = {"handle": handles[0], "hooks": module_hooks(norm), "backward": backward_hooks(norm)}
     inputs = {place: [value.clone() for value in values] for place, values in calls(case).items()}
     made = {"clean": _call(norm, *inputs["clean"], expected=_PLAIN), "broken": _call(norm, *inputs["broken"])}
     saw |= {"clean": made["clean"]["output"], "clean_error": made["clean"]["error"]} | made["broken"]

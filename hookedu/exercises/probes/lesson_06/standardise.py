@@ -46,13 +46,14 @@ def observe(standardise: Any, case: Case) -> dict[str, Any]:
     if conv.bias is not None:
         conv.bias.grad = torch.ones_like(conv.bias)
     conv.register_forward_pre_hook(lambda module, args: None)  # of somebody else
-    handle = standardise(conv)
+    weight, handle = conv.weight, standardise(conv)
     named = dict(conv.named_parameters())
     raw = named.get("weight_raw")
     saw = {
         "handle": handle,
         "parameters": {name: parameter.requires_grad for name, parameter in sorted(named.items())},
         "start": copies(raw),
+        "kept": raw is weight,
         "after": bool(conv._forward_hooks),
     }
     output = conv(case.x)

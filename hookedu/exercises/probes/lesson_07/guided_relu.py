@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_07.shared import linear, quiet, rows
+from hookedu.exercises.probes.lesson_07.shared import attempted, linear, quiet, rows
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies
 
@@ -63,14 +63,21 @@ def x_grad(
 def observe(guided_relu: Any, case: tuple[Net, Net]) -> dict[str, Any]:
     """Run backward through both nets with the hooks on the first, twice, and through the first again without.
 
-    Before the second backward the net runs forward with another x as well.
+    Before the second backward the net runs forward with another x as well, and it runs under no_grad between the two.
     """
     (model, x, ws), other = case
+
+    def evaluate() -> str:
+        with torch.no_grad():
+            model(x)
+        return "ok"
+
     with quiet():
         handles = guided_relu(model)
         relus = [module for module in model.modules() if isinstance(module, nn.ReLU)]
         full = not any(relu._backward_hooks and relu._is_full_backward_hook is False for relu in relus)
-        saw = {"x_grad": x_grad(model, x, ws[0]), "again": x_grad(model, x, ws[1], other.x), "full": full}
+        saw = {"x_grad": x_grad(model, x, ws[0]), "ended": attempted(evaluate), "full": full}
+        saw["again"] = x_grad(model, x, ws[1], other.x)
         saw["other"] = x_grad(other.model, other.x, other.ws[0])
         saw["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
         for handle in handles if isinstance(handles, (list, tuple)) else ():

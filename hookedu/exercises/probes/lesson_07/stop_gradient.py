@@ -70,16 +70,27 @@ def _grads(loss: torch.Tensor, *modules: nn.Module) -> list[torch.Tensor | None]
 
 
 def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
-    """Observe gradients with the hook, twice, and after its removal; with a shortcut, in front, with two inputs."""
+    """Observe gradients with the hook, twice, and after its removal; with a shortcut, in front, with two inputs.
+
+    Between the two backward passes the layer runs under no_grad, with an input that needs a gradient.
+    """
     front, other, layer, behind, shift, pair, x, (w, v) = case
+
+    def evaluate() -> str:
+        h = front(x)
+        with torch.no_grad():
+            layer(h)
+        return "ok"
+
     with quiet():
         handle = stop_gradient(layer)
         layer.weight.grad = None
         inner, own = _grads((w * behind(layer(front(x)))).sum(), front, layer)
+        ended = attempted(evaluate)
         again = _grads((v * behind(layer(front(x)))).sum(), front, layer)
         remove_handle(handle)
         after = _grads((w * behind(layer(front(x)))).sum(), front, layer)
-        saw = {"handle": handle, "inner": inner, "own": own, "again": again, "after": after}
+        saw = {"handle": handle, "inner": inner, "own": own, "ended": ended, "again": again, "after": after}
 
         handles = [stop_gradient(shift)]
         h = front(x)

@@ -60,9 +60,10 @@ def _sequence(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
 
 
 def observe(watch_output: Any, case: Case) -> dict[str, Any]:
-    """Watch backward passes, and evaluate the model between them; remove the hook and run backward once more."""
+    """Watch backward passes, at the last layer too, and evaluate between them; remove the hooks, run backward once more."""
     model, x, ws, old, times = case
     seen: list[Any] = [*old]
+    others: list[Any] = []
 
     def evaluate() -> str:
         with torch.no_grad():
@@ -71,6 +72,7 @@ def observe(watch_output: Any, case: Case) -> dict[str, Any]:
 
     with quiet():
         handle = watch_output(model[0], seen)
+        second = watch_output(model[-1], others)
         (ws[0] * model(x)).sum().backward()
         ended = attempted(evaluate)
         losses = [(w * model(x)).sum() for w in ws[1:]]  # all forward passes first
@@ -80,9 +82,10 @@ def observe(watch_output: Any, case: Case) -> dict[str, Any]:
             "kept": [*map(id, seen[: len(old)])] == [*map(id, old)],
             "seen": copies([one for one in seen if not any(one is o for o in old)]),
         }
-        saw |= {"x_grad": copies(x.grad), "handle": handle, "ended": ended}
+        saw |= {"others": copies(others), "x_grad": copies(x.grad), "handle": handle, "ended": ended}
         length = len(seen)
         remove_handle(handle)
+        remove_handle(second)
         (ws[0] * model(x)).sum().backward()
     return saw | {"after_removal": len(seen) - length}
 

@@ -51,7 +51,7 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
 
     def noting(n: int) -> SomeonesHook:
         def hook(module: nn.Module, args: Any, output: Any) -> torch.Tensor:
-            fit = isinstance(args, tuple) and args[0] is x and torch.equal(output, results.get(module, x))
+            fit = isinstance(args, tuple) and args[0] is x and output is results.get(module, x)
             seen.append(n if fit else -n)  # -n for arguments that no forward hook is called with here
             results[module] = x + len(seen)
             return results[module]
@@ -70,8 +70,10 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
             module(x)
         return list(seen)
 
-    a.register_forward_hook(hooks[case.other])  # someone else's hooks
-    b.register_forward_hook(hooks[case.elsewhere])
+    # Someone else's hooks, one of them under the same name in a dictionary of theirs.
+    a.register_forward_hook(hooks[case.other])
+    theirs: dict[Any, Any] = {}
+    register_once(theirs, case.name, b, hooks[case.elsewhere])
     a.train(case.training)
     runs = [(*register(case.name, a, number), fired(a)) for number in case.runs]
     returned, stored, again = runs[-1]
@@ -87,7 +89,10 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     saw["names"] = sorted(map(str, handles))
     for handle in handles.values():
         remove_handle(handle)
-    return saw | {"after": fired(a, b)}
+    saw["after"] = fired(a, b)
+    for handle in theirs.values():
+        remove_handle(handle)
+    return saw
 
 
 # A hook that it registered in an earlier call is one of the others in the next.

@@ -27,21 +27,29 @@ class Net(nn.Module):
         self.again, self.lost = self.last, nn.Dropout(1.0)
         self.up, self.drop = nn.ConvTranspose2d(2, 2, 1, bias=False), nn.Dropout().eval()
         make_whole(rng, self.up.weight)
-        self.cut = self.frozen = False
+        self.cut = self.frozen = self.replaced = False
+        self.given: torch.Tensor | None = None  # what `last` gave, before later hooks
+        self.last.register_forward_hook(self._note)
+
+    def _note(self, module: nn.Module, args: Any, output: torch.Tensor) -> None:
+        self.given = output
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.frozen = not any(parameter.requires_grad for parameter in self.parameters())
         h = self.body(self.drop(x))
         out = self.again(h + self.lost(h))
         self.cut = self.cut or is_cut(h) or is_cut(out)
+        self.replaced, self.given = self.replaced or out is not self.given, None
         out += h
         return self.body[2](self.up(self.relu(out)))
 
 
 def _case(rng: Draw) -> tuple[nn.Module, torch.Tensor]:
-    """Return (model, x): a net with one picture, a net with two, a bare convolution in two groups of channels."""
-    if rng.turn < 2:
-        return Net(rng), picture(rng, 1 + rng.turn)
+    """Return (model, x): a net with one picture; one of float64 with two; a bare convolution in two groups of channels."""
+    if rng.turn == 0:
+        return Net(rng), picture(rng)
+    if rng.turn == 1:
+        return Net(rng).double(), picture(rng, 2).double()
     return conv(rng, 2, 2, 2, groups=2), picture(rng, 2).reshape(1, 2, 3, 3)
 
 
@@ -62,6 +70,7 @@ def observe(conv_groups: Any, case: tuple[nn.Module, torch.Tensor]) -> dict[str,
         "attached": sum(isinstance(t, torch.Tensor) and t.requires_grad for t in kept),
         "graph": not getattr(model, "cut", False),
         "frozen": getattr(model, "frozen", False),
+        "replaced": getattr(model, "replaced", False),
         "runs": calls[model],
         "parts": calls[next(model.children(), model)],
     }

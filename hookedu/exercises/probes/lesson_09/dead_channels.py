@@ -18,7 +18,8 @@ _TURNS = (((2, 2, 2), 2), ((1, 4, 1), 2), ((3, 2, 1), 1), ((2, 1, 3), 0))
 class _Net(nn.Module):
     """A layer, a ReLU that runs once or twice, an in-place operation that wakes a silent channel, and more layers.
 
-    The first layer changes the sign and the order of the channels: what goes in tells nothing about the ReLU.
+    The first layer changes the sign and the order of the channels: what goes in tells nothing about the ReLU. Two more
+    ReLUs have as many channels, one before it among the modules and one after it; no channel of theirs is silent.
     """
 
     def __init__(self, channels: int, woken: int | None, calls: int) -> None:
@@ -26,8 +27,10 @@ class _Net(nn.Module):
         conv = nn.Conv2d(channels, channels, 1, bias=False)
         with torch.no_grad():
             conv.weight.copy_(-torch.eye(channels).flip(0)[..., None, None])
-        self.body, self.drop = nn.Sequential(conv, nn.ReLU()), nn.Dropout().eval()
-        self.head = nn.Sequential(nn.Conv2d(channels, 1, 1), nn.ReLU())
+        mix = nn.Conv2d(channels, channels, 1, bias=False)
+        nn.init.ones_(mix.weight)
+        self.head = nn.Sequential(mix, nn.ReLU())
+        self.body, self.drop, self.end = nn.Sequential(conv, nn.ReLU()), nn.Dropout().eval(), nn.ReLU()
         shift = torch.zeros(channels, 1, 1)
         if woken is not None:
             shift[woken] = 1
@@ -41,7 +44,7 @@ class _Net(nn.Module):
             output = self.body[1](maps)
             output += self.shift
             total = total + output
-        return self.head(self.drop(total))
+        return self.end(self.head(self.drop(total)))
 
 
 def in_turns(maps: torch.Tensor, calls: int) -> list[torch.Tensor]:

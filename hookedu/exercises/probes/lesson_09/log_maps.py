@@ -71,9 +71,11 @@ def observe(log_maps: Any, case: Case) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         with SummaryWriter(folder) as writer:
-            for step, picture in earlier.items():
-                writer.add_image(tag, picture, step, dataformats="HW")
-            writer.add_image(_OTHER_TAG, next(iter(earlier.values())), 1, dataformats="HW")
+            old = [(tag, step, picture) for step, picture in earlier.items()]
+            other = _OTHER_TAG, 1, next(iter(earlier.values()))
+            # In one case the first tag in the folder is another one, in the other case the last.
+            for name, step, picture in [other, *old] if len(old) > 1 else [*old, other]:
+                writer.add_image(name, picture, step, dataformats="HW")
         next(Path(folder).iterdir()).rename(Path(folder) / _EARLIER)
         try:
             with _on_reading(note):

@@ -8,6 +8,7 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
 CLOSE = 1000.0  # numbers just above it differ by less than isclose() sees
+TINY = 2.0**-22  # 50 times this is just above 1e-5, by which make_grid() divides at least
 
 
 class Case(NamedTuple):
@@ -19,7 +20,10 @@ class Case(NamedTuple):
 
 
 def _case(rng: Draw) -> Case:
-    """Return distinct numbers: of both signs, the last row not full; all negative; all close together; a single map."""
+    """Return distinct numbers: of both signs, the last row not full; all negative; all close together; a single map.
+
+    Those of the single map are close together too, and close to 0: what is added to a divisor shows.
+    """
     shape = torch.Size(((5, 2, 3), (4, 3, 2), (3, 2, 2), (1, 2, 3))[rng.turn])
     columns = (rng.choice((2, 3)), 4, 1, 1)[rng.turn]
     low, high = ((-60, -1), (1, 20))[rng.turn - 1] if rng.turn in (1, 2) else (-60, 40)
@@ -27,8 +31,10 @@ def _case(rng: Draw) -> Case:
         maps = torch.tensor(rng.sample(range(low, high + 1), shape.numel()), dtype=torch.float32).reshape(
             shape
         )
-        if rng.turn in (1, 2) or 0 < maps.max() < -maps.min():  # else max() and abs().max() would be equal
-            maps = CLOSE + maps / 2048 if rng.turn == 2 else maps
+        wide = rng.turn != 3 or maps.max() - maps.min() >= 50
+        # Else max() and abs().max() would be equal.
+        if wide and (rng.turn in (1, 2) or 0 < maps.max() < -maps.min()):
+            maps = (maps, maps, CLOSE + maps / 2048, maps * TINY)[rng.turn]
             return Case(maps, columns, (-7.0, 0.0, 5.0, 1.0)[rng.turn])
 
 

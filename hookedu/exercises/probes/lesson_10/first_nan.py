@@ -12,6 +12,11 @@ from hookedu.exercises.tools import whole
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 
+# Per turn, what is tried besides a healthy and an ill model: a nan in the input of either, and a flooded model. The first
+# turn is observed several times, so it is short.
+TRIALS = ((), ("flooded", "both"), ("flooded", "input"))
+NOT_TRIED = "not tried"
+
 
 class Layer(nn.Module):
     def __init__(self, function: Function) -> None:
@@ -43,7 +48,7 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a case in which the first two quotients x / by have different signs; the nan is in the last row."""
     names = ("centre", "shift", "norm", "mix", "gate")
-    rows = 1 + rng.turn % 2
+    rows = 1 + (rng.turn != 1)
     inner, x, by = rng.sample(names, 3), whole(rng, 3 * rows).reshape(rows, 3), whole(rng, 3).abs()
     x[:, 0], x[:, 1] = x[:, 0].abs(), -x[:, 1].abs()
     spoilt = x.clone()
@@ -59,9 +64,9 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
     once more.
 
     - Turn 0: `scale` divides, and the second of three modules in the body makes nan.
-    - Turn 1: that one lies one level deeper.
-    - Turn 2: the first in the body divides, and the second, which runs before it as well, makes nan, and runs once more.
-    - Turn 3: the code of the body itself makes nan, none of its modules; `relay` passes it on.
+    - Turn 1: the first in the body divides, and the second makes nan, runs before it as well and once more, and lies one
+      level deeper.
+    - Turn 2: the code of the body itself makes nan, none of its modules; `relay` passes it on.
     """
     turn, (first, middle, last) = case.turn, case.inner
     zero = torch.where(torch.arange(3) < (3 if flooded else 2), 0.0, case.by) if ill else case.by
@@ -72,26 +77,26 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
         return torch.cat([x[:-1], x[-1:] - 2 * x[-1:, :1]])
 
     cure = torch.zeros_like if ill else torch.nan_to_num
-    middle_layer: nn.Module = Layer(subtract if turn != 3 else torch.abs)
+    middle_layer: nn.Module = Layer(subtract if turn != 2 else torch.abs)
     if turn == 1:
         middle_layer = nn.Sequential(nn.Identity(), middle_layer)
     body: dict[str, nn.Module] = {
         last: nn.Identity(),
         middle: middle_layer,
-        first: Layer(lambda x: x / zero) if turn == 2 else nn.Identity(),
+        first: Layer(lambda x: x / zero) if turn == 1 else nn.Identity(),
     }
-    run = (middle, first, middle, last, middle) if turn == 2 else case.inner
+    run = (middle, first, middle, last, middle) if turn == 1 else case.inner
     children = {
         "tail": nn.Identity(),
         "anew": Layer(lambda x: x / zero),
         "again": Layer(lambda x: x / zero),
-        "body": Body(body, run, subtract if turn == 3 else torch.clone),
+        "body": Body(body, run, subtract if turn == 2 else torch.clone),
         "more": Layer(lambda x: x / zero),
         "relay": nn.Identity(),
         "clean": Layer(cure),
         "wipe": Layer(cure),
         "rinse": Layer(cure),
-        "scale": Layer((lambda x: x * 2) if turn == 2 else (lambda x: x / zero)),
+        "scale": Layer((lambda x: x * 2) if turn == 1 else (lambda x: x / zero)),
         "stem": Layer(lambda x: (x * x.abs() + zero) / (x.abs() + zero)),
         "spare": nn.PReLU(),
     }
@@ -101,17 +106,21 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
 
 
 def observe(first_nan: Any, case: Case) -> dict[str, Any]:
-    """Call it on a healthy model, on an ill one, each also with nan in the input, and on a flooded one."""
+    """Call it on a healthy model, on an ill one, and as the `TRIALS` of this turn say."""
     healthy = make_model(case)
+
+    def trial(name: str, x: torch.Tensor, **kind: bool) -> Any:
+        return first_nan(make_model(case, **kind), x.clone()) if name in TRIALS[case.turn] else NOT_TRIED
+
     return {
         "healthy": first_nan(healthy, case.x.clone()),
         "out": healthy.out,
         "training": healthy.ran_in_training,
-        "input": first_nan(make_model(case), case.spoilt.clone()),
         "finds": first_nan(make_model(case, ill=True), case.x.clone()),
-        "flooded": first_nan(make_model(case, ill=True, flooded=True), case.x.clone()),
-        "both": first_nan(make_model(case, ill=True), case.spoilt.clone()),
+        "input": trial("input", case.spoilt),
+        "flooded": trial("flooded", case.x, ill=True, flooded=True),
+        "both": trial("both", case.spoilt, ill=True),
     }
 
 
-PROBE = Probe("10.3", "first_nan", make_case, observe, cases=4, runs=1, restores=True)
+PROBE = Probe("10.3", "first_nan", make_case, observe, cases=len(TRIALS), runs=1, restores=True)

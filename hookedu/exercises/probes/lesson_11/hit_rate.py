@@ -37,10 +37,10 @@ def _around(rng: random.Random, where: str, width: int, height: int) -> tuple[li
     return points[where], [x0, y0, x1, y1]
 
 
-# Numbers of maps: whichever edges an answer counts differently, it gets another sum.
+# Numbers of maps: whichever edges an answer counts differently, or whatever it makes of ties, it gets another sum.
 _MAPS = {"inside": 3, "left": 1, "top": 2, "right": 4, "below": 8, "far right": 6, "far below": 3}
 _MAPS |= {"both inside": 2, "both outside": 2, "anywhere": 28}
-_MAPS |= {"corners outside": 2, "nearly inside": 1, "barely inside": 3}
+_MAPS |= {"corners outside": 3, "nearly inside": 1, "barely inside": 3}
 
 
 def _case(rng: Draw) -> Batch:

@@ -49,30 +49,47 @@ def make_net(rng: Draw, pictures: int = 2) -> Net:
     for layer in ("relu1", "conv2", "relu2", "mix"):
         model.get_submodule(layer).register_forward_hook(_look)
     generator = torch.Generator().manual_seed(rng.getrandbits(32))
+    images = torch.randn(pictures, 2, 7, 10, generator=generator)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(generator=generator)
+        # Logits near 1: through a softmax, large ones would get no gradient. Centred, so that the likeliest classes of the
+        # pictures differ.
+        weight, bias = model.get_parameter("head.weight"), model.get_parameter("head.bias")
+        features = images
+        for layer in list(model)[:-1]:
+            features = layer(features)
+        logits = features @ weight.T
+        scale = logits.std()
+        weight.div_(scale)
+        bias.copy_(-logits.mean(dim=0) / scale)
+        likeliest = (logits - logits.mean(dim=0)).argmax(dim=1).tolist()
+    return Net(model, images, torch.tensor(_labels(rng, likeliest)))
+
+
+def _labels(rng: Draw, likeliest: list[int]) -> list[int]:
+    """Return a class for each picture, other than its likeliest; the first two fall in even turns and rise in odd ones.
+
+    Whoever sorts them asks for other classes, which are not the likeliest ones either.
+    """
     while True:
-        images = torch.randn(pictures, 2, 7, 10, generator=generator)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.normal_(generator=generator)
-            # Logits near 1: through a softmax, large ones would get no gradient.
-            logits = model(images)
-            model.get_parameter("head.weight").div_(logits.std())
-            # Centred, so that the likeliest classes of the pictures differ.
-            model.get_parameter("head.bias").sub_(model(images).mean(dim=0))
-            likeliest = model(images).argmax(dim=1).tolist()
         labels = [rng.choice([k for k in range(4) if k != best]) for best in likeliest]
-        net = Net(model, images, torch.tensor(labels))
-        if len(set(likeliest)) > 1 and len(set(labels)) > 1:
-            return net
+        turned = (labels[0] > labels[1]) == (rng.turn % 2 == 0) and labels[0] != labels[1]
+        if turned and sorted(labels) != likeliest:
+            return labels
 
 
 def make_call(rng: Draw) -> tuple[Net, str]:
     """Return (net, layer): maps smaller than the pictures, then of their size, then those of a single picture.
 
-    The last are of no ReLU, and also below 0.
+    The last are of no ReLU, and also below 0; their logits are large, so that a map goes above 1.
     """
     model, images, labels = make_net(rng)
     layer, pictures = (("relu2", 2), ("relu1", 2), ("mix", 1))[rng.turn]
+    if pictures == 1:
+        with torch.no_grad():
+            for parameter in model.get_submodule("head").parameters():
+                parameter.mul_(1000)
     return Net(model, images[:pictures], labels[:pictures]), layer
 
 

@@ -1,5 +1,6 @@
 """What is observed of 12.2, `count_recomputed(model, x)`: its counts, how it ran the model, and its hooks."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -8,6 +9,7 @@ from torch import nn
 from hookedu.exercises.conduct import GRAD
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import module_hooks
+from hookedu.hooks.state import GLOBAL_HOOKS
 
 _NAMES = ["fc", "act", "body", "neck", "head", "stem", "gate", "proj", "mix", "out"]
 
@@ -57,10 +59,10 @@ class EndsTwice(nn.Module):
 
 
 def _layer(kind: str, width: int) -> nn.Module:
-    # The block and the flatten have a child of their own, which is not to be counted.
+    # The block and the flatten have children of their own, which are not to be counted.
     layers = {
         "linear": nn.Linear(width, width),
-        "block": nn.Sequential(nn.Linear(width, width)),
+        "block": nn.Sequential(nn.Linear(width, width), nn.Tanh()),
         "tanh": nn.Tanh(),
         "times 2": Twice(),
         "unused": nn.Identity(),
@@ -69,25 +71,50 @@ def _layer(kind: str, width: int) -> nn.Module:
     return layers[kind]
 
 
+def _is_hooked(module: nn.Module) -> bool:
+    """Check whether a module has more hooks than ours, or another `forward`, or there are hooks for all modules."""
+    tables = [table for name, table in vars(module).items() if name.endswith("_hooks") and table]
+    return sum(map(len, tables)) > 1 or "forward" in vars(module) or any(GLOBAL_HOOKS.values())
+
+
 def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
-    """Note the starts of all layers while the answer runs; one is in eval mode, one has a gradient of before."""
-    model, started = EndsTwice(), []
+    """Note the starts of all layers while the answer runs; one is in eval mode.
+
+    A frozen parameter and, where it requires gradients (but in turn 1), the input have a gradient of before.
+    """
+    model, started, hooked, arriving = EndsTwice(), [], [], []
+
+    def note(name: str, module: nn.Module, args: Any) -> None:
+        started.append(name)
+        if torch._C._current_graph_task_id() != -1:  # backward is running
+            hooked.append(_is_hooked(module))
+
+    model.register_forward_pre_hook(partial(note, ""))
     for name, kind in case.kinds.items():
         model.add_module(name, _layer(kind, case.width))
-        model.get_submodule(name).register_forward_pre_hook(lambda *_, name=name: started.append(name))
+        model.get_submodule(name).register_forward_pre_hook(partial(note, name))
     model.get_submodule(next(iter(case.kinds))).eval()
     block = next(name for name, kind in case.kinds.items() if kind == "block")
-    old = model.get_parameter(f"{block}.0.bias").requires_grad_(False)
-    old.grad = torch.ones_like(old)
-    x = torch.ones(case.batch, case.width, requires_grad=True)
+    weight = model.get_parameter(f"{block}.0.weight")
+    frozen = model.get_parameter(f"{block}.0.bias").requires_grad_(False)
+    x = torch.ones(case.batch, case.width, requires_grad=case.batch != 2)
+    old = {"model." + block + "[0].bias": frozen} | ({"x": x} if x.requires_grad else {})
+    for tensor in old.values():
+        tensor.grad = torch.full_like(tensor, 1e6)
+    if "x" in old:
+        x.register_hook(arriving.append)
     counts = count_recomputed(model, x)
+    missing = [] if weight.grad is not None else ["model." + block + "[0].weight"]
     return {
         "counts": dict(counts) if isinstance(counts, dict) else counts,
         "starts": {name: started.count(name) for name in case.kinds},
-        "backward": x.grad is not None,
-        "wiped": old.grad is None or not old.grad.all(),
+        "whole": started.count(""),
+        "hooked": any(hooked),
+        "missing": ", ".join([*missing, *(["x"] if "x" in old and not arriving else [])]),
+        # Its gradients are small.
+        "wiped": ", ".join(name for name, t in old.items() if t.grad is None or not (t.grad > 5e5).all()),
         "gradient": [gradient.unique() for gradient in model.gradients],
-        "left": max(0, module_hooks(model) - len(case.kinds)),
+        "left": max(0, module_hooks(model) - len(case.kinds) - 1),
     }
 
 

@@ -15,6 +15,8 @@ from hookedu.exercises.tools import whole
 
 # Average of the large gradient: float16 holds it (up to 65504), but not its sum over three ranks or more.
 _AVERAGE = 40_000.0
+# Larger than anything that rank 0 sends, but infinity and the largest number of float16.
+_HUGE = 60_000.0
 
 
 def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
@@ -78,20 +80,23 @@ class Peers(dist.ProcessGroup):
     """Rank 0 of a process group, simulated in one process.
 
     Rank i's gradients are `shares[i]` times those of rank 0, and it runs the same hook: the sum of what all ranks send
-    is thus what rank 0 sends, times the sum of the shares. `sent` holds what it sent.
+    is thus what rank 0 sends, times the sum of the shares. Where the gradient of rank 0 is infinite, theirs is 0: if it
+    sends the largest number there, the sum remains that. `sent` holds what it sent, `infinite` counts the values that
+    were not finite.
 
     PyTorch supports process groups written in Python; its own tests use them (test_c10d_pypg.py).
     """
 
     def __init__(self, shares: list[int]) -> None:
         super().__init__(0, len(shares))
-        self._total, self.sent, self._open = float(sum(shares)), [], []
+        self._total, self.sent, self.infinite, self._open = float(sum(shares)), [], 0, []
 
     def allreduce(self, tensors: list[torch.Tensor], options: Any) -> dist.Work:  # pyright: ignore[reportIncompatibleMethodOverride]  # the one overload that PyTorch calls here
         average = options.reduceOp == dist.ReduceOp.AVG
         if not average and options.reduceOp != dist.ReduceOp.SUM:
             raise RuntimeError("the group of this check only knows ReduceOp.SUM and ReduceOp.AVG")
         self.sent += tensors
+        self.infinite += sum(int((~tensor.isfinite()).sum()) for tensor in tensors)
         result = _Result(self.settle)
         # As with gloo, an average is a sum first, and that of float16 may overflow.
         self._open.append((tensors, self.size() if average else 1, result))
@@ -108,36 +113,66 @@ class Peers(dist.ProcessGroup):
         while self._open:
             tensors, parts, result = self._open.pop(0)
             for tensor in tensors:
-                tensor.mul_(self._total).div_(parts)
+                tensor.mul_(torch.where(tensor.abs() < _HUGE, self._total, 1.0)).div_(parts)
             result.set_result(tensors)
 
     def getBackendName(self) -> str:
         return "peers"
 
 
+class _OtherBucket:
+    """Another bucket of the same kind, with all gradients negative; Python cannot make a `dist.GradBucket`."""
+
+    def __init__(self, bucket: Any) -> None:
+        self._bucket, self._buffer = bucket, -bucket.buffer()
+
+    def buffer(self) -> torch.Tensor:
+        return self._buffer
+
+    def set_buffer(self, buffer: torch.Tensor) -> None:
+        self._buffer = buffer
+
+    def gradients(self) -> list[torch.Tensor]:
+        pieces = self._buffer.split([gradient.numel() for gradient in self._bucket.gradients()])
+        return [p.view_as(g) for p, g in zip(pieces, self._bucket.gradients(), strict=True)]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bucket, name)
+
+    def values_of(self, future: Any) -> torch.Tensor | None:
+        """Return what a future holds for this bucket: bias, then weights, as float32; None if that cannot be told."""
+        with contextlib.suppress(Exception):
+            if future.done():
+                value = future.wait()
+                return torch.cat(sorted(value.split([g.numel() for g in self.gradients()]), key=len)).float()
+        return None
+
+
 def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, Any]:
     """Run backward with the hook of the answer in two steps, as far as what it returns allows.
 
-    In the second the hook is called for two buckets before any communication ends, as happens in training. Both are the
-    same one here, first with other values; the result of the later call counts.
+    In the second the hook is called for another bucket first, and for both before any communication ends, as happens in
+    training.
     """
     x, shares = case
     group, layer = Peers(shares), nn.Linear(len(x), 1)  # its two gradients share a bucket
-    report: dict[str, Any] = dict.fromkeys(("returned", "done", "value"))
+    report: dict[str, Any] = dict.fromkeys(("returned", "done", "value", "earlier"))
     grads: list[torch.Tensor] = []
 
     def hook(state, bucket):  # DDP accepts only its own annotations, or none
-        if grads:
-            bucket.buffer().neg_()
-            half_hook(group, bucket)
-            bucket.buffer().neg_()
+        other = _OtherBucket(bucket) if grads else None
+        earlier = half_hook(group, other) if other else None
         returned = half_hook(group, bucket)
         group.settle()
         done = returned.done() if isinstance(returned, torch._C.Future) else None
         # wait() raises the error of the answer's callback, if any.
         value = returned.wait() if done else None
-        if not grads:
-            report.update(returned=returned, done=done, value=value, sent=list(group.sent))
+        if other:
+            report["earlier"] = other.values_of(earlier)
+        else:
+            report.update(
+                returned=returned, done=done, value=value, sent=list(group.sent), infinite=group.infinite
+            )
         if not isinstance(value, torch.Tensor) or value.shape != bucket.buffer().shape:
             raise _Stop
         return returned

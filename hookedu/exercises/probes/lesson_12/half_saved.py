@@ -66,7 +66,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [tensor for item in held for tensor in _tensors(item)]
 
 
-_BY_HAND = ("packed", "detached", "float16", "rounded", "large")
+_BY_HAND = ("packed", "detached", "float16", "rounded", "limits")
 
 
 @torch.no_grad()  # as autograd calls them
@@ -75,7 +75,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
 
     packed: bytes that are really kept of a tensor of 400 bytes, itself included if it is still alive. detached:
     whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
-    rounded: whether the tensor of 400 bytes comes back as of float16. large: what comes back of numbers beyond float16.
+    rounded: whether the tensor of 400 bytes comes back as of float16. limits: what comes back of numbers beyond float16.
     """
     leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
@@ -91,12 +91,12 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
         storages |= size
     detached = leaf_lives() is None  # a graph holds its leaves
     del kept_of_output
-    back, large = (unpack(pack(t)) for t in (torch.ones(2).half(), torch.tensor([7e4, torch.nan])))
+    back, limits = (unpack(pack(t)) for t in (torch.ones(2).half(), torch.tensor([7e4, 1e-8, torch.nan])))
     return {
         "packed": sum(storages.values()) or None,
         "detached": detached,
         "rounded": torch.equal(unpack(kept), rounded),
-        "large": str(large.tolist()),
+        "limits": str(limits.tolist()),
         "float16": str(getattr(back, "dtype", back)).removeprefix("torch."),
     }
 

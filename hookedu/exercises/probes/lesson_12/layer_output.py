@@ -67,6 +67,7 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
         with torch.compiler.set_stance("eager_on_recompile"), contextlib.suppress(Exception):
             layer_output(compiled, LAYERS[0], -x)
         outputs = {name: layer_output(compiled, name, x.clone()) for name in LAYERS}
+        inside = counters["frames"]["ok"] - built
         report = {
             "outputs": copies(outputs),
             "detached": not any(isinstance(o, torch.Tensor) and o.requires_grad for o in outputs.values()),
@@ -75,7 +76,11 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
         }
         ran.clear()
         compiled(x)
-        return report | {"stance": bool(ran), "rebuilt": counters["frames"]["ok"] - built}
+        return report | {
+            "stance": bool(ran),
+            "rebuilt": counters["frames"]["ok"] - built,
+            "rebuilt_inside": inside,
+        }
 
 
 PROBE = Probe("12.3", "layer_output", make_case, observe, cases=1, repeats=False)

@@ -1,0 +1,76 @@
+"""Wrong answers to lesson 12 from readers who did not know the checks."""
+
+from collections import Counter  # noqa: F401  the reference answers use these
+from functools import partial  # noqa: F401
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks  # noqa: F401
+from torch.utils.checkpoint import checkpoint
+
+from tests.answers import edited, mistake, unnamed
+
+edited("12.1", "limits", ("tensor.half()", "(tensor + 1e-4).half()"), points=8)
+
+edited("12.2", "goes_around", ("checkpoint(model,", "checkpoint(model.forward,"), points=4)
+edited("12.2", "wipes", ("        y = ", "        x.grad = None\n        y = "), points=4)
+edited("12.2", "requires_grad", ("        y = ", "        x.requires_grad_()\n        y = "), points=4)
+edited(
+    "12.2",
+    "not_added",
+    (
+        "y.sum().backward()",
+        "torch.autograd.grad(y.sum(), [p for p in model.parameters() if p.requires_grad])",
+    ),
+    points=4,
+)
+edited(
+    "12.2",
+    "inside",
+    (
+        "    handles = [child.register_forward_pre_hook(partial(note, name)) for name, child in model.named_children()]",
+        "    handles = [\n        leaf.register_forward_pre_hook(partial(note, name))\n"
+        "        for name, child in model.named_children()\n        for leaf in child.modules()\n"
+        "        if not list(leaf.children())\n    ]",
+    ),
+)
+
+
+# The hooks are on, but backward hooks of what runs in recomputation are not called.
+@unnamed("12.2", "counts")
+def count_recomputed(model, x):
+    counts, handles = {name: 0 for name, _ in model.named_children()}, []
+    y = checkpoint(model, x, use_reentrant=False)
+    for name, child in model.named_children():
+
+        def note(module, grad_input, grad_output, name=name):
+            counts[name] += 1
+
+        handles.append(child.register_full_backward_hook(note))
+    y.sum().backward()
+    for handle in handles:
+        handle.remove()
+    return counts
+
+
+@mistake("12.3", "hooks", points=7)
+def layer_output(compiled, name, x):
+    layer, seen = compiled.get_submodule(name), []
+
+    def keep(module, args, output):
+        if module is layer:
+            seen.append(output.detach().clone())
+
+    torch.nn.modules.module.register_module_forward_hook(keep)
+    with torch.compiler.set_stance("force_eager"):
+        compiled(x)
+    return seen[0]
+
+
+@mistake("12.3", "process", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    torch.set_grad_enabled(False)
+    with compiled.get_submodule(name).register_forward_hook(lambda m, a, o: seen.append(o.clone())):
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    return seen[0]
