@@ -8,7 +8,13 @@ import typer
 
 from hookedu import catalog
 from hookedu.catalog import CourseError
-from hookedu.grading.command import adjust_command, forget_command, grade_command, report_command
+from hookedu.grading.command import (
+    adjust_command,
+    forget_command,
+    grade_command,
+    report_command,
+    similar_command,
+)
 from hookedu.language import Text
 
 app = typer.Typer(
@@ -108,6 +114,7 @@ def new_lesson_command(
 
 app.command("grade")(grade_command)
 app.command("report")(report_command)
+app.command("similar")(similar_command)
 app.command("adjust")(adjust_command)
 app.command("forget")(forget_command)
 

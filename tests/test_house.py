@@ -27,15 +27,20 @@ MAY_IMPORT = {
 # Within grading: from the parts that know nothing of the others to those that put them together.
 GRADING = {
     "rows": set(),
-    "collect": {"rows"},
+    "files": {"rows"},
     "reading": {"rows"},
     "matching": {"rows", "reading"},
+    "layout": {"rows", "files", "matching"},
+    "collect": {"rows", "files", "layout"},
     "run": {"rows", "matching"},
     "book": {"rows"},
-    "out": {"rows", "matching", "reading", "book"},
+    "lexing": set(),
+    "similar": {"rows", "reading", "book", "lexing"},
+    "out": {"rows", "matching", "reading", "book", "similar"},
     "batch": {"rows", "collect", "reading", "matching", "run", "book", "out"},
     "explain": {"rows", "collect", "reading", "matching", "run", "book", "out"},
-    "command": {"rows", "batch", "explain", "book", "out"},
+    "watching": {"collect", "batch", "book", "out"},
+    "command": {"rows", "batch", "explain", "book", "out", "similar", "watching"},
 }
 # Within exercises: what runs beside the learner's code (probing and the probes) knows nothing of what decides.
 EXERCISES = {

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from hookedu import catalog
+from hookedu import catalog, exercises
 from hookedu.catalog import CourseError
 from hookedu.exercises import Exercise, Outcome
 from hookedu.exercises.exercise import Verdict
@@ -25,7 +25,7 @@ from hookedu.exercises.observation import ObservationError
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules
 from hookedu.grading.collect import Submission, collect
-from hookedu.grading.matching import Key, Plan, key_of, lesson_by_cells, lesson_by_name, plan
+from hookedu.grading.matching import Key, Plan, key_of, lesson_by_name, lesson_of, plan
 from hookedu.grading.out import exports, terminal
 from hookedu.grading.reading import read_cells
 from hookedu.grading.rows import LOST, Graded, Limits, Result, Row, Status, Unreadable, Written, clean
@@ -49,6 +49,7 @@ _NO_KEY = Text(
 _OPEN = Text(zh="未隔离运行", en="run without isolation")
 _BREAKS = Text(zh="评分程序自身出错：{error}", en="the grader itself failed: {error}")
 _JUDGE_BREAKS = Text(zh="{id}：评判程序自身出错：{error}", en="{id}: the judge itself failed: {error}")
+_BY_HAND = Text(zh="没有交；由教师登记", en="nothing was handed in; entered by the instructor")
 _NO_STUDENT = Text(
     zh="没有叫 `{name}` 的学生。最接近的是：{near}。", en="There is no student `{name}`. The nearest: {near}."
 )
@@ -64,6 +65,7 @@ def grade(
     memory_limit: int = Limits.memory,
     again: bool = False,
     only: Sequence[str] = (),
+    retry: bool = True,
     isolated: bool = True,
     seed: int | None = None,
     rules: Rules | None = None,
@@ -92,6 +94,8 @@ def grade(
         time, the memory or an error of the grader ended them.
     only : sequence of str
         Names of students: grade theirs alone, also what has not changed.
+    retry : bool
+        Grade again what the time, the memory or an error of the grader ended.
     isolated : bool
         Run each submission in its own sandbox. Without isolation, every row says so.
     seed : int, optional
@@ -127,7 +131,7 @@ def grade(
             gradebook.change_rules(rules)
         limits = Limits(seconds=time_limit, memory=memory_limit)
         fresh = secrets.token_hex(16) if seed is None else str(seed)
-        graded = {} if again or only else gradebook.graded()
+        graded = {} if again or only else gradebook.graded(failed=not retry)
         with contextlib.closing(_backend(dask, isolated, limits)) as backend:
             grader = _Grader(keys, graded, backend, isolated, fresh)
             total = len(submissions)
@@ -277,7 +281,7 @@ class _Grader:
         if self._graded.get(submission.source) == found["sha256"]:
             return None
         cells = read_cells(data)
-        lesson = named or lesson_by_cells(cells)
+        lesson, told = lesson_of(cells, named)
         found |= _facts(lesson, self._keys)
         key = self._keys.get(lesson.id)
         if not key:
@@ -286,12 +290,12 @@ class _Grader:
         found["written"] = Written.of((step.source, step.probes) for step in todo.steps)
         if not todo.probes:
             results = tuple(map(_untried, key.exercises))
-            return row(Status.NOT_ATTEMPTED, notes=todo.notes, results=results)
+            return row(Status.NOT_ATTEMPTED, notes=(*told, *todo.notes), results=results)
         seeds = seeds_for(todo, submission.source, self._seed)
         ran = self._backend.run(todo, key.setup, seeds, self.stop)
         status, results = _judged(key, todo.probes, seeds, ran)
         open_ = () if self._isolated else (_OPEN,)
-        notes = (*todo.notes, *ran.notes, *open_)
+        notes = (*told, *todo.notes, *ran.notes, *open_)
         return row(status, notes=notes, results=results, reached=tuple(ran.reached))
 
 
@@ -315,6 +319,21 @@ def _untried(exercise: Exercise) -> Result:
     """Return the result of an exercise that was not attempted."""
     said = Feedback.of(Verdict(exercise, Outcome.NOT_ATTEMPTED, 0))
     return Result(exercise.id, Outcome.NOT_ATTEMPTED.value, exercise.points, feedback=said)
+
+
+def nothing_handed_in(student: str, lesson: catalog.Lesson) -> Row:
+    """Return the row of a student who handed in nothing for a lesson, so that points can be set by hand."""
+    of = exercises.of_lesson(lesson.id)
+    return Row(
+        source=f"{student}/{lesson.id}",
+        student=student,
+        lesson=lesson.id,
+        sha256="",
+        status=Status.NO_NOTEBOOK,
+        max_points=sum(exercise.points for exercise in of),
+        notes=(_BY_HAND,),
+        results=tuple(map(_untried, of)),
+    )
 
 
 def _judged(

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hookedu.catalog import CourseError
 from hookedu.grading.files import Found, Kind, find
-from hookedu.grading.layout import Owned, owned
+from hookedu.grading.layout import EXCHANGE, Owned, owned
 from hookedu.grading.rows import Status, Unreadable
 from hookedu.language import Text
 
@@ -68,6 +68,10 @@ class Submission:
         return re.sub(r"(?i)(\.ipynb)?(\.(txt|json))?$", "", self.source.rsplit("/", 1)[-1])
 
 
+class NothingToGrade(CourseError):
+    """A folder or zip without any notebook."""
+
+
 class Collected(NamedTuple):
     """The submissions, sorted by path, and the paths of files that are none.
 
@@ -91,9 +95,10 @@ def collect(folder: Path) -> Collected:
 
     Raises
     ------
+    NothingToGrade
+        If it contains no notebook.
     CourseError
-        If the path does not exist, is neither a folder nor a readable zip, holds too many files, or contains no
-        notebook to grade.
+        If the path does not exist, is neither a folder nor a readable zip, or holds too many files.
     """
     stem = folder.stem if folder.suffix.lower() == ".zip" else folder.name
     files = owned(find(folder), stem)
@@ -101,7 +106,9 @@ def collect(folder: Path) -> Collected:
     stamps = {
         file.found.parts[:-1]: file.found
         for file in files
-        if nbgrader and file.found.parts[-1] == "timestamp.txt" and not file.found.zips
+        if file.found.parts[-1] == "timestamp.txt"
+        and not file.found.zips
+        and (nbgrader or any(map(EXCHANGE.fullmatch, file.found.parts)))
     }
     by_student: dict[str, list[Owned]] = {}
     for file in files:
@@ -126,7 +133,7 @@ def collect(folder: Path) -> Collected:
         else:
             submissions.append(Submission(theirs[0].folder, student, partial(_no_notebook, others)))
     if not any(f.found.kind in (Kind.NOTEBOOK, Kind.BROKEN) for f in files if f.student):
-        raise CourseError(
+        raise NothingToGrade(
             Text(
                 zh="`{path}` 里没有可以评分的笔记本：{layout}。",
                 en="There are no notebooks to grade in `{path}`: {layout}.",

@@ -1,4 +1,4 @@
-"""The commands `hookedu grade`, `report`, `adjust` and `forget`, for `app.command(...)`."""
+"""The commands `hookedu grade`, `report`, `similar`, `adjust` and `forget`, for `app.command(...)`."""
 
 import contextlib
 import signal
@@ -91,6 +91,9 @@ def grade_command(
             help="只重复一个结论，给出全部观察，不写任何东西 · repeat one verdict, show all observations, write nothing",
         ),
     ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="一直看着，来一份评一份 · go on and grade whatever arrives")
+    ] = False,
     dask: Annotated[
         str | None,
         typer.Option(help="Dask 调度器的地址，在集群上运行 · run on a cluster: its scheduler's address"),
@@ -108,8 +111,14 @@ def grade_command(
         return
     limits = {"time_limit": time_limit, "memory_limit": memory_limit}
     rules = Rules.of_options(attempt, due or (), late or ())
-    which = {"again": again, "only": only or ()}
-    grade(folder, out, jobs=jobs, **limits, **which, isolated=isolation, seed=seed, dask=dask, rules=rules)
+    options = {"jobs": jobs, **limits, "isolated": isolation, "seed": seed, "dask": dask, "rules": rules}
+    if watch:
+        from hookedu.grading.watching import watch as watch_
+
+        with contextlib.suppress(KeyboardInterrupt):
+            watch_(folder, out, **options)
+        return
+    grade(folder, out, again=again, only=only or (), **options)
 
 
 def report_command(grades: Grades, attempt: Attempt = None, due: Due = None, late: Late = None) -> None:
@@ -129,6 +138,22 @@ def report_command(grades: Grades, attempt: Attempt = None, due: Due = None, lat
     print(_REPORTED.format(report=report, grades=grades))
 
 
+def similar_command(
+    grades: Grades,
+    most: Annotated[int, typer.Option(min=1, help="最多列几对 · how many pairs at most")] = 20,
+) -> None:
+    """列出写法一致的提交，由人来判断 · List pairs of submissions that agree, for a person to judge."""
+    from rich.console import Console
+
+    from hookedu.grading.book.gradebook import Gradebook
+    from hookedu.grading.out import comparison
+    from hookedu.grading.similar import similar
+
+    with contextlib.closing(Gradebook(grades, create=False)) as book:
+        found = similar(book, most)
+        comparison.show(Console(), found, comparison.write(book, found))
+
+
 def adjust_command(
     grades: Grades,
     who: Annotated[
@@ -139,9 +164,14 @@ def adjust_command(
     ] = None,
     reason: Annotated[str, typer.Option(help="理由，学生会看到 · why; the student will read it")] = "",
     undo: Annotated[bool, typer.Option("--undo", help="取消手工分数 · take it back")] = False,
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="这一课什么都没交的学生也行 · also for a student who handed in nothing"),
+    ] = False,
 ) -> None:
     """手工改一个练习的分数，重新评分也不会覆盖 · Set points by hand; grading again never overwrites them."""
-    from hookedu import exercises
+    from hookedu import catalog, exercises
+    from hookedu.grading.batch import nothing_handed_in
     from hookedu.grading.book.gradebook import Gradebook
     from hookedu.grading.book.grades import address, tidy
     from hookedu.grading.out import exports
@@ -155,6 +185,8 @@ def adjust_command(
     if points is not None and not 0 <= points <= most:
         raise CourseError(_BAD_POINTS.format(exercise=what, most=most, points=points))
     with contextlib.closing(Gradebook(grades, create=False)) as book:
+        if new and not book.holds(student, lesson):
+            book.save(nothing_handed_in(student, catalog.find(lesson)))
         book.adjust(student, what, points, reason)
         exports.write_csv(book)
         grade = next(g for g in book.grades(student) if g.counts and g.row.lesson == lesson)

@@ -5,6 +5,7 @@
     NAME_12_34_FILE.ipynb                             Canvas, "Download submissions": NAME, user id, submission id
     NAME_12_assignsubmission_file/FILE.ipynb          Moodle, "Download all submissions", as folders or as files
     assignment_1_export/submission_2/FILE.ipynb       Gradescope, with submission_metadata.yml
+    STUDENT+ASSIGNMENT+TIME+RANDOM/NOTEBOOK.ipynb     nbgrader's exchange, the folder `inbound`
 
 Folders around all students ("hw2", "submissions", the name of the zip) are skipped: they are recognised by their names,
 or by holding nothing but several other folders.
@@ -22,13 +23,17 @@ from hookedu.grading.matching import lesson_by_name
 from hookedu.grading.rows import Unreadable, clean_name
 
 _MAX_AROUND = 5  # folders around all students
-_WORDS = ["hw", "homework", "ps", "pset", "problem", "?sets?", "assignments?", "ass", "exercises?", "lessons?", "weeks?", "labs?", "units?", "modules?", "parts?", "tasks?", "sessions?", "days?", "class(es)?", "courses?", "sections?", "groups?", "submissions?", "submitted", "exports?", "downloads?", "handins?", "hand", "?ins?", "students?", "final", "notebooks?", "files?", "作业", "练习", "课程", "提交", "学生", "班级", "第.{1,3}[课章周次]"]
-_WORD = "|".join(word.replace("?sets", "[ _-]?sets").replace("?ins", "[ _-]?ins") for word in _WORDS)
+_WORD = (
+    "hw|homework|ps|pset|problem[ _-]?sets?|assignments?|exercises?|lessons?|weeks?|labs?|units?|modules?|parts?|tasks?|"
+    "sessions?|days?|class(?:es)?|courses?|sections?|groups?|submissions?|submitted|exports?|downloads?|hand[ _-]?ins?|"
+    "inbound|students?|final|notebooks?|files?|作业|练习|课程|提交|学生|班级|第.{1,3}[课章周次]"
+)
 # "hw2", "Week 3", "assignment_1_export": a name that no student has.
 _NOBODY = re.compile(rf"(?:{_WORD})(?:[\s_.#()-]*(?:\d+[a-z]?|{_WORD}))*", re.IGNORECASE)
 _CANVAS = re.compile(r"([^_]+)(?:_LATE)?_(\d+)_(\d+)_(.+)", re.IGNORECASE)
 _MOODLE = re.compile(r"(.+?)_(\d+)_assignsubmission_(?:file|onlinetext)(?:_(.*))?")
 _GRADESCOPE = re.compile(r"submission_\d+")
+EXCHANGE = re.compile(r"([^+]+)\+[^+]+\+\d{4}-\d\d-\d\d [^+]+(?:\+.*)?")
 _ARCHIVE = re.compile(r"\.(zip|rar|7z|tar|tgz|tar\.(gz|bz2|xz))$", re.IGNORECASE)
 _NBGRADERS = frozenset(("source", "release", "autograded", "feedback", "downloaded"))
 _METADATA = "submission_metadata.yml"
@@ -144,7 +149,7 @@ def _bare(name: str) -> str:
 def _of_platform(parts: Parts) -> re.Match[str] | None:
     """Return the match of the first part with what a learning platform names a student's file or folder."""
     first = _bare(parts[0])
-    if found := _MOODLE.fullmatch(first) or _GRADESCOPE.fullmatch(first):
+    if found := _MOODLE.fullmatch(first) or _GRADESCOPE.fullmatch(first) or EXCHANGE.fullmatch(first):
         return found
     return _CANVAS.fullmatch(first) if len(parts) == 1 or first != parts[0] else None
 
@@ -156,6 +161,8 @@ def _student(file: Found, level: int, people: dict[str, str]) -> str:
     if found := _of_platform(parts):
         if found.re is _GRADESCOPE:
             return clean_name(people.get(first, first))
+        if found.re is EXCHANGE:
+            return clean_name(found[1])
         platform = "Moodle" if found.re is _MOODLE else "Canvas"
         return f"{clean_name(found[1])} ({platform} {found[2]})"
     # A file is a student's if it stands for a folder: an archive that could not be opened.

@@ -23,6 +23,10 @@ _NO_LESSON = Text(
     en="of no lesson: neither its name nor its cells say which. Rename it, to `02_tensor_hooks.ipynb` say, and "
     "grade again",
 )
+_NAMED_OTHERWISE = Text(
+    zh="文件名说的是第 {named} 课，单元是第 {lesson} 课的；按第 {lesson} 课评",
+    en="the file's name says lesson {named}, its cells are of lesson {lesson}; graded as lesson {lesson}",
+)
 _BY_ID = Text(zh="{id}：元数据丢失，按单元 id 找到", en="{id}: metadata lost, found by its cell id")
 _BY_NAME = Text(
     zh="{id}：元数据丢失，按名字 `{name}` 找到", en="{id}: metadata lost, found by the name `{name}`"
@@ -69,10 +73,11 @@ class Key:
 
 @dataclass(frozen=True)
 class Step:
-    """One cell to run, with the ids of the exercises to probe right after it."""
+    """One cell to run, with the ids of the exercises to probe right after it, and its number in the notebook from 1."""
 
     source: str
     probes: tuple[str, ...] = ()
+    cell: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,23 +153,50 @@ def lesson_by_name(stem: str) -> catalog.Lesson | None:
     return None
 
 
-def lesson_by_cells(cells: list[Cell]) -> catalog.Lesson:
-    """Return the lesson whose exercise ids the cells carry; raise Unreadable if there is none."""
+def lesson_of(cells: list[Cell], named: catalog.Lesson | None) -> tuple[catalog.Lesson, list[Text]]:
+    """Return the lesson of a notebook, and a note if its file name says another one.
+
+    The cells decide: the ids of exercises that they carry, else the names that they define. Only a notebook that shows
+    neither is of the lesson that its file name says.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        The cells of the notebook.
+    named : catalog.Lesson or None
+        What `lesson_by_name` makes of the file name.
+
+    Raises
+    ------
+    Unreadable
+        If neither the cells nor the name say which.
+    """
     carried = {name for cell in cells for name in (cell.grade_id, cell.id)}
-    for lesson in catalog.lessons():
-        if any(exercise.slug in carried for exercise in exercises.of_lesson(lesson.id)):
-            return lesson
-    raise Unreadable(_NO_LESSON)
+    defined = {name for cell in cells for name in _defined(cell.source)}
+
+    def shown(lesson: catalog.Lesson) -> tuple[int, int, bool]:
+        of = exercises.of_lesson(lesson.id)
+        return sum(e.slug in carried for e in of), len(defined & {e.answer for e in of}), lesson == named
+
+    lesson = max(catalog.lessons(), key=shown)
+    if shown(lesson)[:2] == (0, 0):
+        if named is None:
+            raise Unreadable(_NO_LESSON)
+        return named, []
+    other = named is not None and lesson != named
+    return lesson, [_NAMED_OTHERWISE.format(named=named.id, lesson=lesson.id)] if named and other else []
 
 
 def plan(cells: list[Cell], key: Key) -> Plan:
     """Return the cells that the learner wrote or changed, in order, each with the exercises probed after it."""
     slugs = {exercise.slug for exercise in key.exercises}
-    checks = {slug + "-check" for slug in slugs}
+    checks, answers = {slug + "-check" for slug in slugs}, {exercise.answer for exercise in key.exercises}
 
     def written(cell: Cell) -> bool:
-        if not cell.plain or cell.plain in key.known or {cell.grade_id, cell.id} & checks:
+        if not cell.plain or cell.plain in key.known:
             return False
+        if {cell.grade_id, cell.id} & checks and not _defined(cell.source) & answers:
+            return False  # only checks, perhaps others than it was made for
         return cell.kind == "code" or bool({cell.grade_id, cell.id} & slugs)
 
     own = [i for i, cell in enumerate(cells) if written(cell)]
@@ -176,7 +208,7 @@ def plan(cells: list[Cell], key: Key) -> Plan:
         if answering:
             run |= set(answering)
             probes.setdefault(answering[-1], []).append(exercise.id)
-    steps = tuple(Step(cells[i].source, tuple(probes.get(i, ()))) for i in sorted(run))
+    steps = tuple(Step(cells[i].source, tuple(probes.get(i, ())), i + 1) for i in sorted(run))
     return Plan(steps, tuple(notes))
 
 
@@ -184,7 +216,7 @@ def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[l
     """Return the indices of the cells that answer an exercise, in order, and notes on what was repaired."""
 
     def defining(places: list[int]) -> list[int]:
-        return [i for i in places if _defines(cells[i].source, exercise.answer)]
+        return [i for i in places if exercise.answer in _defined(cells[i].source)]
 
     marked = [i for i, cell in enumerate(cells) if exercise.slug in (cell.grade_id, cell.id)]
     edited = [i for i in marked if i in own]
@@ -209,8 +241,9 @@ def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[l
     return found, notes
 
 
-def _defines(source: str, name: str) -> bool:
-    """Check whether an unindented line defines the name."""
-    return bool(
-        re.search(rf"(?m)^(?:(?:async[ ]+)?def|class)[ ]+{name}\b|^{name}[ ]*(?::[^=\n]+)?=(?!=)", source)
-    )
+# What an unindented line defines: "def name", "class name", "name = ...".
+_DEFINED = re.compile(r"(?m)^(?:(?:(?:async[ ]+)?def|class)[ ]+(\w+)|(\w+)[ ]*(?::[^=\n]+)?=(?!=))")
+
+
+def _defined(source: str) -> set[str]:
+    return {defined or assigned for defined, assigned in _DEFINED.findall(source)}

@@ -309,17 +309,18 @@ def hostile(tmp_path_factory):
     return rows, descendants(os.getpid()).keys() - before.keys(), mark, root / "out"
 
 
-@pytest.mark.parametrize("student", ["forges-lines", "patches-probe", "floods-channel"])
+@pytest.mark.parametrize("student", ["forges-lines", "floods-channel"])
 def test_what_the_grader_did_not_write_is_tampering(hostile, student):
     row = hostile[0][student]
     assert (row.status, row.points) == (Status.TAMPERED, 0), row
     assert set(outcomes_of(row)) == {LOST} and row.notes
 
 
-def test_a_judge_patched_in_the_worker_judges_nothing(hostile):
-    row = hostile[0]["patches-judge"]
+@pytest.mark.parametrize("student", ["patches-judge", "patches-probe"])
+def test_a_judge_or_a_probe_patched_in_the_worker_changes_nothing_and_is_told(hostile, student):
+    row = hostile[0][student]
     assert (row.status, points_of(row)) == (Status.GRADED, [0, 3, 4, 5])
-    assert row.results[0].message_id == "not_registered"
+    assert row.results[0].message_id == "not_registered" and "import hookedu.exercises" in row.reached
 
 
 def test_a_value_that_equals_everything_equals_nothing(hostile):

@@ -68,7 +68,9 @@ def test_notebooks_outside_a_students_folder_are_named(tmp_path):
 
 
 def test_a_student_without_a_notebook_is_a_row_that_says_what_was_found(tmp_path):
-    folder = folder_of(tmp_path, [*PLAIN, "dora/answers.pdf", "dora/old/x.py", "eve/.ipynb_checkpoints/02.ipynb"])
+    folder = folder_of(
+        tmp_path, [*PLAIN, "dora/answers.pdf", "dora/old/x.py", "eve/.ipynb_checkpoints/02.ipynb"]
+    )
     (folder / "carl" / "hw").mkdir(parents=True)
     found = {s.student: s for s in collect(folder).submissions}
     assert found.keys() == {"ann", "bob", "carl", "dora", "eve"}

@@ -41,6 +41,7 @@ class Case:
     error: str = ""  # beginning of the error that the first exercise raises
     file: str = FILE
     notes: tuple[str, ...] = ()  # texts that the notes of the row must contain
+    reached: tuple[str, ...] = ()  # what it is told to have reached for behind the scenes
 
 
 def deleted(exercise: str):
@@ -216,6 +217,7 @@ for place in (".", "~", "/", "/tmp", "/var/tmp", "/dev/shm", "/etc", "/root", te
 subprocess.Popen(["/bin/sh", "-c", "trap '' TERM HUP; sleep 600; : LITTER"], start_new_session=True)
 """
 
+ANSWER = nb.reference()["02.1"]
 RIGHT, STOPPED, REFUSED = (Status.GRADED, POINTS), (Status.TIMEOUT, [0] * 4), (Status.UNREADABLE, [0] * 4)
 RAISED, WRONG = (Status.GRADED, [0, *POINTS[1:]]), (Status.GRADED, [0, *POINTS[1:]])
 FORGED = (Status.TAMPERED, [0] * 4)
@@ -227,6 +229,15 @@ CORPUS = {
     "cell-retyped": Case(retyped("02.2"), *RIGHT, notes=("turned into markdown",)),
     "file-renamed": Case(nb.answered(nb.reference()), *RIGHT, file="Untitled3 (final).ipynb"),
     "byte-order-mark": Case(b"\xef\xbb\xbf" + nb.json.dumps(nb.answered(nb.reference())).encode(), *RIGHT),
+    "named-otherwise": Case(
+        nb.answered(nb.reference()), *RIGHT, file="12 Nov homework.ipynb", notes=("says lesson 12",)
+    ),
+    # what a sandbox cannot do, beside what is right
+    "installs": Case(f"%pip install -q torch\n!pip install torch\n{ANSWER}", *RIGHT),
+    "asks-the-system": Case(f"!ls\nnames = !ls /\nassert names\n%cd nowhere\n{ANSWER}", *RIGHT),
+    "magics": Case(f"%matplotlib widget\n%load_ext autoreload\n%autoreload 2\n%nonsense\n{ANSWER}", *RIGHT),
+    "bash-cell": Case(with_cell("%%bash\nls; exit 3"), *RIGHT),
+    "timed-cell": Case(f"%%time\n{ANSWER}", *RIGHT),
     "ten-thousand-cells": Case(of_ten_thousand_cells(), *RIGHT),
     # not a notebook
     "wrong-shape": Case(b'{"cells": {"source": "x"}, "metadata": 3}', *REFUSED),
@@ -249,11 +260,11 @@ CORPUS = {
     "patches-json": Case(PATCH_JSON, *FORGED),
     "patches-torch": Case(PATCH_TORCH, *WRONG),
     "patches-ipython": Case(PATCH_IPYTHON, Status.GRADED, [0] * 4),
-    "patches-hookedu": Case(PATCH_HOOKEDU, *FORGED),
-    "traces": Case(TRACE, *WRONG),
-    "hunts-by-gc": Case(HUNT_BY_GC, *WRONG),
-    "hunts-by-frames": Case(HUNT_BY_FRAMES, *FORGED),
-    "changes-seeds": Case(CHANGE_SEEDS, Status.GRADED, [0] * 4),
+    "patches-hookedu": Case(PATCH_HOOKEDU, *WRONG, reached=("import hookedu.exercises", "import hookedu.exercises.probing", "hookedu.exercises.probing.encode = ...")),
+    "traces": Case(TRACE, *WRONG, reached=("sys.settrace", "sys.setprofile")),
+    "hunts-by-gc": Case(HUNT_BY_GC, *WRONG, reached=("gc.get_objects",)),
+    "hunts-by-frames": Case(HUNT_BY_FRAMES, *FORGED, reached=("sys._getframe",)),
+    "changes-seeds": Case(CHANGE_SEEDS, Status.GRADED, [0] * 4, reached=("gc.get_objects",)),
     # uses the network
     "listens": Case(with_cell(LISTEN), *RIGHT),
     "calls": Case(with_cell(CALL), *RIGHT),
@@ -342,7 +353,8 @@ def test_each_gets_its_row(corpus, name):
     assert row.results[0].error.startswith(case.error)
     said = " ".join(note.en for note in row.notes)
     assert all(note in said for note in case.notes)
-    assert bool(said) == bool(case.notes or not row.status.fine), "what was repaired or went wrong is told"
+    assert row.reached == case.reached
+    assert bool(said) == bool(case.notes or row.needs_a_look), "what was repaired or went wrong is told"
     if case.status in (Status.TAMPERED, Status.TIMEOUT, Status.UNREADABLE):
         assert {result.outcome for result in row.results} == {LOST}
 

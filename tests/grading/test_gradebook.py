@@ -305,19 +305,20 @@ def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(tmp_path):
     before = (tmp_path / "grades.db").read_bytes()
     with pytest.raises(CourseError, match="is not a sound gradebook"):
         Gradebook(tmp_path)
-    assert (tmp_path / "grades.db").read_bytes() == before and VERSION == 2
+    assert (tmp_path / "grades.db").read_bytes() == before and VERSION == 3
 
 
 def test_a_newer_gradebook_is_refused_in_one_sentence(tmp_path):
     Gradebook(tmp_path).close()
     newer = sqlite3.connect(tmp_path / "grades.db")
-    newer.executescript("PRAGMA user_version = 3")
+    newer.executescript(f"PRAGMA user_version = {VERSION + 1}")
     newer.close()
     before = (tmp_path / "grades.db").read_bytes()
     with pytest.raises(CourseError) as caught:
         Gradebook(tmp_path)
     (said,) = caught.value.says
-    assert "version 3" in said.en and "update hookedu" in said.en and "版本 3" in said.zh
+    assert f"version {VERSION + 1}" in said.en and "update hookedu" in said.en
+    assert f"版本 {VERSION + 1}" in said.zh
     assert (tmp_path / "grades.db").read_bytes() == before
 
 
@@ -370,6 +371,46 @@ def test_a_lesson_not_handed_in_is_no_grade_in_other_systems(book, tmp_path):
     assert canvas[0][4:] == ["01 Graph and leaves", "02 Tensor hooks"]
     assert [line[4:] for line in canvas[2:]] == [["4", "3"], ["", "3"]]
     assert [line[1::2] for line in moodle[1:]] == [["4", "3"], ["-", "3"]]
+
+
+def table(path):
+    return list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_students_of_a_download_are_named_by_the_number_that_the_platform_knows(book, tmp_path):
+    for student in ("Ada Lovelace (Moodle 123)", "李雷 (Moodle 7)", "lovelaceada (Canvas 45)", "ann"):
+        book.save(row(student))
+    grades = list(book.grades())
+    exports.write_canvas(tmp_path / "canvas.csv", grades)
+    ids = {line[0]: line[1:3] for line in table(tmp_path / "canvas.csv")[2:]}
+    assert ids["lovelaceada"] == ["45", ""] and ids["ann"] == ["", "ann"]
+    exports.write_moodle(tmp_path / "moodle.csv", grades)
+    assert "Moodle" not in (tmp_path / "moodle.csv").read_text(encoding="utf-8"), (
+        "one unknown name aborts the import"
+    )
+    (path,) = exports.write_moodle_worksheets(tmp_path, grades)
+    head, *lines = table(path)
+    assert path.name == "moodle_02.csv" and head[2:4] == ["Grade", "Last modified (grade)"]
+    assert [line[:4] for line in lines] == [
+        ["Participant 123", "Ada Lovelace", "3", ""],
+        ["Participant 7", "李雷", "3", ""],
+    ]
+
+
+@pytest.mark.parametrize("login", ["-ann", "+ann", "=ann", "@ann", "ann@school.edu", "王-1"])
+def test_a_login_stays_as_it_is_so_that_it_is_found(book, tmp_path, login):
+    book.save(row(login))
+    exports.write_canvas(tmp_path / "canvas.csv", book.grades())
+    exports.write_moodle(tmp_path / "moodle.csv", book.grades())
+    assert table(tmp_path / "canvas.csv")[2][2] == table(tmp_path / "moodle.csv")[1][0] == login
+
+
+@pytest.mark.parametrize("name", ['=HYPERLINK("x")', "+cmd|' /C calc'!A0", "@SUM(A1:A9)", "-2+3 cmd"])
+def test_what_can_be_no_login_is_no_formula_either(book, tmp_path, name):
+    book.save(row(name))
+    exports.write_canvas(tmp_path / "canvas.csv", book.grades())
+    exports.write_moodle(tmp_path / "moodle.csv", book.grades())
+    assert table(tmp_path / "canvas.csv")[2][2] == table(tmp_path / "moodle.csv")[1][0] == f"'{name}"
 
 
 # --- names and points -----------------------------------------------------------------------------------------

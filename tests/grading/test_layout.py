@@ -88,6 +88,14 @@ LAYOUTS = {
         | {"assignment_9_export/submission_metadata.yml": METADATA.encode()},
         {"Ada Lovelace (ada@example.edu)", "李雷 (8) & Bob", "submission_3", "submission_4"},
     ),
+    "nbgrader's exchange": (
+        [
+            "inbound/ann+ps1+2026-11-01 10:00:00.5 UTC+Zm9v/02.ipynb",
+            "inbound/ann+ps1+2026-11-02 10:00:00.5 UTC+YmFy/02.ipynb",
+            "inbound/李雷+ps1+2026-11-02 10:00:00.5 UTC/02.ipynb",
+        ],
+        {"ann", "李雷"},
+    ),
     "a zip for each": (
         {"ann.zip": zipped(["02.ipynb"]), "bob.ZIP": zipped(["hw/02.ipynb"])},
         {"ann", "bob"},

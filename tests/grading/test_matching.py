@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from hookedu import catalog, exercises
-from hookedu.grading.matching import key_of, lesson_by_cells, lesson_by_name, plan
+from hookedu.grading.matching import key_of, lesson_by_name, lesson_of, plan
 from hookedu.grading.reading import read_cells
 from hookedu.grading.rows import Unreadable
 from tests.grading import notebooks as nb
@@ -48,7 +48,7 @@ def test_only_what_the_learner_wrote_runs_in_order(key):
     assert made.steps[1].source == "mine = 1"
 
 
-def test_a_check_cell_never_runs_whatever_is_in_it(key):
+def test_a_check_cell_without_an_answer_in_it_does_not_run(key):
     notebook = nb.answered(nb.reference())
     for cell in notebook["cells"]:
         if cell["id"].endswith("-check"):
@@ -191,10 +191,42 @@ def test_other_names_say_nothing(stem):
     assert lesson_by_name(stem) is None
 
 
-def test_lessons_are_known_by_their_cells():
-    assert lesson_by_cells(read_cells(json.dumps(nb.handed_out()).encode())).id == "02"
+def cells_of(*cells):
+    return read_cells(json.dumps({"cells": list(cells)}).encode())
+
+
+@pytest.mark.parametrize("named", [None, "12", "02"])
+def test_what_the_cells_say_wins_over_the_file_name(named):
+    named = named and catalog.find(named)
+    for notebook in (nb.handed_out(), nb.answered(nb.reference())):
+        lesson, notes = lesson_of(read_cells(json.dumps(notebook).encode()), named)
+        assert lesson.id == "02" and len(notes) == (named is not None and named.id == "12")
+        assert not notes or "says lesson 12, its cells are of lesson 02" in notes[0].en
+
+
+def test_a_notebook_without_ids_is_known_by_the_names_that_it_defines():
+    cells = cells_of(
+        nb.code("import torch"), nb.code("def watch(y, seen): pass"), nb.code("watch_many = watch")
+    )
+    assert lesson_of(cells, catalog.find("12"))[0].id == "02"
+    assert lesson_of(cells_of(nb.code("1")), catalog.find("12"))[0].id == "12"
     with pytest.raises(Unreadable, match="of no lesson"):
-        lesson_by_cells(read_cells(b'{"cells": [{"source": "1"}]}'))
+        lesson_of(cells_of(nb.code("1")), None)
+
+
+def test_one_cell_of_another_lesson_changes_nothing():
+    other = next(e for e in exercises.of_lesson("03"))
+    notebook = nb.handed_out()
+    notebook["cells"].insert(0, nb.code("1", id=other.slug))
+    assert lesson_of(read_cells(json.dumps(notebook).encode()), catalog.find("03"))[0].id == "02"
+
+
+def test_an_answer_in_the_check_cell_counts(key):
+    notebook = nb.handed_out()
+    cell = nb.check_of(notebook, "02.1")
+    cell["source"] = [f"{nb.reference()['02.1']}\n", *cell["source"]]
+    made, notes = planned(notebook, key)
+    assert made.probes == ("02.1",) and ["another cell" in note.en for note in made.notes] == [True], notes
 
 
 FINGERPRINTS = """

@@ -13,6 +13,8 @@ import os
 import re
 import shutil
 import sqlite3
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from rich.console import Console
@@ -31,7 +33,7 @@ from hookedu.grading.explain import explain
 from hookedu.grading.matching import key_of
 from hookedu.grading.out import pages
 from hookedu.grading.out.overview import sections
-from hookedu.grading.rows import Limits
+from hookedu.grading.rows import Limits, Status
 from tests.grading import notebooks as nb
 
 pytestmark = [pytest.mark.xdist_group("grading-report"), pytest.mark.isolated]
@@ -373,6 +375,26 @@ def test_the_commands_report_and_adjust(graded, tmp_path):
     assert "&lt;b&gt;why" in page and f"{LOOKS[Outcome.CORRECT][2].en}" in page
     assert "taken off" not in page_of(tmp_path, LATE)
     assert "ann/02.1 now has 3 of 3 points" in run("adjust", tmp_path, "ann/02.1", "--undo").output
+
+
+def test_somebody_who_handed_in_nothing_can_be_credited(graded, tmp_path):
+    shutil.copy(graded[1] / "grades.db", tmp_path)
+
+    def run(*arguments):
+        return CliRunner().invoke(app, ["adjust", str(tmp_path), *arguments])
+
+    refused = run("zoe/02", "7", "--reason", "was ill")
+    assert "--new" in str(refused.exception)
+    done = run("zoe/02", "7", "--reason", "was ill", "--new")
+    assert done.exit_code == 0 and "zoe/02 now has 7 of 15 points" in done.output
+    assert run("zoe/02.1", "2", "--reason", "on paper", "--new").exit_code == 0
+    with contextlib.closing(Gradebook(tmp_path)) as book:
+        (grade,) = book.grades("zoe")
+        assert (grade.points, grade.row.status) == (7, Status.NO_NOTEBOOK)
+        # What she hands in later counts.
+        later = replace(grade.row, source="zoe/02.ipynb", status=Status.GRADED, submitted=datetime.now(UTC))
+        book.save(later)
+        assert [g.counts for g in book.grades("zoe") if g.row.source == later.source] == [True]
 
 
 def test_a_student_who_is_forgotten_is_nowhere_in_the_folder(graded, tmp_path):

@@ -8,13 +8,15 @@ a newer one is left unchanged.
         source, attempt (from 1; incremented when the content of the path changes), student, lesson ('' if unknown),
         sha256 (of its bytes; '' if they could not be read), submitted_at (UTC, ISO 8601; '' if unknown), status,
         points, max_points, seconds, notes (JSON, a list of {"zh", "en"}), graded_at (UTC), version (of hookedu),
-        course (fingerprint of the lesson when it was graded, see matching.Key)
+        course (fingerprint of the lesson when it was graded, see matching.Key), reached (JSON, a list of what it
+        reached for behind the scenes, see run/backstage.py)
     results       one row per exercise of an attempt
         source, attempt, exercise, outcome (or 'lost'), message_id, points, max_points, seed (repeats the run),
         error ("NameError: ..."), feedback (JSON: what the learner would have read, exercises.feedback.Feedback)
     adjustments   points set by hand: student, exercise (or a lesson, for all of it), points (NULL: withdrawn),
         reason, made_at (UTC). All rows are kept, the newest one counts. Grading never writes here.
     rules         rule ('attempt', 'due', 'late'), lesson ('' for all others), value: see book.grades
+    written       what learners wrote: see book.written
 
 `points` are the judge's. The points that count, with adjustments and rules, are computed when they are shown
 (`Gradebook.grades`). Rows graded from other folders are kept: one gradebook may serve a whole term.
@@ -34,12 +36,13 @@ from typing import Any
 import hookedu
 from hookedu.catalog import CourseError
 from hookedu.exercises.feedback import Feedback
+from hookedu.grading.book import written
 from hookedu.grading.book.grades import Adjustment, Grade, Rules, weigh
-from hookedu.grading.rows import Result, Row, Status
+from hookedu.grading.rows import Result, Row, Status, Written
 from hookedu.language import Text
 
-VERSION = 2
-_SCHEMA = """
+VERSION = 3
+_SCHEMA_2 = """
 CREATE TABLE submissions (
     source TEXT NOT NULL, attempt INTEGER NOT NULL, student TEXT NOT NULL, lesson TEXT NOT NULL,
     sha256 TEXT NOT NULL, submitted_at TEXT NOT NULL, status TEXT NOT NULL, points INTEGER NOT NULL,
@@ -59,20 +62,23 @@ CREATE TABLE adjustments (
 );
 CREATE TABLE rules (rule TEXT NOT NULL, lesson TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rule, lesson));
 """
+_TO_3 = f"ALTER TABLE submissions ADD COLUMN reached TEXT NOT NULL DEFAULT '[]'; {written.TABLE}"
+_SCHEMA = _SCHEMA_2 + _TO_3
 # SQL from each version to the next. Version 1 had one attempt per path, notes as lines of `zh · en`, and feedback as
-# plain text.
+# plain text. Version 2 kept neither what a learner wrote nor what it reached for.
 _MIGRATIONS = {
     1: f"""
 ALTER TABLE submissions RENAME TO submissions_1;
 ALTER TABLE results RENAME TO results_1;
-{_SCHEMA}
+{_SCHEMA_2}
 INSERT INTO submissions SELECT source, 1, student, lesson, sha256, '', status, points, max_points, seconds,
     notes_of_1(notes), graded_at, version, '' FROM submissions_1;
 INSERT INTO results SELECT source, 1, exercise, outcome, message_id, points, max_points, seed, error,
     feedback_of_1(feedback) FROM results_1;
 DROP TABLE results_1;
 DROP TABLE submissions_1;
-"""
+""",
+    2: _TO_3,
 }
 _AS_THEY_ARE = ("source", "attempt", "student", "lesson", "sha256", "max_points", "seconds", "course")
 _RESULT = "exercise, outcome, max_points, points, message_id, seed, error, feedback"
@@ -101,8 +107,9 @@ _FAILED = Text(
     "command again: it goes on from there.",
 )
 _UNKNOWN_STUDENT = Text(
-    zh="成绩册里没有学生 `{student}` 的第 {lesson} 课。最接近的是：{near}。",
-    en="The gradebook holds nothing by `{student}` for lesson {lesson}. The nearest: {near}.",
+    zh="成绩册里没有学生 `{student}` 的第 {lesson} 课。最接近的是：{near}。给什么都没交的学生登记分数：`adjust --new`。",
+    en="The gradebook holds nothing by `{student}` for lesson {lesson}. The nearest: {near}. To credit somebody who handed "
+    "in nothing: `adjust --new`.",
 )
 _NOBODY = Text(
     zh="成绩册里没有学生 `{student}`。最接近的是：{near}。",
@@ -185,10 +192,10 @@ class Gradebook:
         """Close the database."""
         self._connection.close()
 
-    def graded(self) -> dict[str, str]:
-        """Return the hash of every submission whose row stands (see `Status.stands`), by source."""
+    def graded(self, failed: bool = False) -> dict[str, str]:
+        """Return the hash of every submission whose row stands (see `Status.stands`), by source; or of all of them."""
         rows = self._connection.execute(f"SELECT source, sha256, status FROM submissions s WHERE {_CURRENT}")
-        return {source: sha for source, sha, status in rows if Status(status).stands}
+        return {source: sha for source, sha, status in rows if failed or Status(status).stands}
 
     def save(self, row: Row) -> None:
         """Write one submission.
@@ -205,11 +212,11 @@ class Gradebook:
                 "DELETE FROM submissions WHERE source = ? AND attempt = ?", (row.source, attempt)
             )
             transaction.execute(
-                f"INSERT INTO submissions VALUES ({', '.join('?' * 14)})",
+                f"INSERT INTO submissions VALUES ({', '.join('?' * 15)})",
                 (
                     *(row.source, attempt, row.student, row.lesson, row.sha256, _iso(row.submitted)),
                     *(row.status.value, row.points, row.max_points, round(row.seconds, 3)),
-                    *(_dumps(row.notes), _now(), hookedu.__version__, row.course),
+                    *(_dumps(row.notes), _now(), hookedu.__version__, row.course, _dumps(row.reached)),
                 ),
             )
             transaction.executemany(
@@ -222,11 +229,23 @@ class Gradebook:
                     for r in row.results
                 ],
             )
+            written.save(transaction, row, attempt)
+
+    def written(self, row: Row) -> Written | None:
+        """Return what the learner wrote in an attempt, None if it was unreadable or graded before that was kept."""
+        return written.load(self._connection, row)
+
+    def holds(self, student: str, lesson: str) -> bool:
+        """Whether there is anything by a student for a lesson."""
+        found = self._connection.execute(
+            "SELECT 1 FROM submissions WHERE student = ? AND lesson = ? LIMIT 1", (student, lesson)
+        )
+        return found.fetchone() is not None
 
     def require(self, student: str, lesson: str) -> None:
         """Raise CourseError, with the nearest names, if a student has submitted nothing for a lesson."""
-        rows = self._connection.execute("SELECT DISTINCT student, lesson FROM submissions").fetchall()
-        if (student, lesson) not in rows:
+        if not self.holds(student, lesson):
+            rows = self._connection.execute("SELECT DISTINCT student, lesson FROM submissions").fetchall()
             names = sorted({name for name, of in rows if of == lesson} or {name for name, _ in rows})
             near = _nearest(student, names)
             raise CourseError(_UNKNOWN_STUDENT.format(student=student, lesson=lesson, near=near))
@@ -320,6 +339,7 @@ class Gradebook:
                 **{name: row[name] for name in _AS_THEY_ARE},
                 status=Status(row["status"]),
                 notes=tuple(_loads(row["notes"])),
+                reached=tuple(_loads(row["reached"])),
                 results=tuple(Result(*values, feedback=_feedback(said)) for *values, said in results),
                 submitted=datetime.datetime.fromisoformat(row["submitted_at"])
                 if row["submitted_at"]

@@ -2,9 +2,11 @@
 
     grades.csv                                one row per attempt, for a spreadsheet
     canvas.csv, moodle.csv                    one row per student, one column per lesson
+    moodle_LESSON.csv                         a grading worksheet, for students of a Moodle download
     gradescope/STUDENT/LESSON/results.json    what an autograder passes to Gradescope
 
-A student's folder name is taken as the login name: Canvas's "SIS Login ID", Moodle's user name. To use hookedu inside
+A student's folder name is taken as the login name: Canvas's "SIS Login ID", Moodle's user name. Students of a download
+from Canvas or Moodle (see `layout`) have names with the number by which the platform knows them. To use hookedu inside
 Gradescope, `run_autograder` puts the submission into its own folder, runs `hookedu grade` and `hookedu report`, and
 copies results.json from there.
 """
@@ -109,16 +111,19 @@ def write_canvas(path: Path, grades: Iterable[Grade]) -> None:
         write(["Student", "ID", "SIS Login ID", "Section", *titles.values()])
         write(["Points Possible", "", "", "", *(possible[lesson] for lesson in titles)])
         for student, found in students.items():
+            name, number = _numbered(student, "Canvas")
             # Canvas would read a first cell that contains these words as another row of points.
-            name = "" if "Points Possible" in student else _cell(student)
-            write([name, "", _cell(student), "", *(found[le].points if le in found else "" for le in titles)])
+            shown = "" if "Points Possible" in name else _cell(name)
+            login = "" if number else _login(student)
+            write([shown, number, login, "", *(found[le].points if le in found else "" for le in titles)])
 
 
 def write_moodle(path: Path, grades: Iterable[Grade]) -> None:
     """Write the file for Moodle (Grades, Import, CSV file), with a grade and a feedback column per lesson.
 
     `Username` is to be mapped to the user name, and both columns of a lesson are to be mapped: Moodle empties the one
-    that is not. "-" means no grade.
+    that is not. "-" means no grade. Moodle imports nothing at all if it does not know one of the user names, so students
+    that it knows by number are left to the worksheets, see `write_moodle_worksheets`.
 
     The format follows grade/import/csv/classes/load_data.php of Moodle and its documentation page "Grade import".
     """
@@ -134,7 +139,35 @@ def write_moodle(path: Path, grades: Iterable[Grade]) -> None:
                     (found[lesson].points, _cell(summary(found[lesson]))) if lesson in found else ("-", "")
                 )
             ]
-            write([_cell(student), *cells])
+            if not _numbered(student, "Moodle")[1]:
+                write([_login(student), *cells])
+
+
+def write_moodle_worksheets(folder: Path, grades: Iterable[Grade]) -> list[Path]:
+    """Write a grading worksheet per lesson for Moodle (the assignment, Upload grading worksheet), and return their paths.
+
+    They hold the students of a Moodle download, whom it knows as "Participant NUMBER".
+
+    The format follows mod/assign/feedback/offline/importgradeslib.php of Moodle: `Identifier`, `Grade` and `Last
+    modified (grade)` must be there; a grade without such a time replaces whatever is in Moodle.
+    """
+    students, titles, _ = _by_student(grades)
+    known = {student: _numbered(student, "Moodle") for student in students}
+    paths = []
+    for lesson in titles:
+        rows = [
+            (f"Participant {number}", _cell(name), of[lesson].points, "", _cell(summary(of[lesson])))
+            for student, of in students.items()
+            if lesson in of and (name := known[student][0]) and (number := known[student][1])
+        ]
+        if rows:
+            paths.append(folder / f"moodle_{lesson}.csv")
+            with _fresh(paths[-1]) as file:
+                write = csv.writer(file).writerow
+                write(["Identifier", "Full name", "Grade", "Last modified (grade)", "Feedback comments"])
+                for row in rows:
+                    write(row)
+    return paths
 
 
 def write_gradescope(folder: Path, grades: Iterable[Grade]) -> None:
@@ -256,6 +289,17 @@ def _both(text: Text) -> str:
 def _cell(text: str) -> str:
     """Return the text so that no spreadsheet takes it for a formula."""
     return "'" + text if text[:1] in ("=", "+", "-", "@") else text
+
+
+def _numbered(student: str, platform: str) -> tuple[str, str]:
+    """Return a student's name, and the number by which a platform knows the student, "" if it knows the name."""
+    found = re.fullmatch(rf"(.+) \({platform} (\d+)\)", student, re.DOTALL)
+    return (found[1], found[2]) if found else (student, "")
+
+
+def _login(student: str) -> str:
+    """Return a login name as it is, so that it is found; only what can be none is kept from being a formula."""
+    return student if re.fullmatch(r"[\w.@+=-]+", student) else _cell(student)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -139,8 +139,8 @@ class Overview:
 
     @property
     def attention(self) -> list[Grade]:
-        """Grades that somebody has to look at."""
-        return [grade for grade in self.grades if not grade.row.status.fine]
+        """Grades that somebody has to look at, first those that reached behind the scenes."""
+        return sorted((g for g in self.grades if g.row.needs_a_look), key=lambda g: not g.row.reached)
 
 
 @cache

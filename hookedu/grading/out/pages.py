@@ -30,6 +30,7 @@ from hookedu.grading.out.overview import Overview
 from hookedu.grading.out.terminal import LOOKS
 from hookedu.language import Text
 
+SIMILAR = "similar.html"  # see `comparison`; `forget` deletes it, since it shows the code of many students
 MOST = 15  # mistakes in the picture and in the list below it; the rest are folded away
 
 _STUDENT_SAYS = {
@@ -71,6 +72,7 @@ _CLASS_SAYS = {
         en="How many seconds each submission ran while it was graded. Those far to the right often hold an endless "
         "loop or very slow code.",
     ),
+    "behind": Text(zh="触及判分的幕后", en="reaches behind the scenes"),
     "attention": Text(zh="需要看一下的提交", en="Submissions that need a look"),
     "students": Text(zh="每名学生", en="Every student"),
     "student": Text(zh="学生", en="Student"),
@@ -114,6 +116,9 @@ def _write(book: Gradebook, advance: Callable[[], object]) -> Path:
     exports.write_text(report, class_page(overview, links))
     exports.write_canvas(book.folder / "canvas.csv", overview.grades)
     exports.write_moodle(book.folder / "moodle.csv", overview.grades)
+    for path in book.folder.glob("moodle_??.csv"):
+        path.unlink()
+    exports.write_moodle_worksheets(book.folder, overview.grades)
     exports.write_csv(book)
     return report
 
@@ -130,6 +135,7 @@ def forget(book: Gradebook, student: str) -> None:
     book.forget(student)
     with book.told():
         (book.folder / "feedback" / f"{names[student]}.html").unlink(missing_ok=True)
+        (book.folder / SIMILAR).unlink(missing_ok=True)
         if (theirs := book.folder / "gradescope" / names[student]).exists():
             shutil.rmtree(theirs)
         if (book.folder / "report.html").exists():
@@ -145,7 +151,7 @@ def student_page(grades: list[Grade]) -> str:
         for grade in grades
         if grade.counts
     ]
-    return _page("student.html", _STUDENT_SAYS, student=grades[0].row.student, lessons=lessons)
+    return render("student.html", _STUDENT_SAYS, student=grades[0].row.student, lessons=lessons)
 
 
 def class_page(overview: Overview, links: dict[str, str]) -> str:
@@ -162,10 +168,11 @@ def class_page(overview: Overview, links: dict[str, str]) -> str:
         ),
         "seconds": pictures.seconds([grade.row.seconds for grade in overview.grades]),
     }
-    return _page("class.html", _CLASS_SAYS, view=overview, links=links, pictures=drawn, most=MOST)
+    return render("class.html", _CLASS_SAYS, view=overview, links=links, pictures=drawn, most=MOST)
 
 
-def _page(template: str, says: dict[str, Text], **values: Any) -> str:
+def render(template: str, says: dict[str, Text], **values: Any) -> str:
+    """Return a page made from a template and what it says."""
     return _environment().get_template(template).render(says=says, **values)
 
 

@@ -8,5 +8,7 @@ warm        the warm process: loads torch once and forks for each submission
 namespaces  the namespaces of those forks
 keeper      replaces the namespaces when running without isolation
 worker      the fork: runs the cells and the probes within limits
+shell       the silent IPython shell in which the cells run
+backstage   tells, in that fork, what a submission reaches for behind the scenes; puts hookedu's modules back
 cluster     the same on the workers of a Dask cluster
 """

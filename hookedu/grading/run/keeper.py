@@ -15,6 +15,8 @@ from typing import NoReturn
 
 from hookedu.grading.run import namespaces, worker
 
+WAITED = b"?"  # asked by the grader: how long has the submission waited for a processor?
+
 
 def keep(todo: dict, cells: int, channel: int, line: int) -> NoReturn:
     """Start the worker, wait until it ends or the grader hangs up, and leave no process and no file behind.
@@ -59,7 +61,27 @@ def keep(todo: dict, cells: int, channel: int, line: int) -> NoReturn:
 def tell(line: int, **message: object) -> None:
     """Report over the control socket how a submission ended; do nothing if the other end is closed."""
     with contextlib.suppress(OSError):
-        os.write(line, json.dumps(message).encode())
+        os.write(line, json.dumps(message).encode() + b"\n")
+
+
+def answered(line: int, worker: int) -> bool:
+    """Answer the grader's question; return False if it has hung up instead."""
+    try:
+        asked = os.read(line, 16)
+    except OSError:
+        return False
+    if asked:
+        tell(line, waited=_waited(worker))
+    return bool(asked)
+
+
+def _waited(pid: int) -> float:
+    """Return the seconds for which a process could have run and did not; 0 where the kernel does not tell."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _wait(worker: int, line: int) -> int | None:
@@ -69,7 +91,7 @@ def _wait(worker: int, line: int) -> int | None:
         watched.append(os.pidfd_open(worker))
     while True:
         ready, _, _ = select.select(watched, [], [], None if len(watched) > 1 else 0.02)
-        if line in ready:
+        if line in ready and not answered(line, worker):
             os.kill(worker, signal.SIGKILL)
             return None
         pid, status = os.waitpid(worker, os.WNOHANG)

@@ -20,16 +20,20 @@ from hookedu import exercises
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, loads
 from hookedu.grading.matching import Plan
 from hookedu.grading.rows import Limits, Status, clean
+from hookedu.grading.run.keeper import WAITED
 from hookedu.grading.run.sandbox import Launched, Sandbox
 from hookedu.grading.run.worker import MEMORY_GONE
 from hookedu.language import Text
 
 _TICK = 0.05  # seconds between two checks for a stop request and for the deadlines
 
+_MOST_REACHED = 20  # things reached for that are kept of one submission
+_MOST_LINES = 1000  # lines that tell of them; each process of a submission tells of each thing once
+
+_PATIENCE = 6  # on a busy machine a submission may take so many times its limit
 _GRACE = 4.0  # seconds allowed between the end of the results and the end of the process
 
 _TIMEOUT = Text(zh="{limit:g} 秒后被终止", en="ended after {limit:g} seconds")
-_CPU = Text(zh="用尽了处理器时间", en="it used up its processor time")
 _MEMORY = Text(zh="超出内存上限（{mib} MiB）", en="over the memory limit ({mib} MiB)")
 _EXIT = Text(
     zh="进程自己提前结束了（退出码 {code}）", en="the process ended itself too early (exit code {code})"
@@ -37,6 +41,15 @@ _EXIT = Text(
 _SIGNAL = Text(zh="进程被信号 {name} 终止", en="the process was ended by signal {name}")
 _CLOSED = Text(zh="进程关闭了传结果的通道", en="the process closed the channel for its results")
 _FORGED = Text(zh="结果不是评分程序写的：{error}", en="its results were not written by the grader: {error}")
+_REACHES = Text(
+    zh="触及判分的幕后：{what}。分数不变，请教师看一下代码",
+    en="reaches behind the scenes: {what}. The points stand; a person should look at the code",
+)
+_CELL = Text(
+    zh="停在笔记本的第 {n} 个单元，它的第一行是 `{line}`",
+    en="it was in cell {n} of the notebook, which begins with `{line}`",
+)
+_PROBING = Text(zh="停在检查练习 {id} 的时候", en="it was in the check of exercise {id}")
 _START = Text(
     zh="评分进程没能启动，与这份作业无关：{error}",
     en="the grading process did not start, through no fault of the submission: {error}",
@@ -45,9 +58,10 @@ _START = Text(
 
 @dataclass
 class Run:
-    """Outcome of a run: the records by exercise, and how the process ended."""
+    """Outcome of a run: the records by exercise, what it reached for (see backstage.py), and how the process ended."""
 
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reached: list[str] = field(default_factory=list)
     status: Status = Status.GRADED
     notes: list[Text] = field(default_factory=list)
 
@@ -114,10 +128,28 @@ def run(
         },
     }
     with contextlib.closing(sandbox.launch(job, [step.source for step in plan.steps])) as launched:
+        script = _Transcript(plan.probes)
         try:
-            return _listen(launched, _Transcript(plan.probes), limits, stop)
+            ran = _listen(launched, script, limits, stop)
         except ObservationError as error:
-            return Run().ended(Status.TAMPERED, _FORGED.format(error=clean(str(error))[:200]))
+            ran = Run(reached=script.run.reached)
+            ran.ended(Status.TAMPERED, _FORGED.format(error=clean(str(error))[:200]))
+    if ran.status in (Status.TIMEOUT, Status.KILLED, Status.OUT_OF_MEMORY) and not script.done:
+        ran.notes += _where(plan, *script.at)
+    if ran.reached:
+        ran.notes.insert(0, _REACHES.format(what=", ".join(f"`{what}`" for what in ran.reached)))
+    return ran
+
+
+def _where(plan: Plan, number: int, probe: str) -> list[Text]:
+    """Return a note on the cell that did not end, or on the exercise whose check did not."""
+    if probe:
+        return [_PROBING.format(id=probe)]
+    if not 0 <= number < len(plan.steps):
+        return []
+    step = plan.steps[number]
+    first = next((line.strip() for line in step.source.splitlines() if line.strip()), "")
+    return [_CELL.format(n=step.cell, line=clean(first)[:60])]
 
 
 class _Transcript:
@@ -127,7 +159,9 @@ class _Transcript:
         self._expected = list(probes)
         self._buffer = b""
         self.run = Run()
+        self.at = -1, ""  # the step that runs, and the exercise being probed after it
         self.ready = self.done = self.out_of_memory = False
+        self._lines = 0  # that tell what was reached for
         self.failed = ""
 
     def feed(self, data: bytes) -> None:
@@ -146,10 +180,19 @@ class _Transcript:
                 self.failed = why
             case {"ready": True, **rest} if not self.ready and not rest:
                 self.ready = True
+            case {"step": int(step), "probe": str(probe), **rest} if self.ready and not rest:
+                if step not in (self.at[0], self.at[0] + 1) or probe not in ("", *self._expected[:1]):
+                    raise ObservationError("a step where none was due")
+                self.at = step, probe
             case {"exercise": str(exercise), "record": dict(record), **rest} if self.ready and not rest:
                 if self._expected[:1] != [exercise]:
                     raise ObservationError(f"an observation of {exercise[:20]!r} where none was due")
                 self.run.records[self._expected.pop(0)] = record
+            case {"reached": str(what), **rest} if self.ready and not rest and self._lines < _MOST_LINES:
+                self._lines += 1
+                what = clean(what)[:200]
+                if what not in self.run.reached and len(self.run.reached) < _MOST_REACHED:
+                    self.run.reached.append(what)
             case {"done": True, "out_of_memory": bool(memory), **rest} if self.ready and not rest:
                 if self._expected:
                     raise ObservationError("it ended without all observations")
@@ -158,9 +201,50 @@ class _Transcript:
                 raise ObservationError("a line of no known form")
 
 
+class _Clock:
+    """The time that a submission has left.
+
+    Time in which it could have run while others had the processors does not count: a neighbour that starts hundreds of
+    processes must not cost an honest submission its result. How long that was is known to the process that forked it,
+    which is asked when the time seems to be over.
+    """
+
+    def __init__(self, limits: Limits, line: socket.socket):
+        self._limit, self._line = limits.seconds, line
+        self._begun: float | None = None
+        self._last = False  # whether the deadline is the last one
+        self.deadline = time.monotonic() + limits.startup
+
+    def start(self) -> None:
+        """Begin with the first cell; until then the time belongs to the grader's own work."""
+        if self._begun is None:
+            self._begun = time.monotonic()
+            self.deadline = self._begun + self._limit
+
+    @property
+    def started(self) -> bool:
+        return self._begun is not None
+
+    def over(self) -> bool:
+        if time.monotonic() <= self.deadline:
+            return False
+        if self._last or not self.started:
+            return True
+        with contextlib.suppress(OSError):  # it has just ended, which the line tells next
+            os.write(self._line.fileno(), WAITED)
+        self.deadline, self._last = time.monotonic() + _GRACE, True  # in case no answer comes
+        return False
+
+    def waited(self, seconds: float) -> None:
+        """Take the answer into account: the seconds for which the submission has waited so far."""
+        if self._begun is not None:
+            self.deadline = self._begun + self._limit + min(seconds, (_PATIENCE - 1) * self._limit)
+            self._last = self.deadline <= time.monotonic()
+
+
 def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threading.Event) -> Run:
     channel, line = launched.channel, launched.line
-    deadline, timed, closed = time.monotonic() + limits.startup, False, float("inf")
+    clock, closed = _Clock(limits, line), float("inf")
     with selectors.DefaultSelector() as selector:
         selector.register(channel, selectors.EVENT_READ)
         selector.register(line, selectors.EVENT_READ)
@@ -175,34 +259,36 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
                     selector.unregister(channel)
                     closed = time.monotonic() + _GRACE
             elif line in ready:
-                return _how_it_ended(line, script, limits)
-            if script.ready and not timed:
-                deadline, timed = time.monotonic() + limits.seconds, True
+                for told in line.recv(4096).splitlines() or [b"{}"]:
+                    end: dict[str, Any] = json.loads(told)
+                    if "waited" not in end:
+                        return _how_it_ended(end, script, limits)
+                    clock.waited(end["waited"])
+            if script.ready:
+                clock.start()
             # All results have arrived; do not wait any longer for the report of the process's end.
-            if script.done and time.monotonic() > min(closed, deadline):
+            if script.done and time.monotonic() > min(closed, clock.deadline):
                 return _finished(script, limits)
             if time.monotonic() > closed:
                 return script.run.ended(Status.KILLED, _CLOSED)
-            if time.monotonic() > deadline:
-                if timed:
+            if clock.over():
+                if clock.started:
                     return script.run.ended(Status.TIMEOUT, _TIMEOUT.format(limit=limits.seconds))
                 return script.run.ended(Status.GRADER_ERROR, _START.format(error="timeout"))
 
 
-def _how_it_ended(line: socket.socket, script: _Transcript, limits: Limits) -> Run:
-    told = line.recv(4096)
-    # No report: the warm process or the keeper was killed from outside.
-    end: dict[str, Any] = json.loads(told) if told else {"code": -signal.SIGKILL}
+def _how_it_ended(end: dict[str, Any], script: _Transcript, limits: Limits) -> Run:
     if script.done:
         return _finished(script, limits)
-    if not script.ready:
-        why = script.failed.strip().rsplit("\n", 1)[-1] or end.get("failed") or f"exit code {end['code']}"
-        return script.run.ended(Status.GRADER_ERROR, _START.format(error=clean(why)[:300]))
+    # No report: the warm process or the keeper was killed from outside.
     code = end.get("code", -signal.SIGKILL)
+    if not script.ready:
+        why = script.failed.strip().rsplit("\n", 1)[-1] or end.get("failed") or f"exit code {code}"
+        return script.run.ended(Status.GRADER_ERROR, _START.format(error=clean(why)[:300]))
     if code == MEMORY_GONE:
         return script.run.ended(Status.OUT_OF_MEMORY, _MEMORY.format(mib=limits.memory))
     if code == -signal.SIGXCPU:
-        return script.run.ended(Status.TIMEOUT, _CPU)
+        return script.run.ended(Status.TIMEOUT, _TIMEOUT.format(limit=limits.seconds))
     if code < 0:
         names = {number.value: number.name for number in signal.Signals}
         return script.run.ended(Status.KILLED, _SIGNAL.format(name=names.get(-code, -code)))

@@ -18,6 +18,7 @@ submission is ended.
 
 import contextlib
 import json
+import math
 import os
 import selectors
 import signal
@@ -112,7 +113,7 @@ class _Ward:
         self._processes: dict[int, int] = {}  # processes not yet waited for -> pidfd
         self._end: dict[str, object] | None = None
         self.due = time.monotonic() + _LOOK  # when to start the watcher
-        selector.register(line, selectors.EVENT_READ, self._stop)
+        selector.register(line, selectors.EVENT_READ, self._called)
         try:
             with namespaces.new_process_namespace():
                 self._worker = os.fork()
@@ -136,6 +137,11 @@ class _Ward:
             _close_all_but()
             _wait_till_outgrown(self._worker, self._limit)
         self._adopt(watcher)
+
+    def _called(self) -> None:
+        """Answer the grader's question, or end the submission if the grader has hung up."""
+        if not keeper.answered(self._line, self._worker):
+            self._stop()
 
     def _adopt(self, pid: int) -> None:
         self._processes[pid] = os.pidfd_open(pid)
@@ -203,17 +209,29 @@ def _wait_till_outgrown(root: int, limit: int) -> NoReturn:
     """Exit when a process and all its descendants together take more than `limit` bytes.
 
     A single process is held by its own limit; this is for many. No process is missed, because process 1 of a namespace
-    inherits the orphans in it.
+    inherits the orphans in it. Many also get less priority, so that together they weigh about as much as one.
     """
-    pause = 0.0
+    pause, priority = 0.0, 0
     while True:
         time.sleep(pause)
         begun = time.process_time()
         with contextlib.suppress(RecursionError):  # a long chain of processes takes little memory
-            if sum(map(_memory, _tree(root))) > limit:
+            processes = _tree(root)
+            if sum(map(_memory, processes)) > limit:
                 os._exit(0)
+            threads = [int(thread) for pid in processes for thread in _list(f"/proc/{pid}/task")]
+            if (fair := _niceness(len(threads))) > priority:
+                priority = fair
+                for thread in threads:
+                    with contextlib.suppress(OSError):  # it has just ended
+                        os.setpriority(os.PRIO_PROCESS, thread, priority)
         # Many processes take long to measure. CPU time counts here, so a busy machine does not lengthen the pause.
         pause = max(_LOOK, 4 * (time.process_time() - begun))
+
+
+def _niceness(threads: int) -> int:
+    """Return the niceness with which so many threads weigh about as much as one: each step makes a fifth less."""
+    return min(19, round(math.log(max(threads, 1), 1.25)))
 
 
 def _tree(pid: int) -> list[int]:

@@ -3,7 +3,9 @@
 The job arrives as a dict, the learner's cells in a file of their own. Events are sent over the channel, one line of JSON each:
 
     {"ready": true}                       the lesson's own setup cells have run
+    {"step": 3, "probe": "02.1"}          what comes next: a cell, or (not "") the check of an exercise after it
     {"exercise": "02.1", "record": {...}}     see hookedu.exercises.probing; in the order of the job
+    {"reached": "gc.get_objects"}         at any time after that: see hookedu.grading.run.backstage
     {"done": true, "out_of_memory": false}
     {"failed": "..."}                     instead of ready: the grader's own fault, no code of a learner has run yet
 
@@ -12,21 +14,23 @@ The job contains neither expectations nor verdicts. Printed output goes to the n
 
 import ast
 import contextlib
+import dataclasses
 import importlib
 import json
 import os
 import resource
 import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 MEMORY_GONE = 77  # exit code: there was not enough memory left to send the next line
 
 Send = Callable[[dict[str, Any]], None]
-# State that the warm process makes once: the shell, the setups and exercises whose imports are loaded, and how much
-# memory it takes.
+# State that the warm process makes once: the shell, the setups and exercises whose imports are loaded, how much memory
+# it takes, and hookedu's modules as they are.
 _warm: dict[str, Any] = {"prepared": set()}
 # Modules that torch, IPython and hookedu import on first use, which would be in every fork.
 _LATE = ("bdb", "platformdirs.unix", "torch.nested._internal.nested_tensor", "torch.utils._device", "yaml")
@@ -42,6 +46,8 @@ def warm_up() -> None:
     import torch
 
     import hookedu
+    import hookedu.grading.run.backstage
+    from hookedu.grading.run.shell import silent_shell
 
     torch.set_num_threads(1)
     # On first use torch reads the processor's features from /proc; in a submission's sandbox that would raise.
@@ -53,7 +59,7 @@ def warm_up() -> None:
     for name in _LATE:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    _warm["shell"] = _shell()
+    _warm["shell"] = silent_shell()
 
 
 def prepare(job: dict[str, Any]) -> bool:
@@ -65,6 +71,8 @@ def prepare(job: dict[str, Any]) -> bool:
     wanted = {*job["setup"], *(exercise for probes in job["probes"] for exercise in probes)}
     if wanted <= _warm["prepared"]:
         return False
+    from hookedu.grading.run.backstage import Modules
+
     _warm["prepared"] |= wanted
     with contextlib.suppress(Exception):  # the fork runs into the same error and reports it
         for cell in job["setup"]:
@@ -76,6 +84,8 @@ def prepare(job: dict[str, Any]) -> bool:
     if sys.platform == "linux":
         with open("/proc/self/statm") as pages:
             _warm["data"] = int(pages.read().split()[5]) * resource.getpagesize()
+    _warm.pop("modules", None)  # so that the new ones do not contain the old ones
+    _warm["modules"] = Modules()
     return True
 
 
@@ -96,8 +106,12 @@ def main(job: dict[str, Any], cells: int, channel: int, place: Callable[[], str]
     isolated : bool
         Whether the process has its own namespaces.
     """
-    send = _sender(channel)
+    lock = threading.RLock()
+    send = _sender(channel, lock)
     try:
+        from hookedu.grading.run import backstage
+
+        modules = _warm.pop("modules")
         os.setpgid(0, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _move_in(place())
@@ -110,7 +124,7 @@ def main(job: dict[str, Any], cells: int, channel: int, place: Callable[[], str]
         os._exit(1)
     try:
         send({"ready": True})
-        submission.run(send)
+        submission.run(send, backstage.watch(backstage.teller(channel, lock), modules))
         send({"done": True, "out_of_memory": submission.out_of_memory})
     except MemoryError:
         os._exit(MEMORY_GONE)
@@ -119,7 +133,7 @@ def main(job: dict[str, Any], cells: int, channel: int, place: Callable[[], str]
     os._exit(0)
 
 
-def _sender(channel: int) -> Send:
+def _sender(channel: int, lock: threading.RLock) -> Send:
     """Return a function that writes messages to the channel; programs that a learner starts do not inherit it."""
     from hookedu.exercises.observation import dumps
 
@@ -127,8 +141,9 @@ def _sender(channel: int) -> Send:
 
     def send(message: dict[str, Any]) -> None:
         line = dumps(message).encode("utf-8", "replace") + b"\n"
-        while line:
-            line = line[os.write(channel, line) :]
+        with lock:
+            while line:
+                line = line[os.write(channel, line) :]
 
     return send
 
@@ -185,7 +200,9 @@ class _Submission:
 
         # Kept here, because a cell may replace them in their modules.
         self._probe, self._describe = probing.observe, probing.describe_error
-        self._steps = list(zip(sources, _probes(job), strict=True))
+        # Copies of the probes, for the same reason.
+        copies = [[dataclasses.replace(probe) for probe in found] for found in _probes(job)]
+        self._steps = list(zip(sources, copies, strict=True))
         self._seeds = job["seeds"]
         self._shell = _warm["shell"]
         self.out_of_memory = False
@@ -194,12 +211,20 @@ class _Submission:
             if error is not None:
                 raise error
 
-    def run(self, send: Send) -> None:
-        """Run every cell in order, even if an earlier one failed, and probe each exercise after its cell."""
-        for source, probes in self._steps:
+    def run(self, send: Send, put_back: Callable[[], None]) -> None:
+        """Run every cell in order, even if an earlier one failed, and probe each exercise after its cell.
+
+        `put_back` undoes what a cell or an answer did to hookedu's own modules.
+        """
+        for number, (source, probes) in enumerate(self._steps):
+            send({"step": number, "probe": ""})
             error = self._run_cell(source)
+            put_back()
             for probe in probes:
-                send({"exercise": probe.id, "record": self._observe(probe, error)})
+                send({"step": number, "probe": probe.id})
+                record = self._observe(probe, error)
+                put_back()
+                send({"exercise": probe.id, "record": record})
 
     def _run_cell(self, source: str) -> BaseException | None:
         try:
@@ -250,32 +275,3 @@ def _presentable(record: dict[str, Any]) -> dict[str, Any]:
         described = {"type": "ValueError", "message": message[:500], "frames": []}
         return {"status": "raised", "error": described, "observations": []}
     return record
-
-
-def _shell() -> Any:
-    """Return an IPython shell that displays nothing and keeps no history."""
-    from IPython.core.displaypub import DisplayPublisher
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
-
-    class Nothing(DisplayPublisher):
-        def publish(self, *args: Any, **kwargs: Any) -> None:
-            pass
-
-    def silent(*args: Any, **kwargs: Any) -> None:
-        pass
-
-    @contextlib.contextmanager
-    def untouched(channel: str) -> Iterator[None]:
-        yield
-
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell.instance(
-        config=config, display_pub_class=Nothing, ast_node_interactivity="none", colors="nocolor"
-    )
-    # From version 9 on IPython keeps all printed output in its history: a cell that prints a lot would use up memory.
-    shell._tee = untouched
-    shell.showtraceback = shell.showsyntaxerror = shell.showindentationerror = silent
-    sys.path.insert(0, "")  # as in a notebook: a module that a cell has written can be imported
-    return shell

@@ -1,0 +1,88 @@
+"""Grade what arrives in a folder, as long as the command runs, and keep the report current."""
+
+import contextlib
+import os
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+
+from hookedu.grading.batch import grade
+from hookedu.grading.book.gradebook import Gradebook
+from hookedu.grading.collect import NothingToGrade
+from hookedu.grading.out import pages
+from hookedu.language import Text
+
+EVERY = 5.0  # seconds between two looks at the folder
+
+_WAITING = Text(
+    zh="{time}：正在看着 `{folder}`，有新的就评；Ctrl-C 结束",
+    en="{time}: watching `{folder}`; whatever arrives is graded; Ctrl-C ends it",
+)
+_NOT_NOW = Text(zh="{time}：{reason}", en="{time}: {reason}")
+
+
+def watch(
+    folder: Path,
+    out: Path,
+    *,
+    console: Console | None = None,
+    **options: object,
+) -> NoReturn:
+    """Grade a folder whenever something in it has changed, and write the report after it.
+
+    A file that is still being written is left until it no longer changes. What ended in a timeout, out of memory or a
+    grader error is tried again once, when the command starts. Ctrl-C, or a kill, loses nothing: the same command goes
+    on where it stopped.
+
+    Parameters
+    ----------
+    folder, out : Path
+        As for `grade`; the folder may still be empty.
+    console : Console, optional
+        Where progress and tables are printed; the standard output by default.
+    **options
+        Passed to `grade`.
+
+    Raises
+    ------
+    CourseError
+        If the folder or the gradebook cannot be used.
+    """
+    console = console or Console()
+    graded: object = None  # the state of the folder that the grades are of
+    before: object = None
+    console.print(str(_WAITING.format(time=_clock(), folder=folder)), markup=False, soft_wrap=True)
+    while True:
+        now = _state(folder)
+        if now != graded and (now == before or before is None):
+            try:
+                grade(folder, out, console=console, retry=graded is None, **options)  # type: ignore[arg-type]
+            except NothingToGrade as error:
+                reason = _NOT_NOW.format(time=_clock(), reason=str(error.says[0]))
+                console.print(str(reason), markup=False, soft_wrap=True)
+            else:
+                with contextlib.closing(Gradebook(out, create=False)) as book:
+                    pages.write(book)
+            graded = now
+        before = now
+        time.sleep(EVERY)
+
+
+def _state(folder: Path) -> frozenset[tuple[str, int, int]]:
+    """Return what tells one state of a folder from another: each file's path, size and time."""
+    found = set()
+    for place, names, files in os.walk(folder):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in (*files, *names):
+            path = os.path.join(place, name)
+            with contextlib.suppress(OSError):  # it has just gone
+                facts = os.lstat(path)
+                found.add((path, facts.st_size if name in files else 0, facts.st_mtime_ns))
+    return frozenset(found)
+
+
+def _clock() -> str:
+    return datetime.now().astimezone().strftime("%H:%M:%S")

@@ -1,0 +1,75 @@
+"""`hookedu grade --watch`: what arrives is graded and reported, and a kill loses nothing."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hookedu import catalog
+from tests.grading import notebooks as nb
+
+pytestmark = [pytest.mark.xdist_group("grading-watch"), pytest.mark.isolated]
+FILE = "02_tensor_hooks.ipynb"
+
+
+def rows(out):
+    """Return the points by student as grades.csv has them, once the report is there as well."""
+    if not (out / "report.html").exists():
+        return {}
+    with open(out / "grades.csv", encoding="utf-8-sig", newline="") as file:
+        found = {row["student"]: row["points"] for row in csv.DictReader(file)}
+    report = (out / "report.html").read_text(encoding="utf-8")
+    return {student: points for student, points in found.items() if student in report}
+
+
+def wait_for(condition, process):
+    limit = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, process.stdout.read()
+        assert time.monotonic() < limit, "it did not happen"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def watching(tmp_path, request):
+    def start():
+        code = (
+            "from hookedu.grading import watching; watching.EVERY = 0.3; from hookedu.cli import main; main()"
+        )
+        folder, out = tmp_path / "class", tmp_path / "out"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, "grade", folder, "--out", out, "--watch", "--time-limit", "20"],
+            env=os.environ | {"PYTHONPATH": str(catalog.ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        request.addfinalizer(process.kill)
+        return process
+
+    (tmp_path / "class").mkdir()
+    return start
+
+
+def test_what_arrives_is_graded_and_a_killed_watch_goes_on(tmp_path, watching):
+    folder, out = tmp_path / "class", tmp_path / "out"
+    process = watching()  # the folder is still empty
+    nb.hand_in(folder / "ann" / FILE, nb.answered(nb.reference()))
+    wait_for(lambda: rows(out) == {"ann": "15"}, process)
+    for student in ("bob", "李雷"):
+        nb.hand_in(
+            folder / student / FILE, nb.answered(nb.reference() | {"02.1": "def watch(y, seen): pass"})
+        )
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process = watching()
+    wait_for(lambda: rows(out) == {"ann": "15", "bob": "12", "李雷": "12"}, process)
+    nb.hand_in(folder / "bob" / FILE, nb.answered(nb.reference()))
+    wait_for(lambda: rows(out)["bob"] == "15", process)  # the last of its attempts in the file
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0 and "Traceback" not in said
