@@ -27,6 +27,7 @@ counts as tampering. THREATS.md lists what is promised, what is not, and which t
     batch.py            records -> verdicts -> Row
     book/               the gradebook and the rules
       gradebook.py      Row -> grades.db
+      schema.py         its tables
       written.py        what learners wrote, a table of it
       grades.py         Rows, adjustments, rules -> Grade: which attempt counts, how many points it is worth
     watching.py         grades whatever arrives in a folder

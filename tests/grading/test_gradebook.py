@@ -14,8 +14,9 @@ import pytest
 from hookedu.catalog import CourseError
 from hookedu.exercises.feedback import Feedback
 from hookedu.grading.book import grades
-from hookedu.grading.book.gradebook import VERSION, Gradebook
+from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules, address
+from hookedu.grading.book.schema import VERSION
 from hookedu.grading.out import exports
 from hookedu.grading.out.exports import file_names, write_csv
 from hookedu.grading.rows import Result, Row, Status
