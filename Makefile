@@ -59,7 +59,7 @@ zoo: .venv/ready-test
 
 # Grade 1,000 submissions, killed and resumed; run nbgrader on a class of 20 and on all lessons (about ten minutes).
 scale: .venv/ready-test
-	$(BIN)/python -m pytest -m scale tests/grading/test_scale.py tests/authoring/test_nbgrader.py
+	$(BIN)/python -m pytest -m scale tests/grading tests/authoring/test_nbgrader.py
 
 # Test the wheel, installed outside the repository: JupyterLab, Notebook 7, upgrades, grading (about two minutes).
 wheel: .venv/ready-test

@@ -18,6 +18,7 @@ from hookedu.grading.command import (
 from hookedu.language import Text
 
 app = typer.Typer(
+    rich_markup_mode=None,
     help="PyTorch 钩子课程 · The course on PyTorch hooks",
     no_args_is_help=True,
     add_completion=False,

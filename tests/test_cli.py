@@ -7,8 +7,11 @@ import subprocess
 import sys
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from hookedu import catalog, doctor
+from hookedu.cli import app
 
 
 def hookedu(*arguments, **env):
@@ -111,3 +114,14 @@ def test_doctor_asks_for_no_sandbox_where_there_can_be_none(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)  # there is none on Windows: importing it raises
     found = doctor._sandbox()
     assert found.state is doctor.State.NOTE and "takes Linux" in found.remedy.en
+
+
+def test_help_is_complete_at_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        shown = "".join(CliRunner().invoke(app, [name, "--help"]).output.split())
+        for parameter in command.params:
+            said = "".join((getattr(parameter, "help", None) or "").split())
+            assert said in shown, f"hookedu {name}: {parameter.name}"
+        assert "…" not in shown

@@ -76,6 +76,11 @@ def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor | None]:
     return {name: copies(parameter.grad) for name, parameter in model.named_parameters()}
 
 
+def backward_hooks(module: nn.Module) -> int:
+    """Return the number of hooks of the backward pass registered on a module."""
+    return len(module._backward_hooks) + len(module._backward_pre_hooks)
+
+
 def module_hooks(model: nn.Module) -> int:
     """Return the number of forward hooks and forward pre-hooks registered on all modules of a model."""
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())

@@ -82,7 +82,7 @@ def test_nbgrader_validate_is_told_what_is_missing(monkeypatch, capsys):
     assert check("02.1", right) == 3
     assert capsys.readouterr().err == ""
     assert check("02.1", wrong) == 2
-    assert "The handle got lost" in capsys.readouterr().err
+    assert "not the handle itself" in capsys.readouterr().err
 
 
 def test_hints_come_one_after_the_other_and_stay_at_the_last():

@@ -14,7 +14,7 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text as Line
 
-from hookedu.grading.rows import LOST, Graded, Row, Status
+from hookedu.grading.rows import LOST, Graded, Result, Row, Status
 from hookedu.language import Text
 
 WHOLE_TABLE = 40  # rows; for a larger class a summary and the rows that need attention are shown
@@ -35,6 +35,7 @@ _HEAD = {
     "student": Text(zh="学生", en="Student"),
     "lesson": Text(zh="课", en="Lesson"),
     "points": Text(zh="得分", en="Points"),
+    "exercises": Text(zh="各题", en="Exercises"),
     "status": Text(zh="状态", en="Status"),
 }
 _GRADING = Text(zh="评分", en="Grading")
@@ -130,22 +131,21 @@ def _say(console: Console, text: Text) -> None:
 
 
 def _table(rows: list[Row]) -> Table:
-    exercises = sorted({result.exercise for row in rows for result in row.results})
+    """Return a table with one line per row; where the terminal is narrow, long names and statuses are folded."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in ("student", "lesson", *exercises, "points", "status"):
-        number = name in exercises or name == "points"
+    for name in ("student", "lesson", "points", "exercises", "status"):
+        folds = name in ("student", "status")
         table.add_column(
-            Line(str(_HEAD.get(name, name))),
-            justify="right" if number else "left",
+            Line(str(_HEAD[name])),
+            justify="right" if name == "points" else "left",
             overflow="fold",
-            no_wrap=name != "student",
+            no_wrap=not folds,
+            min_width=12 if folds else None,
         )
     for row in rows:
-        results = {result.exercise: result for result in row.results}
         table.add_row(
-            *(Line(row.student), Line(row.lesson)),
-            *(_points(results.get(exercise)) for exercise in exercises),
-            *(Line(f"{row.points}/{row.max_points}"), _status(row.status, row.reached)),
+            *(Line(row.student), Line(row.lesson), Line(f"{row.points}/{row.max_points}")),
+            *(Line(" ").join(map(_points, row.results)), _status(row.status, row.reached)),
         )
     return table
 
@@ -157,9 +157,9 @@ def _notes(console: Console, rows: list[Row]) -> None:
             console.print(Line(f"{row.source}: {_both(note)}"), soft_wrap=True)
 
 
-def _points(result) -> Line:
-    if result is None or result.outcome == LOST:
-        return Line("–", style="dim")
+def _points(result: Result) -> Line:
+    if result.outcome == LOST:
+        return Line(" – ", style="dim")
     full = result.points == result.max_points
     return Line(f"{result.points}/{result.max_points}", style="green" if full else "")
 

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_05.shared import backward_hooks, keep_outputs
+from hookedu.exercises.probes.lesson_05.shared import keep_outputs
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe, remove_handle
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.tools import backward_hooks, copies, whole
 
 # Kernels and pictures for the network of example E3, each filled with a single number; `runs`: which picture each run of
 # the network takes; what `seen` holds beforehand; the mode of the convolution, "train" or "eval"; and whether the last

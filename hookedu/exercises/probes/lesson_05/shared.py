@@ -26,11 +26,6 @@ def make_body(weight: torch.Tensor) -> nn.Sequential:
     return nn.Sequential(OrderedDict(fc=linear(weight), act=nn.ReLU().eval()))
 
 
-def backward_hooks(module: nn.Module) -> int:
-    """Return the number of hooks of the backward pass registered on a module."""
-    return len(module._backward_hooks) + len(module._backward_pre_hooks)
-
-
 def keep_outputs(module: nn.Module) -> list[torch.Tensor]:
     """Return a list that receives what the `forward` of a module computes, before any hook does."""
     made, forward = [], module.forward

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_05.shared import backward_hooks, keep_outputs
+from hookedu.exercises.probes.lesson_05.shared import keep_outputs
 from hookedu.exercises.probes.onlooker import Onlooker
 from hookedu.exercises.probing import Draw, Probe, remove_handle
-from hookedu.exercises.tools import copies, linear, whole
+from hookedu.exercises.tools import backward_hooks, copies, linear, whole
 
 # Input, the push, the weights of two square layers, and the mode of the first, "train" or "eval"; one run is in the other.
 Case = namedtuple("Case", "x direction strength first second mode")

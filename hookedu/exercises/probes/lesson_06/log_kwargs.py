@@ -8,9 +8,8 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_05.shared import backward_hooks
 from hookedu.exercises.probing import Draw, Probe, remove_handle
-from hookedu.exercises.tools import copies, module_hooks
+from hookedu.exercises.tools import backward_hooks, copies, module_hooks
 
 # The input; the shape of two tensors; two other values; what is in the log before; "eval" or "no_grad".
 Case = namedtuple("Case", "x shape first last log setting")

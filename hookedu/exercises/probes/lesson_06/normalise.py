@@ -7,9 +7,8 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_05.shared import backward_hooks
 from hookedu.exercises.probing import Draw, Probe, remove_handle
-from hookedu.exercises.tools import copies, module_hooks, same, whole
+from hookedu.exercises.tools import backward_hooks, copies, module_hooks, same, whole
 
 # The first input, other positional inputs, inputs by keyword, the numbers to normalise with; "eval" or "no_grad".
 Case = namedtuple("Case", "x rest named mean std setting")

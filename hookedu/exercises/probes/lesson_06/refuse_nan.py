@@ -10,9 +10,8 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_05.shared import backward_hooks
 from hookedu.exercises.probing import Draw, Probe, remove_handle
-from hookedu.exercises.tools import copies, module_hooks, whole
+from hookedu.exercises.tools import backward_hooks, copies, module_hooks, whole
 
 # Errors that learners raise on purpose. A NameError or TypeError inside a hook is a slip, and its traceback says
 # more than a verdict.
