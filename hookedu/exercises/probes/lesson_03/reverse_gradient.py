@@ -18,8 +18,8 @@ def make_case(rng: Draw) -> Case:
     """
     paths = Paths.make(rng, (1, 2, 2, 2) if rng.turn == 3 else None)
     leaf = (paths.k * paths.x).detach()  # x is 1 * leaf: both have the same gradient
-    if rng.turn:  # values that y must keep: 0, and what a smaller dtype would change
-        leaf = leaf.flatten().index_fill(0, torch.tensor([0]), 0).reshape(leaf.shape) / 3
+    if rng.turn:  # values that y must keep: 0, and thirds, which every smaller dtype would change
+        leaf = (leaf + 1 / 3).flatten().index_fill(0, torch.tensor([0]), 0).reshape(leaf.shape)
     leaf = transposed(leaf).requires_grad_() if leaf.dim() > 1 else leaf.requires_grad_()
     strength = [float(rng.choice((2, 3, 4, 5))), 0.5, -2, 0.0][rng.turn]
     return (
