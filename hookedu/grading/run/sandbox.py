@@ -316,6 +316,8 @@ def _hidden() -> list[str]:
 def _environment(home: str) -> dict[str, str]:
     """Return the environment: of the instructor's only the language and where programs and libraries are."""
     kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")}
+    # The folders in the instructor's PATH may not exist inside; those of the system do.
+    kept["PATH"] = os.pathsep.join(filter(None, (kept.get("PATH"), "/usr/local/bin", "/usr/bin", "/bin")))
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return (
         kept
