@@ -2,10 +2,10 @@
 
 import contextlib
 import os
-import time
+import signal
+import threading
 from datetime import datetime
 from pathlib import Path
-from typing import NoReturn
 
 from rich.console import Console
 
@@ -30,7 +30,7 @@ def watch(
     *,
     console: Console | None = None,
     **options: object,
-) -> NoReturn:
+) -> None:
     """Grade a folder whenever something in it has changed, and write the report after it.
 
     A file that is still being written is left until it no longer changes. What ended in a timeout, out of memory or a
@@ -50,12 +50,21 @@ def watch(
     ------
     CourseError
         If the folder or the gradebook cannot be used.
+    KeyboardInterrupt
+        On SIGINT or SIGTERM.
     """
-    console = console or Console()
+    console, stopping = console or Console(), threading.Event()
+
+    def stop(*_: object) -> None:
+        stopping.set()  # an exception alone may get lost, in a callback of a library say
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
     graded: object = None  # the state of the folder that the grades are of
     before: object = None
     console.print(str(_WAITING.format(time=_clock(), folder=folder)), markup=False, soft_wrap=True)
-    while True:
+    while not stopping.is_set():
         now = _state(folder)
         if now != graded and (now == before or before is None):
             try:
@@ -68,7 +77,7 @@ def watch(
                     pages.write(book)
             graded = now
         before = now
-        time.sleep(EVERY)
+        stopping.wait(EVERY)
 
 
 def _state(folder: Path) -> frozenset[tuple[str, int, int]]:

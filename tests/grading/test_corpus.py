@@ -328,7 +328,7 @@ def corpus(tmp_path_factory):
         caller = threading.Thread(target=call_in)
         caller.start()
         try:
-            done = grade(folder, root / "out", jobs=4, time_limit=6, memory_limit=512)
+            done = grade(folder, root / "out", jobs=4, time_limit=9, memory_limit=512)
         finally:
             over.set()
             caller.join()
