@@ -10,18 +10,17 @@ in, the time of the zip counts: the times inside it are the student's own.
 """
 
 import contextlib
-import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hookedu.catalog import CourseError
-from hookedu.grading.files import Found, Kind, find
+from hookedu.grading.files import Found, Kind, find, refuse
 from hookedu.grading.layout import EXCHANGE, Owned, owned
 from hookedu.grading.rows import Status, Unreadable
 from hookedu.language import Text
@@ -127,11 +126,12 @@ def collect(folder: Path) -> Collected:
         others = [f.source for f in theirs if f.found.kind is Kind.OTHER]
         if len(handed_in) > MAX_NOTEBOOKS:
             says = _TOO_MANY.format(n=len(handed_in), of=MAX_NOTEBOOKS)
-            submissions.append(Submission(handed_in[MAX_NOTEBOOKS].source, student, partial(_refuse, says)))
+            submissions.append(Submission(handed_in[MAX_NOTEBOOKS].source, student, partial(refuse, says)))
         elif handed_in:
             aside += others
         else:
-            submissions.append(Submission(theirs[0].folder, student, partial(_no_notebook, others)))
+            read = partial(refuse, _found_instead(others), Status.NO_NOTEBOOK)
+            submissions.append(Submission(theirs[0].folder, student, read))
     if not any(f.found.kind in (Kind.NOTEBOOK, Kind.BROKEN) for f in files if f.student):
         raise NothingToGrade(
             Text(
@@ -143,14 +143,10 @@ def collect(folder: Path) -> Collected:
     return Collected(sorted(submissions, key=lambda s: s.source), outside, aside)
 
 
-def _refuse(says: Text) -> NoReturn:
-    raise Unreadable(says)
-
-
-def _no_notebook(names: list[str]) -> NoReturn:
+def _found_instead(names: list[str]) -> Text:
     more = "" if len(names) <= _NAMED else " …"
-    said = ", ".join(f"`{name}`" for name in itertools.islice(names, _NAMED)) + more
-    raise Unreadable(_NO_NOTEBOOK.format(names=said) if names else _NOTHING, Status.NO_NOTEBOOK)
+    said = ", ".join(f"`{name}`" for name in names[:_NAMED]) + more
+    return _NO_NOTEBOOK.format(names=said) if names else _NOTHING
 
 
 def _time(found: Found, level: int, stamp: Found | None) -> datetime | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from hookedu.catalog import CourseError
-from hookedu.grading.rows import Unreadable, clean
+from hookedu.grading.rows import Status, Unreadable, clean
 from hookedu.language import Text
 
 MAX_BYTES = 256 * 2**20  # per notebook, plots included; see `reading` for what is left without them
@@ -150,13 +150,14 @@ def _kind(name: str, head: Read) -> Kind:
     return Kind.OTHER
 
 
-def broken(parts: Parts, says: Text) -> Found:
+def _broken(parts: Parts, says: Text) -> Found:
     """Return what stands for a file or folder that cannot be opened."""
-    return Found(parts, Kind.BROKEN, partial(_refuse, says))
+    return Found(parts, Kind.BROKEN, partial(refuse, says))
 
 
-def _refuse(says: Text) -> NoReturn:
-    raise Unreadable(says)
+def refuse(says: Text, status: Status = Status.UNREADABLE) -> NoReturn:
+    """Raise Unreadable: what reads a file that cannot be read."""
+    raise Unreadable(says, status)
 
 
 def _failed(error: BaseException) -> Text:
@@ -174,7 +175,7 @@ def _in_folder(folder: Path) -> Iterator[Found]:
         names[:] = [name for name in names if not name.startswith(".") and name not in _NOISE]
         files = [name for name in files if _wanted((name,))]
         if len(here) > MAX_DEPTH:
-            yield broken((*here, ""), _TOO_DEEP)
+            yield _broken((*here, ""), _TOO_DEEP)
             names.clear()
             continue
         if here and not names and not files:
@@ -184,9 +185,9 @@ def _in_folder(folder: Path) -> Iterator[Found]:
             yield from _file((*here, name), os.path.join(place, name))
         for name in names:
             if Path(place, name).is_symlink():  # not followed, but the student still gets a row
-                yield broken((*here, name, ""), _LINK)
+                yield _broken((*here, name, ""), _LINK)
     for error in closed:  # a folder without permission to enter: here too the student still gets a row
-        yield broken((*Path(error.filename).relative_to(folder).parts, ""), _failed(error))
+        yield _broken((*Path(error.filename).relative_to(folder).parts, ""), _failed(error))
 
 
 def _file(parts: Parts, path: str) -> Iterator[Found]:
@@ -196,7 +197,7 @@ def _file(parts: Parts, path: str) -> Iterator[Found]:
         yield from _within(archive, parts, ((len(parts), time),), (_Budget(),))
         return
     kind = _kind(parts[-1], partial(_read_file, path, _HEAD))
-    read = partial(_refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(_read_file, path)
+    read = partial(refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(_read_file, path)
     yield Found(parts, kind, read, time)
 
 
@@ -305,18 +306,18 @@ def _in_zip(
         if parts and _wanted(parts):
             yield Found((*prefix, *parts, ""), Kind.FOLDER, bytes)
     for member in members:
-        name, parts = member_name(member), _parts(member)
+        name, parts = _member_name(member), _parts(member)
         if not parts or member.is_dir() or not _wanted(parts):
             continue
         whole, time = (*prefix, *parts), partial(_member_time, member)
         if name.startswith("/") or "\\" in name or ":" in parts[0] or {".", ".."} & set(parts):
-            yield broken(("", "/".join((*prefix, name))), _BAD_PATH)
+            yield _broken(("", "/".join((*prefix, name))), _BAD_PATH)
         elif stat.S_ISLNK(member.external_attr >> 16):
-            yield broken(whole, _LINK)
+            yield _broken(whole, _LINK)
         elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            yield broken(whole, _COMPRESSION)  # LZMA allocates as much memory as the member asks for
+            yield _broken(whole, _COMPRESSION)  # LZMA allocates as much memory as the member asks for
         elif len(parts) > MAX_DEPTH:
-            yield broken(whole, _TOO_DEEP)
+            yield _broken(whole, _TOO_DEEP)
         elif parts[-1].lower().endswith(".zip"):
             # All zips within one zip share its budget.
             budget = budgets[0] if budgets else _Budget()
@@ -325,10 +326,10 @@ def _in_zip(
             if len(budgets) < _MAX_ZIPS:
                 yield from _within(inner, whole, around, (budget, *budgets))
             else:
-                yield broken(whole, _ZIPS)
+                yield _broken(whole, _ZIPS)
         else:
             kind = _kind(parts[-1], partial(archive.read, member, _HEAD))
-            read = partial(_refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(archive.read, member)
+            read = partial(refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(archive.read, member)
             yield Found(whole, kind, read, time, zips)
 
 
@@ -343,18 +344,18 @@ def _within(
             inner.keep()
         found = list(_in_zip(inner, parts, zips, budgets))
     except _DAMAGED as error:
-        yield broken(parts, _BAD_ZIP.format(error=clean(str(error))[:200]))
+        yield _broken(parts, _BAD_ZIP.format(error=clean(str(error))[:200]))
     except Unreadable as reason:
-        yield broken(parts, reason.says)
+        yield _broken(parts, reason.says)
     else:
         yield from found or [Found((*parts, ""), Kind.FOLDER, bytes)]
 
 
 def _parts(member: zipfile.ZipInfo) -> Parts:
-    return tuple(part for part in member_name(member).split("/") if part)
+    return tuple(part for part in _member_name(member).split("/") if part)
 
 
-def member_name(member: zipfile.ZipInfo) -> str:
+def _member_name(member: zipfile.ZipInfo) -> str:
     """Decode a member's name: without the UTF-8 flag zipfile assumes cp437, but Chinese Windows writes GBK."""
     if not member.flag_bits & 0x800:
         for encoding in ("utf-8", "gb18030"):

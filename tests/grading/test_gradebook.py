@@ -378,6 +378,17 @@ def table(path):
     return list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
 
 
+def test_who_hands_in_after_all_is_no_longer_without_a_notebook(book):
+    for student in ("ann", "bob", "bobby"):
+        book.save(row(student, source=student, sha="", lesson="", status=Status.NO_NOTEBOOK, results=()))
+    book.save(row("bob", source="bob/02.ipynb"))
+    assert [(g.row.source, g.row.status) for g in book.grades()] == [
+        ("ann", Status.NO_NOTEBOOK),
+        ("bob/02.ipynb", Status.GRADED),
+        ("bobby", Status.NO_NOTEBOOK),
+    ]
+
+
 def test_students_of_a_download_are_named_by_the_number_that_the_platform_knows(book, tmp_path):
     for student in ("Ada Lovelace (Moodle 123)", "李雷 (Moodle 7)", "lovelaceada (Canvas 45)", "ann"):
         book.save(row(student))

@@ -149,7 +149,7 @@ class Gradebook:
         """Write one submission.
 
         It replaces the last attempt of the same path if the content is the same, or if that attempt's content could not
-        be read. Otherwise it becomes a further attempt.
+        be read. Otherwise it becomes a further attempt. A folder that holds it is no longer one without a notebook.
         """
         with self.told(), self._connection as transaction:
             last = transaction.execute(
@@ -158,6 +158,11 @@ class Gradebook:
             attempt = last[0] if last[1] in ("", row.sha256) else last[0] + 1
             transaction.execute(
                 "DELETE FROM submissions WHERE source = ? AND attempt = ?", (row.source, attempt)
+            )
+            # The student's folder, which may have been empty when it was looked at before.
+            transaction.execute(
+                "DELETE FROM submissions WHERE student = ? AND status = ? AND instr(?, source || '/') = 1",
+                (row.student, Status.NO_NOTEBOOK.value, row.source),
             )
             transaction.execute(
                 f"INSERT INTO submissions VALUES ({', '.join('?' * 15)})",
