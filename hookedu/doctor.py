@@ -164,15 +164,24 @@ def _sandbox() -> Finding:
 
     try:
         with contextlib.closing(Sandbox(isolated=True, startup=20)) as sandbox:
-            program = sandbox.rehearse()
+            program, grouped = sandbox.rehearse()
     except CourseError as error:
         why = Text(zh=" ".join(says.zh for says in error.says), en=" ".join(says.en for says in error.says))
         return Finding(State.NOTE, "–", _ONLY_INSTRUCTORS.format(why=why))
     rehearsed = Text(zh="bubblewrap（{origin}），试运行通过", en="bubblewrap ({origin}), rehearsal passed")
     said = rehearsed.format(origin=program.origin)
-    return Finding(State.OK, f"{said.zh} · {said.en}: {program.path}")
+    limits = _GROUPED if grouped else _WATCHED
+    return Finding(State.OK, f"{said.zh}；{limits.zh} · {said.en}; {limits.en}: {program.path}")
 
 
+_GROUPED = Text(
+    zh="每份作业有自己的 cgroup，由内核限制内存与进程数",
+    en="a cgroup per submission: the kernel limits memory and processes",
+)
+_WATCHED = Text(
+    zh="这里不能建 cgroup，由评分程序自己量内存",
+    en="no cgroups here: the grader measures the memory itself",
+)
 _NEEDS_LINUX = Text(zh="隔离学生的代码需要 Linux。", en="Isolating students' code takes Linux.")
 _ONLY_INSTRUCTORS = Text(zh="只有教师需要。{why}", en="Only instructors need it. {why}")
 # Titles are data, not docstrings: those are in English only, and -OO removes them.

@@ -13,7 +13,7 @@ def tried() -> Program | str:
     """Return the bubblewrap program that works here, or the reason why none does."""
     try:
         with contextlib.closing(Sandbox(isolated=True, startup=60)) as sandbox:
-            return sandbox.rehearse()
+            return sandbox.rehearse()[0]
     except CourseError as error:
         return error.says[0].en.partition(" On Linux")[0]  # without the advice for instructors
 

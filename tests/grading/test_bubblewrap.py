@@ -62,7 +62,7 @@ def put_on_path(folder: Path, monkeypatch, script: str) -> str:
 def rehearsed() -> Program:
     """Return the program with which a rehearsal of the isolation succeeds."""
     with contextlib.closing(Sandbox(isolated=True, startup=20)) as sandbox:
-        return sandbox.rehearse()
+        return sandbox.rehearse()[0]
 
 
 def only_line(error: CourseError) -> str:

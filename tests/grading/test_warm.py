@@ -42,7 +42,7 @@ def holds(pid: int, text: bytes) -> bool:
 @pytest.mark.parametrize("isolated", [True, False])
 def test_the_warm_process_never_holds_what_a_learner_wrote(isolated):
     answer = nb.right()["02.1"]
-    limits = Limits(seconds=2)
+    limits = Limits(seconds=4)
     with contextlib.closing(Sandbox(isolated, limits.startup)) as sandbox:
         for status, ending in [*ENDS.items(), (Status.GRADED, "")]:
             source = f"{MARK} = '{MARK}'\n# {MARK}\n{answer}\n"

@@ -65,7 +65,7 @@ def seconds(values: Sequence[float]) -> Markup:
     figure, axes = _figure(2.2)
     axes.hist(values, bins=min(20, max(5, len(values) // 3)), color=_COLOURS[LOST][1])
     _whole(axes.yaxis)
-    axes.set_xlabel("seconds a submission")
+    axes.set_xlabel("seconds per submission")
     axes.set_ylabel("submissions")
     return _svg(figure, "seconds", "Seconds a submission")
 

@@ -5,6 +5,7 @@ sandbox     the grader's side: starts the warm process in bubblewrap and request
 bubblewrap  selects the bwrap program
 seccomp     the system calls denied to a submission
 warm        the warm process: loads torch once and forks for each submission
+cgroups     a control group for each fork, where the machine allows it
 namespaces  the namespaces of those forks
 keeper      replaces the namespaces when running without isolation
 worker      the fork: runs the cells and the probes within limits

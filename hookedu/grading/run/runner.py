@@ -32,6 +32,7 @@ _MOST_LINES = 1000  # lines that tell of them; each process of a submission tell
 
 _PATIENCE = 6  # on a busy machine a submission may take so many times its limit
 _GRACE = 4.0  # seconds allowed between the end of the results and the end of the process
+_ANSWER = 30.0  # seconds in which the warm process says how long a submission has waited: it waits, too
 
 _TIMEOUT = Text(zh="{limit:g} 秒后被终止", en="ended after {limit:g} seconds")
 _MEMORY = Text(zh="超出内存上限（{mib} MiB）", en="over the memory limit ({mib} MiB)")
@@ -232,7 +233,7 @@ class _Clock:
             return True
         with contextlib.suppress(OSError):  # it has just ended, which the line tells next
             os.write(self._line.fileno(), WAITED)
-        self.deadline, self._last = time.monotonic() + _GRACE, True  # in case no answer comes
+        self.deadline, self._last = time.monotonic() + _ANSWER, True  # in case no answer comes
         return False
 
     def waited(self, seconds: float) -> None:
@@ -262,7 +263,7 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
                 for told in line.recv(4096).splitlines() or [b"{}"]:
                     end: dict[str, Any] = json.loads(told)
                     if "waited" not in end:
-                        return _how_it_ended(end, script, limits)
+                        return _how_it_ended(end, launched.out_of_memory, script, limits)
                     clock.waited(end["waited"])
             if script.ready:
                 clock.start()
@@ -277,7 +278,7 @@ def _listen(launched: Launched, script: _Transcript, limits: Limits, stop: threa
                 return script.run.ended(Status.GRADER_ERROR, _START.format(error="timeout"))
 
 
-def _how_it_ended(end: dict[str, Any], script: _Transcript, limits: Limits) -> Run:
+def _how_it_ended(end: dict[str, Any], out_of_memory: bool, script: _Transcript, limits: Limits) -> Run:
     if script.done:
         return _finished(script, limits)
     # No report: the warm process or the keeper was killed from outside.
@@ -285,7 +286,7 @@ def _how_it_ended(end: dict[str, Any], script: _Transcript, limits: Limits) -> R
     if not script.ready:
         why = script.failed.strip().rsplit("\n", 1)[-1] or end.get("failed") or f"exit code {code}"
         return script.run.ended(Status.GRADER_ERROR, _START.format(error=clean(why)[:300]))
-    if code == MEMORY_GONE:
+    if code == MEMORY_GONE or out_of_memory:
         return script.run.ended(Status.OUT_OF_MEMORY, _MEMORY.format(mib=limits.memory))
     if code == -signal.SIGXCPU:
         return script.run.ended(Status.TIMEOUT, _TIMEOUT.format(limit=limits.seconds))

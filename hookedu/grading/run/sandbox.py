@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from hookedu import catalog
 from hookedu.catalog import CourseError
-from hookedu.grading.run import bubblewrap, seccomp, warm
+from hookedu.grading.run import bubblewrap, cgroups, seccomp, warm
 from hookedu.grading.run.bubblewrap import Program
 from hookedu.language import Text
 
@@ -55,10 +55,18 @@ class Launched:
         File descriptor of the pipe from which its results are read.
     line : socket.socket
         Control socket: how the submission ended is reported there, and closing it ends the submission.
+    group : cgroups.Group or None
+        Its control group, where the machine allows one.
     """
 
     channel: int
     line: socket.socket
+    group: cgroups.Group | None = None
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the kernel has ended it because its group needed more memory than it may take."""
+        return self.group is not None and self.group.out_of_memory
 
     def close(self) -> None:
         """End the submission if it still runs, and wait until no process of it is left."""
@@ -68,6 +76,8 @@ class Launched:
                 pass
         self.line.close()
         os.close(self.channel)
+        if self.group:
+            self.group.remove()
 
 
 class Sandbox:
@@ -87,6 +97,8 @@ class Sandbox:
         self._program: Program | None = None  # the one that works on this machine, once known
         self._process: subprocess.Popen | None = None
         self._socket: socket.socket | None = None
+        self._scope: list[str] | None = None  # what starts it in a scope of systemd, once known
+        self._groups: cgroups.Groups | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="hookedu-warm-")
 
     def launch(self, job: dict[str, Any], cells: list[str]) -> Launched:
@@ -109,8 +121,15 @@ class Sandbox:
                 self._start()
                 return self._launch(job, cells)
 
-    def rehearse(self) -> Program:
-        """Try the isolation once without loading torch, and return the program that provides it.
+    def rehearse(self) -> tuple[Program, bool]:
+        """Try the isolation once without loading torch.
+
+        Returns
+        -------
+        Program
+            The program that provides it.
+        bool
+            Whether each submission gets a control group of its own.
 
         Raises
         ------
@@ -118,9 +137,10 @@ class Sandbox:
             If submissions cannot be isolated on this machine; the text says what to do.
         """
         self._start("rehearsal")
+        grouped = self._groups is not None
         self._stop()
         assert self._program
-        return self._program
+        return self._program, grouped
 
     def close(self) -> None:
         """End the warm process and, with isolation, every process that it or a submission has started."""
@@ -131,18 +151,31 @@ class Sandbox:
         assert self._socket  # set by _start()
         ours, theirs = socket.socketpair()
         channel, results = os.pipe()
+        launched = Launched(channel, ours, self._group(job["limits"]))
         try:
-            with _file_with(job) as todo, _file_with(cells) as sources:
+            with _file_with(job) as todo, _file_with(cells) as sources, contextlib.ExitStack() as stack:
                 descriptors = [todo.fileno(), sources.fileno(), results, theirs.fileno()]
+                if launched.group:
+                    entrance = launched.group.entrance()
+                    stack.callback(os.close, entrance)
+                    descriptors.append(entrance)
                 socket.send_fds(self._socket, [b"run"], descriptors)
         except BaseException:
             ours.close()
             os.close(channel)
+            if launched.group:
+                launched.group.remove()
             raise
         finally:
             theirs.close()
             os.close(results)
-        return Launched(channel, ours)
+        return launched
+
+    def _group(self, limits: dict[str, int]) -> cgroups.Group | None:
+        with contextlib.suppress(OSError):  # not allowed any more; the watcher in warm.py has to suffice
+            if self._groups:
+                return self._groups.new(limits["memory"] + warm.SLACK, limits["processes"])
+        return None
 
     def _start(self, mode: str = "") -> None:
         """Start the warm process with the first bubblewrap program that works; torch is loaded after that is known."""
@@ -173,14 +206,20 @@ class Sandbox:
         log = open(os.path.join(self._folder.name, "log"), "w+b")  # noqa: SIM115 - closed below, after it has been read
         refused = _pipe_with(seccomp.program())
         isolated = not program
+        if program and self._scope is None:
+            self._scope = cgroups.scope()
+        start = [*(self._scope or ()), *_bubblewrapped(program, home, refused)] if program else []
+        environment = _environment(home)
+        if program and self._scope:
+            environment |= {k: v for k, v in os.environ.items() if k in cgroups.ENVIRONMENT}
         try:
             self._process = subprocess.Popen(
-                [*(_bubblewrapped(program, home, refused) if program else ()), *python],
+                [*start, *python],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 cwd="/" if program else None,  # nothing is ever loaded from the current folder
-                env=_environment(home),
+                env=environment,
                 pass_fds=[theirs.fileno(), refused],
                 start_new_session=True,
             )
@@ -189,6 +228,7 @@ class Sandbox:
             ours.settimeout(self._startup)
             if program:
                 isolated = _expect(ours, warm.ISOLATED)
+                self._groups = cgroups.below(self._process.pid, bool(self._scope))
             if mode != "rehearsal":
                 _expect(ours, warm.READY)
             ours.settimeout(None)
@@ -216,6 +256,9 @@ class Sandbox:
                 self._process.kill()
                 self._process.wait()
             self._process = None
+        if self._groups:
+            self._groups.close()
+            self._groups = None
 
 
 def _expect(line: socket.socket, message: bytes) -> bool:
@@ -237,6 +280,8 @@ def _bubblewrapped(program: Program, home: str, refused: int) -> list[str]:
     # the memory use of submissions that forbid it, by prctl(PR_SET_DUMPABLE) (SYS_PTRACE). Its forks drop all three.
     for capability in ("CAP_SYS_ADMIN", "CAP_SETFCAP", "CAP_SYS_PTRACE"):
         arguments += ["--cap-add", capability]
+    for name in cgroups.ENVIRONMENT:
+        arguments += ["--unsetenv", name]
     arguments += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", "--tmpfs", home]
     for path in _visible():
         arguments += ["--ro-bind", path, path]

@@ -3,7 +3,7 @@
 It never runs code of a learner, and never reads any: what it once held would lie in the memory of every later fork. For
 each submission it receives four file descriptors: the job (a file), the learner's cells (a file that only the fork
 reads), the channel for results, and one end of the control socket `line`, over which the end of the submission is
-reported. What a lesson's exercises and its own setup cells import is loaded here, with the first submission of that
+reported; and where there are control groups a fifth, through which the fork enters its group. What a lesson's exercises and its own setup cells import is loaded here, with the first submission of that
 lesson. With isolation, up to two processes are then forked per submission:
 
     warm ├── worker: the submission, process 1 of a new process namespace and in further namespaces of its own
@@ -32,7 +32,7 @@ from typing import NoReturn
 from hookedu.grading.run import keeper, namespaces, worker
 
 _LOOK = 0.25  # seconds between two measurements of the memory
-_SLACK = 512 * 2**20  # bytes that the forks take before a submission has done anything
+SLACK = 512 * 2**20  # bytes that the forks take before a submission has done anything
 _BUFFER = 2**19  # bytes that the kernel may hold per file descriptor, if it is a socket
 _MANY = 8  # number of submissions after which huge pages are worth the third of a second that they cost
 _DESCRIPTORS = 65536  # upper bound: this process never has so many
@@ -54,6 +54,7 @@ def main() -> NoReturn:
         _rehearse()
         grader.send(ISOLATED)
     if mode == "rehearsal":
+        grader.recv(1)  # until the grader hangs up
         sys.exit()
     worker.warm_up()
     grader.send(READY)
@@ -66,24 +67,24 @@ def main() -> NoReturn:
         served = 0  # submissions since something was last loaded
         while True:
             _serve(selector, wards)
-            message, descriptors, _, _ = socket.recv_fds(grader, 16, 4)
+            message, descriptors, _, _ = socket.recv_fds(grader, 16, 5)
             if not message:
                 os._exit(0)
-            job, cells, channel, line = descriptors
+            job, cells, channel, line, *entrance = descriptors
             with open(job, "rb") as file:
                 todo = json.loads(file.read())
             served = 1 if worker.prepare(todo) else served + 1
             if served == _MANY:
                 namespaces.use_huge_pages()
             if isolated:
-                wards.append(_Ward(selector, todo, cells, channel, line))
+                wards.append(_Ward(selector, todo, cells, channel, line, entrance))
             else:
                 if os.fork() == 0:
                     grader.close()
                     keeper.keep(todo, cells, channel, line)
                 os.close(line)
-            os.close(cells)
-            os.close(channel)
+            for descriptor in (cells, channel, *entrance):
+                os.close(descriptor)
 
 
 def _serve(selector: selectors.BaseSelector, wards: list["_Ward"]) -> None:
@@ -106,10 +107,18 @@ def _serve(selector: selectors.BaseSelector, wards: list["_Ward"]) -> None:
 class _Ward:
     """One running, isolated submission: its worker and its watcher, and the control socket to the grader."""
 
-    def __init__(self, selector: selectors.BaseSelector, todo: dict, cells: int, channel: int, line: int):
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        todo: dict,
+        cells: int,
+        channel: int,
+        line: int,
+        entrance: list[int],
+    ):
         """Start the submission; errors are reported over the control socket."""
         self._selector, self._line = selector, line
-        self._limit = todo["limits"]["memory"] + _SLACK
+        self._limit = todo["limits"]["memory"] + SLACK
         self._processes: dict[int, int] = {}  # processes not yet waited for -> pidfd
         self._end: dict[str, object] | None = None
         self.due = time.monotonic() + _LOOK  # when to start the watcher
@@ -118,6 +127,11 @@ class _Ward:
             with namespaces.new_process_namespace():
                 self._worker = os.fork()
                 if self._worker == 0:
+                    for descriptor in entrance:
+                        with contextlib.suppress(
+                            OSError
+                        ):  # not allowed after all; the watcher has to suffice
+                            os.write(descriptor, b"0")
                     _close_all_but(cells, channel)
                     worker.main(todo, cells, channel, partial(_furnished, todo["limits"]["disk"]), True)
                 self._adopt(self._worker)

@@ -33,7 +33,14 @@ Send = Callable[[dict[str, Any]], None]
 # it takes, and hookedu's modules as they are.
 _warm: dict[str, Any] = {"prepared": set()}
 # Modules that torch, IPython and hookedu import on first use, which would be in every fork.
-_LATE = ("bdb", "platformdirs.unix", "torch.nested._internal.nested_tensor", "torch.utils._device", "yaml")
+_LATE = (
+    "bdb",
+    "platformdirs.unix",
+    "torch.fx.experimental.symbolic_shapes",  # by `backward(gradient)`; it brings sympy
+    "torch.nested._internal.nested_tensor",
+    "torch.utils._device",
+    "yaml",
+)
 
 
 def warm_up() -> None:
