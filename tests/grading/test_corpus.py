@@ -1,370 +1,297 @@
-"""A corpus of hostile, broken and odd submissions, each with its expected row, graded together once.
+"""A corpus of hostile, broken and odd submissions, each with its expected row, graded together in one batch.
 
-Comments group the submissions by their purpose. More of them are in test_batch.py (forged lines, patched judges and
-probes, memory, crashes), test_sandbox.py (what can be reached from inside), test_matching.py (damaged notebooks) and
-test_collect.py (names, links, zips). THREATS.md says which promise each of them proves.
+The submissions are in corpus_hostile.py (they claim points), corpus_effects.py (they want an effect), corpus_broken.py
+and corpus_odd.py (honest). More of them are in test_batch.py (memory, crashes, odd values), test_sandbox.py (what can be
+reached from inside), test_backstage.py (what is told), test_layout.py and test_collect.py (names, links, zips).
+THREATS.md says which promise each of them proves.
+
+Whoever runs the tests grades the whole corpus. If that is root, an ordinary user grades a sample of it as well, and
+`make scale` the whole.
 """
 
+import contextlib
+import functools
 import os
-import socket
+import shutil
+import subprocess
+import sys
 import tempfile
-import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib.font_manager  # noqa: F401  first import writes a font cache into the home, which is watched below
 import pytest
 
 from hookedu import catalog
-from hookedu.grading.batch import grade
+from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.rows import LOST, Row, Status
+from tests import isolation
 from tests.grading import notebooks as nb
+from tests.grading.corpus import Case
+from tests.grading.corpus_broken import BROKEN
+from tests.grading.corpus_effects import EFFECTS
+from tests.grading.corpus_hostile import CLAIMS
+from tests.grading.corpus_odd import ODD
+from tests.grading.machine import Network, machine
 from tests.grading.processes import descendants, files, processes_with
 
-pytestmark = [
-    pytest.mark.xdist_group("grading-corpus"),
-    pytest.mark.isolated,
-]
+pytestmark = [pytest.mark.xdist_group("grading-corpus"), pytest.mark.isolated]
 
-FILE = "02_tensor_hooks.ipynb"
-POINTS = [3, 3, 4, 5]
-NOTHING = "def watch(y, seen): pass"
+CORPUS = CLAIMS | EFFECTS | BROKEN | ODD
+# Of what an ordinary user may and may not do, other rules apply: limits, devices, folders of others.
+SAMPLE = (
+    *(
+        "starts-threads",
+        "makes-files",
+        "leaves-a-daemon",
+        "litters",
+        "links-to-elsewhere",
+        "changes-the-machine",
+    ),
+    *(
+        "calls-by-name",
+        "fills-shared-memory",
+        "forges-in-a-thread",
+        "patches-json",
+        "a-pipe",
+        "byte-order-mark",
+    ),
+)
+USER = 54321  # an ordinary user whom no machine has
+DROP = (
+    "import os, sys; os.setgroups([]); os.setresgid(*[{user}] * 3); os.setresuid(*[{user}] * 3); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+OPTIONS = ("--jobs", "4", "--time-limit", "9", "--memory-limit", "512")
+COVERED = (
+    "/",
+    "/tmp",
+    "/var/tmp",
+    "/dev/shm",
+    "/etc",
+    "/root",
+    "/hookedu",
+)  # where LITTER is left, if it can be
 
 
 @dataclass(frozen=True)
-class Case:
-    """One submission and its expected row."""
+class Run:
+    """Who grades, and what: names of submissions."""
 
-    content: object  # a notebook, its bytes, or a str: the source of the first answer, the others being right
-    status: Status
-    points: list[int]  # of its four exercises
-    error: str = ""  # beginning of the error that the first exercise raises
-    file: str = FILE
-    notes: tuple[str, ...] = ()  # texts that the notes of the row must contain
-    reached: tuple[str, ...] = ()  # what it is told to have reached for behind the scenes
+    who: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.who}-{len(self.names)}"
 
 
-def deleted(exercise: str):
-    notebook = nb.answered(nb.reference())
-    notebook["cells"].remove(nb.cell_of(notebook, exercise))
-    return notebook
-
-
-def moved(exercise: str):
-    notebook = nb.answered(nb.reference())
-    cell = nb.cell_of(notebook, exercise)
-    notebook["cells"].remove(cell)
-    notebook["cells"].append(cell)
-    return notebook
-
-
-def copied(exercise: str):
-    notebook = nb.answered(nb.reference())
-    copy = nb.cell_of(notebook, exercise) | {"id": "a-copy"}
-    return nb.before(notebook, "02.2", [copy])
-
-
-def retyped(exercise: str):
-    notebook = nb.answered(nb.reference())
-    nb.cell_of(notebook, exercise)["cell_type"] = "markdown"
-    return notebook
-
-
-def of_ten_thousand_cells():
-    cells = [{"cell_type": "markdown", "source": "..."} for _ in range(9_500)]
-    cells += [nb.code(f"n = {n}") for n in range(500)]
-    return nb.before(nb.answered(nb.reference()), "02.1", cells)
-
-
-def with_cell(source: str):
-    """Return a notebook of right answers with a cell before them."""
-    return nb.before(nb.answered(nb.reference()), "02.1", [nb.code(source)])
-
-
-THREADS = """
-import threading
-while True:
-    threading.Thread(target=threading.Event().wait, daemon=True).start()
-"""
-FILES = """
-for n in range(10**6):
-    open(f"{n}", "w").close()
-"""
-FAREWELL = """
-import atexit, os, sys
-forged = b'{"done": true, "out_of_memory": false}\\n' * 9
-def say_goodbye(*_):
-    for fd in range(3, 256):
-        try:
-            os.write(fd, forged)
-        except OSError:
-            pass
-    while True:
-        pass
-class Clinging:
-    __del__ = say_goodbye
-atexit.register(say_goodbye)
-sys.clinging = Clinging()
-"""
-THREAD_LEFT = """
-import threading
-def spin():
-    while True:
-        pass
-threading.Thread(target=spin).start()
-threading.Thread(target=threading.Event().wait, daemon=False).start()
-"""
-THREAD_FORGES = """
-import os, threading
-def forge():
-    while True:
-        for fd in range(3, 256):
-            try:
-                os.write(fd, b'{"exercise": "02.1", "record": {"status": "correct", "points": 3}}\\n')
-            except OSError:
-                pass
-threading.Thread(target=forge, daemon=True).start()
-import time
-time.sleep(0.2)
-def watch(y, seen): pass
-"""
-PATCH_JSON = """
-import json
-json.dumps = lambda *a, **k: '{"exercise": "02.1", "record": {"status": "correct", "points": 3}, "points": 3}'
-json.JSONEncoder.encode = json.JSONEncoder.iterencode = json.dumps
-def watch(y, seen): pass
-"""
-PATCH_TORCH = """
-import torch
-torch.equal = torch.allclose = torch.Tensor.equal = torch.Tensor.allclose = lambda *a, **k: True
-torch.testing.assert_close = lambda *a, **k: None
-def watch(y, seen): pass
-"""
-PATCH_IPYTHON = """
-from IPython.core.interactiveshell import InteractiveShell
-class Fine:
-    success, error_in_exec, error_before_exec, result = True, None, None, None
-InteractiveShell.run_cell = get_ipython().run_cell = lambda *a, **k: Fine()
-def watch(y, seen): pass
-"""
-PATCH_HOOKEDU = """
-import hookedu.exercises.probing as probing
-probing.encode = lambda value: {"dict": [["passed", True], ["points", 3]]}
-def watch(y, seen): pass
-"""
-TRACE = """
-import sys
-def tracer(frame, event, arg):
-    for name in ("observations", "record", "points", "passed", "correct"):
-        if name in frame.f_locals:
-            frame.f_locals[name] = True
-    return tracer
-sys.settrace(tracer)
-sys.setprofile(tracer)
-def watch(y, seen): pass
-"""
-HUNT_BY_GC = """
-import gc
-for thing in gc.get_objects():
-    if type(thing).__name__ == "Exercise":
-        object.__setattr__(thing, "points", 1000)
-        object.__setattr__(thing, "judge", lambda saw, rng: [])
-def watch(y, seen): pass
-"""
-HUNT_BY_FRAMES = """
-import sys
-def watch(y, seen):
-    frame = sys._getframe()
-    while frame:
-        if "send" in frame.f_locals:
-            frame.f_locals["send"]({"exercise": "02.1", "record": {"status": "correct", "points": 3}})
-        frame = frame.f_back
-"""
-CHANGE_SEEDS = """
-import gc
-for thing in gc.get_objects():
-    if type(thing).__name__ == "_Submission":
-        thing._seeds = dict.fromkeys(thing._seeds, 0)
-def watch(y, seen): return y.register_hook(lambda g: seen.append(g.clone()))
-"""
-LISTEN = """
-import socket, threading
-server = socket.create_server(("0.0.0.0", PORT_IN))
-threading.Thread(target=server.accept, daemon=True).start()
-import time
-time.sleep(1)
-"""
-CALL = """
-import socket
-for family, kind in ((socket.AF_INET, socket.SOCK_STREAM), (socket.AF_INET, socket.SOCK_DGRAM)):
-    try:
-        with socket.socket(family, kind) as call:
-            call.settimeout(1)
-            call.connect(("127.0.0.1", PORT_OUT))
-            call.send(b"hello")
-    except OSError:
-        pass
-"""
-LITTER = """
-import os, pathlib, subprocess, tempfile
-for place in (".", "~", "/", "/tmp", "/var/tmp", "/dev/shm", "/etc", "/root", tempfile.gettempdir(), "CLASS", "ROOT",
-              "ROOT/hookedu", "/hookedu", "/hookedu/hookedu", os.path.dirname(os.__file__)):
-    for name in ("LITTER", "grades.db"):
-        try:
-            pathlib.Path(place, name).expanduser().write_text("LITTER")
-        except OSError:
-            pass
-subprocess.Popen(["/bin/sh", "-c", "trap '' TERM HUP; sleep 600; : LITTER"], start_new_session=True)
-"""
-
-ANSWER = nb.reference()["02.1"]
-RIGHT, STOPPED, REFUSED = (Status.GRADED, POINTS), (Status.TIMEOUT, [0] * 4), (Status.UNREADABLE, [0] * 4)
-RAISED, WRONG = (Status.GRADED, [0, *POINTS[1:]]), (Status.GRADED, [0, *POINTS[1:]])
-FORGED = (Status.TAMPERED, [0] * 4)
-CORPUS = {
-    # damaged by hand or by a tool: nothing that is still there is lost
-    "cell-deleted": Case(deleted("02.3"), Status.GRADED, [3, 3, 0, 5]),
-    "cell-moved": Case(moved("02.1"), *RIGHT),
-    "cell-copied": Case(copied("02.1"), *RIGHT, notes=("2 cells answer it",)),
-    "cell-retyped": Case(retyped("02.2"), *RIGHT, notes=("turned into markdown",)),
-    "file-renamed": Case(nb.answered(nb.reference()), *RIGHT, file="Untitled3 (final).ipynb"),
-    "byte-order-mark": Case(b"\xef\xbb\xbf" + nb.json.dumps(nb.answered(nb.reference())).encode(), *RIGHT),
-    "named-otherwise": Case(
-        nb.answered(nb.reference()), *RIGHT, file="12 Nov homework.ipynb", notes=("says lesson 12",)
-    ),
-    # what a sandbox cannot do, beside what is right
-    "installs": Case(f"%pip install -q torch\n!pip install torch\n{ANSWER}", *RIGHT),
-    "asks-the-system": Case(f"!ls\nnames = !ls /\nassert names\n%cd nowhere\n{ANSWER}", *RIGHT),
-    "magics": Case(f"%matplotlib widget\n%load_ext autoreload\n%autoreload 2\n%nonsense\n{ANSWER}", *RIGHT),
-    "bash-cell": Case(with_cell("%%bash\nls; exit 3"), *RIGHT),
-    "timed-cell": Case(f"%%time\n{ANSWER}", *RIGHT),
-    "ten-thousand-cells": Case(of_ten_thousand_cells(), *RIGHT),
-    # not a notebook
-    "wrong-shape": Case(b'{"cells": {"source": "x"}, "metadata": 3}', *REFUSED),
-    "hundred-megabytes": Case(bytes(100 * 2**20), *REFUSED, notes=("not complete JSON",)),
-    "nested-deeply": Case(b'{"cells": ' + b"[" * 10**6 + b"]" * 10**6 + b"}", *REFUSED),
-    # never ends
-    "sleeps": Case("import time\ntime.sleep(10**6)", *STOPPED),
-    "raises-to-a-power": Case("10 ** 10 ** 9", *STOPPED),
-    "backtracks": Case("import re\nre.match('(a+)+$', 'a' * 64 + 'b')", *STOPPED),
-    "ignores-signals": Case("import signal\nfor n in (2, 15, 24):\n    signal.signal(n, signal.SIG_IGN)\nwhile True: pass", *STOPPED),
-    # exhausts resources
-    "starts-threads": Case(THREADS, *RAISED, error="RuntimeError: can't start new thread"),
-    "makes-files": Case(FILES, *RAISED, error="OSError: [Errno 28]"),
-    # continues after its end
-    "says-goodbye": Case(with_cell(FAREWELL), *RIGHT),
-    "leaves-threads": Case(with_cell(THREAD_LEFT), *RIGHT),
-    "litters": Case(with_cell(LITTER), *RIGHT),
-    # claims points that it did not earn
-    "forges-in-a-thread": Case(THREAD_FORGES, *FORGED),
-    "patches-json": Case(PATCH_JSON, *FORGED),
-    "patches-torch": Case(PATCH_TORCH, *WRONG),
-    "patches-ipython": Case(PATCH_IPYTHON, Status.GRADED, [0] * 4),
-    "patches-hookedu": Case(PATCH_HOOKEDU, *WRONG, reached=("import hookedu.exercises", "import hookedu.exercises.probing", "hookedu.exercises.probing.encode = ...")),
-    "traces": Case(TRACE, *WRONG, reached=("sys.settrace", "sys.setprofile")),
-    "hunts-by-gc": Case(HUNT_BY_GC, *WRONG, reached=("gc.get_objects",)),
-    "hunts-by-frames": Case(HUNT_BY_FRAMES, *FORGED, reached=("sys._getframe",)),
-    "changes-seeds": Case(CHANGE_SEEDS, Status.GRADED, [0] * 4, reached=("gc.get_objects",)),
-    # uses the network
-    "listens": Case(with_cell(LISTEN), *RIGHT),
-    "calls": Case(with_cell(CALL), *RIGHT),
-}  # fmt: skip
+MINE, SOME, ALL = (
+    Run("me", tuple(CORPUS)),
+    Run("an-ordinary-user", SAMPLE),
+    Run("an-ordinary-user", tuple(CORPUS)),
+)
+RUNS = [MINE, SOME, pytest.param(ALL, marks=pytest.mark.scale)]
 
 
 @dataclass
 class Graded:
     """The rows by student, and the effects seen from outside."""
 
-    rows: dict[str, Row]
-    changed: set[str]  # changed files outside the gradebook's folder
+    names: tuple[str, ...]
+    code: int  # exit code of the command
+    said: str
+    rows: list[Row]
+    changed: set[object]  # files outside the gradebook's folder, and settings of the machine
     out: list[str]  # files in the gradebook's folder
-    left: set[int]  # descendants of the test process that are still alive
+    left: list[int]  # processes that are still alive
     calls: int  # connections out of a submission, or into one
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+def hand_in(path: Path, case: Case, places: dict[str, str]) -> None:
+    """Write a submission; of a notebook, the words in capitals are replaced by the places that they mean."""
+    content = case.content
+    if isinstance(content, Callable):
+        path.parent.mkdir(parents=True)
+        content(path)
+        return
+    if isinstance(content, str):
+        content = nb.answered(nb.reference() | {"02.1": content})
+    if isinstance(content, dict):
+        content = nb.json.dumps(content)
+        for place, value in places.items():
+            content = content.replace(place, value)
+    nb.hand_in(path, content)
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    """Grade the corpus while observing the machine."""
-    root = tmp_path_factory.mktemp("corpus")
-    folder, home, port_in = root / "class", root / "home", free_port()
+def as_ordinary_user() -> list[object]:
+    """Return what to put before a command, so that USER runs it, without any privilege.
+
+    Python and the course may be below root's home, which nobody else can read: there another folder covers it.
+    """
+    home = Path.home()
+    places = dict.fromkeys(map(Path, (sys.base_prefix, sys.prefix, catalog.ROOT)))
+    below: list[object] = ["--perms", "0755", "--tmpfs", home]
+    for place in places:
+        if place.is_relative_to(home):
+            for parent in reversed(place.parents):
+                if parent.is_relative_to(home) and parent != home:
+                    below += ["--perms", "0755", "--dir", parent]
+            below += ["--ro-bind", place, place]
+    command = [
+        isolation.bwrap(),
+        "--die-with-parent",
+        "--dev-bind",
+        "/",
+        "/",
+        *below,
+        "--cap-add",
+        "ALL",
+        "--",
+    ]
+    return [*command, sys.executable, "-c", DROP.format(user=USER)]
+
+
+def processes_of(user: int) -> list[int]:
+    """Return all processes of a user."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # it has just ended
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                found.append(int(entry.name))
+    return found
+
+
+def settled(left: Callable[[], list[int]]) -> list[int]:
+    """Return the processes that do not end by themselves: a namespace takes a moment to disappear."""
+    limit = time.monotonic() + 20
+    while left() and time.monotonic() < limit:
+        time.sleep(0.05)
+    return left()
+
+
+@pytest.fixture
+def corpus(request):
+    """Return what came of a run, which is made once."""
+    if request.param.who != "me" and os.getuid():
+        pytest.skip("not run by root: an ordinary user has graded the whole corpus")
+    return graded(request.param)
+
+
+@functools.cache
+def graded(run: Run) -> Graded:
+    """Grade submissions of the corpus while observing the machine."""
+    root = Path(tempfile.mkdtemp())  # not below pytest's folder, which nobody else can read
+    try:
+        return graded_in(root, run)
+    finally:
+        shutil.rmtree(root)
+
+
+def graded_in(root: Path, run: Run) -> Graded:
+    ordinary = run.who != "me"
+    before_it = as_ordinary_user() if ordinary else []
+    folder, home, mark, network = root / "class", root / "home", f"litter-{os.getpid()}", Network()
     home.mkdir()
-    got_in, over = [], threading.Event()
-
-    def call_in():
-        while not over.wait(0.05):
-            with socket.socket() as call:
-                call.settimeout(0.05)
-                got_in.extend([1] * (call.connect_ex(("127.0.0.1", port_in)) == 0))
-
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.socket(type=socket.SOCK_DGRAM) as mailbox,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        port_out = server.getsockname()[1]
-        mailbox.bind(("127.0.0.1", port_out))
-        places = {"PORT_IN": port_in, "PORT_OUT": port_out, "CLASS": folder, "ROOT": catalog.ROOT}
-        for name, case in CORPUS.items():
-            content = case.content
-            if isinstance(content, str):
-                content = nb.answered(nb.reference() | {"02.1": content})
-            if isinstance(content, dict):
-                content = nb.json.dumps(content)
-                for place, value in places.items():
-                    content = content.replace(place, str(value))
-                content = content.replace("LITTER", f"litter-{os.getpid()}")
-            nb.hand_in(folder / name / case.file, content)
-        for name in ("HOME", "XDG_DATA_HOME", "TMPDIR"):
-            patch.setenv(name, str(home))
-        patch.setattr(tempfile, "tempdir", None)
-        parts = [catalog.ROOT / part for part in ("hookedu", "course", "lessons", "solutions", "tests")]
+    (root / "out").mkdir()
+    (root / "fonts").mkdir()
+    parts = [catalog.ROOT / part for part in ("hookedu", "course", "lessons", "solutions", "tests")]
+    command = [
+        *(before_it or [sys.executable]),
+        "-m",
+        "hookedu",
+        "grade",
+        folder,
+        "--out",
+        root / "out",
+        *OPTIONS,
+    ]
+    homes = dict.fromkeys(("HOME", "XDG_DATA_HOME", "TMPDIR"), str(home))
+    homes["MPLCONFIGDIR"] = str(root / "fonts")  # the grader itself makes matplotlib look for fonts
+    with network.watched():
+        places = network.places | {"CLASS": str(folder), "ROOT": str(catalog.ROOT), "LITTER": mark}
+        for name in run.names:
+            hand_in(folder / name / CORPUS[name].file, CORPUS[name], places)
+        if ordinary:
+            for path in (root, home, root / "out", root / "fonts"):
+                os.chown(path, USER, USER)
         watched = (folder, home, *parts, Path("/dev/shm"))
-        files_before, before = files(*watched), descendants(os.getpid())
-        caller = threading.Thread(target=call_in)
-        caller.start()
-        try:
-            done = grade(folder, root / "out", jobs=4, time_limit=9, memory_limit=512)
-        finally:
-            over.set()
-            caller.join()
-        changed = {path for path, _ in files_before.items() ^ files(*watched).items()}
-        server.settimeout(0)
-        mailbox.settimeout(0)
-        got_out = []
-        for receive in (server.accept, lambda: mailbox.recv(9)):
-            try:
-                got_out.append(receive())
-            except BlockingIOError:
-                continue
-    left = descendants(os.getpid()).keys() - before.keys()
+        before = files(*watched) | machine()
+        children = descendants(os.getpid()).keys()
+        done = subprocess.run(
+            command, cwd=catalog.ROOT, env=os.environ | homes, capture_output=True, text=True
+        )
+        after = files(*watched) | machine()
+    changed: set[object] = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    changed |= {path for place in COVERED for path in Path(place).glob(mark)}
+    left = settled(
+        lambda: [
+            *(descendants(os.getpid()).keys() - children),
+            *processes_with(mark),
+            *(processes_of(USER) if ordinary else ()),
+        ]
+    )
+    with contextlib.closing(Gradebook(root / "out", create=False)) as book:
+        rows = [grade.row for grade in book.grades()]
     out = sorted(path.name for path in (root / "out").iterdir())
-    return Graded({row.student: row for row in done.rows}, changed, out, left, len(got_in) + len(got_out))
+    return Graded(
+        run.names, done.returncode, done.stdout + done.stderr, rows, changed, out, left, network.calls
+    )
 
 
-@pytest.mark.parametrize("name", CORPUS)
+EACH = [
+    pytest.param(run, name, id=f"{run}-{name}", marks=marks)
+    for run, marks in ((MINE, ()), (SOME, ()), (ALL, pytest.mark.scale))
+    for name in run.names
+]
+
+
+@pytest.mark.parametrize(("corpus", "name"), EACH, indirect=["corpus"])
 def test_each_gets_its_row(corpus, name):
-    case, row = CORPUS[name], corpus.rows[name]
+    case = CORPUS[name]
+    (row,) = (row for row in corpus.rows if row.student == name)
     assert (row.status, [result.points for result in row.results]) == (case.status, case.points), row
-    assert row.results[0].error.startswith(case.error)
+    assert not row.results or row.results[0].error.startswith(case.error)
     said = " ".join(note.en for note in row.notes)
     assert all(note in said for note in case.notes)
     assert row.reached == case.reached
     assert bool(said) == bool(case.notes or row.needs_a_look), "what was repaired or went wrong is told"
     if case.status in (Status.TAMPERED, Status.TIMEOUT, Status.UNREADABLE):
-        assert {result.outcome for result in row.results} == {LOST}
+        assert {result.outcome for result in row.results} <= {LOST}
 
 
-def test_no_row_is_missing(corpus):
-    assert corpus.rows.keys() == CORPUS.keys()
+each_run = pytest.mark.parametrize("corpus", RUNS, indirect=True, ids=str)
 
 
+@each_run
+def test_the_batch_comes_to_its_end_and_no_row_is_missing_or_twice(corpus):
+    assert corpus.code == 0 and "Traceback" not in corpus.said, corpus.said
+    assert sorted(row.student for row in corpus.rows) == sorted(corpus.names)
+
+
+@each_run
+def test_a_wrong_answer_gets_no_points(corpus):
+    got = {
+        row.student: sum(
+            result.points > points
+            for result, points in zip(row.results, CORPUS[row.student].points, strict=False)
+        )
+        for row in corpus.rows
+    }
+    assert not any(got.values()), got
+
+
+@each_run
 def test_nothing_outside_has_changed(corpus):
-    """There are no effects outside the sandbox: on files, processes or the network."""
+    """There are no effects outside the sandbox: on files, processes, the machine or the network."""
     assert corpus.changed == set() and corpus.out == ["grades.csv", "grades.db"]
-    assert corpus.left == set() and processes_with(f"litter-{os.getpid()}") == []
-    assert corpus.calls == 0
+    assert corpus.left == [] and corpus.calls == 0
+
+
+def test_there_are_two_hundred_kinds_of_them():
+    assert len(CORPUS) == len(CLAIMS) + len(EFFECTS) + len(BROKEN) + len(ODD) >= 200
+    plain = (bytes, str)
+    contents = [
+        (c.content if isinstance(c.content, plain) else repr(c.content), c.file) for c in CORPUS.values()
+    ]
+    assert len(set(contents)) == len(contents), "each is a submission of its own"
