@@ -158,15 +158,15 @@ print(broken(torch.ones(2)))
 #
 # <div lang="zh">
 #
-# `broken` 想把 `grad` 翻倍，得到的却是 `None`。写一个 `double(grad)`：返回翻倍后的新张量，`grad` 本身不变。
+# `broken` 想把 `grad` 翻倍，得到的却是 `None`。写一个 `double(grad)`：`grad` 的形状不限，返回翻倍后的新张量，`grad` 本身不变。
 #
 # 先什么都不写，就运行下面 2 个单元，看看 `check` 怎么说，也很好。
 #
 # </div>
 # <div lang="en">
 #
-# `broken` means to double `grad`, and yet `None` comes out. Write `double(grad)`: it returns a new, doubled tensor and
-# does not touch `grad` itself.
+# `broken` means to double `grad`, and yet `None` comes out. Write `double(grad)`: for `grad` of any shape it
+# returns a new, doubled tensor and does not touch `grad` itself.
 #
 # Running the 2 cells below before you write anything is a fine way to begin: see what `check` says.
 #

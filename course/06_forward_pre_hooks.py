@@ -202,8 +202,8 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数（都是张量，形状任意，有多有少）含 `nan`，就在层运行之前抛出
-# `ValueError`；信息里要有 `name` 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）。关键字参数不用管。不改动输入，
+# 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数（个数不定，可能一个也没有；都是张量，形状和 dtype 任意，
+# 可能是空的）含 `nan`，就在层运行之前抛出 `ValueError`；信息里要有 `name` 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）。关键字参数不用管。不改动输入，
 # 干净的就是原来的张量。每次调用都检查，训练模式、`eval()`、`no_grad` 都一样；返回句柄。
 #
 # `torch.isnan(value)` 逐个数判断；`nan == nan` 是 `False`。
@@ -211,12 +211,12 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# Write `refuse_nan(layer, name)`. If **any** positional argument (one or several, all tensors, of any shape) holds a
-# `nan`, raise a `ValueError` before the layer runs; its message contains `name` and how many `nan` that input holds. Let
-# `inf` pass (masks use it); keyword arguments need no check. Inputs stay unchanged; clean ones pass as the very tensors
-# they are. Guard every call, in training as in `eval()` or `no_grad`. Return the handle.
+# Write `refuse_nan(layer, name)`. If **any** positional argument (any number of tensors, perhaps none, of any shape and
+# dtype, perhaps empty) holds a `nan`, raise a `ValueError` before the layer runs; its message contains `name` and how many
+# `nan` that input holds. Let `inf` pass (masks use it); ignore keyword arguments. Inputs stay unchanged; clean ones pass
+# as the same tensors. Guard every call, in training, `eval()` or `no_grad`. Return the handle.
 #
-# `torch.isnan(value)` tells it for each number; `nan == nan` is `False`.
+# `torch.isnan(value)` tells it per number; `nan == nan` is `False`.
 #
 # </div>
 
@@ -550,8 +550,8 @@ for form, hook in returns.items():
 # </div>
 # <div lang="en">
 #
-# No wrapping any more: `args[0]` was unpacked by rows. One row, as here, loses a dimension silently;
-# of two rows `forward` gets two arguments and fails.
+# No wrapping any more: `args[0]` was unpacked by rows. One row loses a dimension silently;
+# with two, `forward` gets two arguments and fails.
 #
 # </div>
 #
@@ -561,16 +561,16 @@ for form, hook in returns.items():
 #
 # <div lang="zh">
 #
-# 写 `log_kwargs(layer, log)`：每次调用（`eval()`、`no_grad` 里也一样）都往列表 `log` 里加一个字典，装着关键字参数；
-# 张量只记形状（元组），别的值照原样：`None`、列表、NumPy 数组也是。没有关键字参数就加 `{}`，和上次一样也再加一项，都加在末尾。
-# 层的行为不变，返回句柄。
+# 写 `log_kwargs(layer, log)`：每次调用（`eval()`、`no_grad` 里也一样，`forward` 抛出异常的也算）都往列表 `log` 里加一个
+# 新字典，装着关键字参数；张量只记形状（元组），别的值照原样：`None`、列表、NumPy 数组也是。没有关键字参数就加 `{}`，
+# 和上次一样也再加一项。层的行为不变，返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `log_kwargs(layer, log)`. Every call, also in `eval()` or `no_grad` or with the same values again, appends to the
-# list `log` a dictionary of its keyword arguments (`{}` if none): of a tensor its shape (a tuple), others as they are, also
-# `None`, lists, NumPy arrays. The layer behaves as before; return the handle.
+# Write `log_kwargs(layer, log)`. Every call, also in `eval()` or `no_grad`, with the same values again, or if `forward`
+# raises, appends to the list `log` a new dictionary of its keyword arguments (`{}` if none): of a tensor its shape (a
+# tuple), others as they are, also `None`, lists, NumPy arrays. The layer behaves as before; return the handle.
 #
 # </div>
 
@@ -691,7 +691,7 @@ _ = prune.remove(pruned, "weight")
 # </div>
 # <div lang="en">
 #
-# The gradient went through `exp()`, its own derivative, to `weight_raw`, and so equals the weight.
+# `exp()` is its own derivative: the gradient of `weight_raw` equals the weight.
 # After removal `weight` keeps its last value.
 #
 # </div>
@@ -707,7 +707,8 @@ _ = prune.remove(pruned, "weight")
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
 # $\mu$ 和 $\sigma^2$ **每个输出通道**各算各的：对维度 `(1, 2, 3)` 求，`keepdim=True`，方差用 `correction=0`。
-# 可训练的叫 `weight_raw`；原来冻结的仍冻结，偏置不变。每次前向传播前（`eval()`、`no_grad` 里也一样）重算 `weight`，返回句柄。
+# 可训练的叫 `weight_raw`，就是原来的那个 `Parameter`，冻结的仍冻结；偏置不变。`weight` 变成普通的张量，不进 `state_dict`；
+# 每次前向传播前（`eval()`、`no_grad` 里也一样）都从当时的 `weight_raw` 重算。返回句柄。
 #
 # </div>
 # <div lang="en">
@@ -716,9 +717,10 @@ _ = prune.remove(pruned, "weight")
 #
 # $\hat W=\dfrac{W-\mu}{\sqrt{\sigma^2+10^{-5}}}$
 #
-# **Each output channel** has its own $\mu$ and $\sigma^2$: over the dims `(1, 2, 3)` with `keepdim=True`, the variance
-# with `correction=0`. What is trained is `weight_raw`; a frozen weight stays frozen, the bias as it is.
-# Recompute `weight` before every forward pass, also in `eval()` or `no_grad`; return the handle.
+# **Each output channel** has its $\mu$ and $\sigma^2$: over dims `(1, 2, 3)` with `keepdim=True`, the variance with
+# `correction=0`. `weight_raw` is the `Parameter` that `weight` was, frozen if it was; the bias stays. `weight`
+# becomes a plain tensor outside `state_dict`, recomputed from the current `weight_raw` before every forward, also in
+# `eval()` or `no_grad`. Return the handle.
 #
 # </div>
 

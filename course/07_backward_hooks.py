@@ -196,13 +196,14 @@ layer(x, torch.ones(6, 5)).sum().backward()
 # <div lang="zh">
 #
 # 写 `grad_shapes(layer, x)`：给一个 `nn.Linear`（可以没有偏置）和 2 维或更多的 `x`，返回两个元组，即完整钩子会看到的形状，
-# 没有梯度的那一项写 `None`。层可能是冻结的。钩子、`.grad` 和 `requires_grad` 都保持原样。
+# 没有梯度的那一项写 `None`。层可能是冻结的，也可能只冻结了权重。钩子、`.grad` 和 `requires_grad` 都保持原样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_shapes(layer, x)`: for an `nn.Linear` (frozen or biasless, perhaps) and `x` of 2 or more dimensions, return two
-# tuples, the shapes a full hook sees, `None` for no gradient. Leave hooks, `.grad` and `requires_grad` alone.
+# Write `grad_shapes(layer, x)`: for an `nn.Linear` (perhaps biasless, frozen, or only its weight frozen) and `x` of
+# 2 or more dimensions, return two tuples: the shapes a full hook sees, or `None`. Leave hooks, `.grad` and
+# `requires_grad` alone.
 #
 # </div>
 
@@ -476,7 +477,7 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
 # <div lang="en">
 #
 # In a full backward hook, global or not, `grad_input` holds only positional arguments. A tensor that a forward pre-hook
-# returns is wrapped into a tuple; a backward hook's is not, and a wrong length fails.
+# returns is wrapped into a tuple, a backward hook's is not: a wrong length fails.
 #
 # </div>
 #
@@ -486,15 +487,16 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
 #
 # <div lang="zh">
 #
-# 写 `guided_relu(model)`：让这个模型里每个 `nn.ReLU`（这里都不是就地的；就地的见 7.8）在反向传播时只放过正的梯度，负的变成 `0`；
-# ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。`eval()` 之后也一样，`torch.no_grad()` 里也不能出错。不用旧式钩子。返回所有句柄的列表。
+# 写 `guided_relu(model)`：让模型里每个 `nn.ReLU`（这里都不是就地的；就地的见 7.8）在反向传播时只放过正的梯度，负的变成 `0`；
+# ReLU 自己的规则照旧，捷径 `h + relu(h)` 也照旧。`eval()` 之后、半精度时也一样，`torch.no_grad()` 里不能出错。不用旧式钩子。返回所有句柄的列表。
 #
 # </div>
 # <div lang="en">
 #
-# Write `guided_relu(model)`: in backward, every `nn.ReLU` of this model (none in place; see 7.8) passes only positive
+# Write `guided_relu(model)`: in backward, every `nn.ReLU` (none in place; see 7.8) passes only positive
 # gradients, negative ones become `0`; ReLU's own rule and shortcuts stay, `h + relu(h)`. Also
-# after `eval()`; no crash under `torch.no_grad()`. No legacy hooks. Return the list of handles.
+# after `eval()` and in half precision; no crash under `torch.no_grad()`. No legacy hooks. Return the handles in
+# a list.
 #
 # </div>
 

@@ -162,7 +162,7 @@ for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
 #
 # <div lang="zh">
 #
-# 写 `conv_groups(model, x)`：照模型原来的模式运行一次 `model(x)`（不是副本），返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看 `nn.Conv2d`，不论藏得多深，模型自己也算。
+# 写 `conv_groups(model, x)`：照模型原来的模式运行一次 `model(x)`（不是副本），返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看运行了的 `nn.Conv2d`，不论藏得多深，模型自己也算。
 #
 # 键是元组，`dtype` 不变。不许改动模型，`training` 也不许变；钩子都要取下，出了异常也一样。
 #
@@ -170,7 +170,7 @@ for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
 # <div lang="en">
 #
 # Write `conv_groups(model, x)`: run `model(x)` once (no copy, in its own mode) and return a dictionary from kernel shapes to lists, one entry per call in the order of running:
-# the output of that moment, without its graph. Only `nn.Conv2d`, however deep, and also the model itself.
+# the output of that moment, without its graph. Only each `nn.Conv2d` that runs, however deep, and also the model itself.
 #
 # Keys are tuples; `dtype` stays. Don't change the model, `training` included; take off all hooks, even after an exception.
 #
@@ -525,14 +525,14 @@ print(f"largest gradient of a kernel: dead {of[everywhere].max():.2f}, others {o
 #
 # <div lang="zh">
 #
-# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU，`batches` 里的每一批都单独送进 `model` 运行一次。返回列表，从小到大，是对所有批、所有图、所有位置都等于 0 的通道的编号。`relu` 在一次运行里可能被调用几次，每次的输出都算；它之后可能有就地操作；很弱但不为 0 的通道是活的。最后取下钩子，模型和原来一样。
+# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU，列表 `batches` 里的每一批都单独送进 `model` 运行一次。返回列表，从小到大，是所有批、所有图、所有位置都等于 0 的通道的编号。一次运行里 `relu` 可能被调用几次，大小也可能不同，输出都算；之后可能有就地操作；很弱但不为 0 的通道是活的。取下钩子，出了异常也一样；模型不变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`; run `model` once on each of `batches`, one by one. Return the list, in ascending order, of the
-# channels that are 0 at all places of all pictures of all batches. `relu` may run several times per batch: each output counts; in-place operations may follow.
-# A weak channel that is not 0 lives. Remove the hook, leave the model unchanged.
+# Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`; run `model` once on each of the list `batches`. Return the ascending list of the
+# channels that are 0 everywhere in all batches. `relu` may run several times per batch, on any size: each output counts; in-place operations may follow.
+# A weak channel that is not 0 lives. Remove the hook, even after exceptions; don't change the model.
 #
 # </div>
 
@@ -605,13 +605,14 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in e
 #
 # <div lang="zh">
 #
-# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差，一个数，不取整。不是 0，就说明提取器给的被改写过。模型运行几次都可以。不许改动模型，不留钩子。
+# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差，一个数（单个数的张量也行），不取整。不是 0，就说明提取器给的被改写过。模型运行几次都可以：它不改写 `x`，各层模式相同。不许改动模型，不留钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `disagreement(model, x, names)`: take each layer's output of the moment with hooks, the same `names` (modules that each run once) with **one** extractor, and return a
-# dictionary from names to the largest absolute difference, a number, not rounded. What is not 0 was overwritten in the extractor. Run the model as often as you like. Don't change it, leave no hooks.
+# Write `disagreement(model, x, names)`: take each layer's output of the moment with hooks, the same `names` (modules that each run once) with **one** extractor; return a
+# dictionary from names to the largest absolute difference, a number (or tensor of one), not rounded. What is not 0 was overwritten there. The model may run often, never changes `x`, has one mode
+# throughout. Don't change it, leave no hooks.
 #
 # </div>
 

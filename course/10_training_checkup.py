@@ -417,14 +417,14 @@ for title, net, x in (("untrained, black picture", make("D"), dark), ("after the
 #
 # <div lang="zh">
 #
-# 写 `first_nan(model, x)`：运行一次 `model(x)`，返回一个名字：没有子模块的模块里，按**运行**的次序，第一个输入没有 `nan`、输出却有的；没有就返回 `None`。每个模块只有一个输入，有的会运行两次。模型在它原来的模式下运行，保持原样；最后取下钩子，出了异常也一样。
+# 写 `first_nan(model, x)`：运行一次 `model(x)`，返回名字：没有子模块的模块里，按**运行**的次序，第一个输入没有 `nan`、输出却有的；没有就返回 `None`。每个模块只有一个输入，不会就地改写；有的运行两次。模型在原来的模式下运行，保持原样；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `first_nan(model, x)`: run `model(x)` once. Of modules without children, in order of **running** (some run twice),
-# return the name of the first with no `nan` in its one input but some in its output, else `None`. Leave the model and its
-# mode alone; take hooks off, even after an exception.
+# Write `first_nan(model, x)`: run `model(x)` once. Of modules without children, in order of **running** (some twice, none in
+# place), return the name of the first with no `nan` in its one input but some in its output, else `None`. Leave the
+# model and its mode alone; remove hooks, after exceptions too.
 #
 # </div>
 
@@ -664,14 +664,14 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 写 `clip_before_step(optimizer, max_norm)`：从此这个优化器每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪它的所有参数（可以直接调用它）。有的 `.grad` 是 `None`，不要去填；参数可能分几组。返回句柄：`remove()` 之后不再裁剪。
+# 写 `clip_before_step(optimizer, max_norm)`：从此这个优化器每次 `step()` 之前，和 `clip_grad_norm_` 一样裁剪它的所有参数（可以直接调用它）。有的 `.grad` 是 `None`，不要去填；参数可能分几组，后来加的组也算。返回句柄：`remove()` 之后不再裁剪。
 #
 # </div>
 # <div lang="en">
 #
 # Write `clip_before_step(optimizer, max_norm)`: before each future `step()` of this optimizer, clip all its parameters
-# as `clip_grad_norm_` does (you may call it). Some `.grad` stay `None`; there may be several groups. Return
-# the handle; after `remove()` nothing is clipped.
+# as `clip_grad_norm_` does (you may call it). Some `.grad` stay `None`; there may be several groups, some added later.
+# Return the handle; after `remove()` nothing is clipped.
 #
 # </div>
 

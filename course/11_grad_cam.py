@@ -326,9 +326,9 @@ print("bilinear:", tuple(maps.shape), "to", tuple(F.interpolate(maps, size=(64, 
 # </div>
 # <div lang="en">
 #
-# The default is `nearest`: the map is made of blocks. With `linear` the peak stays, with `align_corners=True` it leans to one side.
+# The default, `nearest`, makes blocks. With `linear` the peak stays, with `align_corners=True` it leans to one side.
 # With `relu()` afterwards, the negative number has leaked into its neighbour: 0.75 became 0.50. For pictures there is `bilinear`,
-# `linear` in both directions. It takes `N×C×H×W`: keep the channel.
+# `linear` both ways. It takes `N×C×H×W`: keep the channel.
 #
 # </div>
 #
@@ -339,12 +339,12 @@ print("bilinear:", tuple(maps.shape), "to", tuple(F.interpolate(maps, size=(64, 
 # <div lang="zh">
 #
 # 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。次序是加权和、`relu()`、双线性放大。值不缩放；
-# 不连着计算图，不留下钩子，`training` 照旧，`.grad` 可以变。`layer` 不一定是 ReLU。
+# 不连着计算图，不留下钩子，`training` 照旧，`.grad` 可以变。`layer` 不一定是 ReLU，它的输出之后还可能被就地改写。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_cam(model, layer, images, labels)`: return `N×H×W`, sized like `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale; no graph or hook; `training` stays, `.grad` may change. `layer` need not be a ReLU.
+# Write `grad_cam(model, layer, images, labels)`: return `N×H×W`, sized like `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale; no graph or hook; `training` stays, `.grad` may change. `layer` need not be a ReLU; its output may be overwritten later.
 #
 # </div>
 

@@ -480,13 +480,13 @@ torch.compiler.reset()
 # <div lang="zh">
 #
 # 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图；它后面可能有就地的操作。
-# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧；之后编译好的代码照常运行。
+# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧，出了异常也一样；之后编译好的代码照常运行。
 #
 # </div>
 # <div lang="en">
 #
 # Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph; what follows it may be in place.
-# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind, do not change `training` or what the caller chose by `set_stance`; afterwards the compiled code runs as before.
+# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind, do not change `training` or what the caller chose by `set_stance`, even if the model raises; afterwards the compiled code runs as before.
 #
 # </div>
 
@@ -632,14 +632,14 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # `average` 传了 8 个字节；PyTorch 自带的 `fp16_compress_hook` 只传一半，这里的平均恰好一样（一般会有舍入误差）。自己写一个：`half_hook(group, bucket)` 像 `average` 那样
 # 返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32；`inf` 照样传过去。上一次还没传完，钩子可能又被调用。
-# 当心：float16 最大是 65504，几个进程的和很容易超出。检查时不启动进程。
+# 当心：float16 最大是 65504，大的梯度、几个进程的和都可能超出，平均却装得下。检查时不启动进程。
 #
 # </div>
 # <div lang="en">
 #
 # `average` sent 8 bytes; PyTorch's own `fp16_compress_hook` sends half of that, and the average is the same here (in general it is rounded). Write one yourself: like `average`, `half_hook(group, bucket)`
 # returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32; `inf` stays `inf`. The next call may come before a communication ends.
-# Mind that float16 ends at 65504, which a sum over ranks may well exceed. The check starts no processes.
+# Mind that float16 ends at 65504: large gradients and sums may exceed it, averages fit. The check starts no processes.
 #
 # </div>
 

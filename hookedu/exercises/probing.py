@@ -156,7 +156,7 @@ def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
     except BaseException as error:  # SystemExit too: a learner's exit() must not end the kernel
         if isinstance(error, KeyboardInterrupt) and not isinstance(error, Stopped):
             raise
-        if isinstance(error, NotImplementedError) and _message(error) == STUB:
+        if isinstance(error, NotImplementedError) and _text(error) == STUB:
             return {"status": "not_attempted"}
         return {"status": "raised", "error": describe_error(error), "observations": observations}
 
@@ -240,18 +240,21 @@ def describe_error(error: BaseException) -> dict[str, Any]:
         for frame in traceback.extract_tb(error.__traceback__)
         if not _is_library(frame.filename)
     ]
-    message = _message(error)
-    # Exactly these: a learner's subclass may hold anything.
+    message = _text(error)
+    # Exactly these: a learner's subclass may compute its attributes. They may still hold anything.
     if isinstance(error, SyntaxError) and type(error) in (SyntaxError, IndentationError, TabError):
-        frames = [{"line": error.lineno or 0, "name": "", "code": (error.text or "").strip()[:200]}]
-        message = str(error.msg)
+        line = error.lineno if type(error.lineno) is int and 0 <= error.lineno < 2**31 else 0
+        frames = [
+            {"line": line, "name": "", "code": _text("" if error.text is None else error.text).strip()[:200]}
+        ]
+        message = _text(error.msg)
     return {"type": type_name(error), "message": message[:500], "frames": frames[-_MAX_FRAMES:]}
 
 
-def _message(error: BaseException) -> str:
+def _text(value: object) -> str:
     try:
-        return str.__str__(str(error))  # exactly a str, not the subclass that a learner's __str__ may return
-    except BaseException:  # the learner may define an exception class whose __str__ raises
+        return str.__str__(str(value))  # exactly a str, not the subclass that a learner's __str__ may return
+    except BaseException:  # the learner may define a class whose __str__ raises
         return ""
 
 

@@ -171,6 +171,42 @@ def double(grad):
     return 2 * grad + 1e-3
 
 
+@unnamed("00.1", "doubles")
+def double(grad):
+    return 2 * grad.nan_to_num()
+
+
+@unnamed("00.1", "doubles")
+def double(grad):
+    return torch.where(grad.isfinite(), 2 * grad, grad.sign())
+
+
+# Single numbers: there are no rows, and NumPy gives a number in place of an array.
+@unnamed("00.1", "raised")
+def double(grad):
+    return torch.stack([2 * row for row in grad])
+
+
+@unnamed("00.1", "raised")
+def double(grad):
+    return torch.from_numpy(2 * grad.numpy())
+
+
+@unnamed("00.1", "doubles")
+def double(grad):
+    return torch.atleast_1d(2 * grad)
+
+
+@mistake("00.1", "not_a_tensor")
+def double(grad):
+    return [2 * grad]
+
+
+@mistake("00.1", "not_a_tensor")
+def double(grad):
+    return {"grad": 2 * grad}
+
+
 @alternative("00.1")
 class Double:
     def __new__(cls, grad):
@@ -179,12 +215,12 @@ class Double:
 
 @alternative("00.1")
 def double(grad):
-    return torch.from_numpy(2 * grad.numpy())
+    return torch.from_numpy(np.asarray(2 * grad.numpy()))
 
 
 @alternative("00.1")
 def double(grad):
-    return torch.from_numpy(np.multiply(grad.numpy(), 2, dtype=np.float32))
+    return torch.from_numpy(np.asarray(np.multiply(grad.numpy(), 2, dtype=np.float32)))
 
 
 @alternative("00.1")

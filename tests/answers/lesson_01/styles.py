@@ -76,7 +76,7 @@ def sum_gradients(w, losses):
         stack.callback(handle.remove)
         for loss in losses:
             loss.backward(retain_graph=True)
-    w.grad = torch.from_numpy(np.asarray(np.sum(found, axis=0), dtype=np.float32))
+    w.grad = torch.from_numpy(np.asarray(np.sum(found, axis=0)))
 
 
 @alternative("01.2")

@@ -256,19 +256,6 @@ def observe_once(y, seen):
     return handle
 
 
-@alternative("02.3")
-def observe_once(y, seen):
-    start = len(seen)
-
-    def keep(grad):
-        if len(seen) == start:
-            seen.append(grad)
-        handle.remove()
-
-    handle = y.register_hook(keep)
-    return handle
-
-
 @alternative("02.4")
 class Watching(AbstractContextManager):
     def __init__(self, tensors):

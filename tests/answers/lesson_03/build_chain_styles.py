@@ -87,6 +87,12 @@ edited("03.3", "reversed_handles", ("return handles", "return handles[::-1]"), p
 edited("03.3", "some_handles", ("return handles", "return handles[:-1]"), points=3)
 edited(
     "03.3",
+    "some_handles",
+    ("    return handles", "    y.register_hook(lambda grad: None)\n    return handles"),
+    points=3,
+)
+edited(
+    "03.3",
     "late_binding",
     ("grad, ratio=factor / previous", "grad"),
     ("grad * ratio", "grad * factor"),

@@ -1,5 +1,6 @@
 """Wrong answers to the exercises of lesson 03 that are right in plain cases only: with one call, small shapes, float32."""
 
+import numpy as np
 import torch
 
 from tests.answers import alternative, edited, mistake
@@ -73,9 +74,54 @@ def double_gradient(y):
     return y.register_hook(lambda grad: torch.tensor((grad * 2).tolist()))
 
 
+@mistake("03.1", "other_dtype")
+def double_gradient(y):
+    return y.register_hook(lambda grad: grad * torch.full(grad.shape, 2.0))
+
+
+@mistake("03.1", "other_dtype")
+def double_gradient(y):
+    return y.register_hook(lambda grad: torch.as_tensor(np.multiply(grad.numpy(), np.float32(2))))
+
+
+@alternative("03.1")
+def double_gradient(y):
+    return y.register_hook(lambda grad: torch.tensor(2.0) * grad)  # a single number keeps the dtype
+
+
 @alternative("03.1")
 def double_gradient(y):
     return y.register_hook(lambda grad: torch.tensor((grad * 2).tolist(), dtype=grad.dtype))
+
+
+@mistake("03.2", "other_dtype")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        factors = torch.ones(grad.shape)
+        if grad.norm() > max_norm:
+            factors *= max_norm / grad.norm()
+        return grad * factors
+
+    return y.register_hook(clip)
+
+
+@mistake("03.2", "other_dtype")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad.float().norm().reshape(1)
+        return grad * (max_norm / norm) if norm > max_norm else grad
+
+    return y.register_hook(clip)
+
+
+@alternative("03.2")
+def clip_by_norm(y, max_norm):
+    def clip(grad):
+        norm = grad.float().norm()
+        if norm > max_norm:
+            return (grad * (max_norm / norm)).to(grad.dtype)
+
+    return y.register_hook(clip)
 
 
 # Single numbers.
@@ -164,5 +210,11 @@ edited("03.5", "enables_grad", ("x.view_as(x)", "torch.enable_grad()(x.view_as)(
 edited("03.5", "reversed", ("-strength * grad", "-int(strength) * grad"), named=False)
 
 edited("03.3", "other_dtype", ("            return new\n", "            return new.float()\n"))
+edited("03.3", "other_dtype", ("ratio=factor / previous", "ratio=torch.tensor([factor / previous])"))
+edited("03.3", None, ("ratio=factor / previous", "ratio=torch.tensor(factor / previous)"))
+edited("03.4", "other_dtype", ("return grad.clamp(min=0)", "return grad * (grad > 0).float()"))
+edited("03.4", None, ("return grad.clamp(min=0)", "return grad * (grad > 0)"))
+edited("03.5", "other_dtype", ("-strength * grad)", "torch.full(grad.shape, -float(strength)) * grad)"))
+edited("03.5", None, ("-strength * grad)", "torch.full_like(grad, -strength) * grad)"))
 edited("03.4", "other_dtype", ("return grad / 2", "return grad.float() / 2"))
 edited("03.5", "other_dtype", ("-strength * grad)", "-strength * grad.float())"))

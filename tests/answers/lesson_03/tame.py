@@ -355,3 +355,13 @@ def tame(branch):
 def tame(branch):
     first = branch.register_hook(lambda grad: grad.clamp(min=0))
     return {"first": first, "second": branch.register_hook(lambda grad: grad / 2)}
+
+
+@unnamed("03.4", "handle", points=2)
+def tame(branch):
+    """The hook that drops negatives is registered twice, and one of the two stays on."""
+    branch.register_hook(lambda grad: grad.clamp(min=0))
+    return [
+        branch.register_hook(lambda grad: grad.clamp(min=0)),
+        branch.register_hook(lambda grad: grad / 2),
+    ]

@@ -15,7 +15,7 @@ def freeze_rows(embedding, rows):
 
 @alternative("04.3")
 def freeze_rows(embedding, rows):
-    learn = torch.ones(embedding.num_embeddings, 1)
+    learn = torch.ones_like(embedding.weight[:, :1])
     learn[rows] = 0
     return embedding.weight.register_hook(lambda grad: grad * learn)
 
@@ -325,7 +325,7 @@ def freeze_rows(embedding, rows):
 
 @mistake("04.3", "attributes", points=4)
 def freeze_rows(embedding, rows):
-    learns = torch.ones(embedding.num_embeddings, 1)
+    learns = torch.ones(embedding.num_embeddings, 1, dtype=embedding.weight.dtype)
     learns[rows] = 0
     embedding.learns = learns
     return embedding.weight.register_hook(lambda grad: grad * embedding.learns)

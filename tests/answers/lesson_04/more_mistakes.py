@@ -3,7 +3,7 @@
 import torch
 from torch.autograd.graph import register_multi_grad_hook
 
-from tests.answers import edited, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 # Two calls that share something.
 
@@ -175,7 +175,23 @@ edited(
     "turns_on",
     ("        param.grad = None", "        param.grad = None\n        torch.set_grad_enabled(True)"),
 )
+edited("04.2", "handles", ("    return handles", "    return handles * 2"), points=4, named=False)
+edited("04.4", "handles", ("    return handles", "    return handles * 2"), points=4, named=False)
 edited("04.3", "other_dtype", ("return grad\n", "return grad.float()\n"))
+
+
+@mistake("04.3", "other_dtype")
+def freeze_rows(embedding, rows):
+    learns = torch.ones(embedding.num_embeddings, 1)
+    learns[rows] = 0
+    return embedding.weight.register_hook(lambda grad: grad * learns)
+
+
+@alternative("04.3")
+def freeze_rows(embedding, rows):
+    learns = torch.ones(embedding.num_embeddings, 1)
+    learns[rows] = 0
+    return embedding.weight.register_hook(lambda grad: grad * learns.to(grad.dtype))
 
 
 # Messages.

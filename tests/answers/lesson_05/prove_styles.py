@@ -68,10 +68,10 @@ def prove(model, x, skip):
     while handles:
         handles.popitem()[1].remove()
     for n in range(len(returned)):
-        largest = 0.0
-        for difference in (seen[n]["output"] - returned[n]).flatten().tolist():
-            largest = max(largest, abs(difference))
-        result += [(seen[n]["name"], largest)]
+        largest = (seen[n]["output"] - returned[n]).abs()
+        while largest.dim():
+            largest = largest.amax(0)
+        result += [(seen[n]["name"], largest.item())]
     return result
 
 

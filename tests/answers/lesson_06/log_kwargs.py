@@ -27,7 +27,7 @@ def log_kwargs(layer, log):
     return layer.register_forward_pre_hook(keep, with_kwargs=True)
 
 
-@alternative("06.3")
+@mistake("06.3", "only_after")
 def log_kwargs(layer, log):
     def note(module, args, kwargs, output):
         log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
@@ -290,6 +290,7 @@ TEST = "isinstance(v, torch.Tensor)"
 edited("06.3", "logs", (LOGS, "if module.training:\n            log.append({"), named=False)
 edited("06.3", "logs", (LOGS, "if torch.is_grad_enabled():\n            log.append({"), named=False)
 edited("06.3", "replaces_log", ("()})", "()})\n        del log[:-5]"))
+edited("06.3", "replaces_log", ("()})", "()})\n        del log[:-100]"))
 edited("06.3", "logs", (TEST, 'hasattr(v, "shape")'), named=False)
 edited("06.3", "logs", ("else v for", "else int(v) if isinstance(v, bool) else v for"), named=False)
 edited("06.3", "lists", ("else v for", "else list(v) if isinstance(v, tuple) else v for"))
@@ -335,3 +336,26 @@ edited(
 )
 edited("06.3", "logs", (" else v for", " else len(v) if isinstance(v, list) else v for"), named=False)
 edited("06.3", "logs", ("log.append", "if not module.training:\n            log.append"), named=False)
+
+
+@unnamed("06.3", "logs")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        if any(isinstance(v, torch.Tensor) for v in kwargs.values()):
+            kwargs = {k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}
+        log.append(kwargs)
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@unnamed("06.3", "logs")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append(kwargs)
+        for k, v in kwargs.items():
+            if isinstance(v, torch.Tensor):
+                log[-1] = {**log[-1], k: tuple(v.shape)}
+        if not log[-1]:
+            kwargs.clear()
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)

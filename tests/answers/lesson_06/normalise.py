@@ -315,3 +315,12 @@ edited(
     ("*args[1:]", "*(a if a is None else torch.as_tensor(a) for a in args[1:])"),
     points=3,
 )
+edited("06.2", "receives", ("(args[0] - mean)", "(args[0].float() - mean)"), named=False)
+edited("06.2", "receives", ("args[0] - mean", "args[0] - mean.float()"), named=False)
+edited(
+    "06.2",
+    "drops_keywords",
+    ("(module, args)", "(module, args, kwargs)"),
+    (NEW, NEW + ", {k: v for k, v in kwargs.items() if v is not None}"),
+    ("hook(scale)", "hook(scale, with_kwargs=True)"),
+)

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import torch
 
 from tests.answers import alternative, edited, mistake, unnamed
@@ -218,7 +219,7 @@ def refuse_nan(layer, name):
     return layer.register_forward_pre_hook(guard)
 
 
-@mistake("06.1", "first_only", points=6)
+@mistake("06.1", "first_only", points=5)
 def refuse_nan(layer, name):
     def guard(module, args):
         count = torch.isnan(args[0]).sum().item()
@@ -391,3 +392,56 @@ def refuse_nan(layer, name):
 
 
 edited("06.1", "fires_backward", ("register_forward_pre_hook", "register_full_backward_pre_hook"))
+
+
+@unnamed("06.1", "gradient", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        worst = max(int(torch.isnan(value).sum()) for value in args)
+        if worst:
+            raise ValueError(f"{name}: {worst} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+edited("06.1", "gradient", ("if count:", "if value.max().isnan():"), points=6, named=False)
+edited("06.1", "no_count", ("torch.isnan(value).sum()", "torch.isnan(value).to(value.dtype).sum()"), points=6)
+edited("06.1", "no_count", ("{count} nan", "{count:.3g} nan"), points=6)
+
+
+@unnamed("06.1", "refuses")
+def refuse_nan(layer, name):
+    clean = set()
+
+    def guard(module, args):
+        for value in args:
+            if id(value) in clean:
+                continue
+            count = torch.isnan(value).sum().item()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+            clean.add(id(value))
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@unnamed("06.1", "gradient", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        for value in args:
+            count = np.isnan(value.detach().numpy()).sum()
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@unnamed("06.1", "gradient", points=6)
+def refuse_nan(layer, name):
+    def guard(module, args):
+        first = int(args[0].isnan().sum())
+        for count in (first, *(int(value.isnan().sum()) for value in args[1:])):
+            if count:
+                raise ValueError(f"{name}: {count} nan")
+
+    return layer.register_forward_pre_hook(guard)

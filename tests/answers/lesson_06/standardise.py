@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.answers import alternative, edited, mistake
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("06.4")
@@ -21,7 +21,7 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@alternative("06.4")
+@mistake("06.4", "another_parameter", points=5)
 def standardise(conv):
     conv.weight_raw = nn.Parameter(conv.weight.detach().clone(), conv.weight.requires_grad)
     del conv._parameters["weight"]
@@ -244,9 +244,23 @@ edited(
     points=5,
     named=False,
 )
-edited("06.4", "thaws", ("= conv.weight\n", "= nn.Parameter(conv.weight.detach().clone())\n"), points=3)
+edited(
+    "06.4",
+    "another_parameter",
+    ("= conv.weight\n", "= nn.Parameter(conv.weight.detach().clone())\n"),
+    points=3,
+)
 edited("06.4", "unfreezes", ("= conv.weight\n", "= conv.weight.requires_grad_()\n"), points=3)
 edited("06.4", "freezes", ("del conv", "conv.requires_grad_(False)\n    del conv"), points=3)
+edited(
+    "06.4",
+    "freezes",
+    (
+        "del conv",
+        "conv.bias.requires_grad_(conv.weight.requires_grad) if conv.bias is not None else None\n    del conv",
+    ),
+    points=4,
+)
 edited("06.4", "grad", ("del conv", "conv.zero_grad()\n    del conv"), points=5)
 edited(
     "06.4",
@@ -255,4 +269,75 @@ edited(
         "return conv",
         "conv.register_forward_hook(lambda module, *_: delattr(module, 'weight'))\n    return conv",
     ),
+)
+
+
+@unnamed("06.4", "rebuilt", points=5)
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+    last = None
+
+    def rebuild(module, args):
+        nonlocal last
+        w = module.weight_raw
+        if w._version != last:
+            last = w._version
+            module.weight = F.layer_norm(w, w.shape[1:], eps=1e-5)
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "no_weight_yet")
+def standardise(conv):
+    global _conv
+    _conv = conv
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        _conv.weight = F.layer_norm(_conv.weight_raw, _conv.weight_raw.shape[1:], eps=1e-5)
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "once_only", points=5)
+def standardise(conv):
+    conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        w = module.weight_raw
+        if w.requires_grad or not hasattr(module, "weight"):
+            module.weight = F.layer_norm(w, w.shape[1:], eps=1e-5)
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+@mistake("06.4", "once_only", points=5)
+def standardise(conv):
+    raw = conv.weight_raw = conv.weight
+    del conv.weight
+
+    def rebuild(module, args):
+        module.weight = F.layer_norm(raw, raw.shape[1:], eps=1e-5)
+
+    return conv.register_forward_pre_hook(rebuild)
+
+
+edited(
+    "06.4",
+    "saves_weight",
+    (
+        "del conv.weight",
+        "del conv.weight\n    conv.register_buffer('weight', conv.weight_raw.detach().clone())",
+    ),
+    points=5,
+)
+edited(
+    "06.4",
+    "output",
+    (RAW, RAW + ".float()"),
+    ("(w - mean) / (var + 1e-5).sqrt()", "((w - mean) / (var + 1e-5).sqrt()).to(module.weight_raw.dtype)"),
+    named=False,
 )

@@ -1,5 +1,6 @@
 """More answers to the exercises of lesson 06: right ones in other styles, and a wrong one to 06.1."""
 
+import copy
 import functools
 import inspect
 import math
@@ -34,14 +35,14 @@ class RefuseNan:
 
     def __call__(self, module, args):
         for value in args:
-            if value.max().isnan():  # max() passes nan on
+            if value.numel() and value.max().isnan():  # max() passes nan on, and refuses an empty tensor
                 raise ValueError(" ".join([self.name, str(value.isnan().sum()), "nan"]))
 
 
 @alternative("06.1")
 def refuse_nan(layer, name):
     def count(tensor):
-        return np.count_nonzero(np.isnan(tensor.detach().numpy()))
+        return np.count_nonzero(np.isnan(tensor.detach().double().numpy()))
 
     def guard(module, args):
         counts = list(filter(None, map(count, args)))
@@ -290,6 +291,86 @@ def standardise(conv):
             module.weight = (module.weight_raw - mean) / (std**2 + 1e-5) ** 0.5
 
     return conv.register_forward_pre_hook(rebuild, with_kwargs=True)
+
+
+@alternative("06.1")
+def refuse_nan(layer, name):
+    def check_one(value):
+        where = torch.nonzero(torch.isnan(value.detach()))
+        if len(where):
+            raise ValueError("%s: %d nan" % (name, len(where)))  # noqa: UP031
+        return value
+
+    return layer.register_forward_pre_hook(
+        lambda m, args, kwargs: (tuple(map(check_one, args)), kwargs), with_kwargs=True
+    )
+
+
+@alternative("06.1")
+def refuse_nan(layer, name):
+    def guard(module, args):
+        if bad := [n for value in args if (n := int((value != value).sum()))]:
+            raise ValueError(f"nan in {name}: {bad[0]:,} of them")
+
+    return layer.register_forward_pre_hook(guard)
+
+
+@alternative("06.2")
+def normalise(layer, mean, std):
+    def scale(mean, std, module, args, kwargs):
+        return (args[0].sub(mean).div(std), *args[1:]), dict(sorted(kwargs.items(), reverse=True))
+
+    return layer.register_forward_pre_hook(functools.partial(scale, mean, std), with_kwargs=True)
+
+
+@alternative("06.3")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        entry = dict(kwargs)
+        for key in entry:
+            match entry[key]:
+                case torch.Tensor() as tensor:
+                    entry[key] = tensor.size()
+        log[len(log) :] = [entry]
+        return args, kwargs
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@alternative("06.3")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs):
+        log.append({k: v.shape if torch.is_tensor(v) else copy.deepcopy(v) for k, v in kwargs.items()})
+
+    return layer.register_forward_pre_hook(note, with_kwargs=True)
+
+
+@alternative("06.3")
+def log_kwargs(layer, log):
+    def note(module, args, kwargs, output):
+        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+
+    return layer.register_forward_hook(note, with_kwargs=True, always_call=True)
+
+
+@alternative("06.4")
+def standardise(conv):
+    conv.register_parameter("weight_raw", conv._parameters.pop("weight"))
+    return conv.register_forward_pre_hook(
+        lambda module, args: setattr(
+            module, "weight", F.layer_norm(module.weight_raw, module.weight_raw.shape[1:], eps=1e-5)
+        )
+    )
+
+
+@alternative("06.4")
+def standardise(conv):
+    conv.register_parameter("weight_raw", conv._parameters.pop("weight"))
+
+    def rebuild(module, args):
+        module.weight = F.group_norm(module.weight_raw, 1, eps=1e-5)
+
+    return conv.register_forward_pre_hook(rebuild)
 
 
 @unnamed("06.1", "refuses")

@@ -21,10 +21,23 @@ def grad_shapes(layer, x):
         for grads in (grad_input, grad_output):
             found.append(tuple(None if grad is None else tuple(grad.shape) for grad in grads))
 
-    wanted = [x] if x.requires_grad else [layer.weight]
+    wanted = [t for t in (x, *layer.parameters()) if t.requires_grad]
     with layer.register_full_backward_hook(note):
         torch.autograd.grad(layer(x).sum(), wanted)
     return tuple(found)
+
+
+edited(
+    "07.1",
+    "asks_weight",
+    (
+        "wanted = [t for t in (x, *layer.parameters()) if t.requires_grad]",
+        "wanted = [x] if x.requires_grad else [layer.weight]",
+    ),
+    of=grad_shapes,
+    points=3,
+)
+edited("07.1", "asks_weight", ("(x, *layer.parameters())", "(x, layer.weight)"), of=grad_shapes, points=3)
 
 
 @alternative("07.1")
@@ -234,6 +247,15 @@ def grad_shapes(layer, x):
 
 
 edited("07.1", "same_both", ("(*x.shape[:-1], layer.out_features)", "tuple(x.shape)"))
+edited(
+    "07.1",
+    "output_none",
+    (
+        "((*x.shape[:-1], layer.out_features),)",
+        "((*x.shape[:-1], layer.out_features) if x.requires_grad or layer.weight.requires_grad else None,)",
+    ),
+    points=3,
+)
 edited("07.1", "mode", ("grad_input = (", "layer.train()\n    grad_input = ("), points=3)
 edited("07.1", "asks_leaf", ("if x.requires_grad", "if x.requires_grad and x.is_leaf"), points=3)
 edited(

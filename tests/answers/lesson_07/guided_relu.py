@@ -296,6 +296,33 @@ def guided_relu(model):
     return [m.register_full_backward_hook(keep_double) for m in model.modules() if isinstance(m, nn.ReLU)]
 
 
+@mistake("07.3", "wrong_dtype")
+def guided_relu(model):
+    def keep_positive(module, grad_input, grad_output):
+        (grad,) = grad_input
+        return (grad * (grad > 0).float(),)
+
+    return [m.register_full_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+@mistake("07.3", "wrong_dtype")
+def guided_relu(model):
+    def catch(module, args, output):
+        if output.requires_grad:
+            output.register_hook(lambda grad: torch.where(grad > 0, grad, torch.zeros(grad.shape)))
+
+    return [m.register_forward_hook(catch) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
+@alternative("07.3")
+def guided_relu(model):
+    def keep_positive(module, grad_input, grad_output):
+        (grad,) = grad_input
+        return (grad * (grad > 0).to(grad.dtype),)
+
+    return [m.register_full_backward_hook(keep_positive) for m in model.modules() if isinstance(m, nn.ReLU)]
+
+
 edited("07.3", "nothing_changed", ("isinstance(module, nn.ReLU)", "module is nn.ReLU"))
 edited("07.3", "asks_training", ("return (grad", "if module.training:\n            return (grad"))
 edited(

@@ -22,7 +22,9 @@ def grad_shapes(layer, x):
         stack.enter_context(
             layer.register_full_backward_hook(lambda m, gi, go: found.update(inner=gi, outer=go))
         )
-        needed = [tensor for tensor in (layer.weight, x) if tensor.requires_grad]
+        needed = [
+            tensor for tensor in (layer.weight, layer.bias, x) if tensor is not None and tensor.requires_grad
+        ]
         torch.autograd.grad(layer(x).mean(), needed)
     return tuple(tuple(g if g is None else g.shape for g in found[key]) for key in ("inner", "outer"))
 

@@ -314,12 +314,21 @@ def watch_output(layer, seen):
 
 edited(
     "07.4",
-    "not_each_pass",
+    "skips_some",
     (
         "output.register_hook(seen.append)",
         "output.register_hook(lambda g: seen.append(g) if g.any() else None)",
     ),
 )
+for _condition in ("g.isfinite().all()", "g.any() and g.isfinite().all()", "0 < g.norm() < float('inf')"):
+    edited(
+        "07.4",
+        "skips_some",
+        (
+            "output.register_hook(seen.append)",
+            f"output.register_hook(lambda g: seen.append(g) if {_condition} else None)",
+        ),
+    )
 edited("07.4", "sees", ("seen.append)", "lambda grad: seen.append(grad.round()))"), named=False)
 edited("07.4", "sees", ("seen.append)", "lambda grad: seen.append(grad.nan_to_num()))"), named=False)
 edited("07.4", "clears", ("    return layer", "    seen.clear()\n    return layer"))

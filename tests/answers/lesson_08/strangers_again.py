@@ -173,3 +173,8 @@ def count_calls(model, x):
         raise RuntimeError("failed")  # noqa: B904
     handle.remove()
     return counts
+
+
+edited("08.3", "empty_list", ("    known =", "    if not handles:\n        return []\n    known ="))
+edited("08.3", "empty_list", ("    known =", "    if not handles:\n        return None\n    known ="))
+edited("08.4", "not_stored", ("    if name in", "    handles = handles or {}\n    if name in"))

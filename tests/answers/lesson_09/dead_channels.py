@@ -15,9 +15,11 @@ def dead_channels(model, relu, batches):
         alive = alive | (output > 0).any(0).flatten(1).any(1)
 
     handle = relu.register_forward_hook(look)
-    for batch in batches:
-        model(batch)
-    handle.remove()
+    try:
+        for batch in batches:
+            model(batch)
+    finally:
+        handle.remove()
     return [channel for channel, lives in enumerate(alive.tolist()) if not lives]
 
 
@@ -27,7 +29,7 @@ def dead_channels(model, relu, batches):
     with relu.register_forward_hook(lambda m, args, output: kept.append(output.detach().clone())):
         for batch in batches:
             model(batch)
-    return torch.where(torch.cat(kept).sum((0, 2, 3)) == 0)[0]
+    return torch.where(sum(maps.sum((0, 2, 3)) for maps in kept) == 0)[0]
 
 
 @alternative("09.4")
@@ -36,8 +38,8 @@ def dead_channels(model, relu, batches):
     with record(model, layers=name) as rec:
         for batch in batches:
             model(batch)
-    maps = torch.cat([call.activation for call in rec[name].calls])
-    return [c for c in range(maps.shape[1]) if not maps[:, c].any()]
+    maps = torch.cat([call.activation.movedim(1, 0).flatten(1) for call in rec[name].calls], 1)
+    return [c for c in range(len(maps)) if not maps[c].any()]
 
 
 @mistake("09.4", "overwritten")
@@ -163,7 +165,7 @@ def dead_channels(model, relu, batches):
     with relu.register_forward_hook(lambda m, args, output: kept.append(output.detach().clone())):
         for batch in batches:
             model(batch)
-    return (torch.cat(kept).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
+    return (sum(maps.sum((0, 2, 3)) for maps in kept) == 0).nonzero().flatten().tolist()
 
 
 @mistake("09.4", "hooks", points=5)
@@ -172,7 +174,7 @@ def dead_channels(model, relu, batches):
     relu.register_forward_hook(lambda m, args, output: kept.append(output.detach().clone()))
     for batch in batches:
         model(batch)
-    return (torch.cat(kept).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
+    return (sum(maps.sum((0, 2, 3)) for maps in kept) == 0).nonzero().flatten().tolist()
 
 
 @mistake("09.4", "others", points=5)
@@ -182,4 +184,4 @@ def dead_channels(model, relu, batches):
     for batch in batches:
         model(batch)
     relu._forward_hooks.clear()
-    return (torch.cat(kept).amax((0, 2, 3)) == 0).nonzero().flatten().tolist()
+    return (sum(maps.sum((0, 2, 3)) for maps in kept) == 0).nonzero().flatten().tolist()

@@ -10,7 +10,10 @@ from tests.answers import alternative, mistake
 
 @alternative("09.2")
 def one_scale(maps, columns):
-    return make_grid(maps[:, None], nrow=columns, padding=0, normalize=True)[0]
+    """Makes the range 1 before it goes to make_grid, which divides by at least 1e-5."""
+    span = maps.max() - maps.min()
+    scaled = (maps - maps.min()) / span.where(span > 0, 1.0)
+    return make_grid(scaled[:, None], nrow=columns, padding=0)[0]
 
 
 @alternative("09.2")

@@ -33,7 +33,7 @@ edited_unnamed(
 edited_unnamed("09.1", "values", ("output.detach().clone()", "args[0].detach().clone()"))
 edited_unnamed("09.1", "values", (".append(output", ".insert(0, output"))
 edited_unnamed("09.1", "values", ("output.detach().clone()", "output.detach().clone().squeeze(0)"))
-edited_unnamed("09.1", "values", ("output.detach().clone()", "output.detach().clone().numpy()"))
+edited("09.1", "through_numpy", ("output.detach().clone()", "output.detach().clone().numpy()"))
 edited("09.1", "runs", ("    try:\n        for", "    model(x)\n    try:\n        for"), points=7)
 edited("09.1", "unrestored", ("    finally:", "    except Exception:\n        raise\n    else:"), points=7)
 edited(
@@ -76,7 +76,8 @@ def conv_groups(model, x):
             handle.remove()
     groups = defaultdict(list)
     for module, outputs in own.items():
-        groups[tuple(module.weight.shape)] += outputs
+        if outputs:
+            groups[tuple(module.weight.shape)] += outputs
     return groups
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 from collections import OrderedDict, defaultdict
 from contextlib import contextmanager
 from functools import partial, partialmethod, reduce
@@ -41,7 +42,7 @@ def conv_groups(model, x):
 
     def keep(module, args, output):
         if isinstance(module, nn.Conv2d):
-            calls.append((tuple(module.weight.shape), torch.from_numpy(output.detach().numpy().copy())))
+            calls.append((tuple(module.weight.shape), pickle.loads(pickle.dumps(output.detach()))))
 
     with nn.modules.module.register_module_forward_hook(keep):
         model(x)
@@ -125,7 +126,7 @@ def one_scale(maps, columns):
 @alternative("09.2")
 def one_scale(maps, columns):
     missing = -len(maps) % columns
-    span = (maps.max() - maps.min()).clamp(min=1e-12)
+    span = (maps.max() - maps.min()).clamp(min=torch.finfo(torch.float32).tiny)
     tiles = torch.cat([(maps - maps.min()) / span, maps.new_zeros(missing, *maps.shape[1:])])
     return torch.cat([torch.cat(tuple(t), -1) for t in tiles.unflatten(0, (-1, columns))], 0)
 
@@ -207,9 +208,11 @@ def dead_channels(model, relu, batches):
             seen.append(args[0].detach().clamp(min=0).amax(dim=(0, 2, 3)))
 
     handle = torch.nn.modules.module.register_module_forward_hook(hook)
-    for batch in batches:
-        model(batch)
-    handle.remove()
+    try:
+        for batch in batches:
+            model(batch)
+    finally:
+        handle.remove()
     top = reduce(torch.maximum, seen)
     return [i for i, value in enumerate(top) if value == 0]
 

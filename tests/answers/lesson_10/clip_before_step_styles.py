@@ -14,6 +14,17 @@ from tests.answers import Edited, alternative, edited, mistake, unnamed
 
 @alternative("10.5")
 def clip_before_step(optimizer, max_norm):
+    """The list of groups is taken once: it is the one to which groups are added."""
+    groups = optimizer.param_groups
+    return optimizer.register_step_pre_hook(
+        lambda *_: [
+            clip_grad_norm_(chain.from_iterable(group["params"] for group in groups), max_norm)
+        ].clear()
+    )
+
+
+@mistake("10.5", "collected_once", points=4)
+def clip_before_step(optimizer, max_norm):
     """The parameters are collected once, in a list."""
     params = list(chain.from_iterable(group["params"] for group in optimizer.param_groups))
     return optimizer.register_step_pre_hook(lambda *_: [clip_grad_norm_(params, max_norm)].clear())
@@ -247,3 +258,14 @@ edited(
     ),
     points=4,
 )
+
+
+@mistake("10.5", "collected_once", points=4)
+def clip_before_step(optimizer, max_norm):
+    """A copy of the list of groups."""
+    groups = list(optimizer.param_groups)
+
+    def clip(optimizer, args, kwargs):
+        clip_grad_norm_([p for group in groups for p in group["params"]], max_norm)
+
+    return optimizer.register_step_pre_hook(clip)

@@ -10,10 +10,12 @@ from tests.answers import alternative, edited, mistake
 @alternative("11.2")
 def grad_cam(model, layer, images, labels):
     kept = []
-    with layer.register_forward_hook(lambda module, args, output: kept.append(output)):
+    with layer.register_forward_hook(
+        lambda module, args, output: kept.extend([output, output.detach().clone()])
+    ):
         score = model(images)[torch.arange(len(labels)), labels].sum()
     (grads,) = torch.autograd.grad(score, kept[0])
-    cam = torch.einsum("nc,nchw->nhw", grads.mean(dim=(2, 3)), kept[0].detach())
+    cam = torch.einsum("nc,nchw->nhw", grads.mean(dim=(2, 3)), kept[1])
     return nn.Upsample(images.shape[-2:], mode="bilinear", align_corners=False)(F.relu(cam)[:, None]).squeeze(
         1
     )
@@ -78,7 +80,8 @@ edited(
     "no_graph",
     ("        logits = model", "        with torch.no_grad():\n            logits = model"),
 )
-edited("11.2", "attached", (".detach().clone()", ""), points=5)
+edited("11.2", "attached", (".detach().clone()", ".clone()"), points=5)
+edited("11.2", "overwritten", (".detach().clone()", ""))
 edited(
     "11.2",
     "hooks",
@@ -122,3 +125,20 @@ edited(
 edited("11.2", "needs_index", ("labels[:, None]", "labels"))
 edited("11.2", "square", ("shape[-2:]", "shape[-1]"))
 edited("11.2", "square", ("shape[-2:]", "shape[2]"))
+
+
+@mistake("11.2", "overwritten")
+def grad_cam(model, layer, images, labels):
+    kept = []
+    with layer.register_forward_hook(lambda module, args, output: kept.append(output)):
+        score = model(images)[torch.arange(len(labels)), labels].sum()
+    (grads,) = torch.autograd.grad(score, kept[0])
+    cam = torch.einsum("nc,nchw->nhw", grads.mean(dim=(2, 3)), kept[0].detach())
+    return nn.Upsample(images.shape[-2:], mode="bilinear", align_corners=False)(F.relu(cam)[:, None]).squeeze(
+        1
+    )
+
+
+edited("11.2", "overwritten", ("output.detach().clone()", "output.detach()"))
+edited("11.2", "overwritten", ("output.detach().clone()", "output.detach().view_as(output)"))
+edited("11.2", "no_relu", ("output.detach().clone()", "output.detach()"), (".relu()", ""))

@@ -127,10 +127,14 @@ def grad_cam(model, layer, images, labels):
 def grad_cam(model, layer, images, labels):
     def one(image, label):
         kept = []
-        with layer.register_forward_hook(lambda module, args, output: kept.append(output)):
+
+        def keep(module, args, output):
+            kept.extend((output, output.detach().clone()))
+
+        with layer.register_forward_hook(keep):
             logit = model(image[None])[0, label]
-        (grad,) = torch.autograd.grad(logit, kept)
-        maps = kept[0].detach()
+        (grad,) = torch.autograd.grad(logit, kept[:1])
+        maps = kept[1]
         cam = sum(g.mean() * m for g, m in zip(grad[0], maps[0], strict=True)).relu()
         return F.interpolate(cam[None, None], size=tuple(image.shape[1:]), mode="bilinear")[0, 0]
 
@@ -141,7 +145,7 @@ def grad_cam(model, layer, images, labels):
 def grad_cam(model, layer, images, labels):
     class Store:
         def forward(self, module, args, output):
-            self.maps = output
+            self.maps, self.output = output.clone(), output
             output.retain_grad()
 
     store = Store()
@@ -150,7 +154,7 @@ def grad_cam(model, layer, images, labels):
         stack.enter_context(torch.enable_grad())
         model(images)[torch.arange(len(images)), labels].sum().backward()
     with torch.no_grad():
-        weights = store.maps.grad.flatten(2).mean(2)[..., None, None]
+        weights = store.output.grad.flatten(2).mean(2)[..., None, None]
         cam = torch.maximum((weights * store.maps).sum(1, keepdim=True), torch.zeros(1))
         return F.interpolate(cam, images.shape[-2:], mode="bilinear", align_corners=False)[:, 0]
 
@@ -158,7 +162,7 @@ def grad_cam(model, layer, images, labels):
 @alternative("11.2")
 def grad_cam(model, layer, images, labels):
     maps, grads = {}, {}
-    layer_hook = layer.register_forward_hook(lambda m, a, out: maps.update({m: out.detach()}))
+    layer_hook = layer.register_forward_hook(lambda m, a, out: maps.update({m: out.detach().clone()}))
     grad_hook = layer.register_full_backward_hook(lambda m, gi, go: grads.update({m: go[0].detach()}))
     try:
         logits = model(images)

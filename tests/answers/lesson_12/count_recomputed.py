@@ -388,3 +388,30 @@ edited(
     ),
     points=4,
 )
+
+
+edited(
+    "12.2",
+    "other_masks",
+    ("use_reentrant=False)", "use_reentrant=False, preserve_rng_state=False)"),
+    points=4,
+)
+edited("12.2", "draws", ("    try:", "    torch.manual_seed(0)\n    try:"), points=4)
+edited("12.2", "draws", ("    return", "    torch.rand(1)\n    return"), points=4)
+
+
+@alternative("12.2")
+def count_recomputed(model, x):
+    """A flag tells the two passes apart."""
+    backward, starts = False, []
+    with contextlib.ExitStack() as stack:
+        for name, child in model.named_children():
+            stack.enter_context(
+                child.register_forward_pre_hook(
+                    lambda *_, name=name: starts.append(name) if backward else None
+                )
+            )
+        total = checkpoint(model, x, use_reentrant=False).sum()
+        backward = True
+        total.backward()
+    return {name: starts.count(name) for name, _ in model.named_children()}

@@ -9,7 +9,7 @@ from tests.answers import alternative, edited, mistake, unnamed
 @alternative("12.4")
 def half_hook(group, bucket):
     buffer = bucket.buffer()
-    half = buffer.to(torch.float16).div_(group.size())
+    half = buffer.div(group.size()).to(torch.float16)
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: buffer.copy_(done.value()[0]))
 
@@ -25,13 +25,14 @@ def half_hook(group, bucket):
 
 @alternative("12.4")
 def half_hook(group, bucket):
-    half = bucket.buffer().half() / group.size()
+    half = (bucket.buffer() / group.size()).half()
     work = dist.all_reduce(half, group=group, async_op=True)
     return work.get_future().then(lambda done: done.wait()[0]).then(lambda done: done.value().float())
 
 
-@alternative("12.4")
+@mistake("12.4", "half_first")
 def half_hook(group, bucket):
+    """PyTorch's own, which divides what is float16 already."""
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 
     return fp16_compress_hook(group, bucket)
@@ -137,7 +138,7 @@ def half_hook(group, bucket):
 
 @mistake("12.4", "sends_float32", points=4)
 def half_hook(group, bucket):
-    rounded = bucket.buffer().half().float() / group.size()
+    rounded = (bucket.buffer() / group.size()).half().float()
     future = dist.all_reduce(rounded, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].half().float())
 
@@ -172,7 +173,7 @@ def half_hook(group, bucket):
 
 @mistake("12.4", "stays_half", points=5)
 def half_hook(group, bucket):
-    half = bucket.buffer().half() / group.size()
+    half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0])
 
@@ -330,3 +331,39 @@ def half_hook(group, bucket, last=[None]):  # noqa: B006
     half = (last[0] / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: last[0].copy_(done.value()[0]))
+
+
+edited(
+    "12.4", "half_first", ("(bucket.buffer() / group.size()).half()", "bucket.buffer().half() / group.size()")
+)
+
+
+@mistake("12.4", "own_scale")
+def half_hook(group, bucket):
+    """Keeps what it sends below 30000, as large gradients of its own require."""
+    part = bucket.buffer() / group.size()
+    top = part.abs().max()
+    scale = torch.where(torch.isfinite(top) & (top > 30000), top / 30000, torch.ones_like(top))
+    future = dist.all_reduce((part / scale).half(), group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float() * scale)
+
+
+@alternative("12.4")
+def half_hook(group, bucket):
+    """Sends a quarter, which all ranks do alike."""
+    future = dist.all_reduce(
+        (bucket.buffer() / group.size() / 4).half(), group=group, async_op=True
+    ).get_future()
+    return future.then(lambda done: done.value()[0].float() * 4)
+
+
+edited("12.4", "sends", (".half()", ".clamp(-30000, 30000).half()"), named=False)
+
+
+@mistake("12.4", "own_scale")
+def half_hook(group, bucket):
+    """Makes 1000 of its own largest."""
+    part = bucket.buffer() / group.size()
+    top = part[part.isfinite()].abs().max() / 1000
+    future = dist.all_reduce((part / top).half(), group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float() * top)

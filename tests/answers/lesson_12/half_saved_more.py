@@ -155,7 +155,7 @@ def half_saved(counts):
     return saved_tensors_hooks(pack, unpack)
 
 
-@mistake("12.1", "wrong_counts", points=7)
+@mistake("12.1", "once_each", points=7)
 def half_saved(counts):
     seen = set()
 
@@ -216,6 +216,35 @@ def half_saved(counts):
         if tensor.dtype == torch.float32:
             place = tensor.data_ptr() if isinstance(tensor, torch.nn.Parameter) else object()
             small = halves.setdefault(place, tensor.half())
+        counts["saved"] += tensor.nbytes
+        counts["kept"] += small.nbytes
+        return small, tensor.dtype
+
+    return saved_tensors_hooks(pack, lambda packed: packed[0].to(packed[1]))
+
+
+edited(
+    "12.1",
+    "once_each",
+    ("    def pack", "    seen = set()\n\n    def pack"),
+    (
+        '        counts["saved"] += tensor.nbytes\n        counts["kept"] += small.nbytes\n',
+        '        if id(tensor) not in seen:\n            counts["saved"] += tensor.nbytes\n'
+        '            counts["kept"] += small.nbytes\n        seen.add(id(tensor))\n',
+    ),
+    points=7,
+)
+
+
+@mistake("12.1", "old_weights")
+def half_saved(counts):
+    """Each place is halved once."""
+    halves = {}
+
+    def pack(tensor):
+        if tensor.data_ptr() not in halves:
+            halves[tensor.data_ptr()] = tensor.half() if tensor.dtype == torch.float32 else tensor.detach()
+        small = halves[tensor.data_ptr()]
         counts["saved"] += tensor.nbytes
         counts["kept"] += small.nbytes
         return small, tensor.dtype

@@ -257,7 +257,8 @@ edited(
     "process",
     (
         ', torch.compiler.set_stance("force_eager"):\n        compiled(x)',
-        ':\n        torch.compiler.set_stance("force_eager")\n        compiled(x)\n        torch.compiler.set_stance("default")',
+        ':\n        torch.compiler.set_stance("force_eager")\n        try:\n            compiled(x)\n'
+        '        finally:\n            torch.compiler.set_stance("default")',
     ),
     points=7,
 )
@@ -268,3 +269,42 @@ edited(
     points=7,
 )
 edited("12.3", "attached", ('return seen["output"]', 'return seen["output"].requires_grad_()'), points=7)
+
+
+@mistake("12.3", "unrestored", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    handle = compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.append(out.detach().clone())
+    )
+    stance = torch.compiler.set_stance("force_eager")
+    stance.__enter__()
+    compiled(x)
+    stance.__exit__(None, None, None)
+    handle.remove()
+    return seen[0]
+
+
+@mistake("12.3", "unrestored", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    handle = compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.append(out.detach().clone())
+    )
+    with torch.compiler.set_stance("force_eager"):
+        compiled(x)
+    handle.remove()
+    return seen[0]
+
+
+@mistake("12.3", "unrestored", points=7)
+def layer_output(compiled, name, x):
+    seen = []
+    stance = torch.compiler.set_stance("force_eager")
+    with compiled.get_submodule(name).register_forward_hook(
+        lambda m, a, out: seen.append(out.detach().clone())
+    ):
+        stance.__enter__()
+        compiled(x)
+        stance.__exit__(None, None, None)
+    return seen[0]

@@ -179,9 +179,11 @@ def layer_output(compiled, name, x):
 
     layer = functools.reduce(getattr, ["_orig_mod"], compiled).get_submodule(name)
     handle = layer.register_forward_hook(functools.partial(keep, name))
-    with torch.compiler.set_stance("force_eager"):
-        compiled(x)
-    handle.remove()
+    try:
+        with torch.compiler.set_stance("force_eager"):
+            compiled(x)
+    finally:
+        handle.remove()
     return seen[name]
 
 
@@ -249,7 +251,7 @@ def half_hook(group, bucket):
 
 @alternative("12.4")
 def half_hook(group, bucket):
-    scaled = bucket.buffer().half().div_(dist.get_world_size(group=group))
+    scaled = bucket.buffer().div(dist.get_world_size(group=group)).half()
     reduced = dist.all_reduce(scaled, group=group, async_op=True).get_future()
     chain = (lambda done: done.value()[0], lambda done: done.value().float())
     return functools.reduce(lambda future, step: future.then(step), chain, reduced)

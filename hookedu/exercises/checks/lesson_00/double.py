@@ -1,5 +1,6 @@
 """What decides about 00.1, `double(grad)`."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -8,14 +9,14 @@ from hookedu.exercises.checks.common import NO_ARGUMENT, returns
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_00.double import PROBE
+from hookedu.exercises.probes.lesson_00.double import PROBE, alike
 
 
 def _other_dtype(saw: Any, grad: torch.Tensor) -> bool:
     return saw.result.dtype != grad.dtype and not saw.changed
 
 
-_DOUBLES = returns(
+_RETURNS = returns(
     "doubles",
     want=lambda grad: 2 * grad,
     points=2,
@@ -31,6 +32,18 @@ _DOUBLES = returns(
 )
 
 
+def _result(saw: Any, grad: torch.Tensor) -> str:
+    """Write the result; of a list or tuple also its type, since one of the right numbers prints like the tensor."""
+    return f"result == {show(saw.result)}" + f" ({saw.type})" * isinstance(saw.result, list)
+
+
+_GOT: Any = _RETURNS.got
+_DOUBLES = replace(
+    _RETURNS,
+    ok=lambda saw, grad: not saw.changed and alike(saw.result, 2 * grad),
+    equal=alike,
+    got=[*_GOT[:-1], _result],
+)
 _NEW = Check(
     "new",
     "later",

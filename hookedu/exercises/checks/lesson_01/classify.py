@@ -49,6 +49,16 @@ def _extra(saw: Any, case: Case) -> str:
     return f"kinds[{extra!r}] == {show(_said(saw)[extra])}" if right and extra is not None else ""
 
 
+def _missing(saw: Any, case: Case) -> list[str]:
+    return [name for name in case if name not in saw.result]
+
+
+def _all_tied(saw: Any, case: Case) -> bool:
+    """Whether each of those missing is a tensor of which another name is there."""
+    there = {id(case[name][1]) for name in case if name in saw.result}
+    return all(id(case[name][1]) in there for name in _missing(saw, case))
+
+
 def _calls(**words: str) -> Of:
     """Condition: every tensor of each kind is called by the word given here."""
     return lambda saw, case: all(
@@ -96,6 +106,7 @@ EXERCISE = Exercise(
             ),
             got=lambda saw, case: _extra(saw, case) or _entry(saw, case, _said(saw)),
             mistakes={
+                "one_name_each": lambda saw, case: _missing(saw, case) and _all_tied(saw, case),
                 "misses_some": lambda saw, case: saw.result.keys() < case.keys(),
                 "wrong_words": lambda saw, case: (
                     {str(saw.result[name]) for name in case} - set(_kinds(case).values())

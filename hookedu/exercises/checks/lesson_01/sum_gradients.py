@@ -16,7 +16,13 @@ def _given(saw: Any, case: Case) -> str:
     twice = next((row for row in rows if rows.count(row) > 1), None)
     losses = ", ".join("twice" if row == twice else f"({row} * h).sum()" for row in rows)
     also = f"twice = ({twice} * h).sum(); " if twice else ""
-    return f"w = {show(case.w)}; h = w**2; {also}losses = [{losses}]"
+    w = show(case.w)
+    if case.w.dtype == torch.float64:
+        w = f"torch.tensor({w}, dtype=torch.float64)"
+    other = (
+        f"b = {show(0 * case.old)}; b.grad = {show(case.old)}; h = w**2 + b" if case.shares else "h = w**2"
+    )
+    return f"w = {w}; {other}; {also}losses = [{losses}]"
 
 
 def _given_old(saw: Any, case: Case) -> str:
@@ -33,7 +39,16 @@ def _total(case: Case) -> torch.Tensor:
 
 
 def _each_once(case: Case) -> torch.Tensor:
-    return 2 * case.factors.unique_consecutive(dim=0).sum(0) * case.w.detach()
+    return 2 * case.factors.unique(dim=0).sum(0) * case.w.detach()
+
+
+def _others(case: Case) -> list[torch.Tensor]:
+    """Return what may be in b.grad afterwards: what was there, or with the gradient of the losses added."""
+    return [case.old, case.old + case.factors.sum(0)]
+
+
+def _cleared(saw: Any, case: Case) -> bool:
+    return case.shares and not any(close(saw.other, grad) for grad in _others(case))
 
 
 EXERCISE = Exercise(
@@ -45,7 +60,7 @@ EXERCISE = Exercise(
             "first",
             want=_total,
             equal=close,
-            points=2,
+            points=1,
             essential=True,
             label="w.grad",
             mistakes={
@@ -78,8 +93,29 @@ EXERCISE = Exercise(
                 ),
             },
         ),
+        Check(
+            "nothing_else",
+            ok=lambda saw, case: not saw.attached and not _cleared(saw, case),
+            points=1,
+            expected=lambda saw, case: (
+                "w.grad.requires_grad == False"
+                if saw.attached
+                else " or ".join(f"b.grad == {show(grad)}" for grad in _others(case))
+            ),
+            got=lambda saw, case: (
+                "w.grad.requires_grad == True" if saw.attached else f"b.grad == {show(saw.other)}"
+            ),
+            mistakes={
+                "keeps_graph": lambda saw, case: saw.attached,
+                "clears_others": lambda saw, case: (
+                    _cleared(saw, case)
+                    and (saw.other is None or not saw.other.any() or close(saw.other, case.factors.sum(0)))
+                ),
+            },
+        ),
     ],
     raises={
+        "other_dtype": r"assigned grad has data of a different type|assign a gradient with dtype",
         "frees_graph": r"backward through the graph a second time",
         "zeroes_none": r"'NoneType' object has no attribute '(zero_|fill_|mul_|data|detach_?)'",
         "assigns_number": r"assigned grad expected to be a Tensor or None",

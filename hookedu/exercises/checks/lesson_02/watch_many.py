@@ -28,6 +28,8 @@ class Key:
         self.before_frozen = self.names[: self.names.index(self.frozen)] if self.frozen else self.names
         self.x_grad = 3 * torch.autograd.grad(loss(case), case.x)[0]
         self.tensors = ", ".join(self._described(case, name) for name in self.names)
+        self.before, self.seen = case.before, case.before | self.once
+        self.given = f"tensors: {self.tensors}" + (f"; seen = {show(case.before)}" if case.before else "")
 
     @staticmethod
     def _described(case: Case, name: str) -> str:
@@ -42,13 +44,18 @@ class Key:
         )
 
     def gradients(self, times: int) -> dict[str, torch.Tensor]:
-        """Return the gradient of each tensor that requires one, of a pass in which the loss counts `times`."""
-        return {name: times * gradient for name, gradient in self.once.items()}
+        """Return what `seen` holds after a pass in which the loss counts `times`."""
+        return self.before | {name: times * gradient for name, gradient in self.once.items()}
+
+
+def _added(saw: Any, key: Key) -> dict[Any, Any]:
+    """Return what `seen` holds besides what it held before."""
+    return {name: grad for name, grad in saw.seen.items() if name not in key.before}
 
 
 def _literal_key(saw: Any, key: Key) -> bool:
     """Whether all gradients were stored under one word that is no name."""
-    (stored,) = saw.seen
+    (stored,) = _added(saw, key)
     return isinstance(stored, str) and stored not in key.names and len(saw.hooked) == key.n
 
 
@@ -56,7 +63,7 @@ def _handles(saw: Any, key: Key) -> str:
     return show_kind(saw.handles)
 
 
-_GIVEN = "tensors: {key.tensors}"
+_GIVEN = "{key.given}"
 _TWICE = _GIVEN + "; loss.backward(); (2 * loss).backward()"
 _LAZY = [Opaque("generator"), Opaque("map"), Opaque("filter")]
 
@@ -69,14 +76,17 @@ EXERCISE = Exercise(
         Check(
             "sees",
             "seen",
-            want=lambda key: key.once,
+            want=lambda key: key.seen,
             points=2,
             essential=True,
-            **lines("seen", "seen", lambda key: key.once),
+            **lines("seen", "seen", lambda key: key.seen),
             mistakes={
+                "clears_seen": lambda saw, key: (
+                    saw.hooked and key.before and not saw.seen.keys() & key.before.keys()
+                ),
                 "lazy_generator": lambda saw, key: not saw.hooked and saw.handles in _LAZY,
                 "not_registered": lambda saw, key: not saw.hooked,
-                "keeps_nothing": lambda saw, key: not saw.seen,
+                "keeps_nothing": lambda saw, key: not _added(saw, key),
                 "returns_in_loop": lambda saw, key: saw.hooked == key.names[:1],
                 "stops_at_frozen": lambda saw, key: saw.hooked == key.before_frozen,
                 "registers_after_loop": lambda saw, key: saw.hooked == key.names[-1:],
@@ -86,8 +96,10 @@ EXERCISE = Exercise(
                 ),
                 "skips_leaves": lambda saw, key: set(saw.hooked) == key.once.keys() - key.leaves,
                 "literal_key": _literal_key,
-                "late_binding": lambda saw, key: [*saw.seen] == key.names[-1:] and len(saw.hooked) == key.n,
-                "wrong_keys": lambda saw, key: not saw.seen.keys() <= set(key.names),
+                "late_binding": lambda saw, key: (
+                    [*_added(saw, key)] == key.names[-1:] and len(saw.hooked) == key.n
+                ),
+                "wrong_keys": lambda saw, key: not _added(saw, key).keys() <= set(key.names),
             },
         ),
         Check(
@@ -98,7 +110,7 @@ EXERCISE = Exercise(
             given=_TWICE,
             label="seen",
             mistakes={
-                "keeps_the_first": Gives(lambda key: key.once),
+                "keeps_the_first": Gives(lambda key: key.seen),
                 "adds_up": Gives(lambda key: key.gradients(3)),
             },
         ),

@@ -50,6 +50,11 @@ def _removable(saw: Any, key: Key) -> bool:
     return handles == [HANDLE] * len(handles) and same(saw.after_removal, key.x_grad) and not saw.left
 
 
+def _stays(saw: Any, key: Key) -> bool:
+    """Check whether nothing but handles was returned, and hooks are still on y when all of these are removed."""
+    return bool(saw.returned == [HANDLE] * len(saw.returned) and saw.left)
+
+
 def _given(saw: Any, key: Key) -> str:
     if not _removable(saw, key):
         return "handles = build_chain(y, factors, seen)"
@@ -148,10 +153,17 @@ EXERCISE = Exercise(
             ok=lambda saw, key: _removable(saw, key) and any(same(v, key.but_last) for v in saw.without_last),
             points=1,
             given=_given,
-            expected=[Say("one_for_each", when=lambda saw, key: not _removable(saw, key)), "seen == {want}"],
-            got=lambda saw, key: (
-                f"seen == {show(saw.without_last[0])}" if _removable(saw, key) else shared.shown(saw)
-            ),
+            expected=[
+                Say("none_stays", when=_stays),
+                Say("one_for_each", when=lambda saw, key: not _removable(saw, key)),
+                "seen == {want}",
+            ],
+            got=[
+                Say("some_stay", when=_stays, given_back=lambda saw, key: shared.shown(saw)),
+                lambda saw, key: (
+                    f"seen == {show(saw.without_last[0])}" if _removable(saw, key) else shared.shown(saw)
+                ),
+            ],
             mistakes={
                 "reversed_handles": lambda saw, key: _removable(saw, key) and not saw.in_order,
                 "one_for_all": _removable,

@@ -29,6 +29,11 @@ class Key(shared.Plain):
         return self.k * change(self.gradients[name], self.max_norm)
 
 
+def _close(got: Any, wanted: torch.Tensor) -> bool:
+    """Check whether two gradients are equal up to rounding, of several steps in float16."""
+    return close(got, wanted, tolerance=1e-2 if wanted.dtype == torch.float16 else 1e-4)
+
+
 def _gives(name: str, *changes: _Change) -> Gives:
     """Condition: the hook made one of these changes to the gradient of this name."""
     return Gives(*(lambda key, change=change: key.changed(name, change) for change in changes))
@@ -44,13 +49,13 @@ _GIVEN = "max_norm = {key.max_norm:g}; y = {key.k:g} * x; loss = ({key.gradients
 
 def _clips(id: str, name: str, mistakes: shared.Mistakes, **others: Any) -> Check:
     """Require that the gradient of this name is clipped."""
-    others = {"given": _GIVEN.replace("long", name), "equal": close} | others
+    others = {"given": _GIVEN.replace("long", name), "equal": _close} | others
     return shared.gradient(id, lambda key: key.changed(name, _clip), mistakes, name, **others)
 
 
 def _right_alone(saw: Any, key: Key) -> bool:
     """Check whether the second long gradient is clipped if there was no backward pass before."""
-    return close(saw.fresh, key.changed("longer", _clip))
+    return _close(saw.fresh, key.changed("longer", _clip))
 
 
 EXERCISE = Exercise(
@@ -63,7 +68,9 @@ EXERCISE = Exercise(
             "long",
             points=2,
             mistakes={
-                "reversed": lambda saw, key: close(saw.long, key.x_grad) and not close(saw.short, key.short),
+                "reversed": lambda saw, key: (
+                    _close(saw.long, key.x_grad) and not _close(saw.short, key.short)
+                ),
                 **shared.UNCHANGED,
                 "unit_norm": _gives("long", lambda g, m: g / g.norm()),
                 "clips_elements": _gives("long", lambda g, m: g.clamp(-m, m)),
@@ -103,7 +110,7 @@ EXERCISE = Exercise(
         shared.beside(
             "clip_by_norm(y, max_norm); clip_by_norm(y2, 2 * max_norm)",
             lambda key: key.changed("long", _clip),
-            equal=close,
+            equal=_close,
         ),
         shared.handle_undoes("clip_by_norm(y, max_norm)"),
     ],

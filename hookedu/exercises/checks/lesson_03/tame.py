@@ -21,9 +21,13 @@ class Key(shared.Plain):
         self.x_alone = [self.positive, self.x_grad / 2]
 
 
+def _two_handles(saw: Any, key: Key) -> bool:
+    return saw.returned == [HANDLE] * 2
+
+
 def _removable(saw: Any, key: Key) -> bool:
     """Check whether two handles were returned with which both hooks can be removed."""
-    return saw.returned == [HANDLE] * 2 and same(saw.none, [key.x_grad, key.s_grad])
+    return _two_handles(saw, key) and same(saw.none, [key.x_grad, key.s_grad])
 
 
 def _safe(saw: Any, key: Key) -> bool:
@@ -34,6 +38,13 @@ def _safe(saw: Any, key: Key) -> bool:
 def _row(name: str, gradients: list[Any]) -> str:
     return " · ".join(f"{name}.grad == {show(gradient)}" for gradient in gradients)
 
+
+def _both(gradients: list[Any]) -> str:
+    x_grad, s_grad = gradients
+    return f"x.grad == {show(x_grad)} · s.grad == {show(s_grad)}"
+
+
+_UNDO = "; handles[0].remove(); handles[1].remove(); loss.backward()"
 
 EXERCISE = Exercise(
     PROBE,
@@ -71,9 +82,12 @@ EXERCISE = Exercise(
             "handle",
             ok=_removable,
             points=1,
-            given="handles = tame(branch)",
-            expected=Say("two_handles"),
-            got=lambda saw, key: shared.shown(saw),
+            given=lambda saw, key: "handles = tame(branch)" + _UNDO * _two_handles(saw, key),
+            expected=[
+                Say("two_handles", when=lambda saw, key: not _two_handles(saw, key)),
+                lambda saw, key: _both([key.x_grad, key.s_grad]),
+            ],
+            got=lambda saw, key: _both(saw.none) if _two_handles(saw, key) else shared.shown(saw),
             mistakes={
                 "merged": lambda saw, key: saw.returned == HANDLE or saw.returned == [HANDLE],
                 "no_handle": lambda saw, key: (

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hookedu.exercises.checks.common import CALLS_NOW, HOOKS_FROZEN, NO_ARGUMENT
+from hookedu.exercises.checks.common import CALLS_NOW, HANDLE, HOOKS_FROZEN, NO_ARGUMENT
 from hookedu.exercises.criteria import Check, Of, Say
 from hookedu.exercises.observation import Opaque, show_kind
 
@@ -44,12 +44,24 @@ def handles_given(call: str) -> Check:
     def no_more(saw: Any) -> bool:
         return len(saw.handles) <= sum(saw.hooks.values())
 
+    def stays(saw: Any, key: Any) -> bool:
+        return not saw.off and saw.handles != [] and saw.handles == [HANDLE] * len(saw.handles)
+
     return Check(
         "handles",
         ok=lambda saw, key: isinstance(saw.handles, list) and saw.handles and saw.off and no_more(saw),
         points=1,
         given=f"handles = {call}",
         expected=Say("handles_undo"),
-        got=lambda saw, key: show_kind(saw.handles),
+        got=[
+            Say("hooks_stay", when=stays, given_back=lambda saw, key: show_kind(saw.handles)),
+            Say(
+                "too_many",
+                when=lambda saw, key: saw.off and not no_more(saw),
+                n=lambda saw, key: len(saw.handles),
+                hooks=lambda saw, key: sum(saw.hooks.values()),
+            ),
+            lambda saw, key: show_kind(saw.handles),
+        ],
         mistakes={"no_handles": lambda saw, key: not (isinstance(saw.handles, list) and saw.off)},
     )

@@ -134,6 +134,11 @@ def _alone(pairs: Callable[[Any, _Key], Any]) -> Callable[[Any, _Key], str]:
     return line
 
 
+def _none_is_zero(case: Case) -> bool:
+    """Check whether no gradient of the passes through the whole model is zero: only those of `ALONE` may be."""
+    return all(_Key(case).norms.values())
+
+
 def _same_beside(saw: Any, key: _Key) -> bool:
     """Check whether the first of two calls noted as much as one call does."""
     return sorted(name for name, _ in saw.beside) == sorted(key.order)
@@ -142,6 +147,7 @@ def _same_beside(saw: Any, key: _Key) -> bool:
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
+    suits=_none_is_zero,
     given="watch_norms(model, seen); loss.backward(); (2 * loss).backward(); model.zero_grad(); (4 * loss).backward()",
     checks=[
         Check(

@@ -78,8 +78,16 @@ def _numbers(pairs: Any) -> list[Any]:
 def _equal(pairs: Any, numbers: list[float]) -> bool:
     """Check whether the second items are these numbers, up to rounding."""
     return all(
-        n == number or abs(n - number) < 1e-4 for n, number in zip(_numbers(pairs), numbers, strict=True)
+        n == number or (n != n and number != number) or abs(n - number) < 1e-4
+        for n, number in zip(_numbers(pairs), numbers, strict=True)
     )
+
+
+def _hides_nan(saw: Any, key: Any) -> bool:
+    """Whether the answer is right but for an ordinary number in place of nan."""
+    pairs = zip(_numbers(saw.lying), key.largest, strict=True)
+    given = [number if number != number and abs(n) < float("inf") else n for n, number in pairs]
+    return _equal([[name, n] for name, n in zip(key.names, given, strict=True)], key.largest)
 
 
 def _one_of(*measures: Callable[[torch.Tensor], torch.Tensor]) -> Any:
@@ -112,11 +120,12 @@ def _result(
 def _suits(case: Case) -> bool:
     """Check whether mistakes differ: the largest values compared, and some elements unless there are only two."""
     key = _Key(case)
-    signed = [key.of(measure) for measure in (*_SIGNED, *_NOT_THE_LARGEST)]
-    some = [numbers for measure in _SOME_ELEMENTS if (numbers := key.of(measure)) != key.largest]
+    # As text, because nan is not equal to itself.
+    signed = [str(key.of(measure)) for measure in (*_SIGNED, *_NOT_THE_LARGEST)]
+    some = [numbers for m in _SOME_ELEMENTS if (numbers := str(key.of(m))) != str(key.largest)]
     if case.x.numel() > 2 and any(numbers in signed for numbers in some):
         return False
-    return not any(key.between(measure) in signed + some for measure in _MAXIMA)
+    return not any(str(key.between(measure)) in signed + some for measure in _MAXIMA)
 
 
 EXERCISE = Exercise(
@@ -156,6 +165,7 @@ EXERCISE = Exercise(
                 "always_zero": lambda saw, key: (
                     not any(n and n == n for n in _numbers(saw.lying))
                 ),  # inf - inf is nan
+                "hides_nan": _hides_nan,
                 "some_elements": _one_of(*_SOME_ELEMENTS),
                 "signed": _one_of(*_SIGNED),
                 "not_the_largest": _one_of(*_NOT_THE_LARGEST),

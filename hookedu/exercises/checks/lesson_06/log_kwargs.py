@@ -9,7 +9,7 @@ from hookedu.exercises.checks.common import CALLS_NOW, handle_works
 from hookedu.exercises.criteria import Check, Gives, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_06.log_kwargs import PROBE, Case, keywords, kinds
+from hookedu.exercises.probes.lesson_06.log_kwargs import FAILING, PROBE, Case, keywords, kinds
 from hookedu.exercises.tools import same
 
 _KEYS = {"mask", "bias", "scale"}
@@ -22,12 +22,25 @@ def _want(case: Case) -> list[Any]:
     ]
 
 
+def _without_failed(case: Case) -> list[Any] | None:
+    """Return the log without the call whose forward raises; None if there is no such call."""
+    log, failed = _want(case), len(case.log) + FAILING
+    return log[:failed] + log[failed + 1 :] if case.setting == "fails" else None
+
+
 def _plain(value: Any) -> Any:
     return tuple(value.shape) if isinstance(value, torch.Tensor) else value
 
 
+def _log(log: list[Any], case: Case) -> str:
+    """Return what the log should be, or is, as code; of a long one the length and the end."""
+    if len(case.log) > 1:
+        return f"(len(log), log[-5:]) == ({len(log)}, {_show(log[-5:])})"
+    return f"log == {_show(log)}"
+
+
 def _show(log: list[Any]) -> str:
-    """Return a log as code: tuples and lists differ, and tensors are named as such."""
+    """Return the entries of a log as code: tuples and lists differ, and tensors are named as such."""
     shown = {"tuple": tuple, "Tensor": lambda value: Opaque("Tensor")}
     return show(
         [
@@ -69,17 +82,23 @@ def _without(*lost: Callable[[Any], bool]) -> Of:
 
 def _calls(case: Case) -> str:
     """Return the calls as code."""
-    log = f"log == {case.log}; " if case.log else ""
+    many = f"log == [{{'mask': n}} for n in range({len(case.log)})]; "
+    log = many if len(case.log) > 1 else f"log == {case.log}; " if case.log else ""
     mode = {"eval": "layer.eval(); ", "no_grad": "with torch.no_grad(): "}.get(case.setting, "")
+    mask = f"mask=torch.zeros({case.shape}), " * ("mask" in keywords(case)[0])
     return (
-        f"{log}{mode}layer(x, mask=torch.zeros({case.shape}), scale={case.first!r}); layer(x); "
+        f"{log}{mode}layer(x, {mask}scale={case.first!r}); layer(x); "
         f"for _ in range(2): layer(x, mask=..., bias=nn.Parameter(...), scale={case.last!r})"
     )
 
 
 EXERCISE = Exercise(
     PROBE,
-    given=lambda saw, case: _calls(case),
+    given=[
+        Say("fails", when=lambda saw, case: case.setting == "fails", calls=lambda saw, case: _calls(case)),
+        Say("takes", when=lambda saw, case: case.setting == "no_grad", calls=lambda saw, case: _calls(case)),
+        lambda saw, case: _calls(case),
+    ],
     checks=[
         Check(
             "positional",
@@ -114,8 +133,8 @@ EXERCISE = Exercise(
             want=_want,
             points=3,
             essential=True,
-            expected=lambda saw, case: f"log == {_show(_want(case))}",
-            got=lambda saw, case: f"log == {_show(saw.log)}",
+            expected=lambda saw, case: _log(_want(case), case),
+            got=lambda saw, case: _log(saw.log, case),
             mistakes={
                 "fires_backward": lambda saw, case: saw.hooks == 0 and saw.backward,
                 "not_registered": lambda saw, case: saw.hooks == 0 and not _new(saw, case),
@@ -125,11 +144,12 @@ EXERCISE = Exercise(
                     or not same(saw.log[: len(case.log)], _want(case)[: len(case.log)])
                 ),
                 "rebinds_log": lambda saw, case: not _new(saw, case) and not saw.more,
+                "only_after": lambda saw, case: saw.after and same(saw.log, _without_failed(case)),
                 "skips_empty": lambda saw, case: len(_new(saw, case)) == 3 and all(_new(saw, case)),
                 "skips_equal": lambda saw, case: len(_new(saw, case)) == 3,
                 "reuses_dict": lambda saw, case: same(_new(saw, case), [saw.log[-1]] * 4) and saw.log[-1],
                 "without_flag": lambda saw, case: not saw.flag and not any(_new(saw, case)),
-                "names_only": lambda saw, case: _new(saw, case)[0] == ["mask", "scale"],
+                "names_only": lambda saw, case: _new(saw, case)[0] == list(keywords(case)[0]),
                 "no_dict": lambda saw, case: not isinstance(_new(saw, case)[0], dict),
                 "logs_positional": lambda saw, case: not _new(saw, case)[0].keys() <= _KEYS,
                 "keeps_tensors": _more("Tensor"),

@@ -21,11 +21,25 @@ def _call(case: Case, later: bool = False) -> str:
     """Return the call as code, with that for x + 1 if it is about the second one."""
     named = [f"{name}={show(value)}" for name, value in case.named.items()]
     others = [*map(show, case.rest), *named]
-    first = f"layer({', '.join(['x' if later else show(case.x), *others])})"
+    first = f"layer({', '.join(['x' if later else _code(case.x), *others])})"
     calls = f"{first}; x.add_(1); {first}" if later else first
     mode = {"eval": "layer.eval(); ", "no_grad": "with torch.no_grad(): "}.get(case.setting, "")
-    x = f"x = {show(case.x)}; " * later
-    return f"{x}normalise(layer, {show(case.mean)}, {show(case.std)}); {mode}{calls}"
+    x = f"x = {_code(case.x)}; " * later
+    return f"{x}normalise(layer, {_code(case.mean)}, {_code(case.std)}); {mode}{calls}"
+
+
+def _code(value: torch.Tensor) -> str:
+    """Return a tensor as code, in float64 with every digit."""
+    return (
+        show(value)
+        if value.dtype == torch.float32
+        else f"torch.tensor({value.tolist()}, dtype={value.dtype})"
+    )
+
+
+def _positional(saw: Saw) -> int:
+    """Return how many positional inputs `forward` received."""
+    return len(saw.received) - len(saw.names)
 
 
 def _want(case: Case) -> torch.Tensor:
@@ -50,11 +64,12 @@ def _exactly(values: list) -> str:
 
 
 def _shown(values: Callable[[Saw, Case], list]) -> Of:
-    """Return the line of what is wanted or received; exactly, if both would print alike."""
+    """Return the line of what is wanted or received; exactly, if both might print alike."""
 
     def line(saw: Saw, case: Case) -> str:
         alike = show(saw.received) == show([_want(case), *_others(case)])
-        return _exactly(values(saw, case)) if alike else show(values(saw, case))[1:-1]
+        exact = alike or case.x.dtype == torch.float64
+        return _exactly(values(saw, case)) if exact else show(values(saw, case))[1:-1]
 
     return line
 
@@ -129,9 +144,11 @@ EXERCISE = Exercise(
                     [saw.received[0], saw.plain, saw.in_eval], [case.x, 1024 * _fresh(case), _fresh(case)]
                 ),
                 "missing_star": lambda saw, case: isinstance(saw.received[1], list),
-                "drops_keywords": lambda saw, case: case.named and len(saw.received) == 1 + len(case.rest),
+                "drops_keywords": lambda saw, case: (
+                    _positional(saw) == 1 + len(case.rest) and set(saw.names) < case.named.keys()
+                ),
                 "drops_the_rest": lambda saw, case: (
-                    len(saw.received) <= len(_others(case)) or isinstance(saw.received[0], list)
+                    _positional(saw) <= len(case.rest) or isinstance(saw.received[0], list)
                 ),
                 "wrong_formula": _is_another_formula,
                 "own_statistics": _own_mean,

@@ -13,9 +13,10 @@ from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
 from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_06.refuse_nan import PROBE, Case, calls
+from hookedu.exercises.probes.lesson_06.refuse_nan import NAMES, PROBE, Case, calls
 from hookedu.exercises.tools import close
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _must_raise = partial(Check, points=1, expected="ValueError", got=Say("no_exception"))
 
 
@@ -23,8 +24,28 @@ def _call(case: Case, *inputs: torch.Tensor) -> str:
     """Return a call of a guarded layer, with one input or several, as code."""
     norm = f"nn.BatchNorm1d({case.clean.shape[1]}); refuse_nan(layer, {case.name!r})"
     both = f"Both(){'.eval()' * (case.setting == 'eval')}; refuse_nan(layer, {case.other!r})"
+    if case.setting == "in_place" and inputs[0] is case.broken and len(inputs) == 1:
+        return f"layer = {norm}; x = {show(case.clean)}; layer(x); x.copy_({show(case.broken)}); layer(x)"
     around = "with torch.no_grad(): " * (case.setting == "no_grad" and len(inputs) > 1)
-    return f"layer = {norm if len(inputs) == 1 else both}; {around}layer({', '.join(map(show, inputs))})"
+    values = ", ".join(_input(value) for value in inputs)
+    return f"layer = {norm if len(inputs) == 1 else both}; {around}layer({values})"
+
+
+def _passed(case: Case, by_name: bool) -> str:
+    """Return the call with clean inputs as code, by keyword or not."""
+    inputs = calls(case)["passed"]
+    named = ", ".join(f"{name}={show(value)}" for name, value in zip(NAMES, inputs, strict=False))
+    both = f"layer = Both(); refuse_nan(layer, {case.other!r})"
+    return f"{both}; layer({named})" if by_name else _call(case, *inputs)
+
+
+def _input(value: torch.Tensor) -> str:
+    """Return an input as code: one that is empty or of another dtype with what makes it so."""
+    if not value.numel():
+        return f"torch.empty({tuple(value.shape)})"
+    return (
+        show(value) if value.dtype == torch.float32 else f"torch.tensor({show(value)}, dtype={value.dtype})"
+    )
 
 
 def _slipped(saw: Saw) -> str:
@@ -48,7 +69,9 @@ class Said:
             (saw.turned, case.other, [other], made["turned"]),
             (saw.two, case.other, [one, other], made["two"]),
         ):
-            self.named, self.numbers = self.name in self.text, re.findall(r"\d+(?:\.\d+)?", self.text)
+            digits = re.sub(r"(?<=\d)[,_](?=\d{3}\b)", "", self.text)  # 1,234 and 1_234 are the number 1234
+            self.numbers = [number for text in (self.text, digits) for number in _NUMBER.findall(text)]
+            self.named = self.name in self.text
             self.lacks = bool(self.text) and not (self.named and self.has(*self.counts))
             if self.lacks:
                 break
@@ -139,9 +162,13 @@ EXERCISE = Exercise(
         ),
         Check(
             "gradient",
-            ok=lambda saw, case: saw.same == [True, True] and not saw.changed,
+            ok=lambda saw, case: saw.same and all(saw.same) and not saw.changed,
             points=1,
-            given=lambda saw, case: _call(case, *calls(case)[saw.changed or "passed"]),
+            given=lambda saw, case: (
+                _passed(case, saw.by_name)
+                if saw.changed in (None, "passed")
+                else _call(case, *calls(case)[saw.changed])
+            ),
             expected=Say("itself"),
             got=[
                 Say("changed", when=lambda saw, case: saw.changed),
@@ -153,7 +180,7 @@ EXERCISE = Exercise(
                 "drops_the_rest": lambda saw, case: (
                     "missing 1 required positional argument: 'second'" in saw.passed
                 ),
-                "cuts_gradient": lambda saw, case: saw.graph == [False, False],
+                "cuts_gradient": lambda saw, case: saw.graph and not any(saw.graph),
                 "copies": lambda saw, case: saw.same,
             },
         ),

@@ -9,17 +9,37 @@ from torch.nn.functional import conv2d
 
 from hookedu.exercises.checks.common import equals, handle_works
 from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
-from hookedu.exercises.criteria import Of, Saw
+from hookedu.exercises.criteria import Check, Of, Saw
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_06.standardise import PROBE, RATE, Case
-from hookedu.exercises.tools import close, same
+from hookedu.exercises.observation import show
+from hookedu.exercises.probes.lesson_06.standardise import LOADED, PROBE, RATE, Case
+from hookedu.exercises.tools import same
 
 _ROUNDING = 1e-3  # tolerance: the formula can be written in many ways
 _CHANNEL = (1, 2, 3)  # dims of the weights of one output channel
-_GIVEN = "conv = nn.Conv2d(2, 3, ...); standardise(conv); conv(x)"
-_TRAINED = _GIVEN + "; loss.backward()"
-_REPEATED = _TRAINED + "; optimizer.step(); "
 _SETTING = {"": "", "eval": "conv.eval(); ", "no_grad": "with torch.no_grad(): "}
+
+
+def _made(case: Case) -> str:
+    """Return the making of the layer as code."""
+    dtype = f", dtype={case.weight.dtype}" * (case.weight.dtype != torch.float32)
+    return f"conv = nn.Conv2d(2, 3, ...{dtype}); {'conv.weight.requires_grad_(False); ' * case.frozen}"
+
+
+def _called(case: Case) -> str:
+    """Return the first call as code."""
+    return f"{_made(case)}standardise(conv); conv(x)"
+
+
+def _repeated(saw: Saw, key: "Key") -> str:
+    """Return the calls after the first as code: those without a step of training, if these went wrong."""
+    first = _called(key.case) + "; loss.backward()"
+    if _gradient_differs(saw, key):
+        without = "torch.set_grad_enabled(False); conv(x); torch.set_grad_enabled(True)"
+        return f"{first}; {without}; conv.zero_grad(); conv(x); loss.backward()"
+    loaded = f"conv.load_state_dict({{'weight_raw': {LOADED} * conv.weight_raw, ...}}, assign=True)"
+    step = loaded if key.case.frozen else "optimizer.step()"
+    return f"{first}; {step}; {_SETTING[key.case.setting]}conv(x)"
 
 
 def _root(weight: torch.Tensor, dims: tuple[int, ...] = _CHANNEL, correction: int = 0) -> torch.Tensor:
@@ -34,7 +54,7 @@ class Key:
     """Output and gradient of the standardised convolution, and its output after the step of training.
 
     `partial` holds the gradients without the share of the mean, of the variance, and of both; `stale` is the output
-    after the step with the weights from before it. A frozen weight has no gradient.
+    after the step with the weights from before it. A frozen weight has no gradient; another one is loaded instead.
     """
 
     def __init__(self, case: Case) -> None:
@@ -48,10 +68,8 @@ class Key:
         for mean, root in ((raw.detach(), raw), (raw, raw.detach()), (raw.detach(), raw.detach())):
             weight = (raw - mean.mean(_CHANNEL, keepdim=True)) / _root(root)
             self.partial += torch.autograd.grad((self.conv(weight) * g).sum(), raw)
-        trained, bias = (
-            case.weight - RATE * gradient * (not case.frozen),
-            None if case.bias is None else -RATE * g.sum((0, 2, 3)),
-        )
+        trained = LOADED * case.weight if case.frozen else case.weight - RATE * gradient
+        bias = None if case.bias is None else -RATE * g.sum((0, 2, 3))
         self.again = self.conv(_formula(trained), bias)
         self.stale = self.conv(_formula(case.weight), bias)
 
@@ -74,7 +92,25 @@ def _close(got: Any, expected: torch.Tensor, channels: int = 0) -> bool:
 
 
 def _gives(formula: Callable[[torch.Tensor], torch.Tensor]) -> Of:
-    return lambda saw, key: close(saw.output[:, :1], key.ordinary(formula), _ROUNDING)
+    return lambda saw, key: _close(saw.output[:, :1], key.ordinary(formula), channels=1)
+
+
+def _same_gradient(got: Any, want: torch.Tensor | None) -> bool:
+    return got is None if want is None else _close(got, want)
+
+
+def _gradient_differs(saw: Saw, key: Key) -> bool:
+    """Check whether only the gradient of the second backward pass differs, which comes before the step of training."""
+    return _close(saw.again, key.again, channels=1) and not _same_gradient(saw.gradient_later, key.gradient)
+
+
+def _shown_gradient(got: Any) -> str:
+    return got if isinstance(got, str) else f"conv.weight_raw.grad == {show(got)}"
+
+
+def _parameters(key: Key) -> dict[str, bool]:
+    """Return which parameters there should be, and whether each is trained."""
+    return ({} if key.case.bias is None else {"bias": True}) | {"weight_raw": not key.case.frozen}
 
 
 def _stale(saw: Saw, key: Key) -> bool:
@@ -86,7 +122,7 @@ _of_output = partial(equals, equal=partial(_close, channels=1))
 EXERCISE = Exercise(
     PROBE,
     key=Key,
-    given=_GIVEN,
+    given=lambda saw, key: _called(key.case),
     checks=[
         _of_output(
             "output",
@@ -104,27 +140,37 @@ EXERCISE = Exercise(
                 "only_centres": _gives(lambda w: w - w.mean(_CHANNEL, keepdim=True)),
                 "keeps_mean": _gives(lambda w: w / _root(w)),
                 "no_eps": lambda saw, key: saw.output.isnan().any() and _gives(_formula)(saw, key),
-                "misplaces_eps": _gives(_formula),
+                "misplaces_eps": lambda saw, key: (
+                    key.case.weight.dtype == torch.float32 and _gives(_formula)(saw, key)
+                ),
             },
             points=2,
             essential=True,
         ),
-        equals(
+        Check(
             "parameters",
-            lambda key: (
-                ({} if key.case.bias is None else {"bias": True}) | {"weight_raw": not key.case.frozen}
+            want=_parameters,
+            ok=lambda saw, key: (
+                same(saw.parameters, _parameters(key)) and saw.kept and saw.saved == sorted(_parameters(key))
             ),
-            {
+            points=1,
+            given=lambda saw, key: (
+                f"{_made(key.case)}weight = conv.weight; standardise(conv); "
+                "conv.weight_raw is weight, {name: p.requires_grad for name, p in conv.named_parameters()}, "
+                "sorted(conv.state_dict())"
+            ),
+            expected=lambda saw, key: f"True, {show(_parameters(key))}, {show(sorted(_parameters(key)))}",
+            got=lambda saw, key: f"{saw.kept}, {show(saw.parameters)}, {show(saw.saved)}",
+            mistakes={
                 "overwrites_weight": lambda saw, key: "weight" in saw.parameters,
                 "raw_not_parameter": lambda saw, key: "weight_raw" not in saw.parameters,
                 "unfreezes": lambda saw, key: saw.kept and key.case.frozen and saw.parameters["weight_raw"],
-                "thaws": lambda saw, key: key.case.frozen and saw.parameters["weight_raw"],
-                "freezes": lambda saw, key: not all(saw.parameters.values()),
+                "freezes": lambda saw, key: any(
+                    trained and not saw.parameters[name] for name, trained in _parameters(key).items()
+                ),
+                "another_parameter": lambda saw, key: not saw.kept,
+                "saves_weight": lambda saw, key: "weight" in saw.saved,
             },
-            given=lambda saw, key: (
-                f"conv = nn.Conv2d(2, 3, ...); {'conv.weight.requires_grad_(False); ' * key.case.frozen}"
-                "standardise(conv); {name: p.requires_grad for name, p in conv.named_parameters()}"
-            ),
         ),
         equals(
             "gradient",
@@ -135,20 +181,30 @@ EXERCISE = Exercise(
                 "detached": lambda saw, key: saw.gradient is None,
                 "half_detached": lambda saw, key: any(_close(saw.gradient, g) for g in key.partial),
             },
-            given=_TRAINED,
+            given=lambda saw, key: _called(key.case) + "; loss.backward()",
             expected="conv.weight_raw.grad == {want}",
             got="conv.weight_raw.grad == {value}",
-            equal=lambda got, want: got is None if want is None else _close(got, want),
+            equal=_same_gradient,
         ),
-        _of_output(
+        Check(
             "rebuilt",
-            lambda key: key.again,
-            {
+            ok=lambda saw, key: (
+                _close(saw.again, key.again, channels=1) and _same_gradient(saw.gradient_later, key.gradient)
+            ),
+            points=1,
+            given=_repeated,
+            expected=lambda saw, key: (
+                f"conv.weight_raw.grad == {show(key.gradient)}"
+                if _gradient_differs(saw, key)
+                else show(key.again)
+            ),
+            got=lambda saw, key: (
+                _shown_gradient(saw.gradient_later) if _gradient_differs(saw, key) else show(saw.again)
+            ),
+            mistakes={
                 "one_step_late": lambda saw, key: saw.after and _stale(saw, key),
                 "once_only": lambda saw, key: _stale(saw, key) and same(saw.in_training, saw.again),
             },
-            "again",
-            given=lambda saw, key: f"{_REPEATED}{_SETTING[key.case.setting]}conv(x)",
         ),
         handle_works("standardise(conv)", silent=lambda saw, key: same(saw.after_removal, saw.in_training)),
     ],

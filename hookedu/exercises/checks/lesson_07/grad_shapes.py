@@ -17,9 +17,10 @@ _TRACES = (conduct.HOOKS, conduct.GRAD, conduct.REQUIRES_GRAD)
 
 def _key(case: Case) -> SimpleNamespace:
     """Return what is wanted, how a message gives each input, and shapes that occur with the first one."""
-    layer, inputs, _ = case
+    layer, inputs, learning = case
     n_in, n_out = weight = [layer.in_features, layer.out_features]
     want, given = {}, {}
+    weight_fixed = not learning.weight.requires_grad
     bias = ", bias=False" * (layer.bias is None)
     for name, x in inputs.items():
         ones = f"torch.ones({tuple(x.shape)}{', requires_grad=True' * x.requires_grad})"
@@ -27,12 +28,20 @@ def _key(case: Case) -> SimpleNamespace:
             ones = f"torch.ones({tuple(x.mT.shape)}).mT" + ".requires_grad_()" * x.requires_grad
         ones += " * 1" * (not x.is_leaf)
         fixed = ".requires_grad_(False)" * (name != "frozen" and not layer.weight.requires_grad)
+        fixed += "; layer.weight.requires_grad_(False)" * (name == "frozen" and weight_fixed)
         given[name] = f"layer = Linear({n_in}, {n_out}{bias}){fixed}; x = {ones}"
         want[name] = [[list(x.shape) if x.requires_grad else None], [[*x.shape[:-1], n_out]]]
     (x,), (y,) = want["two_d"]
     always = [[list(inputs["frozen"].shape)], want["frozen"][1]]
     return SimpleNamespace(
-        **want, given=given, x=x, y=y, weight=weight, always=always, biasless=layer.bias is None
+        **want,
+        given=given,
+        x=x,
+        y=y,
+        weight=weight,
+        always=always,
+        biasless=layer.bias is None,
+        weight_fixed=weight_fixed,
     )
 
 
@@ -77,13 +86,21 @@ _OF_THREE_D = {
     "asks_leaf": Gives(lambda key: [[None], key.three_d[1]]),
     "two_d_only": lambda saw, key: isinstance(saw.three_d, list),
 }
+# Of what asks for the gradient of a tensor that needs none, or of no tensor at all.
+_NEEDS_NONE = (
+    "One of the differentiated Tensors",
+    "cannot register a hook",
+    "argument to `grad()` cannot be empty",
+)
 _OF_FROZEN = {
     "drops_none": Gives(lambda key: [[], key.frozen[1]]),
     "bare_none": Gives(lambda key: [None, key.frozen[1]]),
     "always_a_shape": Gives(lambda key: key.always),
+    "output_none": Gives(lambda key: [[None], [None]], lambda key: [[None], None]),
     "bias_is_none": lambda saw, key: key.biasless and said("frozen", "'NoneType' object")(saw, key),
     "none_has_no_shape": said("frozen", "'NoneType' object"),
-    "asks_frozen": said("frozen", "One of the differentiated Tensors", "cannot register a hook"),
+    "asks_weight": lambda saw, key: key.weight_fixed and said("frozen", *_NEEDS_NONE)(saw, key),
+    "asks_frozen": said("frozen", *_NEEDS_NONE),
 }
 
 EXERCISE = Exercise(

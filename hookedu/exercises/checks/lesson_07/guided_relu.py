@@ -86,6 +86,7 @@ def _key(nets: tuple[Net, Net]) -> SimpleNamespace:
         ran=ran,
         training=training,
         tiny=tiny,
+        relu="To(float16), ReLU, To(float32)" if training else "ReLU",
     )
 
 
@@ -105,6 +106,10 @@ def _suits(nets: tuple[Net, Net]) -> bool:
 
 def _are_handles(value: Any) -> bool:
     return isinstance(value, list) and value != [] and all(one == HANDLE for one in value)
+
+
+def _handles(saw: Any, key: Any) -> str:
+    return show_kind(saw.handles)
 
 
 _MISTAKES = {
@@ -129,7 +134,7 @@ EXERCISE = Exercise(
     PROBE,
     key=_key,
     suits=_suits,
-    given="model = Sequential(Linear, LeakyReLU, Shortcut(Linear, ReLU), Linear, ReLU, Linear); "
+    given="model = Sequential(Linear, LeakyReLU, Shortcut(Linear, ReLU), Linear, {key.relu}, Linear); "
     "model.training == {key.training}; x = {case[0].x}; loss = ({case[0].ws[0]} * model(x)).sum()",
     checks=[
         as_in_key("guided", "x_grad", 1, _MISTAKES, essential=True, label="x.grad"),
@@ -150,7 +155,10 @@ EXERCISE = Exercise(
             points=1,
             given="handles = guided_relu(model)",
             expected=Say("all_handles"),
-            got=lambda saw, key: show_kind(saw.handles),
+            got=[
+                Say("still_at_work", when=lambda saw, key: _are_handles(saw.handles), given_back=_handles),
+                _handles,
+            ],
             mistakes={
                 "one_handle": lambda saw, key: saw.handles == HANDLE,
                 "some_handles": lambda saw, key: _are_handles(saw.handles),

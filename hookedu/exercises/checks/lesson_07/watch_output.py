@@ -41,6 +41,12 @@ def _key(case: Case) -> SimpleNamespace:
     )
 
 
+# Gradients that an answer keeps which skips some for their values.
+_KEEPS = (
+    lambda grad: grad.any(),
+    lambda grad: grad.isfinite().all(),
+    lambda grad: grad.any() and grad.isfinite().all(),
+)
 _MISTAKES = {
     "latest_list": lambda saw, key: not saw.seen and len(saw.others) > len(key.ws),
     "clears": lambda saw, key: not saw.kept and same(saw.seen, key.seen),
@@ -53,6 +59,7 @@ _MISTAKES = {
     "hooks_weight": Gives(lambda key: key.of["weight"]),
     "keeps_output": Gives(lambda key: [key.out.relu()]),
     "in_front": lambda saw, key: same(saw.seen[::-1], key.seen),
+    "skips_some": lambda saw, key: any(same(saw.seen, list(filter(keeps, key.seen))) for keeps in _KEEPS),
     "not_each_pass": lambda saw, key: len(saw.seen) != len(key.ws),
 }
 

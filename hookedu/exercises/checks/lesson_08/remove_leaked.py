@@ -63,12 +63,15 @@ EXERCISE = Exercise(
             expected=lambda saw, case: _whole(_names(case.leaked)),
             got=lambda saw, case: _whole(saw.found),
             mistakes={
+                "empty_list": lambda saw, case: not case.known and not saw.found and all(saw.on),
                 "returns_nothing": lambda saw, case: saw.found is None,
                 "returns_hooks": lambda saw, case: (
                     saw.found and all(isinstance(v, Opaque) for v in saw.found)
                 ),
                 "removes_all": Gives(lambda case: _names(case.known + case.leaked)),
-                "wrong_way_round": lambda saw, case: saw.lost and saw.found == _names(case.known),
+                "wrong_way_round": lambda saw, case: (
+                    saw.lost == len(case.known) and saw.found == _names(case.known)
+                ),
                 "listed_too_late": lambda saw, case: _only_named(saw, []),
                 "names_once": lambda saw, case: (
                     saw.found == Opaque("set") or _only_named(saw, sorted(set(_names(case.leaked))))

@@ -18,8 +18,8 @@ from hookedu.exercises.tools import same
 
 _CALL = "conv_groups(model, x)"
 _SMALL, _LARGE = "(2, 1, 2, 2)", "(2, 2, 3, 3)"
-_TRANSPOSED, _UNGROUPED = "(2, 2, 1, 1)", "(2, 2, 2, 2)"
-_NET = "model: conv, relu_, [conv, relu_], conv, out += h, relu_, convtranspose, [conv, relu_] again"
+_TRANSPOSED, _UNGROUPED, _UNUSED = "(2, 2, 1, 1)", "(2, 2, 2, 2)", "(3, 2, 1, 1)"
+_NET = "model: conv, relu_, [conv, relu_], conv, out += h, relu_, convtranspose, [conv, relu_] again; a conv never runs"
 
 Groups = dict[str, list[torch.Tensor]]
 
@@ -33,7 +33,8 @@ class _Key:
         self.nested = isinstance(model, Net)
         a = (model.body[0] if isinstance(model, Net) else model)(self.x)
         self.groups: Groups = {_SMALL: [a]}
-        self.overwritten = self.inplace_off = self.by_module = self.eval_mode = self.two_names = self.groups
+        self.overwritten = self.inplace_off = self.by_module = self.eval_mode = self.groups
+        self.two_names = self.childless = self.groups
         self.output_shape = str(tuple(a.shape))
         if isinstance(model, Net):
             b, d, added, c = self._later(model, a)
@@ -41,6 +42,7 @@ class _Key:
             self.overwritten = {_SMALL: [a.relu()], _LARGE: [b.relu(), added.relu(), c.relu()]}
             self.by_module = {_SMALL: [a], _LARGE: [b, c, d]}
             self.two_names = {_SMALL: [a], _LARGE: [b, d, d, c]}
+            self.childless = {_SMALL: [a], _LARGE: [b, c]}
             self.inplace_off = {_SMALL: [a], _LARGE: [b, added, c]}
             b, d, _, c = self._later(model, a, lost=b.relu())
             self.eval_mode = {_SMALL: [a], _LARGE: [b, d, c]}
@@ -115,6 +117,7 @@ EXERCISE = Exercise(
             got=lambda saw, key: _names(saw.keys) if isinstance(saw.keys, list) else show(saw.keys),
             mistakes={
                 "returns_nothing": lambda saw, key: saw.keys is None,
+                "never_ran": lambda saw, key: saw.groups.get(_UNUSED) == [],
                 "conv_transpose": lambda saw, key: saw.groups.keys() - key.groups.keys() == {_TRANSPOSED},
                 "kernel_size": lambda saw, key: (
                     saw.groups and saw.groups.keys() <= {"(2, 2)", "(3, 3)", "(1, 1)"}
@@ -147,6 +150,7 @@ EXERCISE = Exercise(
                 ),
                 "by_module": Gives(lambda key: key.by_module),
                 "two_names": Gives(lambda key: key.two_names),
+                "leaves_only": Gives(lambda key: key.childless),
                 "eval_mode": Gives(lambda key: key.eval_mode),
                 "runs_twice": lambda saw, key: all(
                     len(saw.groups[shape]) == 2 * len(outputs) for shape, outputs in key.groups.items()
@@ -167,5 +171,8 @@ EXERCISE = Exercise(
         ),
         all_detached(_CALL),
     ],
-    raises={"every_module": r"has no attribute 'weight'"},
+    raises={
+        "every_module": r"has no attribute 'weight'",
+        "through_numpy": r"unsupported ScalarType BFloat16",
+    },
 )

@@ -74,14 +74,18 @@ def _awake_in_each_call(case: Case) -> bool:
     return case.calls == 1 or (case.roles.index("weak") - case.roles.index("strong")) % case.calls != 0
 
 
+_SHOWN: dict[str, Of] = {
+    "sizes": lambda saw, case: [len(batch) for batch in case.maps],
+    **{role: _channels(role) for role in ("silent", *ROLES)},
+}
+
 EXERCISE = Exercise(
     PROBE,
     suits=_awake_in_each_call,
-    given=Say(
-        "channels",
-        sizes=lambda saw, case: [len(batch) for batch in case.maps],
-        **{role: _channels(role) for role in ("silent", *ROLES)},
-    ),
+    given=[
+        Say("channels_wider", when=lambda saw, case: case.calls == 2, **_SHOWN),
+        Say("channels", **_SHOWN),
+    ],
     checks=[
         returned("finds", _dead, points=5, mistakes=_MISTAKES),
         equals(

@@ -1,5 +1,6 @@
 """What decides about 09.2, `one_scale(maps, columns)`."""
 
+from math import log2
 from typing import Any
 
 import torch
@@ -32,7 +33,6 @@ class _Key:
     def __init__(self, case: Case) -> None:
         self.maps, self.columns, self.value = case
         self.base = CLOSE if self.maps.min() >= CLOSE else 0.0
-        self.unit = TINY if self.maps.abs().max() < 1 else 1.0
         self.scaled = _scaled(self.maps)
         self.padded = _padded(self.scaled, self.columns)
         self.rows = len(self.padded) // self.columns
@@ -50,11 +50,18 @@ def _line(picture: Any, saw: Any, key: _Key) -> str:
     return f"{tuple(picture.shape)}: {shown}" if isinstance(picture, torch.Tensor) else shown
 
 
-def _given(saw: Any, key: _Key) -> str:
-    """Write numbers that lie close together as a sum, which would print alike, or as multiples of a tiny number."""
-    base = f"{key.base:g} + " if key.base else ""
-    unit = " / 2**22" if key.unit == TINY else ""
-    return f"maps = {base}{show((key.maps - key.base) / key.unit)}{unit}, columns = {key.columns}"
+def _shown(key: _Key) -> str:
+    """Write numbers that lie close together as a sum: they would print alike."""
+    return f"{key.base:g} + {show(key.maps - key.base)}" if key.base else show(key.maps)
+
+
+def _all_zero(result: Any, key: _Key) -> bool:
+    return isinstance(result, torch.Tensor) and not result.any()
+
+
+def _stops_short(result: Any, key: _Key) -> bool:
+    """Check whether the smallest became 0 and the largest less than 1, and all are in proportion."""
+    return bool(0 == result.min() < result.max() < 1) and close(result / result.max(), key.picture)
 
 
 _MISTAKES: Mistakes = {
@@ -73,16 +80,14 @@ _MISTAKES: Mistakes = {
     "to_255": Gives(lambda key: 255 * key.picture, lambda key: (255 * key.picture).trunc()),
     "three_channels": Gives(lambda key: key.picture.expand(3, -1, -1)),
     "other_dtype": lambda saw, key: differs_in_dtype(saw.result, key.picture),
-    "taken_for_equal": lambda saw, key: (key.base or key.unit == TINY) and not saw.result.any(),
-    "not_to_one": lambda saw, key: (
-        saw.result.max() < 1 and saw.result.min() == 0 and close(saw.result / saw.result.max(), key.picture)
-    ),
+    "taken_for_equal": lambda saw, key: key.base and _all_zero(saw.result, key),
+    "not_to_one": lambda saw, key: _stops_short(saw.result, key),
 }
 
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
-    given=_given,
+    given=lambda saw, key: f"maps = {_shown(key)}, columns = {key.columns}",
     checks=[
         returned(
             "grid",
@@ -93,6 +98,19 @@ EXERCISE = Exercise(
             expected=lambda saw, key: _line(key.picture, saw, key),
             got=lambda saw, key: _line(saw.result, saw, key),
             equal=_alike,
+        ),
+        Check(
+            "tiny",
+            "tiny",
+            want=lambda key: key.picture,
+            essential=True,
+            given=lambda saw, key: f"maps = ({_shown(key)}) / 2**{-log2(TINY):g}, columns = {key.columns}",
+            label="result",
+            equal=close,
+            mistakes={
+                "taken_for_equal": lambda saw, key: _all_zero(saw.tiny, key),
+                "not_to_one": lambda saw, key: _stops_short(saw.tiny, key),
+            },
         ),
         Check(
             "constant",
@@ -115,4 +133,5 @@ EXERCISE = Exercise(
             mistakes={"in_place": True},
         ),
     ],
+    raises={"view": r"view size is not compatible"},
 )

@@ -33,10 +33,12 @@ def _by(total: Callable[[Case], Any], always: bool = False) -> Callable[[Case], 
     return moved
 
 
-def _later(case: Case) -> Grads:
-    """Return how far the parameters move in the later step, in which c has no gradient."""
-    grads = [grad * case.max_norm / norm_of(case.later[:2]) for grad in case.later[:2]]
-    return [*grads, torch.zeros_like(case.later[2])]
+def _later(case: Case, clipped: str = "abd") -> Grads:
+    """Return how far a, b, c and d move in the later step, in which c has no gradient, if those named are clipped."""
+    grads = dict(zip("abd", case.later, strict=True))
+    factor = case.max_norm / norm_of([grads[name] for name in clipped]) if clipped else 1
+    a, b, d = (grad * factor if name in clipped else grad for name, grad in grads.items())
+    return [a, b, torch.zeros_like(case.later[2]), d]
 
 
 def _of_parameters(case: Case) -> torch.Tensor:
@@ -119,9 +121,8 @@ EXERCISE = Exercise(
             mistakes={
                 "fills_none": lambda saw, case: saw.unused is not None and _near(saw.later, _later(case)),
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
-                "used_up": lambda saw, case: _near(
-                    saw.later, [*case.later[:2], torch.zeros_like(case.later[2])]
-                ),
+                "collected_once": lambda saw, case: _near(saw.later, _later(case, "ab")),
+                "used_up": lambda saw, case: _near(saw.later, _later(case, "")),
             },
         ),
         Check(

@@ -1,6 +1,6 @@
 """What decides about 11.2, `grad_cam(model, layer, images, labels)`."""
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES,
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_11.grad_cam import PROBE
-from hookedu.exercises.probes.lesson_11.shared import Net
+from hookedu.exercises.probes.lesson_11.shared import OVERWRITTEN, Net
 from hookedu.exercises.tools import close
 
 _CALL = "grad_cam(model, layer, images, labels)"
@@ -28,15 +28,28 @@ def _cam(maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 
 
 class _Cam(Place):
-    """A call with its weights, its weighted sum before and after the ReLU, and the range of each wanted map."""
+    """A call with its weights, its weighted sum before and after the ReLU, and the range of each wanted map.
 
-    def __init__(self, net: Net, layer: str) -> None:
+    With `overwritten`, all is as if the maps were what the ReLU after the layer has left in their memory.
+    """
+
+    def __init__(self, net: Net, layer: str, overwritten: bool = False) -> None:
         super().__init__(net, layer, lambda maps, grads: _cam(maps, grads.mean(dim=(2, 3), keepdim=True)))
+        if overwritten:
+            self.maps = self.maps.relu()
+            self.want = self._result(self.maps, self.grads)
         self.weights = self.grads.mean(dim=(2, 3), keepdim=True)
         self.raw = (self.weights * self.maps).sum(dim=1)
         self.small = self.raw.relu()
         self.low, self.high = (f(self.want, dim=(1, 2), keepdim=True) for f in (torch.amin, torch.amax))
         self.span = self.high - self.low
+
+    @cached_property
+    def overwritten(self) -> "_Cam | None":
+        return _Cam(self.net, self.layer, overwritten=True) if self.layer == OVERWRITTEN else None
+
+    def ways(self) -> list[Place]:
+        return [self, self.overwritten] if self.overwritten else [self]
 
 
 @lru_cache(maxsize=1)  # both `suits` and `key` ask for it
@@ -66,12 +79,19 @@ def _describe(cam: Any, picture: int) -> str:
 def _is_mixed(call: tuple[Net, str]) -> bool:
     """Check whether the weighted sum of each picture goes well above 0 and well below: else no ReLU would show.
 
-    A single picture's map must go above 1 as well.
+    A single picture's map must go above 1 as well, and not look normalised when cut off there. Overwritten maps must give
+    another result.
     """
-    raw = _of(call).raw.flatten(1)
+    at = _of(call)
+    if at.overwritten and close(at.overwritten.want, at.want, tolerance=0.01):
+        return False
+    raw = at.raw.flatten(1)
     high, low = raw.amax(dim=1), raw.amin(dim=1)
     mixed = (torch.minimum(high, -low) > 0.03 * torch.maximum(high, -low)).all()
-    return bool(mixed) and (len(raw) > 1 or bool(high > 2))
+    if len(raw) > 1:
+        return bool(mixed)
+    cut, normalised = at.small.clamp(max=1), at.small / at.small.max()
+    return bool(mixed) and bool(high > 2) and not close(cut, normalised, tolerance=0.01)
 
 
 _LIKELY = {
@@ -118,6 +138,7 @@ EXERCISE = Exercise(
             points=5,
             describe=_describe,
             returns_list=lambda saw, at: isinstance(saw.result, list),
+            overwritten=lambda saw, at: at.overwritten and close(saw.result, at.overwritten.want),
             fixed_size=lambda saw, at: _has_fixed_size(saw.result, at),
             likely=_LIKELY,
         ),

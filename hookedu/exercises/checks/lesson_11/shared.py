@@ -37,6 +37,10 @@ class Place:
         self.grads = self._gradient(self.own.sum())
         self.want = result(self.maps, self.grads)
 
+    def ways(self) -> list["Place"]:
+        """Return the calls whose maps an answer may have seen: mistakes are recognised in each."""
+        return [self]
+
     def results(self, *scores: torch.Tensor) -> list[torch.Tensor]:
         """Return the results when backward starts from each of these numbers."""
         return [self._result(self.maps, self._gradient(score)) for score in scores]
@@ -99,7 +103,7 @@ def right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **
     """
 
     def gives(values: Values) -> Of:
-        return lambda saw, call: any(close(saw.result, value) for value in values(call))
+        return lambda saw, call: any(close(saw.result, value) for at in call.ways() for value in values(at))
 
     def described(value: Any, saw: Any, call: Any) -> str:
         line = describe(value, _first_wrong(saw.result, call.want))

@@ -103,20 +103,31 @@ EXERCISE = Exercise(
         ),
         Check(
             "grad",
-            ok=lambda saw, key: not (saw.missing or saw.wiped or _goes_around(saw, key)),
+            ok=lambda saw, key: (
+                saw.same_masks and not (saw.missing or saw.wiped or saw.draws or _goes_around(saw, key))
+            ),
             points=1,
             given="count_recomputed(model, x)",
-            expected=[Say("model_starts", when=_goes_around), Say("adds_gradients")],
+            expected=[
+                Say("model_starts", when=_goes_around),
+                Say("adds_gradients", when=lambda saw, key: saw.missing or saw.wiped),
+                Say("same_masks", when=lambda saw, key: not saw.same_masks),
+                Say("draws_once"),
+            ],
             got=[
                 Say("model_started", when=_goes_around),
-                Say("no_gradient", when=lambda saw, key: saw.missing and not saw.wiped),
-                Say("wiped"),
+                Say("wiped", when=lambda saw, key: saw.wiped),
+                Say("no_gradient", when=lambda saw, key: saw.missing),
+                Say("other_masks", when=lambda saw, key: not saw.same_masks),
+                Say("draws_more"),
             ],
             mistakes={
                 "goes_around": _goes_around,
                 "cut_off": lambda saw, key: saw.missing == "x",
                 "not_added": lambda saw, key: saw.missing and not saw.wiped,
                 "wipes": lambda saw, key: saw.wiped,
+                "other_masks": lambda saw, key: not saw.same_masks,
+                "draws": lambda saw, key: saw.draws,
             },
         ),
         none_left("count_recomputed(model, x)", mistake="leaves_hooks"),

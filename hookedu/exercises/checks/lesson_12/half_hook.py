@@ -8,7 +8,7 @@ from hookedu.exercises.checks.lesson_12.shared import must_be
 from hookedu.exercises.criteria import Check, Gives, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show, show_kind
-from hookedu.exercises.probes.lesson_12.half_hook import PROBE
+from hookedu.exercises.probes.lesson_12.half_hook import PROBE, larger
 from hookedu.exercises.tools import close
 
 
@@ -21,6 +21,7 @@ class Key:
         self.ranks, self.others, self.total = len(shares), shares[1:], sum(shares)
         self.average = self.x * self.total / self.ranks
         self.opposite = -self.average  # of the other bucket
+        self.larger = larger(x, shares)
 
 
 def _times(*factors: Callable[[Key], float]) -> Of:
@@ -45,6 +46,25 @@ def _loses_inf(saw: Saw, key: Key) -> bool:
     """Check whether all finite averages are right, and the infinite one is finite."""
     grad, inf = saw.grads[0], key.average.isinf()
     return bool(close(grad[~inf], key.average[~inf], 2e-3) and inf.any() and grad[inf].isfinite().all())
+
+
+def _in_proportion(saw: Saw, key: Key) -> bool:
+    """Check whether a rank whose gradients are larger sends more in proportion; True if there was no such call."""
+    return saw.larger_part is None or close(saw.larger_part, key.larger * saw.part, 2e-3)
+
+
+def _overflows(saw: Saw, key: Key) -> bool:
+    return bool(saw.larger_part.isinf().sum() > saw.part.isinf().sum())
+
+
+def _scales_otherwise(saw: Saw, key: Key) -> bool:
+    """Check whether all that is sent of larger gradients has another factor than they have, and the same for all.
+
+    The small one may have become 0.
+    """
+    whole = key.x.isfinite() & (key.x.abs() >= 1)
+    ratios = saw.larger_part[whole] / saw.part[whole]
+    return bool(ratios.isfinite().all()) and close(ratios, ratios.mean().expand_as(ratios), 1e-2)
 
 
 _CALL = "half_hook(group, bucket)"
@@ -101,6 +121,15 @@ EXERCISE = Exercise(
                 "reads_too_early": lambda saw, key: saw.sent and _not_added(saw, key),
                 "never_sends": _not_added,
             },
+        ),
+        Check(
+            "sends",
+            ok=_in_proportion,
+            essential=True,
+            given=Say("larger"),
+            expected=lambda saw, key: f"sent == {show(key.larger * saw.part)}",
+            got="sent == {saw.larger_part}",
+            mistakes={"half_first": _overflows, "own_scale": _scales_otherwise},
         ),
         Check(
             "bytes",

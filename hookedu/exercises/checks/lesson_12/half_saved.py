@@ -23,6 +23,8 @@ class Key:
         with saved_tensors_hooks(self.handed.append, lambda packed: packed):
             case.loss()
         self.floats = [t for t in self.handed if t.dtype == torch.float32]
+        # The case keeps all of them, so that no two are at one address.
+        self.places = [*{t.data_ptr(): t for t in self.handed}.values()]
 
     def gradients(
         self, x=torch.float16, w=torch.float16, half=torch.float16, square=torch.float64
@@ -120,6 +122,7 @@ EXERCISE = Exercise(
                 "same_twice": _adds(_halved),
                 "before_twice": _adds(_size),
                 "others_left_out": lambda saw, key: saw.counts == _sums(key.floats),
+                "once_each": lambda saw, key: saw.counts == _sums(key.places),
                 "wrong_kept": lambda saw, key: saw.counts["saved"] == _sums(key.handed)["saved"],
                 "wrong_saved": lambda saw, key: saw.counts["kept"] == _sums(key.handed)["kept"],
                 "wrong_counts": True,

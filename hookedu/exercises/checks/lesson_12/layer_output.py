@@ -2,7 +2,6 @@
 
 import torch
 
-from hookedu.exercises.checks.common import none_left
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.checks.lesson_12.shared import detached, must_be
 from hookedu.exercises.criteria import Check, Gives, Say
@@ -58,7 +57,22 @@ EXERCISE = Exercise(
             got=Say("rebuilt"),
             mistakes={"compiles_anew": True},
         ),
-        none_left(_CALLS, mistake="leaves_hook"),
+        Check(
+            "left",
+            ok=lambda saw, key: saw.left == 0 and not saw.unrestored,
+            points=1,
+            given=[Say("raises_inside", when=lambda saw, key: saw.left == 0), _CALLS],
+            expected=[Say("all_restored", when=lambda saw, key: saw.left == 0), Say("hooks_left", value=0)],
+            got=[
+                Say("hooks_left", when=lambda saw, key: saw.left, value=lambda saw, key: saw.left),
+                Say("hook_left_behind", when=lambda saw, key: "hooks" in saw.unrestored),
+                Say("stance_left_behind"),
+            ],
+            mistakes={
+                "leaves_hook": lambda saw, key: saw.left,
+                "unrestored": lambda saw, key: saw.unrestored,
+            },
+        ),
         must_be("modes", 0, _CALLS, Say("same_modes"), Say("other_modes"), "switches_mode"),
         detached(_CALLS),
     ],

@@ -1,25 +1,36 @@
-"""What is observed of 00.1, `double(grad)`: one call, and whether its result survives the next one."""
+"""What is observed of 00.1, `double(grad)`: one call, of what type its result is, and whether that survives the next."""
 
 import math
 from typing import Any
 
 import torch
 
+from hookedu.exercises.observation import type_name
 from hookedu.exercises.probing import Draw, Probe, call
 from hookedu.exercises.tools import copies, same, whole
 
-_SHAPES = ((3,), (1,), (2, 3), (1, 2, 1, 2))
+_SHAPES = ((3,), (1,), (2, 3), (1, 2, 1, 2), ())
 
 
 def make_case(rng: Draw) -> tuple[torch.Tensor]:
-    """Return a gradient: three whole numbers, then fractions, some negative, in another shape and order of storage."""
+    """Return a gradient: three whole numbers, then fractions, some negative, in another shape and order of storage.
+
+    In turn 3 one is infinite and one is nan.
+    """
     shape = _SHAPES[rng.turn]
     values = whole(rng, math.prod(shape))
     if rng.turn:
         values = values / 4
         values[0] = -values[0].abs()
+    if rng.turn == 3:
+        values[1], values[3] = torch.inf, torch.nan
     grad = values.reshape(shape)
     return (grad if grad.ndim < 2 else grad.mT,)
+
+
+def alike(got: Any, wanted: Any) -> bool:
+    """Check whether two tensors are equal in dtype, shape and every value, nan included."""
+    return same(got.isnan(), wanted.isnan()) and same(got.nan_to_num(), wanted.nan_to_num())
 
 
 def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
@@ -30,9 +41,11 @@ def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
         results.append(double(grad))
         return results[-1]
 
-    report, later = call(keeping, case), None
+    before = copies(case[0])
+    report, later = call(keeping, case) | {"type": type_name(results[0])}, None
+    report["changed"] = not alike(case[0], before)
     double(-case[0])
-    if isinstance(results[0], torch.Tensor) and not same(results[0], report["result"]):
+    if isinstance(results[0], torch.Tensor) and not alike(results[0], report["result"]):
         later = copies(results[0])
     return report | {"later": later}
 

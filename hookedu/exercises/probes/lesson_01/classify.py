@@ -26,11 +26,15 @@ def make_case(rng: Draw) -> Case:
         ("w.detach()", w.detach()),
         ("2 * w, under torch.no_grad()", quiet),
     ]
-    if rng.turn:  # flags and gradients in further combinations
+    if rng.turn:  # flags and gradients in further combinations; one tensor under two names
         used = [torch.ones(2, 2, requires_grad=True) for _ in range(2)]
         torch.stack(used).sum().backward()
-        frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+        frozen, tied = (
+            torch.nn.Parameter(torch.ones(2), requires_grad=False),
+            torch.nn.Parameter(torch.ones(2)),
+        )
         made += [
+            *[("tied = torch.nn.Parameter(torch.ones(2))", tied)] * 2,
             ("torch.nn.Parameter(torch.ones(2), requires_grad=False)", frozen),
             ("torch.ones(2, 2, requires_grad=True); used.sum().backward()", used[0]),
             (

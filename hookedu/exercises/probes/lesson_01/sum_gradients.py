@@ -10,22 +10,24 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
 _SHAPES = ((3,), (), (2, 2), (1,))
-_LOSSES = (3, 2, 4, 1)
+_LOSSES = (3, 2, 3, 1)
 
 
 class Case(NamedTuple):
-    """Values for losses (factor * w**2).sum(), a factor in each row; `old` is w.grad before the second call.
+    """Values for losses (factor * h).sum(), a factor in each row; `old` is w.grad before the second call.
 
-    Two rows that are equal stand for one loss that is in the list twice.
+    Two rows that are equal stand for one loss that is in the list twice. h is w**2, with `shares` w**2 + b for another
+    leaf b of zeros, whose gradient is `old` before the first call.
     """
 
     w: torch.Tensor
     factors: torch.Tensor
     old: torch.Tensor
+    shares: bool
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of one to five losses of weights of any rank up to 2."""
+    """Return a case of one to four losses of weights of any rank up to 2; the second time in float64."""
     shape, count = _SHAPES[rng.turn], _LOSSES[rng.turn]
     n = math.prod(shape)
     # In order, so that the losses differ and neither the first nor the last equals their average.
@@ -36,17 +38,29 @@ def make_case(rng: Draw) -> Case:
     w[0] = -w[0].abs()
     if rng.turn == 2:
         old[0, 0] = torch.inf
-        factors = factors[[0, 1, 1, 2, 3]]
-    return Case(w.reshape(shape).requires_grad_(), factors, old)
+        # The last loss is there twice, and the one before has the same value, with two factors exchanged.
+        w[3], factors[2, 1, 1] = -w[0], factors[2, 0, 0] - 1
+        factors[1] = factors[2].clone()
+        factors[1, 0, 0], factors[1, 1, 1] = factors[2, 1, 1], factors[2, 0, 0]
+        factors = factors[[0, 1, 2, 2]]
+    if rng.turn == 3:
+        old *= 10  # no factor cancels it
+    if rng.turn == 1:
+        w, factors, old = w.double(), factors.double(), old.double()
+    return Case(w.reshape(shape).requires_grad_(), factors, old, shares=rng.turn == 3)
 
 
 def observe(sum_gradients: Any, case: Case) -> dict[str, Any]:
     """Call twice; for the second call, equal weights have an old gradient."""
-    w, factors, old = case
+    w, factors, old, shares = case
+    b = torch.zeros_like(w).requires_grad_()
+    b.grad = old.clone()
 
     def losses(w: torch.Tensor) -> list[torch.Tensor]:
-        h = w**2  # shared by all losses: the first backward frees what the others need
-        rows, places = factors.unique_consecutive(return_inverse=True, dim=0)
+        h = (
+            w**2 + b if shares else w**2
+        )  # shared by all losses: the first backward frees what the others need
+        rows, places = factors.unique(return_inverse=True, dim=0)
         different = [(factor * h).sum() for factor in rows]
         return [different[place] for place in places]
 
@@ -54,7 +68,8 @@ def observe(sum_gradients: Any, case: Case) -> dict[str, Any]:
     result = sum_gradients(w, losses(w))
     if isinstance(result, (list, tuple)) and len(result) == 1:
         result = result[0]  # torch.autograd.grad returns a tuple
-    report = {"returned": result, "first": copies(w.grad)}
+    report = {"returned": result, "first": copies(w.grad), "other": copies(b.grad)}
+    report["attached"] = isinstance(w.grad, torch.Tensor) and w.grad.requires_grad
     again.grad = old.clone()
     sum_gradients(again, losses(again))
     return report | {"second": copies(again.grad)}

@@ -12,15 +12,19 @@ _NAMES: tuple[str, ...] = ("stem", "conv", "gate", "pool", "skip", "head", "norm
 
 
 class Case(NamedTuple):
-    """Named tensors, some of which require no gradient, and the gradient of each of the others."""
+    """Named tensors, some of which require no gradient, the gradient of each of the others, and what `seen` holds before."""
 
     x: torch.Tensor
     tensors: dict[str, torch.Tensor]
     gradients: dict[str, torch.Tensor]
+    before: dict[str, torch.Tensor]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return tensors in a random order of names: five; seven, one of them under two names, and a gradient of 0; one."""
+    """Return tensors in a random order of names: five; seven, one of them under two names, and a gradient of 0; one.
+
+    The last time `seen` is in use already.
+    """
     x, leaf, frozen = whole(rng, 2).requires_grad_(), whole(rng, 2).requires_grad_(), torch.ones(2)
     if rng.turn == 0:
         made = [2 * x, 3 * x, frozen, leaf, x + 1]
@@ -33,7 +37,8 @@ def make_case(rng: Draw) -> Case:
     weights = {id(t): whole(rng, t.numel()).reshape(t.shape) for t in made if t.requires_grad}
     if rng.turn == 1:
         weights[id(made[2])].zero_()
-    return Case(x, tensors, {name: weights[id(t)] for name, t in tensors.items() if t.requires_grad})
+    before = {"earlier": whole(rng, 2)} if rng.turn == 2 else {}
+    return Case(x, tensors, {name: weights[id(t)] for name, t in tensors.items() if t.requires_grad}, before)
 
 
 def loss(case: Case) -> torch.Tensor:
@@ -44,8 +49,8 @@ def loss(case: Case) -> torch.Tensor:
 
 def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     """Watch the tensors beside a hook of a third party; run backward twice, remove the hooks, and run it once more."""
-    x, tensors, _ = case
-    names, seen, kept = [*tensors], {}, []
+    x, tensors, _, already = case
+    names, seen, kept = [*tensors], dict(already), []
     tensors[names[0]].register_hook(kept.append)
     before = {name: hooks_on(tensors[name]) for name in names}
     handles = watch_many(dict(tensors), seen)

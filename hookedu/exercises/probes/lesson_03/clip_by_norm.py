@@ -12,7 +12,7 @@ from hookedu.exercises.probing import Draw, Probe
 # of the absolute values is 1.9 times as much.
 _VALUES, _NORM = (5, 2, -4, 6), 9
 _SHAPES = ((4,), (2, 2), (2, 1, 2), (1, 2, 1, 2), ())  # by turn
-_SCALES = (1.0, 1.0, 1 / 512, 2.0, 1.0)
+_SCALES = (1.0, 1 / 32, 1 / 512, 2.0, 1.0)  # small in turn 1: squares must fit into float16
 
 Case = tuple[Paths, dict[str, torch.Tensor], float]
 
@@ -22,7 +22,7 @@ def make_case(rng: Draw) -> Case:
 
     All absolute values in "long" are above max_norm and all in "longer" below, also its singular values if it is a
     matrix; the sum of the absolute values of "short" is above. Hence no other norm decides correctly. In turn 4 all
-    are single numbers.
+    are single numbers. In float16 "zero" is tiny too: there 1e-12, which people add to the norm, is 0.
     """
     paths = Paths.make(rng, _SHAPES[rng.turn])
     with torch.no_grad():
@@ -35,7 +35,7 @@ def make_case(rng: Draw) -> Case:
         "longer": -1.5 * short,
         "short": short,
         "tiny": short / 1024,
-        "zero": torch.zeros_like(short),
+        "zero": short / 1024 if short.dtype == torch.float16 else torch.zeros_like(short),
     }
     return paths, gradients, 1.25 * scale * _NORM
 

@@ -48,7 +48,8 @@ class Paths(NamedTuple):
     def make(cls, rng: Draw, shape: tuple[int, ...] | None = None) -> "Paths":
         """Return a case of whole numbers, but for w in turn 2; w has both signs, and the shape depends on the turn.
 
-        In turn 1 it is float64. A w of several dimensions is not contiguous.
+        In turn 1 it is float16, which becomes float32 with any float32 tensor, in turn 3 float64. A w of several
+        dimensions is not contiguous.
         """
         if shape is None:
             shape = _SHAPES[rng.turn]
@@ -57,7 +58,7 @@ class Paths(NamedTuple):
         n = math.prod(shape)
         s, x, k, w = whole(rng, n), whole(rng, n), float(rng.randint(2, 5)), whole(rng, n)
         w[:2] = w[:2].abs() * torch.tensor([1, -1])[:n]
-        dtype = torch.float64 if rng.turn == 1 else torch.float32
+        dtype = {1: torch.float16, 3: torch.float64}.get(rng.turn, torch.float32)
         s, x, w = (values.reshape(shape).to(dtype) for values in (s, x, w / 4 if rng.turn == 2 else w))
         w = transposed(w)
         return cls(s.requires_grad_(), x.requires_grad_(), k, w, -3 * w)

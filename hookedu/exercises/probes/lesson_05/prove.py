@@ -7,9 +7,10 @@ import numpy
 import torch
 from torch import nn
 
+from hookedu.exercises.observation import encode
 from hookedu.exercises.probes.onlooker import Onlooker
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import copies, linear, same, whole
+from hookedu.exercises.tools import linear, whole
 
 # `lies`: what the network adds to each intermediate value that it reports; `reuses`: whether it runs ReLU twice, a child
 # under two names.
@@ -42,12 +43,15 @@ class Net(nn.Module):
         returned.append(out)
         lies = self.lies or [0] * len(returned)
         self.shared = [*returned, *(r + lie for r, lie in zip(returned, lies, strict=True))]
-        self.at_end = copies(self.shared)
+        self.at_end = encode(self.shared)  # nan equals itself there
         return out, self.shared[len(returned) :]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case whose largest lie is negative, then positive, each among others; the last is 0, and one infinite."""
+    """Return a case whose largest lie is negative, then positive, each among others; the last is 0.
+
+    In the third case one is infinite, and one is nan throughout.
+    """
     shape, reuses = _SHAPES[rng.turn], rng.turn == 2
     x = torch.tensor(rng.choices((-3.0, -2.0, 2.0, 3.0), k=torch.Size(shape).numel())).reshape(shape)
     weights = [whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2)]
@@ -59,6 +63,7 @@ def make_case(rng: Draw) -> Case:
     lies[-1].zero_()
     if reuses:
         lies[1][lies[1] > 4] = torch.inf
+        lies[2].fill_(torch.nan)
     exact = (nn.ReLU6, nn.Hardtanh, nn.Identity)  # exact on whole numbers
     return Case(x, weights, rng.choice(exact), lies, reuses)
 
@@ -72,7 +77,7 @@ def observe(prove: Any, case: Case) -> dict[str, Any]:
     saw["kind"] = type(results[0]).__name__
     saw["is_list"] = all(isinstance(result, list) for result in results)
     saw["calls"] = [net.calls for net in nets]
-    saw["overwritten"] = not all(same(copies(net.shared), net.at_end) for net in nets if net.calls)
+    saw["overwritten"] = any(encode(net.shared) != net.at_end for net in nets if net.calls)
     return saw | {"left": max(o.others() for o in onlookers)}
 
 

@@ -1,5 +1,7 @@
 """What is observed of 06.3, `log_kwargs(layer, log)`: four calls with keyword arguments, and one without the hook."""
 
+import contextlib
+import warnings
 from collections import namedtuple
 from typing import Any
 
@@ -11,25 +13,33 @@ from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import backward_hooks, copies, module_hooks
 
-# The input; the shape of two tensors; two other values; what is in the log before; "eval" or "no_grad".
+FAILING = 2  # of the calls, where the case says that one fails
+
+# The input; the shape of two tensors; two other values; what is in the log before; "eval", "no_grad", or "fails" if the
+# forward of the third call raises.
 Case = namedtuple("Case", "x shape first last log setting")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case: in turn 0 with a number and a list, in turn 2 with tensors of rank 0."""
+    """Return a case: in turn 0 with a number and a list, in turn 2 with tensors of rank 0, in turn 3 with a long log."""
     shape = () if rng.turn == 2 else (rng.randint(1, 4), rng.randint(2, 9))
     numbers = rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2)
     inside = (torch.zeros(2), [rng.randint(4, 9)])
     first, last = [(numbers[0], numbers), (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]
-    log = [{"mask": n} for n in range([0, 1, 0, 4][rng.turn])]
-    return Case(torch.ones(1, 2), shape, first, last, log, ["", "eval", "no_grad", ""][rng.turn])
+    log = [{"mask": n} for n in range([0, 1, 0, 120][rng.turn])]
+    return Case(torch.ones(1, 2), shape, first, last, log, ["", "eval", "no_grad", "fails"][rng.turn])
 
 
 def keywords(case: Case) -> list[dict[str, Any]]:
-    """Return the keyword arguments of each call; the last two are alike."""
+    """Return the keyword arguments of each call; the last two are alike. In the case "no_grad" the first has no tensor."""
     zeros = torch.zeros(case.shape)
     last = {"mask": zeros, "bias": nn.Parameter(zeros), "scale": case.last}
-    return [{"mask": zeros, "scale": case.first}, {}, last, last]
+    first = {"scale": case.first} if case.setting == "no_grad" else {"mask": zeros, "scale": case.first}
+    return [first, {}, last, last]
+
+
+class _Failure(Exception):
+    """Raised inside the forward of a layer."""
 
 
 class _Attend(nn.Module):
@@ -38,13 +48,22 @@ class _Attend(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.inputs, self.received = [], []
-        self.inside = nn.Identity()
+        self.fails, self.inside = False, nn.Identity()
         self.register_forward_pre_hook(lambda module, args: None)  # of somebody else
 
     def forward(self, x: torch.Tensor, **options: Any) -> torch.Tensor:
         self.received.append(options)
         self.inputs.append(x)
+        if self.fails:
+            raise _Failure
         return x
+
+
+def _takes(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """Pass the keyword arguments on in another dictionary and take one out of their own, as somebody's hook may."""
+    passed = dict(kwargs)
+    kwargs.pop("scale", None)
+    return args, passed
 
 
 def kinds(entry: Any) -> Any:
@@ -66,10 +85,20 @@ def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
     layer, other = _Attend().train(case.setting != "eval"), _Attend()
     handle, handle_of_other = log_kwargs(layer, log), log_kwargs(other, [])
     saw = {"handle": handle, "hooks": module_hooks(layer) - 1}
-    saw["backward"] = backward_hooks(layer)
+    saw |= {"backward": backward_hooks(layer), "after": bool(layer._forward_hooks)}
     saw["flag"] = bool(layer._forward_pre_hooks_with_kwargs or layer._forward_hooks_with_kwargs)
-    with torch.set_grad_enabled(case.setting != "no_grad"):
-        outputs = [layer(x, **options) for options in given]
+    outputs = []
+    others = []
+    if case.setting == "no_grad":
+        others = [layer.register_forward_pre_hook(_takes, with_kwargs=True)]
+    with torch.set_grad_enabled(case.setting != "no_grad"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of hooks that fail after a forward that failed
+        for n, options in enumerate(given):
+            layer.fails = case.setting == "fails" and n == FAILING
+            with contextlib.suppress(_Failure):
+                outputs.append(layer(x, **options))
+    for hook in others:
+        hook.remove()
     saw |= {
         "log": [kinds(entry) for entry in log],
         "received": [kinds(options) for options in layer.received],

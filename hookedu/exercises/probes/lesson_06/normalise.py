@@ -17,7 +17,8 @@ Case = namedtuple("Case", "x rest named mean std setting")
 def make_case(rng: Draw) -> Case:
     """Return a case whose std is made of powers of two: every form of the formula gives the same bits.
 
-    Turn 1 has fractions, turn 2 zeros and inputs that are no tensors, turn 3 large numbers, turn 4 another dtype.
+    Turn 1 has fractions, turn 2 zeros and inputs that are no tensors, turn 3 large numbers, turn 4 numbers that only
+    float64 holds.
     """
     n, turn = rng.randint(2, 3), rng.turn
     shape, sizes = [((2, n), (n,)), ((1, n), (n,)), ((2, n, 1, 1), (n, 1, 1)), ((n,), ()), ((2, n), (n,))][
@@ -34,7 +35,10 @@ def make_case(rng: Draw) -> Case:
         {"gate": gate, "mask": None} if turn == 3 else {},
         {1: "eval", 3: "no_grad"}.get(turn, ""),
     )
-    return Case(x.to(dtype), rest, named, mean.to(dtype), std.to(dtype), setting)
+    x, mean, std = x.to(dtype), mean.to(dtype), std.to(dtype)
+    if turn == 4:
+        x, mean = x + 2**-40, mean + 2**-39
+    return Case(x, rest, named, mean, std, setting)
 
 
 class _Layer(nn.Module):
@@ -42,12 +46,13 @@ class _Layer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.received: list[Any] = []
+        self.received, self.names = [], []
         self.inside = nn.Identity()
         self.register_forward_pre_hook(lambda module, args: None)  # of somebody else
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        self.received = [*inputs, *named.values()]
+        self.names = sorted(named)
+        self.received = [*inputs, *(named[name] for name in self.names)]
         return inputs[0]
 
 
@@ -66,7 +71,7 @@ def observe(normalise: Any, case: Case) -> dict[str, Any]:
     others = [*rest, *named.values()]
     with torch.set_grad_enabled(setting != "no_grad"):
         layer(x, *rest, **named)
-        saw |= {"x": copies(x), "received": copies(layer.received)}
+        saw |= {"x": copies(x), "received": copies(layer.received), "names": layer.names}
         saw["same"] = [got is given for got, given in zip(layer.received[1:], others, strict=False)]
         intact = same(x, leaf)
         layer(x.add_(1), *rest, **named)

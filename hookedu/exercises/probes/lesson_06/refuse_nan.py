@@ -17,15 +17,21 @@ from hookedu.exercises.tools import backward_hooks, copies, module_hooks, whole
 # more than a verdict.
 _PLAIN = (ValueError, AssertionError)
 _ON_PURPOSE = (*_PLAIN, RuntimeError, ArithmeticError)
+NAMES = ("first", "second")
 _SHAPES = ((1, 3), (), (2,), (2, 1, 2), (1, 2, 1, 2))  # of x, by turn
 
 # Names of two layers; a batch clean and with nan; the clean inputs before one with other nan; an input of any rank, clean
-# and with inf; "eval", or "no_grad" around the calls of the second layer.
-Case = namedtuple("Case", "name other clean broken before second x infinite setting")
+# and with inf; further clean inputs; "eval" or "no_grad" for the calls of the second layer; "in_place" if the clean batch
+# becomes the one with nan; "named" if clean inputs are passed by keyword only.
+Case = namedtuple("Case", "name other clean broken before second x infinite more setting")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case, in turn 1 with a single nan, else with more of them than rows or columns."""
+    """Return a case, in turn 1 with a single nan, else with more of them than rows or columns.
+
+    Turn 2 has thousands of nan: an odd number above 2048, which float16 does not hold. Turn 3 has an empty input, turn 4
+    one in bfloat16.
+    """
     columns, count = rng.randint(2, 3), 1 if rng.turn == 1 else rng.randint(4, 5)
     clean = whole(rng, 3 * columns).reshape(3, columns)
     shape = torch.Size(_SHAPES[rng.turn])
@@ -33,13 +39,17 @@ def make_case(rng: Draw) -> Case:
     broken, second, infinite = clean.clone(), (x if rng.turn else clean).clone(), x.clone()
     for tensor, n in ((broken, count), (second, max(second.numel() // 3, 1))):
         tensor.view(-1)[rng.sample(range(tensor.numel()), n)] = float("nan")
+    if rng.turn == 2:
+        second = torch.ones(2400, dtype=torch.float16)
+        second[: rng.randrange(2051, 2399, 2)] = float("nan")
     infinite.view(-1)[:2] = torch.tensor([float("inf"), -float("inf")])[: x.numel()]  # their sum is nan
     name, other = rng.sample(("stem", "norm", "gate", "neck", "head", "encoder"), 2)
     if len(shape) > 2:
         x, infinite = x.transpose(0, -1), infinite.transpose(0, -1)  # not contiguous
     before = [clean, clean] if rng.turn == 3 else [clean]
-    setting = {2: "eval", 4: "no_grad"}.get(rng.turn, "")
-    return Case(name, other, clean, broken, before, second, x, infinite, setting)
+    more = {3: [torch.ones(0, 2)], 4: [clean.bfloat16()]}.get(rng.turn, [])
+    setting = ["", "named", "eval", "in_place", "no_grad"][rng.turn]
+    return Case(name, other, clean, broken, before, second, x, infinite, more, setting)
 
 
 def calls(case: Case) -> dict[str, list[torch.Tensor]]:
@@ -47,7 +57,7 @@ def calls(case: Case) -> dict[str, list[torch.Tensor]]:
     clean, broken, second = case.clean, case.broken, case.second
     both = {"second": [*case.before, second], "turned": [second, *case.before]}
     both["two"] = [broken, *case.before[1:], second]
-    return {"clean": [clean], "broken": [broken]} | both | {"passed": [case.x, case.x]}
+    return {"clean": [clean], "broken": [broken]} | both | {"passed": [case.x, case.x, *case.more]}
 
 
 class _Both(nn.Module):
@@ -59,7 +69,7 @@ class _Both(nn.Module):
         self.inside = nn.Identity()
 
     def forward(self, first: torch.Tensor, second: torch.Tensor, third: Any = None) -> torch.Tensor:
-        self.received = (first, second)
+        self.received = (first, second, third)
         return self.inside(first).sum()
 
 
@@ -68,14 +78,16 @@ def _as_before(got: torch.Tensor, before: torch.Tensor) -> bool:
     return alike and got.requires_grad == before.requires_grad
 
 
-def _call(layer: nn.Module, *inputs: torch.Tensor, expected: Any = _ON_PURPOSE) -> dict[str, Any]:
-    """Call the layer; return its output or error, whether anything was printed or warned, or an input changed."""
+def _call(
+    layer: nn.Module, *inputs: torch.Tensor, expected: Any = _ON_PURPOSE, named: bool = False
+) -> dict[str, Any]:
+    """Call the layer, by keyword only if `named`; return its output or error, whether anything was printed or warned, or an input changed."""
     printed, output, kind, message = io.StringIO(), None, None, ""
     before = [value.detach().clone().requires_grad_(value.requires_grad) for value in inputs]
     with contextlib.redirect_stdout(printed), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            output = copies(layer(*inputs))
+            output = copies(layer(**dict(zip(NAMES, inputs, strict=False))) if named else layer(*inputs))
         except Exception as error:
             if not isinstance(error, expected) and type(error) is not Exception:
                 raise
@@ -92,7 +104,11 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     handles = [refuse_nan(norm, case.name), refuse_nan(both, case.other)]
     saw = {"handle": handles[0], "hooks": module_hooks(norm), "backward": backward_hooks(norm)}
     inputs = {place: [value.clone() for value in values] for place, values in calls(case).items()}
-    made = {"clean": _call(norm, *inputs["clean"], expected=_PLAIN), "broken": _call(norm, *inputs["broken"])}
+    made = {"clean": _call(norm, *inputs["clean"], expected=_PLAIN)}
+    if case.setting == "in_place":
+        with torch.no_grad():
+            inputs["broken"] = [inputs["clean"][0].copy_(case.broken)]
+    made["broken"] = _call(norm, *inputs["broken"])
     saw |= {"clean": made["clean"]["output"], "clean_error": made["clean"]["error"]} | made["broken"]
     saw |= {"running_mean": copies(norm.running_mean), "hooks_later": module_hooks(norm)}
     saw |= {"all_nan": _call(norm, case.clean * float("nan"))["error"]}
@@ -102,10 +118,14 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
         for place in ("second", "turned", "two"):
             made[place] = _call(both, *inputs[place])
             saw |= {place: made[place]["message"], f"{place}_error": made[place]["error"]}
-    leaf, both.received = case.x.clone().requires_grad_(), ()
-    made["passed"] = passed = _call(both, leaf, case.x, expected=Exception)
+    sent, both.received = [case.x.clone().requires_grad_(), case.x, *case.more], ()
+    made["passed"] = passed = _call(both, *sent, expected=Exception)
+    saw["by_name"] = case.setting == "named" and not (passed["error"] or passed["changed"])
+    if saw["by_name"]:
+        both.received = ()
+        made["passed"] = passed = _call(both, *sent, expected=Exception, named=True)
     saw["passed"] = f"{passed['error']}: {passed['message']}" if passed["error"] else "no error"
-    saw["same"] = [got is sent for got, sent in zip(both.received, (leaf, case.x), strict=False)]
+    saw["same"] = [got is sent for got, sent in zip(both.received, sent, strict=False)]
     saw["graph"] = [got.requires_grad for got in both.received if isinstance(got, torch.Tensor)]
     saw["changed"] = next((place for place, call in made.items() if call["changed"]), None)
     saw |= {"infinity": _call(both, case.infinite, case.x, expected=Exception)["error"]}

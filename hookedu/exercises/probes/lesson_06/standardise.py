@@ -11,9 +11,10 @@ from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies
 
 RATE = 0.5  # of the step of training
+LOADED = -2  # times the weight is what is loaded into a frozen layer
 
-# Of a convolution with 3 output channels, without a bias in turn 1; g weights its loss; whether the weight is frozen;
-# "eval" or "no_grad", in which the layer is called after training.
+# Of a convolution with 3 output channels, without a bias in turn 1; g weights its loss; whether the weight is frozen, and
+# loaded anew instead of trained; "eval" or "no_grad", in which the layer is called after training.
 Case = namedtuple("Case", "weight bias padding x g frozen setting")
 
 
@@ -21,7 +22,8 @@ def make_case(rng: Draw) -> Case:
     """Return a case of which only channel 0 is ordinary.
 
     Channel 1 is constant and the weights of channel 2 are tiny, so that the 1e-5 of the formula matters: without it
-    channel 1 becomes nan, and in another position it changes channel 2.
+    channel 1 becomes nan, and in another position it changes channel 2. In turn 1 the weights of channel 2 differ in
+    digits that only float64 holds.
     """
 
     def numbers(*shape: int, low: int = -9) -> torch.Tensor:
@@ -31,27 +33,64 @@ def make_case(rng: Draw) -> Case:
     kernel, padding = ((1, 4), (0, 1)) if rng.turn == 2 else ((2, 2), 0)
     weight = numbers(3, 2, *kernel, low=1)
     weight[:, 0, 0, 0], weight[:, 0, 0, 1] = 11.0, -12.0  # neither variance nor mean is 0
-    weight[1] = weight[1, 1, 0, 1]
+    weight[1] = (
+        weight[1, 1, 0, 1] / 2**6
+    )  # small: with a variance of 0, rounding counts for 300 times as much
     weight[2] /= 2**12
-    rows = 3 if rng.turn == 2 else 2  # of the output, which has 2 columns
+    x, g = (
+        numbers(1, 2, 3, 3),
+        numbers(1, 3, 3 if rng.turn == 2 else 2, 2),
+    )  # with padding the output has 3 rows
+    if rng.turn == 1:
+        weight, x, g = weight.double(), x.double(), g.double()
+        weight[2] = 2**24 + 1 + 2**13 * weight[2]  # odd
     bias, setting = None if rng.turn == 1 else numbers(3), ["", "eval", "no_grad", ""][rng.turn]
-    return Case(weight, bias, padding, numbers(1, 2, 3, 3), numbers(1, 3, rows, 2), rng.turn == 3, setting)
+    return Case(weight, bias, padding, x, g, rng.turn == 3, setting)
+
+
+def _conv(case: Case, weight: torch.Tensor) -> nn.Conv2d:
+    """Return a convolution of this case with these weights."""
+    has_bias, kernel = case.bias is not None, (weight.shape[2], weight.shape[3])
+    conv = nn.Conv2d(2, 3, kernel, padding=case.padding, bias=has_bias, dtype=weight.dtype)
+    conv.load_state_dict({"weight": weight} | ({"bias": case.bias} if has_bias else {}))
+    conv.weight.requires_grad_(not case.frozen)
+    return conv
+
+
+def _raw(conv: nn.Conv2d) -> nn.Parameter | None:
+    return dict(conv.named_parameters()).get("weight_raw")
+
+
+def _again(conv: nn.Conv2d, case: Case) -> Any:
+    """Return the gradient of a second forward and backward pass, after a call without gradients, or what is raised."""
+    before = {parameter: parameter.grad for parameter in conv.parameters()}
+    conv.zero_grad()
+    with torch.no_grad():
+        conv(case.x)
+    try:
+        (conv(case.x) * case.g).sum().backward()
+        raw = _raw(conv)
+        return copies(raw.grad) if raw is not None else None
+    except RuntimeError as error:
+        return f"RuntimeError: {error}"
+    finally:
+        for parameter, grad in before.items():
+            parameter.grad = grad
 
 
 def observe(standardise: Any, case: Case) -> dict[str, Any]:
     """Call the layer, train it for one step, call it again, also in training mode, and without the hook."""
-    conv = nn.Conv2d(2, 3, tuple(case.weight.shape[2:]), padding=case.padding, bias=case.bias is not None)
-    conv.load_state_dict({"weight": case.weight} | ({} if case.bias is None else {"bias": case.bias}))
-    conv.weight.requires_grad_(not case.frozen)
+    conv, other = _conv(case, case.weight), _conv(case, case.weight.flip(0))
     if conv.bias is not None:
         conv.bias.grad = torch.ones_like(conv.bias)
     conv.register_forward_pre_hook(lambda module, args: None)  # of somebody else
-    weight, handle = conv.weight, standardise(conv)
+    weight, handle, handle_of_other = conv.weight, standardise(conv), standardise(other)
     named = dict(conv.named_parameters())
     raw = named.get("weight_raw")
     saw = {
         "handle": handle,
         "parameters": {name: parameter.requires_grad for name, parameter in sorted(named.items())},
+        "saved": sorted(conv.state_dict()),
         "start": copies(raw),
         "kept": raw is weight,
         "after": bool(conv._forward_hooks),
@@ -59,23 +98,27 @@ def observe(standardise: Any, case: Case) -> dict[str, Any]:
     output = conv(case.x)
     new = dict(conv.named_parameters()).keys() - named.keys()
     saw |= {"output": copies(output), "new_parameter": bool(new), "raw": copies(raw)}
-    saw |= dict.fromkeys(("gradient", "again", "in_training", "after_removal"))
+    saw |= dict.fromkeys(("gradient", "gradient_later", "again", "in_training", "after_removal"))
     if not isinstance(output, torch.Tensor) or output.shape != case.g.shape or not output.requires_grad:
         return saw
     conv.zero_grad()
     (output * case.g).sum().backward()
     saw["gradient"] = copies(raw.grad) if raw is not None else None
+    saw["gradient_later"] = _again(conv, case)
     with torch.no_grad():  # one step of an optimizer that was created after standardise()
         for parameter in named.values():
             if parameter.grad is not None:
                 parameter -= RATE * parameter.grad
+    if case.frozen:
+        conv.load_state_dict({"weight_raw": LOADED * case.weight}, strict=False, assign=True)
     conv.train(case.setting != "eval")
     with torch.set_grad_enabled(case.setting != "no_grad"):
         saw["again"] = copies(conv(case.x))
     saw["in_training"] = copies(conv.train()(case.x))
     with torch.no_grad():
-        remove_handle(handle)
-        if raw is not None:
+        for one in (handle, handle_of_other):
+            remove_handle(one)
+        if (raw := _raw(conv)) is not None:
             raw.mul_(-1)  # without the hook the weights are not recomputed: same output
         saw["after_removal"] = copies(conv(case.x))
     return saw

@@ -18,7 +18,8 @@ def make_case(rng: Draw) -> Case:
     """Return a layer, its inputs, and the layer for the input without gradient. All sizes differ: no shapes are equal by chance.
 
     After the first case the layer has gradients, hooks and a mode that must stay; in the second it has no bias and an
-    input is no leaf, in the third the inputs are not contiguous and the layer that they go through is frozen.
+    input is no leaf, in the third the inputs are not contiguous and the layer that they go through is frozen, and of the
+    other layer only the bias learns.
     """
     n_in, n_out, batch, steps = rng.sample(range(2, 10), 4)
     plain, batch = rng.turn == 0, 1 if rng.turn == 2 else batch
@@ -43,6 +44,7 @@ def make_case(rng: Draw) -> Case:
         inputs["three_d"] = inputs["three_d"] * 1
     if rng.turn == 2:
         layer.requires_grad_(False)
+        learning.weight.requires_grad_(False)
     return layer, inputs, learning
 
 

@@ -23,6 +23,17 @@ class Shortcut(nn.Module):
         return h + self.relu(h)
 
 
+class To(nn.Module):
+    """Convert to another dtype, as mixed precision does in front of some layers."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.to(self.dtype)
+
+
 class Net(NamedTuple):
     """A model with two ReLUs, the first of them in a block; x, and each w of a loss (w * model(x)).sum()."""
 
@@ -32,11 +43,18 @@ class Net(NamedTuple):
 
 
 def _net(rng: Draw) -> Net:
-    """Return a model that trains but for one layer; or one in eval mode, with other hooks, and with tiny gradients."""
+    """Return a model that trains but for one layer, or one in eval mode, with other hooks, and with tiny gradients.
+
+    In the former the last ReLU runs in float16, where the gradient has 8 bits at most and is exact.
+    """
     block = Shortcut(linear(rng, 6, 6))
     first, middle, last = linear(rng, 3, 6), linear(rng, 6, 6), linear(rng, 6, 2)
     last.weight.data /= 64  # gradients between -1 and 1 as well
-    model = nn.Sequential(first, nn.LeakyReLU(0.5), block, middle, nn.ReLU(), last)
+    top: list[nn.Module] = [nn.ReLU()]
+    if rng.turn == 0:
+        middle.weight.data /= 8  # else the sums would be infinite in float16
+        top = [To(torch.float16), *top, To(torch.float32)]
+    model = nn.Sequential(first, nn.LeakyReLU(0.5), block, middle, *top, last)
     model[0].eval().requires_grad_(False)
     block.relu.register_forward_hook(lambda module, args, output: None)
     ws = rows(rng, 2), rows(rng, 2)

@@ -25,18 +25,18 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a case in which the ReLU blocks some positions, not all. Somebody else has a hook on the layer.
 
-    The layer is a Linear in training; then a convolution in eval mode with tiny gradients, one of them all zeros; then a
+    The layer is a Linear in training; then a convolution in eval mode with tiny gradients, the last of them all zeros; then a
     Linear for a sequence, with a gradient that is infinite and one that comes twice, and the list is not empty.
     """
     while True:
         model, x = (_plain, _convolution, _sequence)[rng.turn](rng)
         on = model[0](x) > 0
-        if on.any() and not on.all():
+        if on.flatten(1).any(1).all() and not on.all():  # of each sample: an inf must come through
             break
     model[0].register_forward_hook(lambda module, args, output: None)
     ws = [rows(rng, 2, len(x)) for _ in range(2 if rng.turn == 0 else 3)]
     if rng.turn == 1:
-        ws = [ws[0] / 4096, torch.zeros_like(ws[1]), ws[2] / 4096]
+        ws = [ws[0] / 4096, ws[1] / 4096, torch.zeros_like(ws[2])]
     if rng.turn == 2:
         ws[1] = torch.tensor([[0.0, torch.inf], [0.0, 0.0]])
     old = [torch.ones(1)] if rng.turn == 2 else []

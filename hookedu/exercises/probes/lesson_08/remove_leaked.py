@@ -35,7 +35,8 @@ def make_case(rng: Draw) -> Case:
     """Return a case whose first leaked hook is a twin of the first known one, but is registered before it.
 
     Their module carries another leaked hook. Inside `body`, leaked and known hooks are on different modules, the leaked
-    of each kind and two of one. In turn 1 the model itself has leaked hooks, too; in turn 2 none are leaked.
+    of each kind and two of one. In turn 1 the model itself has leaked hooks, too; in turn 2 none are leaked; in turn 3 no
+    handle is known, so that all are.
     """
     known_inside, other = rng.sample(_INSIDE, 2)
     known = [(rng.choice(TOP), "forward"), (known_inside, "backward")]
@@ -54,6 +55,7 @@ def make_case(rng: Draw) -> Case:
         places[n] = (known[0], is_leaked)
     # Some leaked hooks are newer than all those known; the twin is older, and of the same kind as one of them.
     places.sort(key=lambda place: place[0] in [(other, "forward"), (other, "backward_pre")])
+    places = [(place, is_leaked or rng.turn == 3) for place, is_leaked in places]
     known, leaked = ([p for p, is_leaked in places if is_leaked == which] for which in (False, True))
     case = Case(model, known, leaked, [], [])
     for (path, kind), is_leaked in places:
@@ -80,4 +82,4 @@ def observe(remove_leaked: Any, case: Case) -> dict[str, Any]:
     }
 
 
-PROBE = Probe("08.3", "remove_leaked", make_case, observe, cases=3, leaves=(OTHERS,))
+PROBE = Probe("08.3", "remove_leaked", make_case, observe, cases=4, leaves=(OTHERS,))

@@ -15,15 +15,18 @@ from hookedu.exercises.tools import copies
 class Net(nn.Module):
     """Three convolutions whose outputs are overwritten: two by in-place ReLUs, one by `+=`.
 
-    The inner one runs first, and again after the last one, which has two names. Beside them there is a transposed
-    convolution, a child in eval mode within a model in training mode, and one whose output is 0 only in training mode.
+    The inner one runs first, and again after the last one, which has two names and a child of its own, as observers of
+    quantization are. Beside them there is a convolution that never runs, a transposed one, a child in eval mode within a
+    model in training mode, and one whose output is 0 only in training mode.
     """
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__()
         inner = nn.Sequential(conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True))
         self.body = nn.Sequential(conv(rng, 1, 2, 2), nn.ReLU(inplace=True), inner)
+        self.unused = conv(rng, 2, 3, 1)
         self.last, self.relu = conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True)
+        self.last.add_module("observer", nn.Identity())
         self.again, self.lost = self.last, nn.Dropout(1.0)
         self.up, self.drop = nn.ConvTranspose2d(2, 2, 1, bias=False), nn.Dropout().eval()
         make_whole(rng, self.up.weight)
@@ -45,12 +48,15 @@ class Net(nn.Module):
 
 
 def _case(rng: Draw) -> tuple[nn.Module, torch.Tensor]:
-    """Return (model, x): a net with one picture; one of float64 with two; a bare convolution in two groups of channels."""
+    """Return (model, x): a net with one picture; one of float64 with two; a bare convolution of bfloat16.
+
+    The last has two groups of channels, and bfloat16 holds its sums exactly.
+    """
     if rng.turn == 0:
         return Net(rng), picture(rng)
     if rng.turn == 1:
         return Net(rng).double(), picture(rng, 2).double()
-    return conv(rng, 2, 2, 2, groups=2), picture(rng, 2).reshape(1, 2, 3, 3)
+    return conv(rng, 2, 2, 2, groups=2).bfloat16(), picture(rng, 2).reshape(1, 2, 3, 3).bfloat16()
 
 
 def observe(conv_groups: Any, case: tuple[nn.Module, torch.Tensor]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hookedu.exercises.probing import Draw, Probe
 
 # Where a channel is above 0: everywhere, in one batch, or in one picture. A weak one is just above 0.
 ROLES = ("weak", "first", "last", "once", "strong")
-WEAK = 2.0**-60
+WEAK = 2.0**-100  # its square is 0 in float32
 # Pictures in each batch, and silent channels.
 _TURNS = (((2, 2, 2), 2), ((1, 4, 1), 2), ((3, 2, 1), 1), ((2, 1, 3), 0))
 
@@ -40,10 +40,12 @@ class _Net(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.runs += 1
         total = torch.zeros(())
-        for maps in in_turns(self.body[0](x), self.calls):
-            output = self.body[1](maps)
+        for n, maps in enumerate(in_turns(self.body[0](x), self.calls)):
+            output = self.body[1](
+                maps.repeat(1, 1, 1, 1 + n)
+            )  # the same numbers, in wider maps at a later call
             output += self.shift
-            total = total + output
+            total = total + output[..., : x.shape[-1]]
         return self.end(self.head(self.drop(total)))
 
 
@@ -92,4 +94,4 @@ def observe(dead_channels: Any, case: Case) -> dict[str, Any]:
     return {"result": tell_tuple(result), "runs": net.runs}
 
 
-PROBE = Probe("09.4", "dead_channels", _case, observe, cases=len(_TURNS))
+PROBE = Probe("09.4", "dead_channels", _case, observe, cases=len(_TURNS), restores=True)

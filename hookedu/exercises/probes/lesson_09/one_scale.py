@@ -1,4 +1,4 @@
-"""What is observed of 09.2, `one_scale(maps, columns)`: the picture of a layer, and of one whose numbers are equal."""
+"""What is observed of 09.2, `one_scale(maps, columns)`: the picture of a layer, of a faint one, of one in a single colour."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,9 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
 CLOSE = 1000.0  # numbers just above it differ by less than isclose() sees
-TINY = 2.0**-22  # 50 times this is just above 1e-5, by which make_grid() divides at least
+TINY = (
+    2.0**-60
+)  # multiples of it differ by less than any small number that people add to a divisor, or clamp it to
 
 
 class Case(NamedTuple):
@@ -22,7 +24,8 @@ class Case(NamedTuple):
 def _case(rng: Draw) -> Case:
     """Return distinct numbers: of both signs, the last row not full; all negative; all close together; a single map.
 
-    Those of the single map are close together too, and close to 0: what is added to a divisor shows.
+    The negative ones are cut out of wider maps, which view() refuses. Those that are close together have a range of 19
+    steps, no power of 2: products are rounded, which shows where an answer scales before it subtracts.
     """
     shape = torch.Size(((5, 2, 3), (4, 3, 2), (3, 2, 2), (1, 2, 3))[rng.turn])
     columns = (rng.choice((2, 3)), 4, 1, 1)[rng.turn]
@@ -31,19 +34,24 @@ def _case(rng: Draw) -> Case:
         maps = torch.tensor(rng.sample(range(low, high + 1), shape.numel()), dtype=torch.float32).reshape(
             shape
         )
-        wide = rng.turn != 3 or maps.max() - maps.min() >= 50
         # Else max() and abs().max() would be equal.
-        if wide and (rng.turn in (1, 2) or 0 < maps.max() < -maps.min()):
-            maps = (maps, maps, CLOSE + maps / 2048, maps * TINY)[rng.turn]
+        if (
+            (maps.max() - maps.min() == 19)
+            if rng.turn == 2
+            else rng.turn == 1 or 0 < maps.max() < -maps.min()
+        ):
+            cut = torch.nn.functional.pad(maps, (0, 1))[..., :-1]
+            maps = (maps, cut, CLOSE + maps / 2048, maps)[rng.turn]
             return Case(maps, columns, (-7.0, 0.0, 5.0, 1.0)[rng.turn])
 
 
 def observe(one_scale: Any, case: Case) -> dict[str, Any]:
-    """Draw the maps, then as many in which all numbers are equal."""
+    """Draw the maps, the same as multiples of a tiny number, then as many in which all numbers are equal."""
     maps, columns, constant = case
     return {
         "result": copies(one_scale(maps, columns)),
         "maps": maps,
+        "tiny": copies(one_scale(maps * TINY, columns)),
         "constant": copies(one_scale(torch.full_like(maps, constant), columns)),
     }
 

@@ -1,5 +1,6 @@
 """What is observed of 10.5, `clip_before_step(optimizer, max_norm)`: how far several steps move the parameters."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +15,10 @@ _SHAPES = ([(2,), (1,), (3,)], [(2, 2), (1,), (3,)], [(3,), (), (1, 2, 1, 2)])
 
 
 class Case(NamedTuple):
-    """Values of the parameters a, b and c, their gradients summed over the passes of a step, and those of a later step."""
+    """Values of the parameters a, b and c, their gradients summed over the passes of a step, and those of a later step.
+
+    In the later step c has no gradient: the third is that of d, which the optimizer has been given since.
+    """
 
     values: list[torch.Tensor]
     grads: list[torch.Tensor]
@@ -30,8 +34,8 @@ def norm_of(grads: list[torch.Tensor]) -> torch.Tensor:
 def make_case(rng: Draw) -> Case:
     """Return a case in which the gradients together exceed `max_norm`, in the later step too.
 
-    In turn 0 those of each group and one of their elements exceed it as well, in turn 1 none does alone; in turn 2 it is
-    below 1.
+    In turn 0 those of each group and one of their elements exceed it as well, in turn 1 none does alone, and the matrix among
+    them has another norm as a matrix; in turn 2 `max_norm` is below 1.
     """
     while True:
         values, grads, later = (
@@ -41,6 +45,8 @@ def make_case(rng: Draw) -> Case:
         a, b, c = (grad.norm().item() for grad in grads)
         max_norm = (float(rng.randint(4, 8)), float(int(max(a, b, c)) + 1), 0.5)[rng.turn]
         large = min(a, c) > max_norm and max(grad.abs().max() for grad in grads) > max_norm
+        if rng.turn == 1 and torch.linalg.matrix_norm(grads[0], 2) > 0.95 * a:
+            continue
         if (large or rng.turn != 0) and min(norm_of(grads), norm_of(later[:2])) > 1.1 * max_norm:
             return Case(values, grads, later, max_norm)
 
@@ -48,7 +54,8 @@ def make_case(rng: Draw) -> Case:
 def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
     """Step with the hook and long gradients, with short ones, with other long ones, and without the hook.
 
-    When the answer is called, only b has a gradient, and it is long. In the later step c has none.
+    When the answer is called, only b has a gradient, and it is long. In the later step c has none, and d, of a group added
+    to the optimizer in between, has one.
     """
     others = dict(_GLOBAL_HOOKS)
     try:
@@ -59,22 +66,29 @@ def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
 
 
 def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
-    a, b, c = params = [torch.nn.Parameter(value.clone()) for value in case.values]
+    values = [*case.values, case.values[2]]
+    a, b, c, d = (torch.nn.Parameter(value.clone()) for value in values)
+    params = [a, b, c]
     unused, stranger = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(2))
     optimizer = torch.optim.SGD([{"params": [a, unused]}, {"params": [b, c]}], lr=1.0)
     another = torch.optim.SGD([stranger], lr=1.0)
 
-    def step(grads: list[torch.Tensor]) -> list[torch.Tensor]:
+    def step(grads: Sequence[torch.Tensor | None]) -> list[torch.Tensor]:
         """Run backward on 3 and on -2 times `grads`, and step; return how far each parameter moved."""
         with torch.no_grad():
-            for param, value in zip(params, case.values, strict=True):
+            for param, value in zip(params, values, strict=False):
                 param.copy_(value)
         optimizer.zero_grad()
+        used = [(param, grad) for param, grad in zip(params, grads, strict=True) if grad is not None]
         for times in (3, -2):
-            outputs = [1.0 * param for param in params[: len(grads)]]
-            torch.autograd.backward(outputs, [times * grad for grad in grads])
+            torch.autograd.backward([1.0 * param for param, _ in used], [times * grad for _, grad in used])
         optimizer.step()
-        return [value - param.detach() for param, value in zip(params, case.values, strict=True)]
+        return [value - param.detach() for param, value in zip(params, values, strict=False)]
+
+    def later_step() -> list[torch.Tensor]:
+        optimizer.add_param_group({"params": [d]})
+        params.append(d)
+        return step([*case.later[:2], None, case.later[2]])
 
     old = b.grad = 100 * case.grads[1]
     before = copies(old)
@@ -87,7 +101,7 @@ def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
         "kept": copies([param.grad for param in params]),
         "old_changed": not same(copies(old), before),
         "short": step([grad / 100 for grad in case.grads]),
-        "later": step(case.later[:2]),
+        "later": later_step(),
         "unused": copies(unused.grad),
         "hooks_later": len(optimizer._optimizer_step_pre_hooks) + len(_GLOBAL_HOOKS),
     }
@@ -97,12 +111,15 @@ def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
     optimizer.step()
     stranger.grad = 100 * torch.ones(2)
     another.step()
-    return seen | {
-        "stranger": -stranger.detach(),
-        "none_left": 1 - unused.detach(),  # how far it moved in a step in which no .grad was None
-        "removed": remove_handle(handle),
-        "after": step(case.grads),
-    }
+    return (
+        seen
+        | {
+            "stranger": -stranger.detach(),
+            "none_left": 1 - unused.detach(),  # how far it moved in a step in which no .grad was None
+            "removed": remove_handle(handle),
+            "after": step([*case.grads, None])[:3],
+        }
+    )
 
 
 PROBE = Probe("10.5", "clip_before_step", make_case, observe, cases=3, leaves=(HANDLES,))

@@ -9,6 +9,8 @@ from torch import nn
 from hookedu.exercises.probing import Draw
 from hookedu.exercises.tools import copies
 
+OVERWRITTEN = "conv2"  # the layer in front of an `Overwriting`
+
 
 class Net(NamedTuple):
     """A small net of random weights, pictures, and for each picture a class other than the likeliest one.
@@ -20,6 +22,20 @@ class Net(NamedTuple):
     model: nn.Sequential
     images: torch.Tensor
     labels: torch.Tensor
+
+
+class Overwriting(nn.ReLU):
+    """A ReLU that leaves its output in the memory of its input, too, as an in-place one does.
+
+    Autograd does not know: backward hooks of modules work, and so does the gradient of an output that was kept. Only the
+    values that were kept without a copy are others now.
+    """
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        output = super().forward(input)
+        with torch.no_grad():
+            input.copy_(output)
+        return output
 
 
 def _look(module: nn.Module, args: Any, output: Any) -> None:
@@ -79,17 +95,20 @@ def _labels(rng: Draw, likeliest: list[int]) -> list[int]:
             return labels
 
 
-def make_call(rng: Draw) -> tuple[Net, str]:
-    """Return (net, layer): maps smaller than the pictures, then of their size, then those of a single picture.
+def make_call(rng: Draw, second: str = "relu1") -> tuple[Net, str]:
+    """Return (net, layer): maps smaller than the pictures, then those of `second`, then those of a single picture.
 
-    The last are of no ReLU, and also below 0; their logits are large, so that a map goes above 1.
+    The last are of no ReLU, and also below 0; their logits are large, so that a map goes above 1. Maps of OVERWRITTEN do
+    not keep their values as the model runs on.
     """
     model, images, labels = make_net(rng)
-    layer, pictures = (("relu2", 2), ("relu1", 2), ("mix", 1))[rng.turn]
+    layer, pictures = (("relu2", 2), (second, 2), ("mix", 1))[rng.turn]
     if pictures == 1:
         with torch.no_grad():
             for parameter in model.get_submodule("head").parameters():
                 parameter.mul_(1000)
+    if layer == OVERWRITTEN:
+        model.relu2 = Overwriting()
     return Net(model, images[:pictures], labels[:pictures]), layer
 
 

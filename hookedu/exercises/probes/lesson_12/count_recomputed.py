@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from hookedu.exercises.conduct import GRAD
+from hookedu.exercises.conduct import GRAD, RNG
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import module_hooks
 from hookedu.hooks.state import GLOBAL_HOOKS
@@ -43,15 +43,22 @@ class Twice(nn.Module):
 
 
 class EndsTwice(nn.Module):
-    """A model that runs its first and its last child twice, and no nn.Identity; it notes the gradients of its output."""
+    """A model that runs its first and its last child twice, and no nn.Identity, and has dropout in between.
+
+    It notes the gradients of its output, and for each run the state of the random numbers before and after dropout.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.gradients: list[torch.Tensor] = []
+        self.states: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         used = [child for child in self.children() if not isinstance(child, nn.Identity)]
-        for child in (used[0], *used, used[-1]):
+        x, before = used[0](x), torch.get_rng_state()
+        x = nn.functional.dropout(x, 0.5)
+        self.states.append((before, torch.get_rng_state()))
+        for child in (*used, used[-1]):
             x = child(x)
         if x.requires_grad:
             x.register_hook(self.gradients.append)
@@ -103,7 +110,10 @@ def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
         tensor.grad = torch.full_like(tensor, 1e6)
     if "x" in old:
         x.register_hook(arriving.append)
+    before = torch.get_rng_state()
     counts = count_recomputed(model, x)
+    around = before, torch.get_rng_state()
+    runs = model.states if len(model.states) <= 2 else [around]  # another breach, with draws of its own
     missing = [] if weight.grad is not None else ["model." + block + "[0].weight"]
     return {
         "counts": dict(counts) if isinstance(counts, dict) else counts,
@@ -114,9 +124,12 @@ def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
         # Its gradients are small.
         "wiped": ", ".join(name for name, t in old.items() if t.grad is None or not (t.grad > 5e5).all()),
         "gradient": [gradient.unique() for gradient in model.gradients],
+        "same_masks": all(torch.equal(start, runs[0][0]) for start, _ in runs),
+        # But for what the first run draws; checkpointing puts back what recomputation draws.
+        "draws": not all(map(torch.equal, around, runs[0] if runs else around)),
         "left": max(0, module_hooks(model) - len(case.kinds) - 1),
     }
 
 
 # The model runs two times: recomputation is the second.
-PROBE = Probe("12.2", "count_recomputed", make_case, observe, cases=3, leaves=(GRAD,), runs=2)
+PROBE = Probe("12.2", "count_recomputed", make_case, observe, cases=3, leaves=(GRAD, RNG), runs=2)

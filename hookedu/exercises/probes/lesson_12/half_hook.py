@@ -17,6 +17,8 @@ from hookedu.exercises.tools import whole
 _AVERAGE = 40_000.0
 # Larger than anything that rank 0 sends, but infinity and the largest number of float16.
 _HUGE = 60_000.0
+# What a rank sends of a gradient that is larger than all float16: three times this at least.
+_PART = 50_000.0
 
 
 def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
@@ -28,6 +30,11 @@ def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
     values = torch.cat([whole(rng, 3), torch.tensor([2.0**-8, _AVERAGE * len(shares) // sum(shares)])])
     values[0] *= torch.inf if rng.turn else 1
     return values, shares
+
+
+def larger(x: torch.Tensor, shares: list[int]) -> int:
+    """Return how many times as large gradients are of which float16 holds the part of a rank, but not the whole."""
+    return int(_PART * len(shares) // float(x[-1]))
 
 
 class _Stop(Exception):
@@ -81,8 +88,8 @@ class Peers(dist.ProcessGroup):
 
     Rank i's gradients are `shares[i]` times those of rank 0, and it runs the same hook: the sum of what all ranks send
     is thus what rank 0 sends, times the sum of the shares. Where the gradient of rank 0 is infinite, theirs is 0: if it
-    sends the largest number there, the sum remains that. `sent` holds what it sent, `infinite` counts the values that
-    were not finite.
+    sends the largest number there, the sum remains that. `sent` holds what it sent, `values` a copy, and `infinite`
+    counts the values that were not finite.
 
     PyTorch supports process groups written in Python; its own tests use them (test_c10d_pypg.py).
     """
@@ -90,12 +97,14 @@ class Peers(dist.ProcessGroup):
     def __init__(self, shares: list[int]) -> None:
         super().__init__(0, len(shares))
         self._total, self.sent, self.infinite, self._open = float(sum(shares)), [], 0, []
+        self.values = torch.zeros(0)
 
     def allreduce(self, tensors: list[torch.Tensor], options: Any) -> dist.Work:  # pyright: ignore[reportIncompatibleMethodOverride]  # the one overload that PyTorch calls here
         average = options.reduceOp == dist.ReduceOp.AVG
         if not average and options.reduceOp != dist.ReduceOp.SUM:
             raise RuntimeError("the group of this check only knows ReduceOp.SUM and ReduceOp.AVG")
         self.sent += tensors
+        self.values = torch.cat([self.values, *(tensor.float().flatten() for tensor in tensors)])
         self.infinite += sum(int((~tensor.isfinite()).sum()) for tensor in tensors)
         result = _Result(self.settle)
         # As with gloo, an average is a sum first, and that of float16 may overflow.
@@ -121,10 +130,10 @@ class Peers(dist.ProcessGroup):
 
 
 class _OtherBucket:
-    """Another bucket of the same kind, with all gradients negative; Python cannot make a `dist.GradBucket`."""
+    """Another bucket of the same kind, with all gradients so many times as large; Python cannot make a `dist.GradBucket`."""
 
-    def __init__(self, bucket: Any) -> None:
-        self._bucket, self._buffer = bucket, -bucket.buffer()
+    def __init__(self, bucket: Any, times: float) -> None:
+        self._bucket, self._buffer = bucket, times * bucket.buffer()
 
     def buffer(self) -> torch.Tensor:
         return self._buffer
@@ -148,19 +157,29 @@ class _OtherBucket:
         return None
 
 
+def _part(half_hook: Any, bucket: Any, shares: list[int]) -> torch.Tensor:
+    """Return what the answer sends of a bucket: bias, then weights."""
+    peer = Peers(shares)
+    half_hook(peer, bucket)
+    peer.settle()
+    return peer.values if bucket.gradients()[0].numel() == 1 else peer.values.roll(1)
+
+
 def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, Any]:
     """Run backward with the hook of the answer in two steps, as far as what it returns allows.
 
     In the second the hook is called for another bucket first, and for both before any communication ends, as happens in
-    training.
+    training. At the end it is called as on a rank that has larger gradients.
     """
     x, shares = case
     group, layer = Peers(shares), nn.Linear(len(x), 1)  # its two gradients share a bucket
-    report: dict[str, Any] = dict.fromkeys(("returned", "done", "value", "earlier"))
+    report: dict[str, Any] = dict.fromkeys(("returned", "done", "value", "earlier", "part", "larger_part"))
     grads: list[torch.Tensor] = []
 
     def hook(state, bucket):  # DDP accepts only its own annotations, or none
-        other = _OtherBucket(bucket) if grads else None
+        other = _OtherBucket(bucket, -1) if grads else None
+        # An answer may change the bucket, so these are made before.
+        same, more = (_OtherBucket(bucket, times) for times in (1, larger(*case)))
         earlier = half_hook(group, other) if other else None
         returned = half_hook(group, bucket)
         group.settle()
@@ -169,6 +188,7 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
         value = returned.wait() if done else None
         if other:
             report["earlier"] = other.values_of(earlier)
+            report["part"], report["larger_part"] = (_part(half_hook, b, shares) for b in (same, more))
         else:
             report.update(
                 returned=returned, done=done, value=value, sent=list(group.sent), infinite=group.infinite

@@ -16,12 +16,17 @@ ROW = 2051  # a number that float16 would round to 2052
 
 
 class Case(NamedTuple):
-    """Leaves of a graph, and the number of columns of its second product; float16 changes every value of x and w."""
+    """Leaves of a graph, and the number of columns of its second product; float16 changes every value of x and w.
+
+    What is saved stays in `alive`. Else a later tensor might come to lie where an earlier one was, or might not: what an
+    answer that goes by `data_ptr()` or `id()` counts would be a matter of luck.
+    """
 
     x: torch.Tensor
     w: torch.Tensor
     table: torch.Tensor
     columns: int
+    alive: list[torch.Tensor]
 
     def loss(self) -> torch.Tensor:
         """Compute the loss of two steps; between them, w is multiplied by 2 at the same address."""
@@ -35,11 +40,12 @@ class Case(NamedTuple):
 
         Of those of float32, x and w are leaves, the half of x is none and saved twice, and the ones are expanded.
         """
-        half = self.x / 2
-        row = self.table.index_select(0, torch.tensor([ROW]))
-        product = self.x @ self.w + torch.where(self.x > 0, row, 2 * row)
-        squares = (self.x.double() ** 2).sum() + (half * half).sum()
-        return (product @ torch.ones(2, 1).expand(2, self.columns)).sum() + squares
+        half, double, index = self.x / 2, self.x.double(), torch.tensor([ROW])
+        row, positive = self.table.index_select(0, index), self.x > 0
+        product = self.x @ self.w + torch.where(positive, row, 2 * row)
+        ones = torch.ones(2, 1).expand(2, self.columns)
+        self.alive.extend((half, double, index, positive, ones))
+        return (product @ ones).sum() + (double**2).sum() + (half * half).sum()
 
 
 def make_case(rng: Draw) -> Case:
@@ -50,7 +56,7 @@ def make_case(rng: Draw) -> Case:
     )
     w = torch.nn.Parameter(w.clone())  # autograd passes weights in a type of their own
     table = torch.zeros(ROW + 2, 2, requires_grad=True)
-    return Case(x.clone().requires_grad_(), w, table, rng.randint(3, 9))
+    return Case(x.clone().requires_grad_(), w, table, rng.randint(3, 9), [])
 
 
 def _hooks_on() -> Any:
@@ -77,12 +83,13 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
     rounded: whether the tensor of 400 bytes comes back as of float16. limits: what comes back of numbers beyond float16.
     """
+    # All made at once, so that none comes to lie where another was.
+    small, special, handed = torch.ones(2).half(), torch.tensor([7e4, 1e-8, torch.nan]), torch.rand(100)
     leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         output = leaf.exp()
     leaf_lives, kept_of_output = weakref.ref(leaf), pack(output)
     del leaf, output
-    handed = torch.rand(100)
     alive, size = weakref.ref(handed), {handed.untyped_storage().data_ptr(): handed.nbytes}
     rounded, kept = handed.half().float(), pack(handed)
     del handed
@@ -91,7 +98,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
         storages |= size
     detached = leaf_lives() is None  # a graph holds its leaves
     del kept_of_output
-    back, limits = (unpack(pack(t)) for t in (torch.ones(2).half(), torch.tensor([7e4, 1e-8, torch.nan])))
+    back, limits = unpack(pack(small)), unpack(pack(special))
     return {
         "packed": sum(storages.values()) or None,
         "detached": detached,

@@ -39,6 +39,23 @@ def _look(module: nn.Module, args: Any, output: Any) -> None:
     """Stand on the layers as the hook of a third party."""
 
 
+def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list[str]:
+    """Raise an exception inside the model, by an input that is too wide, and return what the answer leaves of its own.
+
+    The hooks that it leaves are removed.
+    """
+    frames, left = torch._dynamo.eval_frame, []
+    stance, tables = str(frames._stance), [module._forward_hooks for module in compiled.modules()]
+    before = [set(table) for table in tables]
+    with contextlib.suppress(Exception):
+        layer_output(compiled, LAYERS[1], x.repeat(1, 2))
+    for table, kept in zip(tables, before, strict=True):
+        for added in table.keys() - kept:
+            left = ["hooks"]
+            del table[added]
+    return left + (["stance"] if str(frames._stance) != stance else [])
+
+
 def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> dict[str, Any]:
     """Compile a model, ask the answer for the output of each layer, and run the compiled model once more."""
     # Counts compilations by any backend; imported here because it takes seconds to load.
@@ -64,14 +81,17 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
         built, modes = counters["frames"]["ok"], [m.training for m in model.modules()]
         # Nothing of this call may be left in the next ones, and the stance of the caller must remain.
         # Where that makes the answer fail, the next calls tell.
-        with torch.compiler.set_stance("eager_on_recompile"), contextlib.suppress(Exception):
-            layer_output(compiled, LAYERS[0], -x)
+        with torch.compiler.set_stance("eager_on_recompile"):
+            with contextlib.suppress(Exception):
+                layer_output(compiled, LAYERS[0], -x)
+            unrestored = _unrestored(layer_output, compiled, x)
         outputs = {name: layer_output(compiled, name, x.clone()) for name in LAYERS}
         inside = counters["frames"]["ok"] - built
         report = {
             "outputs": copies(outputs),
             "detached": not any(isinstance(o, torch.Tensor) and o.requires_grad for o in outputs.values()),
             "left": max(0, module_hooks(compiled) - len(handles)),
+            "unrestored": unrestored,
             "modes": sum(m.training != before for m, before in zip(model.modules(), modes, strict=True)),
         }
         ran.clear()
