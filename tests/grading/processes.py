@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 
 
@@ -13,7 +14,7 @@ def files(*folders: Path) -> dict[str, tuple[int, ...]]:
             facts = path.lstat()
             found[str(path)] = (
                 facts.st_mode,
-                *((facts.st_size, facts.st_mtime_ns) if path.is_file() else ()),
+                *((facts.st_size, facts.st_mtime_ns) if stat.S_ISREG(facts.st_mode) else ()),
             )
     return found
 

@@ -13,6 +13,7 @@ import contextlib
 import functools
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -127,17 +128,22 @@ def hand_in(path: Path, case: Case, places: dict[str, str]) -> None:
 def as_ordinary_user() -> list[object]:
     """Return what to put before a command, so that USER runs it, without any privilege.
 
-    Python and the course may be below root's home, which nobody else can read: there another folder covers it.
+    Python and the course may be below a folder that others cannot enter, such as root's home: another one covers it.
     """
-    home = Path.home()
-    places = dict.fromkeys(map(Path, (sys.base_prefix, sys.prefix, catalog.ROOT)))
-    below: list[object] = ["--perms", "0755", "--tmpfs", home]
-    for place in places:
-        if place.is_relative_to(home):
-            for parent in reversed(place.parents):
-                if parent.is_relative_to(home) and parent != home:
-                    below += ["--perms", "0755", "--dir", parent]
-            below += ["--ro-bind", place, place]
+    below: list[object] = []
+    covered: set[Path] = set()
+    for place in dict.fromkeys(map(Path, (sys.base_prefix, sys.prefix, catalog.ROOT))):
+        above = [*reversed(place.parents)]
+        closed = next((parent for parent in above if not parent.stat().st_mode & stat.S_IXOTH), None)
+        if closed is None:
+            continue
+        if closed not in covered:
+            covered.add(closed)
+            below += ["--perms", "0755", "--tmpfs", closed]
+        for parent in above:
+            if parent.is_relative_to(closed) and parent != closed:
+                below += ["--perms", "0755", "--dir", parent]
+        below += ["--ro-bind", place, place]
     command = [
         isolation.bwrap(),
         "--die-with-parent",
@@ -231,6 +237,7 @@ def graded_in(root: Path, run: Run) -> Graded:
             *(processes_of(USER) if ordinary else ()),
         ]
     )
+    assert (root / "out" / "grades.db").exists(), done.stdout + done.stderr
     with contextlib.closing(Gradebook(root / "out", create=False)) as book:
         rows = [grade.row for grade in book.grades()]
     out = sorted(path.name for path in (root / "out").iterdir())
