@@ -2,25 +2,27 @@
 
 A hook that keeps activations takes three lines, and those three lines go wrong in many ways. Each comment
 that starts with a case number explains how the code avoids one of them: "Case 5" is case 5 of CASES.md, the
-table beside this file that also names the test of each case. From top to bottom: the public function,
-registering and removing the hooks, and what the hooks do.
+table beside this file that also names the test of each case. Here are the public function and what registers
+and removes the hooks; taps.py has the hooks themselves, keeping.py what they keep, recording.py and reading.py
+what is read afterwards.
 """
 
 import sys
+import threading
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from hookedu.hooks.events import Event
-from hookedu.hooks.keeping import clone, keeper
-from hookedu.hooks.modules import Choice, choose, is_compiled, modules_by_name, survey, unwrap
+from hookedu.hooks.keeping import Keeper
+from hookedu.hooks.modules import Choice, choose, is_compiled, survey, unwrap
 from hookedu.hooks.recording import Recording
-from hookedu.hooks.tensors import map_tensors, shape_of, tensors_in
+from hookedu.hooks.state import run_uncompiled
+from hookedu.hooks.taps import Tap
 from hookedu.language import Text
 
 
@@ -34,6 +36,7 @@ def record(
     copy: bool = True,
     device: torch.device | str | None = None,
     max_bytes: int | None = None,
+    keep: Callable[[Tensor], Any] | Literal["stats"] | None = None,
 ) -> "Recorder":
     """Record chosen layers of a model while it runs.
 
@@ -50,9 +53,10 @@ def record(
         The model to record. Inside ``torch.compile``, ``DataParallel`` (one device) and
         ``DistributedDataParallel`` the wrapped model is recorded, under its own names.
     layers : str, type, torch.nn.Module or callable, or an iterable of these
-        What to record: dotted names as in ``model.named_modules()`` (``""`` is the model itself), module
-        types, modules of this model, or predicates ``(name, module) -> bool``. A layer is recorded once,
-        however many of the choices it matches.
+        What to record: dotted names as in ``model.named_modules()`` (``""`` is the model itself), patterns of
+        names (``"blocks.*.attn"``; ``*`` is one part of a name, ``**`` any number of parts), module types,
+        modules of this model, or predicates ``(name, module) -> bool``. A layer is recorded once, however many
+        of the choices it matches.
     outputs : bool, default True
         Keep what each call returns. Nested outputs keep their structure; each tensor in them is copied.
     inputs : bool, default False
@@ -69,11 +73,17 @@ def record(
     max_bytes : int, optional
         Limit in bytes on the kept tensors. A tensor that would exceed it is dropped after its statistics have
         been computed, and one warning is issued. By default there is no limit.
+    keep : callable or "stats", optional
+        What to keep of each tensor: a function that gets it, detached, and returns what is kept in its place,
+        such as ``lambda t: t[:, -1]``, ``lambda t: t.mean(dim=0)`` or ``lambda t: t.norm().item()``. A view is
+        copied. What the function raises passes through the model's forward. ``"stats"`` keeps the statistics
+        alone. Layers with several calls merge theirs: ``rec[name].stats()`` covers all batches since ``clear()``.
 
     Returns
     -------
     Recorder
-        The recording, with its hooks in place. ``rec[name]`` is a layer with ``activation``, ``gradient``,
+        The recording, with its hooks in place: a mapping from names to layers, with ``activations`` for all at
+        once and ``clear()`` for the next batch. ``rec[name]`` is a layer with ``activation``, ``gradient``,
         ``input``, ``kwargs`` and ``stats()``; ``rec[name].calls`` holds one entry per call of the module,
         with the same attributes. ``rec.summary()`` is a table of all layers, ``rec.missed`` maps each layer
         that never ran to the reason, ``rec.nbytes`` is the memory of all kept tensors in bytes,
@@ -86,13 +96,13 @@ def record(
         If no layer has the given name. The message lists the closest names.
     ValueError
         If nothing is chosen or a choice matches no layer of this model; if ``outputs``, ``inputs`` and
-        ``gradients`` are all false; if ``max_bytes`` is not positive; if ``device`` is combined with
-        ``copy=False``; or if the model is a ``DataParallel`` on several devices.
+        ``gradients`` are all false; if ``max_bytes`` is not positive; if ``device`` or ``keep`` is combined
+        with ``copy=False``; if ``keep`` is another word than "stats"; or if the model is a ``DataParallel`` on several devices.
     TypeError
         If the model is not a ``torch.nn.Module``, if it or a chosen layer is TorchScript, or if a choice is
         none of the types listed above.
     RuntimeError
-        If PyTorch does not know the device. A device that it knows but cannot use raises when the model runs.
+        If PyTorch does not know the device or cannot use it here.
 
     Warns
     -----
@@ -106,7 +116,7 @@ def record(
     ``RuntimeError`` with the reason: the layer never ran, ``backward`` was not called, the value was dropped.
     Reading a value of a layer with several calls raises ``ValueError``, which points to ``calls``.
 
-    What happens in 31 cases, such as in-place operations, shared modules and exceptions, is listed in
+    What happens in 38 cases, such as in-place operations, shared modules and exceptions, is listed in
     ``hookedu/hooks/CASES.md``.
 
     Examples
@@ -146,13 +156,25 @@ def record(
         raise ValueError(str(NOTHING_WANTED))
     if max_bytes is not None and max_bytes <= 0:
         raise ValueError(str(BAD_MAX_BYTES.format(got=max_bytes)))
-    if device is not None and not copy:
+    if not copy and (device is not None or keep is not None):
         raise ValueError(str(ALIAS_ELSEWHERE))
+    if not (keep is None or keep == "stats" or callable(keep)):
+        raise ValueError(str(BAD_KEEP.format(got=keep)))
     wants = {"outputs": outputs, "inputs": inputs, "gradients": gradients}
-    recorder = Recorder(model, layers, wants, copy, torch.device(device) if device else None, max_bytes)
+    recorder = Recorder(model, layers, wants, Keeper(copy, _usable(device), max_bytes, keep))
     recorder._replace_earlier(_call_site())
     recorder._put_hooks_on()
     return recorder
+
+
+def _usable(device: torch.device | str | None) -> torch.device | None:
+    """Return the device; raise here and not in the middle of the model's forward if it cannot be used."""
+    if device is None:
+        return None
+    try:
+        return torch.empty(0, device=device).device
+    except AssertionError as error:  # "Torch not compiled with CUDA enabled"
+        raise RuntimeError(str(error)) from None
 
 
 class Recorder(Recording):
@@ -169,20 +191,13 @@ class Recorder(Recording):
         model: nn.Module,
         layers: Choice | Iterable[Choice],
         wants: dict[str, bool],
-        copy: bool,
-        device: torch.device | None,
-        max_bytes: int | None,
+        keep: Keeper,
     ) -> None:
         inner = unwrap(model)
         named, self._compiled = survey(inner)
         self._compiled |= inner is not model and is_compiled(model)
-        super().__init__(inner, choose(named, layers), wants)
-        self._keep = keeper(copy, device, max_bytes, self._versions, self._pending)
-        self._outputs, self._gradients = wants["outputs"], wants["gradients"]
-        self._plain = wants == {"outputs": True, "inputs": False, "gradients": False} and self._keep is clone
-        self._handles: list[torch.utils.hooks.RemovableHandle] = []
-        self._gradient_handles: list[torch.utils.hooks.RemovableHandle] = []
-        self._stance: Any = None
+        super().__init__(named, choose(named, layers), wants, keep)
+        self._taps: weakref.WeakSet[Tap] = weakref.WeakSet()
         self._call_site: tuple[Any, ...] | None = None
         self._entered = False
 
@@ -192,25 +207,28 @@ class Recorder(Recording):
         if self._compiled:
             # Case 19: compiled code contains the hooks of its first call and never looks for new ones.
             warnings.warn(str(RUNS_EAGERLY), stacklevel=3)
-            self._stance = torch.compiler.set_stance("force_eager")
         # Case 6: one hook per module, however many names it has.
         inputs, handles = self._wants["inputs"], self._handles
         for name, (module, _) in self._chosen.items():
-            tap = _Tap(name, self)
+            tap = Tap(name, self)
+            self._taps.add(tap)
             if inputs:
                 # Case 8: without with_kwargs a hook never sees keyword arguments. A forward hook would be too
                 # late: a module that works in place has overwritten its own input by then.
                 handles.append(module.register_forward_pre_hook(tap.before, with_kwargs=True))
             handles.append(module.register_forward_hook(tap.after))
+        if self._compiled:
+            self._compile_again = run_uncompiled(self)
 
     def _take_hooks_off(self) -> None:
         """Remove the module hooks but not the tensor hooks: backward may still run (case 15)."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-        if self._stance is not None:
-            self._stance.__exit__(None, None, None)
-            self._stance = None
+        for hook in self._leaves.values():  # case 33: a leaf outlives this run, and so would its hook
+            hook.handle.remove()
+        self._leaves.clear()
+        self._compile_again()
         self._forget_call_site()
 
     def __enter__(self) -> "Recorder":
@@ -225,20 +243,24 @@ class Recorder(Recording):
         if error is not None:
             self.failed_at = self._innermost_module(trace)
 
+    def clear(self) -> None:
+        """Release what was recorded and start anew, for the next batch; the hooks stay.
+
+        Gradients of what was recorded before are no longer recorded.
+        """
+        self._forget()
+        for tap in self._taps:
+            tap.restart()
+
     def close(self) -> None:
         """Remove every hook and release every tensor; reading a value afterwards raises RuntimeError."""
         self._take_hooks_off()
-        while self._gradient_handles:
-            self._gradient_handles.pop().remove()
-        for event in self.events:  # releases the tensors even if a caller holds an Event or a Call
-            event.value = None
-        self.events.clear()
-        self._by_call.clear()
+        self.clear()
         self.closed = True
 
     def _innermost_module(self, trace: TracebackType | None) -> str | None:
         """Return the name of the innermost module in the traceback; no hook is needed for that."""
-        names = {id(module): name for name, module in reversed(modules_by_name(self._model).items())}
+        names = {id(module): name for name, module in reversed(self._named.items())}
         found = None
         while trace is not None:
             found = names.get(id(trace.tb_frame.f_locals.get("self")), found)
@@ -255,7 +277,7 @@ class Recorder(Recording):
 
         Case 23: a notebook cell that is run again must not add a second set of hooks.
         """
-        key = id(self._model), tuple(self._chosen), call_site
+        key = id(self._named[""]), tuple(self._chosen), threading.get_ident(), call_site
         earlier = _recorders.get(key, lambda: None)()
         if earlier is not None:
             earlier._take_hooks_off()
@@ -263,8 +285,8 @@ class Recorder(Recording):
         self._call_site = key
 
 
-# Recorders that no with block will end, by id of the model, layers and call site in the user's code. A
-# recorder holds its model, so no other model can have that id while the entry exists.
+# Recorders that no with block will end, by id of the model, layers, thread (case 38) and call site in the
+# user's code. A recorder holds its model, so no other model can have that id while the entry exists.
 _recorders: "dict[tuple[Any, ...], weakref.ref[Recorder]]" = {}
 
 
@@ -281,113 +303,6 @@ def _call_site() -> tuple[Any, ...]:
     return tuple(site)
 
 
-# -- what the hooks do -----------------------------------------------------------------------------------------
-
-
-class _Tap:
-    """The hooks of one layer. They append events and always return None (case 17).
-
-    A returned value would replace the module's input or output.
-
-    Case 22: deepcopy and pickle of a model copy its hooks, too. A copied tap has no recorder and records
-    nothing.
-    """
-
-    __slots__ = ("calls", "name", "plain_log", "recorder", "running")
-
-    def __init__(self, name: str, recorder: Recorder | None = None) -> None:
-        self.name, self.recorder = name, recorder
-        # The recorder's log if only outputs are recorded, as plain clones; else None. See `after`.
-        self.plain_log = recorder.events if recorder is not None and recorder._plain else None
-        # Case 3: a module called n times makes n events, not one that is overwritten n - 1 times.
-        self.calls = 0
-        self.running: tuple[int, ...] = ()  # indices of the calls in progress; a module may call itself
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Tap, (self.name,)
-
-    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        recorder = self.recorder
-        if recorder is None:
-            return
-        log = recorder.events
-        self.running += (self.calls,)
-        value = map_tensors(recorder._keep, (args, kwargs))
-        log.append(Event(len(log), "forward_pre", self.name, self.calls, value))
-        self.calls += 1
-
-    def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        log = self.plain_log
-        if log is not None and output.__class__ is Tensor:  # by far the most frequent case, hence a fast path
-            log.append(Event(len(log), "forward", self.name, self.calls, clone(output)))
-            self.calls += 1
-            return
-        recorder = self.recorder
-        if recorder is None:
-            return
-        log = recorder.events
-        if self.running:
-            call, self.running = self.running[-1], self.running[:-1]
-        else:
-            call = self.calls
-            self.calls += 1
-        if recorder._outputs:  # case 7: outputs may be nested
-            log.append(Event(len(log), "forward", self.name, call, map_tensors(recorder._keep, output)))
-        else:
-            log.append(Event(len(log), "forward", self.name, call, None, shape_of(output)))
-        if recorder._gradients:
-            self._watch_gradients(recorder, call, output)
-
-    def _watch_gradients(self, recorder: Recorder, call: int, output: Any) -> None:
-        """Register a tensor hook on each tensor of the output.
-
-        Case 2: the hook is registered before a later operation can change the output in place, and it stays
-        with the value of this moment. A full backward hook would make that operation raise, and retain_grad
-        would follow the changed value.
-        """
-        key, tensors = (self.name, call), list(tensors_in(output))
-        for leaf, tensor in enumerate(tensors):
-            if tensor.requires_grad:  # case 13: requires_grad is never changed
-                # Case 4: each call has its own tensor hooks, so gradients may arrive in any order.
-                hook = _GradientHook(recorder, self.name, call, leaf)
-                recorder._gradient_handles.append(tensor.register_hook(hook))
-                if tensor._is_view():
-                    recorder._views.add(key)
-        if not recorder._wants["outputs"]:
-            recorder._skeletons[key] = map_tensors(lambda tensor: torch.empty(0), output)
-        if not any(tensor.requires_grad for tensor in tensors):
-            recorder._no_gradient[key] = _why_no_gradient(tensors)
-
-
-class _GradientHook:
-    """A tensor hook for one tensor of one call's output. It never refers to the graph (case 15)."""
-
-    __slots__ = ("call", "last", "leaf", "name", "recorder")
-
-    def __init__(self, recorder: Recorder, name: str, call: int, leaf: int) -> None:
-        self.recorder, self.name, self.call, self.leaf = recorder, name, call, leaf
-        self.last: Event | None = None
-
-    def __call__(self, grad: Tensor) -> None:
-        log = self.recorder.events
-        if self.last is not None:  # case 5: the gradient of the last of several backward passes is kept
-            self.last.size, self.last.value = self.last.shape, None
-        # A copy: autograd may pass the same tensor to other hooks, which may change it in place.
-        self.last = Event(
-            len(log), "output_grad", self.name, self.call, self.recorder._keep(grad), leaf=self.leaf
-        )
-        log.append(self.last)
-
-
-def _why_no_gradient(tensors: list[Tensor]) -> str:
-    if torch.is_inference_mode_enabled():
-        return "inference_mode"
-    if not torch.is_grad_enabled():
-        return "no_grad"
-    floating = any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
-    return "frozen" if floating else "dtype"
-
-
 NOTHING_WANTED = Text(
     zh="outputs、inputs、gradients 都是 False：没有可录制的内容",
     en="outputs, inputs and gradients are all False: there is nothing to record",
@@ -397,8 +312,12 @@ BAD_MAX_BYTES = Text(
     en="max_bytes must be greater than 0 (or None for no limit), got {got}",
 )
 ALIAS_ELSEWHERE = Text(
-    zh="copy=False 保留的是别名，不能同时指定 device",
-    en="copy=False keeps aliases, which cannot be on another device: leave out device",
+    zh="copy=False 保留的是别名，不能同时指定 device 或 keep",
+    en="copy=False keeps aliases, which cannot be on another device or anything else: leave out device and keep",
+)
+BAD_KEEP = Text(
+    zh='keep 是一个函数，或者 "stats"，得到的是 {got!r}',
+    en='keep is a function or "stats", got {got!r}',
 )
 ENTERED_TWICE = Text(
     zh="同一个录制器只能用于一个 with 块：请再次调用 record()",

@@ -349,7 +349,7 @@ def _by_running(
 
 def _why_not_fired(hook: Hook, model: nn.Module, named: dict[str, nn.Module]) -> Text:
     if hook.path in named and hook.kind not in _BACKWARD:
-        return why_never_called(model, named[hook.path], hook.path or "(model)")
+        return why_never_called(named, named[hook.path], hook.path or "(model)")
     return GRADIENT_NEVER_CAME
 
 

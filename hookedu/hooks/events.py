@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from hookedu.hooks.tensors import Stats, map_tensors
+from hookedu.hooks.tensors import Stats, map_tensors, sizes
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Event:
         """Shape of the value: a tuple, or a structure with a tuple for each tensor."""
         if self.value is None:
             return self.size
-        return map_tensors(lambda t: t.stats.shape if isinstance(t, Dropped) else tuple(t.shape), self.value)
+        return map_tensors(lambda t: t.stats.shape if isinstance(t, Dropped) else sizes(t), self.value)
 
 
 class Dropped(torch.Tensor):

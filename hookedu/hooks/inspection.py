@@ -79,6 +79,8 @@ class Hook:
         """Remove the hook; do nothing if it has been removed already."""
         for table in self._tables:
             table.pop(self.id, None)
+        if self.owner == "hookedu":
+            getattr(getattr(self.callable, "__self__", None), "when_removed", int)()
 
 
 class Hooks(list[Hook]):

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,53 +21,77 @@ def clone(tensor: Tensor) -> Tensor:
     return tensor.detach().clone() if tensor.requires_grad else tensor.clone()
 
 
-def keeper(
-    copy: bool,
-    device: torch.device | None,
-    max_bytes: int | None,
-    versions: dict[int, int],
-    pending: set[torch.device],
-) -> Callable[[Tensor], Tensor]:
-    """Return the function that keeps one tensor; what it returns is always detached.
+class Keeper:
+    """The function that keeps one tensor; what it returns is always detached.
 
-    An attached tensor would hold its whole graph in memory. The function notes the version of each alias in
-    `versions`, and in `pending` each GPU from which an asynchronous copy has started.
+    An attached tensor would hold its whole graph in memory.
+
+    Attributes
+    ----------
+    pending : set of torch.device
+        The GPUs from which asynchronous copies have started that may not be complete.
     """
-    if not copy:
 
-        def keep(tensor: Tensor) -> Tensor:
+    def __init__(
+        self,
+        copy: bool,
+        device: torch.device | None,
+        max_bytes: int | None,
+        keep: Callable[[Tensor], Any] | str | None,
+    ) -> None:
+        self.copy, self.device, self.max_bytes, self.keep = copy, device, max_bytes, keep
+        self.plain = copy and device is None and max_bytes is None and keep is None
+        self.pending: set[torch.device] = set()
+        self._versions: dict[int, int] = {}  # copy=False: id of an alias -> its _version in the hook
+        self._held, self._warned = 0, False
+
+    def __call__(self, tensor: Tensor) -> Any:
+        if self.plain:
+            return clone(tensor)
+        if self.keep == "stats":
+            return Dropped.from_tensor(tensor)
+        if callable(self.keep):  # case 36
+            with torch.no_grad():
+                kept = self.keep(tensor.detach())
+            if not isinstance(kept, Tensor):
+                return kept
+            fresh = kept.is_meta or kept.untyped_storage()._cdata != tensor.untyped_storage()._cdata
+            return self._within_bounds(kept, kept if fresh and self.device is None else None)
+        return self._within_bounds(tensor)
+
+    def clear(self) -> None:
+        """Count what is kept from zero again, after everything has been released."""
+        self._held = 0
+        self._versions.clear()
+
+    def overwritten(self, alias: Tensor) -> bool:
+        """Check whether an in-place operation has changed an alias (copy=False) since its hook ran."""
+        return id(alias) in self._versions and self._versions[id(alias)] != alias._version
+
+    def _within_bounds(self, tensor: Tensor, own: Tensor | None = None) -> Tensor:
+        """Keep a tensor, or `own` in its place if that is a copy already; past `max_bytes` only statistics."""
+        if self.max_bytes is not None:  # case 24
+            size = tensor.numel() * tensor.element_size()
+            if self._held + size > self.max_bytes:
+                if not self._warned:
+                    warnings.warn(str(PAST_MAX_BYTES.format(max_bytes=self.max_bytes)), stacklevel=2)
+                    self._warned = True
+                return Dropped.from_tensor(tensor)
+            self._held += size
+        return self._copied(tensor) if own is None else own
+
+    def _copied(self, tensor: Tensor) -> Tensor:
+        if not self.copy:
             alias = tensor.detach()
             if not alias.is_inference():  # inference tensors have no version counter
-                versions[id(alias)] = alias._version
+                self._versions[id(alias)] = alias._version
             return alias
-
-    elif device is None:
-        keep = clone
-
-    else:
-
-        def keep(tensor: Tensor) -> Tensor:
-            if tensor.device.type not in ("cpu", device.type):
-                pending.add(tensor.device)  # a hook never waits for a GPU; reading a value does, once
-            # Case 25: a copy even if the tensor is already on that device.
-            return tensor.detach().to(device, non_blocking=True, copy=True)
-
-    if max_bytes is None:
-        return keep
-    held, warned = 0, False
-
-    def keep_within_bounds(tensor: Tensor) -> Tensor:
-        nonlocal held, warned  # case 24
-        size = tensor.numel() * tensor.element_size()
-        if held + size <= max_bytes:
-            held += size
-            return keep(tensor)
-        if not warned:
-            warnings.warn(str(PAST_MAX_BYTES.format(max_bytes=max_bytes)), stacklevel=2)
-            warned = True
-        return Dropped.from_tensor(tensor)
-
-    return keep_within_bounds
+        if self.device is None:
+            return clone(tensor)
+        if tensor.device.type not in ("cpu", self.device.type):
+            self.pending.add(tensor.device)  # a hook never waits for a GPU; reading a value does, once
+        # Case 25: a copy even if the tensor is already on that device.
+        return tensor.detach().to(self.device, non_blocking=True, copy=True)
 
 
 PAST_MAX_BYTES = Text(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any
 
 from torch import nn
@@ -93,7 +94,8 @@ def choose(
     named : dict of str to nn.Module
         The model's modules, see `modules_by_name`.
     layers : str, type, nn.Module or callable, or an iterable of these
-        Dotted names, module types, modules of this model, or predicates (name, module) -> bool.
+        Dotted names, patterns of names (`blocks.*.attn`, see `_matching`), module types, modules of this model, or
+        predicates (name, module) -> bool.
 
     Raises
     ------
@@ -121,7 +123,8 @@ def choose(
     if len(found) > len(chosen):
         found = _first_names(found)
     if any(issubclass(kind, ScriptModule) for kind in {type(module) for module, _ in found.values()}):
-        raise TypeError(str(TORCHSCRIPT))
+        scripted = next(name for name, (module, _) in found.items() if isinstance(module, ScriptModule))
+        raise TypeError(str(TORCHSCRIPT_PART.format(name=scripted)))
     return found
 
 
@@ -136,9 +139,10 @@ def _first_names(named: dict[str, tuple[nn.Module, tuple]]) -> dict[str, tuple[n
 def _matches(named: dict[str, nn.Module], choice: Any) -> list[nn.Module]:
     """Return the modules that one choice selects; raise if there are none or it is no `Choice`."""
     if isinstance(choice, str):
-        if choice not in named:
+        found = [named[choice]] if choice in named else _matching(choice, named)
+        if not found:
             raise LayerNotFound(NO_SUCH_NAME.format(name=choice, close=closest(choice, list(named))))
-        return [named[choice]]
+        return found
     if isinstance(choice, nn.Module):
         if not any(module is choice for module in named.values()):
             raise ValueError(str(ANOTHER_MODEL.format(type=type(choice).__name__)))
@@ -157,6 +161,25 @@ def _matches(named: dict[str, nn.Module], choice: Any) -> list[nn.Module]:
     return found
 
 
+def _matching(pattern: str, named: dict[str, nn.Module]) -> list[nn.Module]:
+    """Return the modules whose names match a pattern such as `blocks.*.attn`, or `**.attn` at any depth.
+
+    The wildcards are those of the shell: `*`, `?` and `[...]` stay within one part of the name, and `**` stands for any
+    number of parts, also none.
+    """
+    if not any(wildcard in pattern for wildcard in "*?["):
+        return []
+
+    def matches(wanted: list[str], names: list[str]) -> bool:
+        if not wanted or wanted[0] != "**":
+            same = bool(wanted and names) and fnmatchcase(names[0], wanted[0])
+            return matches(wanted[1:], names[1:]) if same else not wanted and not names
+        return matches(wanted[1:], names) or (bool(names) and matches(wanted, names[1:]))
+
+    wanted = pattern.split(".")
+    return [module for name, module in named.items() if name and matches(wanted, name.split("."))]
+
+
 def closest(name: str, names: list[str], n: int = 5) -> str:
     """Return the `n` names most similar to a misspelt one, as text; names that share its end come first."""
     ends = [known for known in names if known.endswith(f".{name}") or (name.endswith(f".{known}") and known)]
@@ -167,12 +190,11 @@ def closest(name: str, names: list[str], n: int = 5) -> str:
     return ", ".join(repr(known) for known in best)
 
 
-def why_never_called(model: nn.Module, module: nn.Module, name: str) -> Text:
-    """Return why hooks on `module` did not fire, as far as the model's structure tells."""
+def why_never_called(named: dict[str, nn.Module], module: nn.Module, name: str) -> Text:
+    """Return why hooks on `module` did not fire, as far as the model's structure (`modules_by_name`) tells."""
     if isinstance(module, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict):
         return CONTAINER.format(name=name, type=type(module).__name__)
     above = ["", *(name[:i] for i, character in enumerate(name) if character == ".")] if name else []
-    named = modules_by_name(model)
     parents = [named[path] for path in above if path in named]
     if any(isinstance(parent, nn.MultiheadAttention) for parent in parents):
         return ATTENTION.format(name=name)
@@ -188,6 +210,11 @@ NOT_A_MODEL = Text(
 TORCHSCRIPT = Text(
     zh="TorchScript 模块不运行 Python 钩子；请用转换之前的 Python 模型",
     en="a TorchScript module runs no Python hooks; use the Python model that it was made from",
+)
+TORCHSCRIPT_PART = Text(
+    zh="`{name}` 是 TorchScript 模块，不运行 Python 钩子；请不要选它，或者用转换之前的 Python 模块",
+    en="`{name}` is a TorchScript module and runs no Python hooks; leave it out, or use the Python module that it was "
+    "made from",
 )
 SEVERAL_GPUS = Text(
     zh="DataParallel 在多个 GPU 上运行的是各层的副本；请录制 `model.module`，并直接调用它",
@@ -228,7 +255,8 @@ FUSED = Text(
     "`torch.backends.mha.set_fastpath_enabled(False)` turns that off",
 )
 NEVER_CALLED = Text(
-    zh="`{name}` 从未被调用：模型没有运行，或者上层没有用到它，或者上层调用的是 `.forward()`（会跳过钩子）",
-    en="`{name}` was never called: the model did not run, or nothing above uses it, or what is above calls its "
-    "`.forward()`, which skips hooks",
+    zh="`{name}` 从未被调用：模型没有运行（或者在别的进程里运行，例如 DataLoader 的工作进程），或者上层没有用到它、"
+    "只读取它的权重，或者调用的是它的 `.forward()`（会跳过钩子）",
+    en="`{name}` was never called: the model did not run (or ran in another process, such as a DataLoader worker), or "
+    "what is above does not use it, only reads its weights, or calls its `.forward()`, which skips hooks",
 )

@@ -1,27 +1,29 @@
-"""The Recording that `record()` makes: its event log, read by layer and call."""
+"""The Recording that `record()` makes: a mapping from names to layers."""
 
 from collections.abc import Iterator, Mapping
-from itertools import count
 from typing import Any
 
-import torch
 from torch import nn
 
-from hookedu.hooks.events import Dropped, Event
-from hookedu.hooks.modules import LayerNotFound, closest, why_never_called
-from hookedu.hooks.tensors import Stats, map_tensors, shape_text, storage_bytes, tensors_in
+from hookedu.hooks.keeping import Keeper
+from hookedu.hooks.log import Log
+from hookedu.hooks.modules import LayerNotFound, closest
+from hookedu.hooks.reading import Layer
+from hookedu.hooks.tensors import storage_bytes, tensors_in
 from hookedu.language import Text
 from hookedu.tables import Table, size_text
 
 
-class Recording:
+class Recording(Log, Mapping[str, Layer]):
     """What `record` captured, by layer: `rec["layer1.0.conv1"].activation`.
 
-    Indexing with a layer's name, or with another name of the same module, gives a `Layer`; any other name
-    raises KeyError with the closest ones. Iteration and `len` cover the chosen layers in the model's order.
+    A recording is a mapping from the names of the chosen layers, in the model's order, to `Layer` objects.
+    Another name of the same module works, too; any other name raises KeyError with the closest ones.
 
     Attributes
     ----------
+    activations : dict of str to object
+        The activation of every layer that was called; for several calls, a tuple of them.
     events : list of Event
         The log, in the order in which the hooks fired.
     missed : dict of str to Text
@@ -35,31 +37,20 @@ class Recording:
     """
 
     def __init__(
-        self, model: nn.Module, chosen: dict[str, tuple[nn.Module, tuple[str, ...]]], wants: dict[str, bool]
+        self,
+        named: dict[str, nn.Module],
+        chosen: dict[str, tuple[nn.Module, tuple[str, ...]]],
+        wants: dict[str, bool],
+        keep: Keeper,
     ) -> None:
-        self.events: list[Event] = []
-        self.failed_at: str | None = None
-        self.closed = False
-        self._model, self._chosen, self._wants = model, chosen, wants
+        super().__init__(named, chosen, wants, keep)
         self._aliases = {other: name for name, (_, others) in chosen.items() for other in others}
-        # An index of the log by layer and call. Layer and Call objects are made on access and not stored: a
-        # reference cycle would keep the tensors alive until Python's garbage collector runs.
-        self._by_call: dict[str, dict[int, list[Event]]] = {}
-        self._read = 0  # number of events of the log that are in the index
-        self._no_gradient: dict[tuple[str, int], str] = {}  # (layer, call) -> a key of NO_GRADIENT
-        # With outputs=False, the structure of each output, with empty tensors.
-        self._skeletons: dict[tuple[str, int], Any] = {}
-        self._views: set[tuple[str, int]] = set()
-        self._pending: set[torch.device] = set()  # GPUs with copies that may not be complete
-        self._versions: dict[int, int] = {}  # copy=False: id of an alias -> its _version in the hook
 
-    def __getitem__(self, name: str) -> "Layer":
-        name = self._aliases.get(name, name)
-        if name not in self._chosen:
-            raise LayerNotFound(
-                NOT_RECORDED.format(name=name, known=closest(name, [*self._chosen, *self._aliases]))
-            )
-        return Layer(self, name)
+    def __getitem__(self, name: str) -> Layer:
+        if name not in self:
+            known = closest(str(name), [*self._chosen, *self._aliases])
+            raise LayerNotFound(NOT_RECORDED.format(name=name, known=known))
+        return Layer(self, self._aliases.get(name, name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._chosen)
@@ -68,7 +59,23 @@ class Recording:
         return len(self._chosen)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._chosen or name in self._aliases
+        return isinstance(name, str) and (name in self._chosen or name in self._aliases)
+
+    # Two recordings are never the same one, however equal their layers; as a mapping they would be compared by these.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self._chosen, *self._aliases]
+
+    @property
+    def activations(self) -> dict[str, Any]:
+        """The activation of every layer that was called; for several calls, a tuple of them."""
+        calls = {name: self[name].calls for name in self if self._calls_of(name)}
+        return {
+            name: all_[0].activation if len(all_) == 1 else tuple(call.activation for call in all_)
+            for name, all_ in calls.items()
+        }
 
     @property
     def nbytes(self) -> int:
@@ -100,335 +107,8 @@ class Recording:
     def _repr_html_(self) -> str:
         return repr(self) if self.closed else self.summary()._repr_html_()
 
-    def _calls_of(self, name: str) -> dict[int, list[Event]]:
-        """Bring the index up to date and return the events of one layer, by call index."""
-        if self.closed:
-            raise RuntimeError(str(CLOSED))
-        for event in self.events[self._read :]:
-            self._by_call.setdefault(event.path, {}).setdefault(event.call, []).append(event)
-        self._read = len(self.events)
-        return self._by_call.get(name, {})
-
-    def _ready(self) -> None:
-        """Wait for pending copies from GPUs. Called when a value is read; the hooks themselves never wait."""
-        while self._pending:
-            torch.accelerator.synchronize(self._pending.pop())
-
-    def _overwritten(self, tensor: torch.Tensor) -> bool:
-        """Check whether an in-place operation has changed an alias (copy=False) since its hook ran."""
-        return id(tensor) in self._versions and self._versions[id(tensor)] != tensor._version
-
-
-class Layer:
-    """One recorded module.
-
-    If the module was called exactly once, the values of that call can be read here. With several calls,
-    reading them raises ValueError: choose one of `calls`. With none, it raises RuntimeError with the reason.
-
-    Attributes
-    ----------
-    name : str
-        Dotted name of the module, "" for the model itself.
-    aliases : tuple of str
-        Other names of the same module.
-    type : str
-        Name of the module's class.
-    calls : tuple of Call
-        Every call of the module, in order.
-    activation, gradient, input, kwargs
-        As for `Call`.
-    """
-
-    def __init__(self, recording: Recording, name: str) -> None:
-        self.recording, self.name = recording, name
-        self._module, self.aliases = recording._chosen[name]
-        self.type = type(self._module).__name__
-
-    @property
-    def calls(self) -> tuple["Call", ...]:
-        """Every call of the module, in order; at least one, or RuntimeError with the reason is raised."""
-        numbers = self.recording._calls_of(self.name)
-        if not numbers:
-            raise RuntimeError(str(self.why_missed()))
-        return tuple(Call(self, number) for number in numbers)
-
-    @property
-    def activation(self) -> Any:
-        """What the module returned, as it was when the hook ran."""
-        return self._only("activation").activation
-
-    @property
-    def gradient(self) -> Any:
-        """Gradient of the loss with respect to the output, in its structure; None where there is none."""
-        return self._only("gradient").gradient
-
-    @property
-    def input(self) -> tuple[Any, ...]:
-        """The positional arguments, before forward could change them."""
-        return self._only("input").input
-
-    @property
-    def kwargs(self) -> dict[str, Any]:
-        """The keyword arguments, before forward could change them."""
-        return self._only("kwargs").kwargs
-
-    def stats(self, of: str = "activation") -> Any:
-        """Return the statistics of the only call; see `Call.stats`."""
-        return self._only("stats").stats(of)
-
-    def why_missed(self) -> Text:
-        """Return why the module was never called, as far as the model's structure tells."""
-        return why_never_called(self.recording._model, self._module, self.name)
-
-    def __repr__(self) -> str:
-        return " ".join(str(cell) for cell in self._row() if cell not in (None, ""))
-
-    def _only(self, what: str) -> "Call":
-        first, *others = self.calls
-        if others:
-            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=1 + len(others), what=what)))
-        return first
-
-    def _row(self) -> list[Any]:
-        calls = list(self.recording._calls_of(self.name).values())
-        tensors = [tensor for events in calls for event in events for tensor in tensors_in(event.value)]
-        last = next((e for events in reversed(calls) for e in events if e.kind == "forward"), None)
-        dtypes = {str(t.dtype).removeprefix("torch.") for t in tensors_in(last.value)} if last else set()
-        notes = [f"also {', '.join(self.aliases)}"] if self.aliases else []
-        notes += [] if calls else [self.why_missed().en]
-        overwritten = any(self.recording._overwritten(tensor) for tensor in tensors)
-        notes += ["overwritten since by an in-place op"] if overwritten else []
-        notes += ["values dropped: max_bytes"] if any(isinstance(t, Dropped) for t in tensors) else []
-        return [
-            self.name or "(model)",
-            self.type,
-            len(calls),
-            shape_text(last.shape) if last else "",
-            ", ".join(sorted(dtypes)),
-            size_text(storage_bytes(iter(tensors))) if tensors else "",
-            "; ".join(notes),
-        ]
-
-
-class Call:
-    """One call of a recorded module.
-
-    Reading a value that was not recorded raises RuntimeError with the reason.
-
-    Attributes
-    ----------
-    layer : Layer
-        The module.
-    number : int
-        Zero-based index of the call.
-    activation : object
-        What the module returned: a tensor, or a structure of the same type with copied tensors.
-    gradient : object
-        Gradient of the loss with respect to the output, in the output's structure and shapes.
-    input : tuple
-        The positional arguments, as they were before forward.
-    kwargs : dict
-        The keyword arguments, as they were before forward.
-    n_backward : int
-        Number of backward passes that reached the output.
-    events : list of Event
-        The events of this call, in order.
-    """
-
-    def __init__(self, layer: Layer, number: int) -> None:
-        self.layer, self.number = layer, number
-
-    @property
-    def events(self) -> list[Event]:
-        """The events of this call, in order."""
-        return self.layer.recording._calls_of(self.layer.name)[self.number]
-
-    @property
-    def n_backward(self) -> int:
-        """Number of backward passes that reached this call's output; `gradient` is that of the last one."""
-        fired = [event.leaf for event in self.events if event.kind == "output_grad"]
-        return max(map(fired.count, fired), default=0)
-
-    @property
-    def activation(self) -> Any:
-        """What the module returned, as it was when the hook ran."""
-        self._asked_for("outputs")
-        return self._value(self._finished())
-
-    @property
-    def input(self) -> tuple[Any, ...]:
-        """The positional arguments, before forward could change them."""
-        self._asked_for("inputs")
-        return self._value(self._started())[0]
-
-    @property
-    def kwargs(self) -> dict[str, Any]:
-        """The keyword arguments, before forward could change them."""
-        self._asked_for("inputs")
-        return self._value(self._started())[1]
-
-    @property
-    def gradient(self) -> Any:
-        """Gradient of the loss with respect to the output, in its structure; None where there is none."""
-        return self._like_the_output({leaf: self._value(event) for leaf, event in self._gradients().items()})
-
-    def stats(self, of: str = "activation") -> Any:
-        """Return the `Stats` of each tensor of the activation, gradient or input.
-
-        They are available for dropped values, too (see max_bytes of `record`).
-
-        Parameters
-        ----------
-        of : {"activation", "gradient", "input"}
-            The value to describe.
-
-        Returns
-        -------
-        Stats or a structure of them
-            One `Stats` in the place of each tensor of the value.
-
-        Raises
-        ------
-        ValueError
-            If `of` is none of these.
-        RuntimeError
-            If the value was not recorded.
-        """
-        if of not in ("activation", "gradient", "input"):
-            raise ValueError(f"of must be one of activation, gradient, input, got {of!r}")
-        self.layer.recording._ready()
-        if of == "gradient":
-            return self._like_the_output(
-                {leaf: _stats(event.value) for leaf, event in self._gradients().items()}
-            )
-        self._asked_for(f"{of}s" if of == "input" else "outputs")
-        return map_tensors(_stats, self._finished().value if of == "activation" else self._started().value[0])
-
-    def __repr__(self) -> str:
-        after = self._event("forward")
-        return f"call {self.number} of {self.layer.name or '(model)'}: " + (
-            shape_text(after.shape) if after else "did not finish"
-        )
-
-    def _event(self, kind: str) -> Event | None:
-        return next((event for event in self.events if event.kind == kind), None)
-
-    def _asked_for(self, option: str) -> None:
-        if not self.layer.recording._wants[option]:
-            raise RuntimeError(str(NOT_ASKED_FOR.format(option=option)))
-
-    def _started(self) -> Event:
-        """Return the event that holds the arguments.
-
-        It is missing if only the pre-hook was removed, for example by `remove_hooks(model,
-        kind="forward_pre")`.
-        """
-        event = self._event("forward_pre")
-        if event is None:
-            raise RuntimeError(str(NO_ARGUMENTS.format(name=self.layer.name)))
-        return event
-
-    def _finished(self) -> Event:
-        """Return the event that holds the output."""
-        event = self._event("forward")
-        if event is None:
-            raise RuntimeError(str(NOT_FINISHED.format(name=self.layer.name)))
-        return event
-
-    def _value(self, event: Event) -> Any:
-        if any(isinstance(tensor, Dropped) for tensor in tensors_in(event.value)):
-            raise RuntimeError(str(DROPPED.format(name=self.layer.name)))
-        self.layer.recording._ready()
-        return event.value
-
-    def _gradients(self) -> dict[int | str, Event]:
-        """Return the last gradient of each tensor of the output, by index.
-
-        Raises RuntimeError with the reason if there is none.
-        """
-        self._asked_for("gradients")
-        self._finished()
-        recording, key = self.layer.recording, (self.layer.name, self.number)
-        found = {event.leaf: event for event in self.events if event.kind == "output_grad"}
-        if found:
-            return found
-        reason = recording._no_gradient.get(key)
-        if reason is None and not any(event.kind == "output_grad" for event in recording.events):
-            reason = "no backward"
-        elif reason is None:
-            reason = "view" if key in recording._views else "not reached"
-        raise RuntimeError(str(NO_GRADIENT[reason].format(name=self.layer.name)))
-
-    def _like_the_output(self, found: Mapping[int | str, Any]) -> Any:
-        """Return the output's structure with the item of `found` for each tensor, or None."""
-        recording, numbers = self.layer.recording, count()
-        output = recording._skeletons.get((self.layer.name, self.number), self._finished().value)
-        return map_tensors(lambda _: found.get(next(numbers)), output)
-
-
-def _stats(tensor: torch.Tensor) -> Stats:
-    return tensor.stats if isinstance(tensor, Dropped) else Stats(tensor)
-
 
 NOT_RECORDED = Text(
     zh="没有录制 {name!r}；录制了的里面最接近的有：{known}",
     en="{name!r} was not recorded; of what was, the closest are: {known}",
 )
-SEVERAL_CALLS = Text(
-    zh="`{name}` 被调用了 {n} 次：请选一次，例如 `.calls[0].{what}`",
-    en="`{name}` was called {n} times: choose one, for example `.calls[0].{what}`",
-)
-NOT_ASKED_FOR = Text(
-    zh="没有录制这一项：请用 `record(..., {option}=True)`",
-    en="this was not recorded: use `record(..., {option}=True)`",
-)
-NO_ARGUMENTS = Text(
-    zh="`{name}` 的这次调用没有录下参数：当时它的 forward_pre 钩子已被取下",
-    en="this call of `{name}` has no recorded arguments: its forward_pre hook had been removed",
-)
-NOT_FINISHED = Text(
-    zh="`{name}` 的这次调用没有完成：前向传播途中抛出了异常",
-    en="this call of `{name}` did not finish: the forward pass raised on the way",
-)
-CLOSED = Text(
-    zh="这个录制已经关闭，其中的张量都已释放", en="this recording is closed, its tensors are released"
-)
-
-DROPPED = Text(
-    zh="`{name}` 的值超出了 `max_bytes`，没有保留；`.stats()` 仍可用",
-    en="the values of `{name}` went past `max_bytes` and were dropped; `.stats()` still works",
-)
-
-# Why a call has no gradient. The first four reasons are known when the forward hook runs.
-NO_GRADIENT = {
-    "inference_mode": Text(
-        zh="`{name}` 没有梯度：前向传播是在 `torch.inference_mode()` 里运行的",
-        en="`{name}` has no gradient: the forward pass ran under `torch.inference_mode()`",
-    ),
-    "no_grad": Text(
-        zh="`{name}` 没有梯度：前向传播是在 `torch.no_grad()` 里运行的",
-        en="`{name}` has no gradient: the forward pass ran under `torch.no_grad()`",
-    ),
-    "dtype": Text(
-        zh="`{name}` 没有梯度：它的输出不是浮点数张量",
-        en="`{name}` has no gradient: its output is not a floating-point tensor",
-    ),
-    "frozen": Text(
-        zh="`{name}` 没有梯度：输入和参数都不要求梯度（参数被冻结，或者梯度在前面被 `detach()` 切断）",
-        en="`{name}` has no gradient: neither its input nor its parameters require one (they are frozen, or "
-        "`detach()` cut the graph before)",
-    ),
-    "no backward": Text(
-        zh="`{name}` 还没有梯度：请先调用 backward",
-        en="`{name}` has no gradient yet: call backward first",
-    ),
-    "not reached": Text(
-        zh="`{name}` 没有梯度：反向传播没有经过它的输出",
-        en="`{name}` has no gradient: no backward pass went through its output",
-    ),
-    "view": Text(
-        zh="`{name}` 没有梯度：它的输出是一个视图，若之后被就地修改，PyTorch 会重写它的历史并丢掉其上的钩子",
-        en="`{name}` has no gradient: its output is a view, and where a view is changed in place later, PyTorch "
-        "rewrites its history and drops the hooks on it",
-    ),
-}

@@ -2,7 +2,9 @@
 
 import contextlib
 import random
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -59,3 +61,33 @@ def restored(model: nn.Module | None = None) -> Iterator[None]:
                 if grad is not None and before is not None and not torch.equal(grad, before):
                     grad.copy_(before)  # the same tensor with its old values, because backward adds in place
                 parameter.grad = grad
+
+
+# Who needs compiled models to run uncompiled at present, and the changes of stance that serve them all. Each of several
+# recorders setting and restoring the stance by itself would restore what another had set.
+_uncompiled: set[int] = set()
+_changes: list[Any] = []
+
+
+def run_uncompiled(holder: object) -> Callable[[], object]:
+    """Let compiled models run uncompiled until `holder` is gone or the returned function is called.
+
+    When the last of several holders has ended, the stance of torch's compiler is again what it was before the first,
+    unless somebody else has set another one since.
+    """
+    if not (_changes and torch._dynamo.eval_frame._stance is _changes[-1].stance):
+        _changes.append(torch.compiler.set_stance("force_eager"))
+    _uncompiled.add(id(holder))
+    release = weakref.finalize(holder, _release, id(holder))
+    release.atexit = False  # torch may have been taken apart by then
+    return release
+
+
+def _release(holder: int) -> None:
+    _uncompiled.discard(holder)
+    while _changes and not _uncompiled:
+        change = _changes.pop()
+        if torch._dynamo.eval_frame._stance is change.stance:
+            change.__exit__(None, None, None)
+        # A with block of somebody else that began after the change will put its stance back: make it the earlier one.
+        vars(change.stance).update(vars(change.prev))

@@ -2,60 +2,112 @@
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+import functools
+import types
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 
-def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any) -> Any:
+def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any, uncopied: Callable[[Any], object] = id) -> Any:
     """Return the same structure with `fn(tensor)` in the place of each tensor.
 
-    Tuples, named tuples, lists, dicts and dataclasses are traversed, and subclasses keep their type and
-    attributes. None, numbers, strings and objects of other classes are passed through without a copy. A further
-    container is added to `parts` and `shape_text` as well.
+    Tuples, named tuples, lists, dicts, dataclasses and plain objects that hold tensors (a cache, an image list) are
+    traversed, and subclasses keep their type and attributes; see `parts`. Everything else is passed through without a
+    copy. Nothing but `fn` raises: a container that cannot be built anew is passed through as it is, too, and
+    `uncopied` is called with it.
     """
+    return fn(value) if isinstance(value, torch.Tensor) else _mapped(fn, value, uncopied, {})
+
+
+def _mapped(fn: Callable, value: Any, uncopied: Callable, begun: dict[int, Any]) -> Any:
+    """Map one value; `begun` holds the copies in progress, by id of the original: a container may hold itself."""
     if isinstance(value, torch.Tensor):
         return fn(value)
-    if isinstance(value, tuple):
-        items = [map_tensors(fn, item) for item in value]
-        make = getattr(value, "_make", None)
-        if make is not None:  # a named tuple; _make bypasses the checks of a subclass's __new__
-            return make(items)
-        return tuple(items) if type(value) is tuple else type(value)(items)  # such as torch.return_types.max
-    if isinstance(value, list):
+    if id(value) in begun:
+        return begun[id(value)]
+    inside = parts(value)
+    if not inside and not isinstance(value, list | dict):
+        return value
+    result = value if isinstance(value, tuple) else _shallow(value)
+    if result is None:
+        uncopied(value)
+        return value
+    begun[id(value)] = result
+    items = [(key, _mapped(fn, item, uncopied, begun)) for key, item in inside]
+    del begun[id(value)]
+    try:
+        return _filled(result, items)
+    except Exception:  # such as a class that checks what it holds
+        uncopied(value)
+        return value
+
+
+def _shallow(value: Any) -> Any:
+    """Return a shallow copy, or None if the class has none that could be changed without changing the original."""
+    try:
         result = copy.copy(value)
-        result[:] = [map_tensors(fn, item) for item in value]
-        return result
-    if isinstance(value, dict):
-        result = copy.copy(value)  # keeps the order, the class and the factory of a defaultdict
-        for key, item in value.items():
-            result[key] = map_tensors(fn, item)
-        return result
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        result = copy.copy(value)
-        for field in dataclasses.fields(value):
-            if hasattr(value, field.name):
-                item = map_tensors(fn, getattr(value, field.name))
-                object.__setattr__(result, field.name, item)  # setattr fails on a frozen dataclass
-        return result
-    return value
+        shared = result is value or (hasattr(value, "__dict__") and vars(result) is vars(value))
+        return None if shared or type(result) is not type(value) else result
+    except Exception:  # a class may do anything when it is copied
+        return None
+
+
+def _filled(result: Any, items: list[tuple[Any, Any]]) -> Any:
+    """Return the shallow copy with these items in the place of its own; a tuple is made anew."""
+    if isinstance(result, tuple):
+        return _tuple_like(result, [item for _, item in items])
+    if isinstance(result, list):
+        result[:] = [item for _, item in items]
+    elif isinstance(result, dict):
+        for key, item in items:  # keeps the order, the class and the factory of a defaultdict
+            result[key] = item
+    else:
+        for name, item in items:
+            object.__setattr__(result, name.removeprefix("."), item)  # setattr fails on a frozen dataclass
+    return result
+
+
+def _tuple_like(value: tuple, items: list[Any]) -> tuple:
+    make = getattr(value, "_make", None)
+    if make is not None:  # a named tuple; _make bypasses the checks of a subclass's __new__
+        return make(items)
+    if type(value) is tuple:
+        return tuple(items)
+    if hasattr(value, "n_sequence_fields"):  # a structure of C such as torch.return_types.max
+        return type(value)(items)
+    result = tuple.__new__(type(value), items)
+    vars(result).update(vars(value)) if hasattr(value, "__dict__") else None
+    return result
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
     """Yield the tensors of a structure, in the order in which `map_tensors` meets them."""
-    found: list[torch.Tensor] = []
-    map_tensors(found.append, value)
-    return iter(found)
+    return (tensor for _, tensor in named_tensors(value))
 
 
-def named_tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors of a structure with the code that reaches each: `("[1]['out']", tensor)`."""
+def named_tensors(
+    value: Any, path: str = "", above: tuple[int, ...] = ()
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors of a structure with the code that reaches each: `("[1]['out']", tensor)`.
+
+    `above` holds the ids of the containers around the value, which are not entered a second time.
+    """
     if isinstance(value, torch.Tensor):
         yield path, value
-    else:
+    elif id(value) not in above:
         for key, item in parts(value):
-            yield from named_tensors(item, path + (key if isinstance(key, Attribute) else f"[{key!r}]"))
+            below = path + (key if isinstance(key, Attribute) else f"[{_code(key)}]")
+            yield from named_tensors(item, below, (*above, id(value)))
+
+
+def _code(key: Any) -> str:
+    try:
+        return repr(key)
+    except Exception:  # somebody else's key may raise when it is printed
+        return "…"
 
 
 class Attribute(str):
@@ -65,20 +117,66 @@ class Attribute(str):
 def parts(value: Any) -> list[tuple[Any, Any]]:
     """Return what a container holds, each item with its key, index or `Attribute`; [] for anything else.
 
-    The containers are those that `map_tensors` goes into: a structure has the same tensors for both. Keys are only
-    handed on: somebody else's key may raise when it is printed.
+    The containers are those that `map_tensors` goes into: a structure has the same tensors for both. An object of a
+    plain class counts as one if there is a tensor somewhere inside, or an empty list or dict, as in a cache that has
+    just been made; modules, classes and functions never do.
     """
-    if isinstance(value, dict):
-        return list(value.items())
-    if isinstance(value, tuple) and hasattr(value, "_make"):
-        names = getattr(value, "_fields", ())
-        return [(Attribute(f".{name}"), item) for name, item in zip(names, value, strict=False)]
-    if isinstance(value, tuple | list):
-        return list(enumerate(value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
-        return [(Attribute(f".{name}"), getattr(value, name)) for name in names]
+    try:
+        if isinstance(value, _OPAQUE):
+            return []
+        if isinstance(value, dict):
+            return list(value.items())
+        if isinstance(value, tuple) and hasattr(value, "_make"):
+            names = getattr(value, "_fields", ())
+            return [(Attribute(f".{name}"), item) for name, item in zip(names, value, strict=False)]
+        if isinstance(value, tuple | list):
+            return list(enumerate(value))
+        if dataclasses.is_dataclass(value):
+            names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+            return [(Attribute(f".{name}"), getattr(value, name)) for name in names]
+        if hasattr(value, "__dict__") and _may_hold_tensors(value):
+            return [(Attribute(f".{name}"), item) for name, item in vars(value).items()]
+    except Exception:  # somebody else's class may fail at being looked at
+        return []
     return []
+
+
+# What is never gone into: it belongs to the program and is no value of it.
+_OPAQUE = (
+    str,
+    bytes,
+    int,
+    float,
+    type(None),
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    torch.nn.Module,
+)
+_MAX_PARTS = (
+    1000  # of an object, before it is taken for a whole world (a trainer, a tokenizer) instead of a value
+)
+
+
+def _may_hold_tensors(value: Any) -> bool:
+    """Check whether an object holds a tensor or an empty container, directly or through what it holds."""
+    seen, waiting = {id(value)}, [*vars(value).values()]
+    while waiting and len(seen) < _MAX_PARTS:
+        item = waiting.pop()
+        if isinstance(item, torch.Tensor) or (isinstance(item, dict | list) and not item):
+            return True
+        if id(item) in seen or isinstance(item, _OPAQUE):
+            continue
+        seen.add(id(item))
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, tuple | list):
+            waiting += item
+        elif hasattr(item, "__dict__"):
+            waiting += vars(item).values()
+    return False
 
 
 def fresh(value: Any) -> Any:
@@ -87,23 +185,37 @@ def fresh(value: Any) -> Any:
 
 
 def shape_of(value: Any) -> Any:
-    """Return the structure with `tuple(tensor.shape)` for each tensor: (1, 8, 4, 4) for a single one."""
-    return map_tensors(lambda tensor: tuple(tensor.shape), value)
+    """Return the structure with the `sizes` of each tensor: (1, 8, 4, 4) for a single one."""
+    return map_tensors(sizes, value)
 
 
-def shape_text(shape: Any) -> str:
-    """Return a shape as text: `1×8×4×4`, `scalar`, `(5×2×8, (1×2×8, 1×2×8))`, `{'out': 1×2}`."""
-    if isinstance(shape, tuple) and shape and all(type(size) is int for size in shape):
+def sizes(tensor: torch.Tensor) -> tuple[int | str, ...]:
+    """Return the shape of a tensor as a tuple, with "?" where the parts of a nested tensor differ."""
+    if tensor.is_nested and tensor.layout is torch.strided:
+        rows = tensor._nested_tensor_size().T.tolist()
+        return (tensor.size(0), *(row[0] if len({*row}) == 1 else "?" for row in rows))
+    return tuple(size if type(size) is int else "?" for size in tensor.shape)
+
+
+def shape_text(shape: Any, above: tuple[int, ...] = ()) -> str:
+    """Return a shape as text: `1×8×4×4`, `scalar`, `(5×2×8, (1×2×8, 1×2×8))`, `{'out': 1×2}`.
+
+    `above` holds the ids of the containers around it; one that holds itself is `…` there.
+    """
+    if id(shape) in above:
+        return "…"
+    if isinstance(shape, tuple) and shape and all(type(size) is int or size == "?" for size in shape):
         return "×".join(map(str, shape))
-    if shape == ():
+    if type(shape) is tuple and not shape:
         return "scalar"
+    inside = functools.partial(shape_text, above=(*above, id(shape)))
     if isinstance(shape, (tuple, list)):
-        inside = ", ".join(map(shape_text, shape))
-        return f"[{inside}]" if isinstance(shape, list) else f"({inside})"
+        text = ", ".join(map(inside, shape))
+        return f"[{text}]" if isinstance(shape, list) else f"({text})"
     if isinstance(shape, dict):
-        return "{" + ", ".join(f"{key!r}: {shape_text(item)}" for key, item in shape.items()) + "}"
-    if dataclasses.is_dataclass(shape):
-        fields = (f"{f.name}={shape_text(getattr(shape, f.name, None))}" for f in dataclasses.fields(shape))
+        return "{" + ", ".join(f"{_code(key)}: {inside(item)}" for key, item in shape.items()) + "}"
+    if dataclasses.is_dataclass(shape) and not isinstance(shape, type):
+        fields = (f"{f.name}={inside(getattr(shape, f.name, None))}" for f in dataclasses.fields(shape))
         return f"{type(shape).__name__}({', '.join(fields)})"
     return "None" if shape is None else type(shape).__name__
 
@@ -119,7 +231,11 @@ def storage_bytes(tensors: Iterator[torch.Tensor]) -> int:
 
 
 def _dense_parts(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """Return the tensors that own the storage: of a sparse tensor its indices and values."""
+    """Return the tensors that own the storage: of a sparse tensor its indices and values, of an opaque one none."""
+    if tensor.is_nested and tensor.layout is not torch.strided:
+        return [tensor.values()]
+    if tensor.is_mkldnn or is_functorch_wrapped_tensor(tensor):
+        return []  # a format of another library; a wrapper of vmap, grad or jvp, which owns nothing itself
     if tensor.layout is torch.sparse_coo:
         return [tensor._indices(), tensor._values()]
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -153,13 +269,16 @@ class Stats:
     NUMBERS = ("count", "nan", "inf", "min", "max", "mean", "std", "zeros")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
+        self.shape, self.dtype = sizes(tensor), tensor.dtype
         self._numbers = _numbers(tensor.detach())
 
     def __getattr__(self, name: str) -> float:
         if name not in self.NUMBERS:
             raise AttributeError(name)
-        number = self._numbers[self.NUMBERS.index(name)].item()
+        try:
+            number = self._numbers[self.NUMBERS.index(name)].item()
+        except RuntimeError:  # inside of vmap a tensor has no numbers that could be read
+            return torch.nan
         return int(number) if name in ("count", "nan", "inf") else number
 
     def as_dict(self) -> dict[str, Any]:
@@ -168,6 +287,16 @@ class Stats:
             name: getattr(self, name) for name in self.NUMBERS
         }
 
+    @classmethod
+    def merged(cls, several: "Iterable[Stats]") -> "Stats":
+        """Return the statistics of several tensors taken together; `shape` is () unless all have the same."""
+        several = list(several)
+        result = copy.copy(several[0])
+        if len(several) > 1:
+            result.shape = several[0].shape if len({one.shape for one in several}) == 1 else ()
+            result._numbers = _merged(torch.stack([one._numbers for one in several]))
+        return result
+
     def __repr__(self) -> str:
         text = ", ".join(f"{name}={getattr(self, name):.4g}" for name in self.NUMBERS)
         return f"Stats({shape_text(self.shape)} {str(self.dtype).removeprefix('torch.')}: {text})"
@@ -175,6 +304,8 @@ class Stats:
 
 def _numbers(tensor: torch.Tensor) -> torch.Tensor:
     """Return the eight numbers of `Stats` as one float64 tensor, without synchronising."""
+    if tensor.is_meta:  # it has a shape and no numbers
+        return torch.tensor([tensor.numel(), 0, 0, *[torch.nan] * 5], dtype=torch.float64)
     data = real(tensor)
     nan, finite = data.isnan(), data.isfinite()
     inf = ~(nan | finite)
@@ -197,10 +328,33 @@ def _numbers(tensor: torch.Tensor) -> torch.Tensor:
     return torch.stack([number.to(torch.float64) for number in numbers])
 
 
+def _merged(rows: torch.Tensor) -> torch.Tensor:
+    """Return the eight numbers of all tensors together, given one row per tensor."""
+    count, nan, inf, low, high, mean, std, zeros = rows.T
+    finite = count - nan - inf
+    total = finite.sum()
+    middle = (finite * mean).nansum() / total
+    # Sums of squares within and between (Chan, Golub, LeVeque 1979); the std of a single element is NaN.
+    spread = ((finite - 1) * std.square()).nansum() + (finite * (mean - middle).square()).nansum()
+    numbers = [
+        count.sum(),
+        nan.sum(),
+        inf.sum(),
+        low.nan_to_num(torch.inf, posinf=torch.inf, neginf=-torch.inf).amin(),
+        high.nan_to_num(-torch.inf, posinf=torch.inf, neginf=-torch.inf).amax(),
+        middle,
+        (spread / (total - 1)).sqrt(),
+        (zeros * count).sum() / count.sum().clamp(min=1),
+    ]
+    return torch.stack(numbers)
+
+
 def real(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor as dense float32 (float64 stays), complex numbers as their absolute values."""
     if tensor.is_quantized:
         tensor = tensor.dequantize()
+    if tensor.is_nested:  # its parts one after the other
+        tensor = torch.cat([part.flatten() for part in tensor.unbind()])
     if tensor.layout is not torch.strided:
         tensor = tensor.to_dense()
     if tensor.is_complex():

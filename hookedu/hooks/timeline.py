@@ -10,6 +10,7 @@ The events are those of events.py; all eight kinds occur here. One step of one m
 
 import contextlib
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -168,6 +169,7 @@ def _run(
     note = functools.partial(_note, events, values)
     with contextlib.ExitStack() as stack:
         stack.enter_context(restored(model))
+        stack.enter_context(_deeper(max(path.count(".") for path in chosen) + 2))
         stack.enter_context(warnings.catch_warnings())
         # PyTorch warns where no input of a hooked module requires a gradient; here that is an ordinary case.
         warnings.filterwarnings("ignore", message="Full backward hook is firing when")
@@ -188,6 +190,17 @@ def _run(
         if heads:
             total = loss(output) if loss else functools.reduce(torch.add, [head.sum() for head in heads])
             total.backward()
+
+
+@contextlib.contextmanager
+def _deeper(levels: int) -> Iterator[None]:
+    """Leave room for the frames that watching adds to each level of nested modules."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + 8 * levels)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _note(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hookedu.hooks.recording import Call, Layer
+from hookedu.hooks.reading import Call, Layer
 from hookedu.hooks.tensors import tensors_in
 from hookedu.language import Text
 from hookedu.plots.mosaic import Mosaic, mosaic
@@ -43,7 +43,8 @@ def plot_feature_maps(
         What to draw: a layer or call of a recording (its activation), or a tensor of any dtype and 0 to 5
         dimensions. ``(N, C, H, W)`` shows the C maps of one sample, ``(C, H, W)`` shows C maps, ``(H, W)``
         and ``(L,)`` show one map; of ``(N, C, D, H, W)`` the middle slice along D is shown. A sequence of
-        tensors of one shape is stacked first. Of any other structure the first tensor is drawn.
+        tensors of one shape is stacked first. Of any other structure, and of a recorded one, the first tensor is
+        drawn.
     sample : int, default: 0
         Index into the batch, for tensors of 4 or 5 dimensions.
     tiles : int, default: 64
@@ -163,7 +164,7 @@ def plot_gradients(
 
 def _tensor_of(value: Any, what: str) -> tuple[torch.Tensor, str]:
     """Return the tensor to draw and its name, "" if it has none."""
-    name = ""
+    name, recorded = "", isinstance(value, Layer | Call)
     if isinstance(value, Layer | Call):
         layer = value if isinstance(value, Layer) else value.layer
         name = (layer.name or "(model)") + (f", call {value.number}" if isinstance(value, Call) else "")
@@ -173,7 +174,8 @@ def _tensor_of(value: Any, what: str) -> tuple[torch.Tensor, str]:
     found = list(tensors_in(value))
     if not found:
         raise TypeError(str(NO_TENSOR.format(got=type(value).__name__)))
-    if isinstance(value, Sequence) and not hasattr(value, "_fields"):
+    # The tensors of one output are different things, even of one shape, such as the states of an LSTM.
+    if isinstance(value, Sequence) and not hasattr(value, "_fields") and not recorded:
         shapes = sorted({tuple(tensor.shape) for tensor in found})
         if len(shapes) > 1:
             raise ValueError(str(MIXED_SHAPES.format(shapes=", ".join(map(str, shapes)))))

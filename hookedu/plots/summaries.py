@@ -30,7 +30,7 @@ def plot_stats(
     There is one row per call of a layer, the first at the top: a dot for the mean, a bar for one standard
     deviation to either side, a line from the minimum to the maximum. All of them are over the finite values;
     NaN and Inf are counted beside the row. Calls without values are marked as such; layers that never ran
-    have no row. Values that ``record`` dropped because of ``max_bytes`` are drawn as well, from the
+    have no row. Of more than 200 rows the first 200 are drawn, and the label of the x axis says so. Values that ``record`` dropped because of ``max_bytes`` are drawn as well, from the
     statistics that remain.
 
     Parameters
@@ -56,7 +56,7 @@ def plot_stats(
     TypeError
         If ``values`` is neither a recording nor a mapping.
     RuntimeError
-        If the recording is closed.
+        If the recording is closed, or no call has such values; the message says why.
 
     Examples
     --------
@@ -80,6 +80,7 @@ def plot_stats(
     rows = _rows_of_stats(values, of)
     if not rows:
         raise ValueError(str(NOTHING_TO_DRAW))
+    whole, rows = len(rows), rows[:_MAX_ROWS]
     if ax is None:
         _, ax = plt.subplots(figsize=(7, max(1.6, 0.9 + 0.24 * len(rows))), layout="constrained")
     for y, (_, stats) in enumerate(rows):
@@ -102,11 +103,14 @@ def plot_stats(
                 color="#c51b7d",
             )
     ax.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=8)
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"{of}: mean (dot), ± std (bar), min to max (line)")
+    left_out = f" · first {len(rows)} of {whole:,} rows" if whole > len(rows) else ""
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"{of}: mean (dot), ± std (bar), min to max (line){left_out}")
     ax.axvline(0, color="black", lw=0.5, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
+
+_MAX_ROWS = 200
 
 _COLOURS = {
     "forward_pre": "#92c5de",
@@ -192,18 +196,21 @@ def _beside(event: Any) -> float:
 
 def _rows_of_stats(values: Any, of: str) -> list[tuple[str, Stats | None]]:
     if isinstance(values, Recording):
-        rows, missed = [], values.missed
+        rows, missed, errors = [], values.missed, []
         for name in values:
             calls = [] if name in missed else values[name].calls
             for call in calls:
                 label = (name or "(model)") + (f" #{call.number}" if len(calls) > 1 else "")
                 try:
                     found = [call.stats(of)]
-                except RuntimeError:  # this call has no such values, and its row says so
+                except RuntimeError as error:  # this call has no such values, and its row says so
                     found = [None]
+                    errors.append(error)
                 while found and isinstance(found[0], tuple | list | dict):
                     found = list(found[0].values() if isinstance(found[0], dict) else found[0])
                 rows.append((label, found[0] if found and isinstance(found[0], Stats) else None))
+        if errors and len(errors) == len(rows):
+            raise errors[0]  # it says what to record, or to call, so that there are such values
         return rows
     if not isinstance(values, Mapping):
         raise TypeError(str(NO_TENSOR.format(got=type(values).__name__)))

@@ -124,3 +124,15 @@ def hook_tables(model: nn.Module) -> list[dict]:
     tables += [dict(p._backward_hooks or {}) for p in model.parameters()]
     tables += [dict(p._post_accumulate_grad_hooks or {}) for p in model.parameters()]
     return tables + [dict(table) for table in GLOBAL_HOOKS.values()]
+
+
+def net():
+    """Return two layers and a ReLU between them."""
+    return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+
+
+class Passes(nn.Module):
+    """Return what it gets."""
+
+    def forward(self, x, **options):
+        return x

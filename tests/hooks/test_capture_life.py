@@ -155,7 +155,7 @@ def test_case_21_torchscript_is_refused_with_the_remedy():
         warnings.simplefilter("ignore")
         traced = torch.jit.trace(conv_relu(), images())
     for model, layer in ((traced, "0"), (Holder(traced), "child")):
-        with pytest.raises(TypeError, match="use the Python model that it was made from"):
+        with pytest.raises(TypeError, match=r"use the Python mod(el|ule) that it was made from"):
             record(model, layer)
 
 
@@ -239,7 +239,7 @@ def test_case_24_past_max_bytes_only_statistics_are_kept():
     assert len(caught) == 1
     assert rec.nbytes == 2 * size
     assert torch.equal(rec["layer"].calls[1].activation, full["layer"].calls[1].activation)
-    with pytest.raises(RuntimeError, match="dropped"):
+    with pytest.raises(RuntimeError, match="max_bytes"):
         _ = rec["layer"].calls[2].activation
     for ours, whole in zip(rec["layer"].calls, full["layer"].calls, strict=True):
         stats, tensor = ours.stats(), whole.activation

@@ -1,12 +1,13 @@
 """timeline(): every event of a step, in PyTorch's own order, on a model that stays as it was."""
 
 import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from hookedu import plot_timeline, timeline
+from hookedu import LayerPicker, diagnose, plot_timeline, timeline
 from hookedu.hooks.timeline import BACKWARD, FORWARD
 from tests.hooks.capture_models import Holder, Repeated, Returns, Scaled, conv_relu, hook_tables, images
 
@@ -216,3 +217,21 @@ def test_as_list_table_and_figure():
         rows["3"],
     ]
     assert plot_timeline(events, ax=ax) is ax
+
+
+@pytest.mark.parametrize("look", [timeline, diagnose, lambda model, x, cache: LayerPicker(model, (x, cache))])
+def test_case_35_the_caller_s_cache_does_not_grow(look):
+    class Grows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x, cache):
+            cache.values.append(self.layer(x))
+            cache.seen["n"] = len(cache.values)
+            return torch.cat(cache.values)
+
+    cache = SimpleNamespace(values=[], seen={})
+    for _ in range(2):
+        look(Grows(), torch.ones(1, 2), cache)
+        assert not cache.values and not cache.seen

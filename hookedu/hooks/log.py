@@ -1,0 +1,104 @@
+"""What a recorder's hooks write and what a recording reads."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from hookedu.hooks.events import Event
+from hookedu.hooks.keeping import Keeper
+from hookedu.language import Text
+
+
+@dataclass(slots=True)
+class About:
+    """What reading a call's gradient needs to know of its output.
+
+    Attributes
+    ----------
+    skeleton : object
+        The structure of the output with empty tensors, if the output itself is not kept as it was.
+    reason : str or None
+        A key of NO_GRADIENT that is known already when the forward hook runs.
+    otherwise : str
+        The key if the gradient has not come although other gradients have.
+    """
+
+    skeleton: Any = None
+    reason: str | None = None
+    otherwise: str = "not reached"
+
+
+class Log:
+    """The events of a recording in the order of the hooks, an index of them by layer and call, and the hooks' handles.
+
+    Attributes
+    ----------
+    events : list of Event
+        The log, in the order in which the hooks fired.
+    failed_at : str or None
+        Name of the module in which the forward pass raised inside the `with` block.
+    closed : bool
+        Whether `close` has been called: the tensors are released, and reading raises RuntimeError.
+    """
+
+    def __init__(
+        self,
+        named: dict[str, nn.Module],
+        chosen: dict[str, tuple[nn.Module, tuple[str, ...]]],
+        wants: dict[str, bool],
+        keep: Keeper,
+    ) -> None:
+        self.events: list[Event] = []
+        self.failed_at: str | None = None
+        self.closed = False
+        self._named, self._chosen, self._wants, self._keep = named, chosen, wants, keep
+        self._plain = wants == {"outputs": True, "inputs": False, "gradients": False} and keep.plain
+        # An index of the log by layer and call. Layer and Call objects are made on access and not stored: a
+        # reference cycle would keep the tensors alive until Python's garbage collector runs.
+        self._by_call: dict[str, dict[int, list[Event]]] = {}
+        self._read = 0  # number of events of the log that are in the index
+        self._about: dict[tuple[str, int], About] = {}  # with gradients=True, by layer and call
+        self._uncopied: set[str] = set()  # layers with values that could not be copied
+        self._handles: list[RemovableHandle] = []
+        self._gradient_handles: list[RemovableHandle] = []
+        self._leaves = WeakTensorKeyDictionary()  # case 33: a leaf that a layer returned -> its hook
+        self._compile_again: Callable[[], object] = lambda: None
+
+    def _calls_of(self, name: str) -> dict[int, list[Event]]:
+        """Bring the index up to date and return the events of one layer, by call index."""
+        if self.closed:
+            raise RuntimeError(str(CLOSED))
+        for event in self.events[self._read :]:
+            self._by_call.setdefault(event.path, {}).setdefault(event.call, []).append(event)
+        self._read = len(self.events)
+        return self._by_call.get(name, {})
+
+    def _ready(self) -> None:
+        """Wait for pending copies from GPUs. Called when a value is read; the hooks themselves never wait."""
+        while self._keep.pending:
+            torch.accelerator.synchronize(self._keep.pending.pop())
+
+    def _forget(self) -> None:
+        """Release every tensor, and record no more gradients of what has run so far."""
+        while self._gradient_handles:
+            self._gradient_handles.pop().remove()
+        for hook in self._leaves.values():
+            hook.calls.clear()
+        for event in self.events:  # releases the tensors even if a caller holds an Event or a Call
+            event.value = None
+        self.events.clear()
+        self._by_call.clear()
+        self._about.clear()
+        self._uncopied.clear()
+        self._keep.clear()
+        self._read, self.failed_at = 0, None
+
+
+CLOSED = Text(
+    zh="这个录制已经关闭，其中的张量都已释放", en="this recording is closed, its tensors are released"
+)

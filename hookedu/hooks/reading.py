@@ -1,0 +1,338 @@
+"""A recording read layer by layer and call by call."""
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+import torch
+
+from hookedu.hooks.events import Dropped, Event
+from hookedu.hooks.log import Log
+from hookedu.hooks.modules import why_never_called
+from hookedu.hooks.tensors import Stats, map_tensors, shape_text, storage_bytes, tensors_in
+from hookedu.language import Text
+from hookedu.tables import size_text
+
+
+class Layer:
+    """One recorded module.
+
+    If the module was called exactly once, the values of that call can be read here. With several calls,
+    reading them raises ValueError: choose one of `calls`. With none, it raises RuntimeError with the reason.
+
+    Attributes
+    ----------
+    name : str
+        Dotted name of the module, "" for the model itself.
+    aliases : tuple of str
+        Other names of the same module.
+    type : str
+        Name of the module's class.
+    calls : tuple of Call
+        Every call of the module, in order.
+    activation, gradient, input, kwargs
+        As for `Call`.
+    """
+
+    def __init__(self, recording: Log, name: str) -> None:
+        self.recording, self.name = recording, name
+        self._module, self.aliases = recording._chosen[name]
+        self.type = type(self._module).__name__
+
+    @property
+    def calls(self) -> tuple["Call", ...]:
+        """Every call of the module, in order; at least one, or RuntimeError with the reason is raised."""
+        numbers = self.recording._calls_of(self.name)
+        if not numbers:
+            raise RuntimeError(str(self.why_missed()))
+        return tuple(Call(self, number) for number in numbers)
+
+    @property
+    def activation(self) -> Any:
+        """What the module returned, as it was when the hook ran."""
+        return self._only("activation").activation
+
+    @property
+    def gradient(self) -> Any:
+        """Gradient of the loss with respect to the output, in its structure; None where there is none."""
+        return self._only("gradient").gradient
+
+    @property
+    def input(self) -> tuple[Any, ...]:
+        """The positional arguments, before forward could change them."""
+        return self._only("input").input
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The keyword arguments, before forward could change them."""
+        return self._only("kwargs").kwargs
+
+    def stats(self, of: str = "activation") -> Any:
+        """Return the statistics over all calls together; see `Call.stats`.
+
+        Raises ValueError if the calls differ in the number of tensors.
+        """
+        first, *others = [call._described(of) for call in self.calls]
+        together = [list(tensors_in(value)) for value in (first, *others)]
+        if len({len(tensors) for tensors in together}) > 1:
+            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=len(together), what="stats")))
+        merged = map(Stats.merged, zip(*([_stats(t) for t in tensors] for tensors in together), strict=True))
+        return map_tensors(lambda _: next(merged), first)
+
+    def why_missed(self) -> Text:
+        """Return why the module was never called, as far as the model's structure tells."""
+        return why_never_called(self.recording._named, self._module, self.name)
+
+    def __repr__(self) -> str:
+        return " ".join(str(cell) for cell in self._row() if cell not in (None, ""))
+
+    def _only(self, what: str) -> "Call":
+        first, *others = self.calls
+        if others:
+            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=1 + len(others), what=what)))
+        return first
+
+    def _row(self) -> list[Any]:
+        calls = list(self.recording._calls_of(self.name).values())
+        tensors = [tensor for events in calls for event in events for tensor in tensors_in(event.value)]
+        last = next((e for events in reversed(calls) for e in events if e.kind == "forward"), None)
+        dtypes = {str(t.dtype).removeprefix("torch.") for t in tensors_in(last.value)} if last else set()
+        notes = [f"also {', '.join(self.aliases)}"] if self.aliases else []
+        notes += [] if calls else [self.why_missed().en]
+        overwritten = any(self.recording._keep.overwritten(tensor) for tensor in tensors)
+        notes += ["overwritten since by an in-place op"] if overwritten else []
+        dropped = any(isinstance(tensor, Dropped) for tensor in tensors)
+        why = "statistics only" if self.recording._keep.keep == "stats" else "values dropped: max_bytes"
+        notes += [why] if dropped else []
+        notes += ["could not be copied: later changes show"] if self.name in self.recording._uncopied else []
+        return [
+            self.name or "(model)",
+            self.type,
+            len(calls),
+            shape_text(last.shape) if last else "",
+            ", ".join(sorted(dtypes)),
+            size_text(storage_bytes(iter(tensors))) if tensors else "",
+            "; ".join(notes),
+        ]
+
+
+class Call:
+    """One call of a recorded module.
+
+    Reading a value that was not recorded raises RuntimeError with the reason.
+
+    Attributes
+    ----------
+    layer : Layer
+        The module.
+    number : int
+        Zero-based index of the call.
+    activation : object
+        What the module returned: a tensor, or a structure of the same type with copied tensors.
+    gradient : object
+        Gradient of the loss with respect to the output, in the output's structure and shapes.
+    input : tuple
+        The positional arguments, as they were before forward.
+    kwargs : dict
+        The keyword arguments, as they were before forward.
+    n_backward : int
+        Number of backward passes that reached the output.
+    events : list of Event
+        The events of this call, in order.
+    """
+
+    def __init__(self, layer: Layer, number: int) -> None:
+        self.layer, self.number = layer, number
+
+    @property
+    def events(self) -> list[Event]:
+        """The events of this call, in order."""
+        return self.layer.recording._calls_of(self.layer.name)[self.number]
+
+    @property
+    def n_backward(self) -> int:
+        """Number of backward passes that reached this call's output; `gradient` is that of the last one."""
+        fired = [event.leaf for event in self.events if event.kind == "output_grad"]
+        return max(map(fired.count, fired), default=0)
+
+    @property
+    def activation(self) -> Any:
+        """What the module returned, as it was when the hook ran."""
+        self._asked_for("outputs")
+        return self._value(self._finished())
+
+    @property
+    def input(self) -> tuple[Any, ...]:
+        """The positional arguments, before forward could change them."""
+        self._asked_for("inputs")
+        return self._value(self._started())[0]
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The keyword arguments, before forward could change them."""
+        self._asked_for("inputs")
+        return self._value(self._started())[1]
+
+    @property
+    def gradient(self) -> Any:
+        """Gradient of the loss with respect to the output, in its structure; None where there is none."""
+        return self._like_the_output({leaf: self._value(event) for leaf, event in self._gradients().items()})
+
+    def stats(self, of: str = "activation") -> Any:
+        """Return the `Stats` of each tensor of the activation, gradient or input.
+
+        They are available for dropped values, too (see max_bytes of `record`).
+
+        Parameters
+        ----------
+        of : {"activation", "gradient", "input"}
+            The value to describe.
+
+        Returns
+        -------
+        Stats or a structure of them
+            One `Stats` in the place of each tensor of the value.
+
+        Raises
+        ------
+        ValueError
+            If `of` is none of these.
+        RuntimeError
+            If the value was not recorded.
+        """
+        return map_tensors(_stats, self._described(of))
+
+    def __repr__(self) -> str:
+        after = self._event("forward")
+        return f"call {self.number} of {self.layer.name or '(model)'}: " + (
+            shape_text(after.shape) if after else "did not finish"
+        )
+
+    def _described(self, of: str) -> Any:
+        """Return the value that `stats` describes; its tensors may be `Dropped`."""
+        if of not in ("activation", "gradient", "input"):
+            raise ValueError(f"of must be one of activation, gradient, input, got {of!r}")
+        self.layer.recording._ready()
+        if of == "gradient":
+            return self._like_the_output({leaf: event.value for leaf, event in self._gradients().items()})
+        self._asked_for(f"{of}s" if of == "input" else "outputs")
+        return self._finished().value if of == "activation" else self._started().value[0]
+
+    def _event(self, kind: str) -> Event | None:
+        return next((event for event in self.events if event.kind == kind), None)
+
+    def _asked_for(self, option: str) -> None:
+        if not self.layer.recording._wants[option]:
+            raise RuntimeError(str(NOT_ASKED_FOR.format(option=option)))
+
+    def _started(self) -> Event:
+        """Return the event that holds the arguments.
+
+        It is missing if only the pre-hook was removed, for example by `remove_hooks(model,
+        kind="forward_pre")`.
+        """
+        event = self._event("forward_pre")
+        if event is None:
+            raise RuntimeError(str(NO_ARGUMENTS.format(name=self.layer.name)))
+        return event
+
+    def _finished(self) -> Event:
+        """Return the event that holds the output."""
+        event = self._event("forward")
+        if event is None:
+            raise RuntimeError(str(NOT_FINISHED.format(name=self.layer.name)))
+        return event
+
+    def _value(self, event: Event) -> Any:
+        if any(isinstance(tensor, Dropped) for tensor in tensors_in(event.value)):
+            raise RuntimeError(str(DROPPED.format(name=self.layer.name)))
+        self.layer.recording._ready()
+        return event.value
+
+    def _gradients(self) -> dict[int | str, Event]:
+        """Return the last gradient of each tensor of the output, by index.
+
+        Raises RuntimeError with the reason if there is none.
+        """
+        self._asked_for("gradients")
+        self._finished()
+        recording, key = self.layer.recording, (self.layer.name, self.number)
+        found = {event.leaf: event for event in self.events if event.kind == "output_grad"}
+        if found:
+            return found
+        about = recording._about[key]
+        arrived = any(event.kind == "output_grad" for event in recording.events)
+        reason = about.reason or (about.otherwise if arrived or about.otherwise == "leaf" else "no backward")
+        raise RuntimeError(str(NO_GRADIENT[reason].format(name=self.layer.name)))
+
+    def _like_the_output(self, found: Mapping[int | str, Any]) -> Any:
+        """Return the output's structure with the item of `found` for each tensor, or None."""
+        numbers, about = count(), self.layer.recording._about[self.layer.name, self.number]
+        output = self._finished().value if about.skeleton is None else about.skeleton
+        return map_tensors(lambda _: found.get(next(numbers)), output)
+
+
+def _stats(tensor: torch.Tensor) -> Stats:
+    return tensor.stats if isinstance(tensor, Dropped) else Stats(tensor)
+
+
+SEVERAL_CALLS = Text(
+    zh="`{name}` 被调用了 {n} 次：请选一次，例如 `.calls[0].{what}`",
+    en="`{name}` was called {n} times: choose one, for example `.calls[0].{what}`",
+)
+NOT_ASKED_FOR = Text(
+    zh="没有录制这一项：请用 `record(..., {option}=True)`",
+    en="this was not recorded: use `record(..., {option}=True)`",
+)
+NO_ARGUMENTS = Text(
+    zh="`{name}` 的这次调用没有录下参数：当时它的 forward_pre 钩子已被取下",
+    en="this call of `{name}` has no recorded arguments: its forward_pre hook had been removed",
+)
+NOT_FINISHED = Text(
+    zh="`{name}` 的这次调用没有完成：前向传播途中抛出了异常，或者检查点的重算提前停下了",
+    en="this call of `{name}` did not finish: the forward pass raised on the way, or checkpointing ended its "
+    "recomputation early",
+)
+DROPPED = Text(
+    zh='没有保留 `{name}` 的值（超出了 `max_bytes`，或者 `keep="stats"`）；`.stats()` 仍可用',
+    en='the values of `{name}` were not kept (past `max_bytes`, or `keep="stats"`); `.stats()` still works',
+)
+
+# Why a call has no gradient. The first four reasons are known when the forward hook runs.
+NO_GRADIENT = {
+    "inference_mode": Text(
+        zh="`{name}` 没有梯度：前向传播是在 `torch.inference_mode()` 里运行的",
+        en="`{name}` has no gradient: the forward pass ran under `torch.inference_mode()`",
+    ),
+    "no_grad": Text(
+        zh="`{name}` 没有梯度：前向传播是在 `torch.no_grad()` 里运行的",
+        en="`{name}` has no gradient: the forward pass ran under `torch.no_grad()`",
+    ),
+    "dtype": Text(
+        zh="`{name}` 没有梯度：它的输出不是浮点数张量",
+        en="`{name}` has no gradient: its output is not a floating-point tensor",
+    ),
+    "frozen": Text(
+        zh="`{name}` 没有梯度：输入和参数都不要求梯度（参数被冻结，或者梯度在前面被 `detach()` 切断）",
+        en="`{name}` has no gradient: neither its input nor its parameters require one (they are frozen, or "
+        "`detach()` cut the graph before)",
+    ),
+    "no backward": Text(
+        zh="`{name}` 还没有梯度：请先调用 backward",
+        en="`{name}` has no gradient yet: call backward first",
+    ),
+    "not reached": Text(
+        zh="`{name}` 没有梯度：反向传播没有经过它的输出",
+        en="`{name}` has no gradient: no backward pass went through its output",
+    ),
+    "leaf": Text(
+        zh="`{name}` 没有梯度：它的输出是叶子张量（参数或模型的输入），上面的钩子在 with 块结束时取下；请在块内调用 backward",
+        en="`{name}` has no gradient: its output is a leaf (a parameter, or an input of the model), and the hook on it "
+        "is removed at the end of the with-block; call backward inside",
+    ),
+    "view": Text(
+        zh="`{name}` 没有梯度：它的输出是一个视图，若之后被就地修改，PyTorch 会重写它的历史并丢掉其上的钩子",
+        en="`{name}` has no gradient: its output is a view, and where a view is changed in place later, PyTorch "
+        "rewrites its history and drops the hooks on it",
+    ),
+}

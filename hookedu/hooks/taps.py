@@ -1,0 +1,167 @@
+"""The hooks of a recorder: what happens in the model while it is recorded.
+
+Comments that start with a case number refer to CASES.md, the table beside this file.
+"""
+
+import itertools
+import threading
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hookedu.hooks.events import Event
+from hookedu.hooks.keeping import clone
+from hookedu.hooks.log import About, Log
+from hookedu.hooks.tensors import map_tensors, shape_of, tensors_in
+
+
+class Tap:
+    """The hooks of one layer. They append events and always return None (case 17).
+
+    A returned value would replace the module's input or output.
+
+    Case 22: deepcopy and pickle of a model copy its hooks, too. A copied tap has no recorder and records
+    nothing.
+    """
+
+    __slots__ = ("__weakref__", "calls", "name", "plain_log", "recorder", "running")
+
+    def __init__(self, name: str, recorder: Log | None = None) -> None:
+        self.name, self.recorder = name, recorder
+        # The recorder's log if only outputs are recorded, as plain clones; else None. See `after`.
+        self.plain_log = recorder.events if recorder is not None and recorder._plain else None
+        self.restart()
+
+    def restart(self) -> None:
+        """Count calls from zero."""
+        # Case 3: a module called n times makes n events, not one that is overwritten n - 1 times.
+        self.calls = itertools.count()
+        # Indices of the calls in progress, by thread (case 38); a module may call itself.
+        self.running: dict[int, list[int]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tap, (self.name,)
+
+    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        recorder = self.recorder
+        if recorder is None:
+            return
+        log, call = recorder.events, next(self.calls)
+        log.append(Event(len(log), "forward_pre", self.name, call, self._kept(recorder, (args, kwargs))))
+        self.running.setdefault(threading.get_ident(), []).append(call)
+
+    def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        log = self.plain_log
+        if log is not None and output.__class__ is Tensor:  # by far the most frequent case, hence a fast path
+            log.append(Event(len(log), "forward", self.name, next(self.calls), clone(output)))
+            return
+        recorder = self.recorder
+        if recorder is None:
+            return
+        log = recorder.events
+        running = self.running.get(threading.get_ident())
+        call = running.pop() if running else next(self.calls)
+        if recorder._wants["outputs"]:  # case 7: outputs may be nested
+            log.append(Event(len(log), "forward", self.name, call, self._kept(recorder, output)))
+        else:
+            log.append(Event(len(log), "forward", self.name, call, None, shape_of(output)))
+        if recorder._wants["gradients"]:
+            self._watch_gradients(recorder, call, output)
+
+    def when_removed(self) -> None:
+        """Let compiled models run compiled again if somebody else has removed the recorder's last hook (case 32)."""
+        if self.recorder is not None:
+            on = (handle.id in (handle.hooks_dict_ref() or ()) for handle in self.recorder._handles)
+            _ = any(on) or self.recorder._compile_again()
+
+    def _kept(self, recorder: Log, value: Any) -> Any:
+        """Return a copy of a value; what cannot be copied is kept as it is, and `summary` says so (case 34)."""
+        return map_tensors(recorder._keep, value, lambda _: recorder._uncopied.add(self.name))
+
+    def _watch_gradients(self, recorder: Log, call: int, output: Any) -> None:
+        """Register a tensor hook on each tensor of the output.
+
+        Case 2: the hook is registered before a later operation can change the output in place, and it stays
+        with the value of this moment. A full backward hook would make that operation raise, and retain_grad
+        would follow the changed value.
+        """
+        tensors, about = list(tensors_in(output)), About()
+        for leaf, tensor in enumerate(tensors):
+            if tensor.requires_grad:  # case 13: requires_grad is never changed
+                # Case 4: each call has its own tensor hooks, so gradients may arrive in any order.
+                hook = _GradientHook(recorder, self.name, call, leaf)
+                if tensor.is_leaf:
+                    _LeafHook.of(tensor, recorder).add(hook)
+                    about.otherwise = "leaf"
+                else:
+                    recorder._gradient_handles.append(tensor.register_hook(hook))
+                    about.otherwise = "view" if tensor._is_view() else about.otherwise
+        if not (recorder._wants["outputs"] and recorder._keep.keep is None):
+            about.skeleton = map_tensors(lambda tensor: torch.empty(0), output)
+        if not any(tensor.requires_grad for tensor in tensors):
+            about.reason = _why_no_gradient(tensors)
+        recorder._about[self.name, call] = about
+
+
+class _GradientHook:
+    """A tensor hook for one tensor of one call's output. It never refers to the graph (case 15)."""
+
+    __slots__ = ("call", "last", "leaf", "name", "recorder")
+
+    def __init__(self, recorder: Log, name: str, call: int, leaf: int) -> None:
+        self.recorder, self.name, self.call, self.leaf = recorder, name, call, leaf
+        self.last: Event | None = None
+
+    def __call__(self, grad: Tensor) -> None:
+        log = self.recorder.events
+        if self.last is not None:  # case 5: the gradient of the last of several backward passes is kept
+            self.last.size, self.last.value = self.last.shape, None
+        # A copy: autograd may pass the same tensor to other hooks, which may change it in place.
+        self.last = Event(
+            len(log), "output_grad", self.name, self.call, self.recorder._keep(grad), leaf=self.leaf
+        )
+        log.append(self.last)
+
+
+class _LeafHook:
+    """The tensor hook of a leaf (a parameter, an input), for every call of any layer that returned it (case 33).
+
+    A leaf has no graph that ends: one hook per call would stay on it and see the backward passes of later calls. This
+    one serves the calls since the last backward pass, and all of them again if a second one follows.
+    """
+
+    @classmethod
+    def of(cls, leaf: Tensor, recorder: Log) -> "_LeafHook":
+        """Return the hook of a leaf, registered at the first request."""
+        found = recorder._leaves.get(leaf)
+        if found is None:
+            found = recorder._leaves[leaf] = cls()
+            found.handle = leaf.register_hook(found)
+        return found
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+        self.calls: list[_GradientHook] = []
+        self.fired = False
+
+    def add(self, hook: _GradientHook) -> None:
+        """Serve one more call; the first one after a backward pass begins anew."""
+        if self.fired:
+            self.calls.clear()
+        self.fired = False
+        self.calls.append(hook)
+
+    def __call__(self, grad: Tensor) -> None:
+        self.fired = True
+        for hook in self.calls:
+            hook(grad)
+
+
+def _why_no_gradient(tensors: list[Tensor]) -> str:
+    if torch.is_inference_mode_enabled():
+        return "inference_mode"
+    if not torch.is_grad_enabled():
+        return "no_grad"
+    floating = any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
+    return "frozen" if floating else "dtype"
