@@ -151,6 +151,18 @@ def record(
     ...     _ = double(torch.tensor([1.0, 2.0]))
     >>> [call.input[0].tolist() for call in rec["0"].calls]
     [[1.0, 2.0], [1.0, 2.0]]
+
+    Keep one number for each output, and the statistics of many batches:
+
+    >>> with record(model, "*", keep=lambda t: round(t.abs().max().item(), 2)) as rec:
+    ...     _ = model(torch.ones(1, 3, 4, 4))
+    >>> rec.activations
+    {'0': 0.57, '1': 0.31, '2': 0.31, '3': 0.24}
+    >>> with record(model, nn.Conv2d, keep="stats") as rec:
+    ...     for _ in range(3):
+    ...         _ = model(torch.randn(4, 3, 4, 4))
+    >>> rec["0"].stats().count
+    384
     """
     if not (outputs or inputs or gradients):
         raise ValueError(str(NOTHING_WANTED))

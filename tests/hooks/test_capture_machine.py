@@ -90,6 +90,7 @@ class Uses(RuleBasedStateMachine):
             self.open.append(rec)
         else:  # nobody holds it, but its hooks do: they are taken off as a user would
             remove_hooks(self.model, owner="hookedu")
+            assert stance() == self.first
             rest, self.open = self.open, []
             for other in rest:
                 other.close()
