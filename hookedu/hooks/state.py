@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
@@ -22,11 +23,12 @@ GLOBAL_HOOKS = {
 def restored(model: nn.Module | None = None) -> Iterator[None]:
     """Return a context manager that restores state at its end, also after an exception.
 
-    It restores the RNGs of Python and PyTorch, grad mode, the default dtype and the global hooks. With a
-    model, it also restores training modes, buffers and the `.grad` of every parameter.
+    It restores the RNGs of Python, NumPy and PyTorch, grad mode, the default dtype and the global hooks. With
+    a model, it also restores training modes, buffers and the `.grad` of every parameter.
     """
     contents = {name: dict(table) for name, table in GLOBAL_HOOKS.items()}
     python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
+    numpy_rng = np.random.get_state()
     cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     grad_mode = torch.is_grad_enabled()
     modes = [(module, module.training) for module in model.modules()] if model else []
@@ -47,6 +49,7 @@ def restored(model: nn.Module | None = None) -> Iterator[None]:
         torch.set_rng_state(torch_rng)
         torch.cuda.set_rng_state_all(cuda_rng) if cuda_rng else None
         random.setstate(python_rng)
+        np.random.set_state(numpy_rng)
         for name, table in GLOBAL_HOOKS.items():
             table.clear()
             table.update(contents[name])

@@ -1,8 +1,10 @@
 """timeline(): every event of a step, in PyTorch's own order, on a model that stays as it was."""
 
+import random
 import warnings
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -235,3 +237,14 @@ def test_case_35_the_caller_s_cache_does_not_grow(look):
     for _ in range(2):
         look(Grows(), torch.ones(1, 2), cache)
         assert not cache.values and not cache.seen
+
+
+@pytest.mark.parametrize("look", [timeline, diagnose])
+def test_a_model_that_draws_from_every_generator_leaves_all_of_them_as_they_were(look):
+    class Draws(nn.Module):
+        def forward(self, x):
+            return x * random.random() * np.random.rand() + torch.rand(())
+
+    before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+    look(Draws(), torch.ones(1))
+    assert before == (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())
