@@ -417,13 +417,13 @@ except RuntimeError as error:
 # <div lang="zh">
 #
 # 写 `keep_all(tensors, loss)`：`loss` 已由字典 `tensors` 里的张量算出。请做一次反向传播，之后每个张量的 `.grad` 里都有它的梯度；
-# 跳过 `requires_grad` 为 `False` 的。什么也不用返回。
+# 跳过 `requires_grad` 为 `False` 的，也不要留下钩子。什么也不用返回。
 #
 # </div>
 # <div lang="en">
 #
 # Write `keep_all(tensors, loss)`, where `loss` has been computed from the tensors in the dictionary `tensors`. Run backward once so that
-# every tensor then has its gradient in `.grad`; skip those whose `requires_grad` is `False`. Nothing needs to be returned.
+# every tensor then has its gradient in `.grad`; skip those whose `requires_grad` is `False`, and leave no hooks on. Nothing needs to be returned.
 #
 # </div>
 
@@ -593,7 +593,7 @@ print("y.backward(v):", x.grad)
 # 反过来：结果给定，求 `v`。`y` 由 `x` **逐元素**算出（`y[i]` 只依赖 `x[i]`），公式你不知道。
 #
 # 写 `choose_vector(x, y, wanted)`：返回 `v`，使调用者接着执行 `y.backward(v)` 之后，`x.grad` 等于 `wanted`。
-# 调用之前 `x.grad` 是 `None`：别在里面留下什么；也别释放计算图，`torch.autograd.grad` 也会释放它。
+# 调用之前 `x.grad` 是 `None`，让它仍是 `None`；也别释放计算图，`torch.autograd.grad` 也会释放它。
 #
 # </div>
 # <div lang="en">
@@ -602,7 +602,7 @@ print("y.backward(v):", x.grad)
 # formula that you do not know.
 #
 # Write `choose_vector(x, y, wanted)`. Return `v` such that, when your caller then runs `y.backward(v)`, `x.grad` equals `wanted`. Before the
-# call `x.grad` is `None`: leave nothing in it. And do not free the computation graph, which `torch.autograd.grad` does too.
+# call `x.grad` is `None`: leave it `None`. And do not free the computation graph, which `torch.autograd.grad` does too.
 #
 # </div>
 

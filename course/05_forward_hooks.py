@@ -695,13 +695,13 @@ ax = plot_feature_maps(seen[0], title="what the head sees")
 #
 # <div lang="zh">
 #
-# 本课程的 `record` 用的就是这些钩子。运行下面的代码，然后打开 [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py) 从头读到尾。你会认出：
-# `__exit__` 做的就是练习 05.3 的 `finally`（`failed_at` 先不用管），`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？见 9.1 节。
+# 本课程的 `record` 用的就是这些钩子。运行下面的代码，然后读 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)。
+# 你会认出：`__exit__` 做的就是练习 05.3 的 `finally`（`failed_at` 先不用管），`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？见 9.1 节。
 #
 # </div>
 # <div lang="en">
 #
-# The course's own `record` is made of these hooks. Run the cell, then open [`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py) and read it from the top.
+# The course's own `record` is made of these hooks. Run the cell, then read [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py).
 # There `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` is exercise 05.5,
 # and hooks that always return `None` are section 5.6. Why `clone()` after `detach()`? See section 9.1.
 #

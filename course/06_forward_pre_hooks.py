@@ -202,7 +202,7 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数（个数不定，可能一个也没有；都是张量，形状和 dtype 任意，
+# 写 `refuse_nan(layer, name)`：只要有**任何一个**位置参数（个数不定，可能一个也没有；都是实数张量，形状和 dtype 任意，
 # 可能是空的）含 `nan`，就在层运行之前抛出 `ValueError`；信息里要有 `name` 和那个输入里 `nan` 的个数。`inf` 放行（掩码常用它）。关键字参数不用管。不改动输入，
 # 干净的就是原来的张量。每次调用都检查，训练模式、`eval()`、`no_grad` 都一样；返回句柄。
 #
@@ -211,9 +211,9 @@ handle.remove()
 # </div>
 # <div lang="en">
 #
-# Write `refuse_nan(layer, name)`. If **any** positional argument (any number of tensors, perhaps none, of any shape and
-# dtype, perhaps empty) holds a `nan`, raise a `ValueError` before the layer runs; its message contains `name` and how many
-# `nan` that input holds. Let `inf` pass (masks use it); ignore keyword arguments. Inputs stay unchanged; clean ones pass
+# Write `refuse_nan(layer, name)`. If **any** positional argument (any number of real tensors, perhaps none, of any shape
+# and dtype, perhaps empty) holds a `nan`, raise a `ValueError` before the layer runs; its message contains `name` and how many
+# `nan` that input holds. Let `inf` pass (masks use it); keyword arguments don't matter. Inputs stay unchanged; clean ones pass
 # as the same tensors. Guard every call, in training, `eval()` or `no_grad`. Return the handle.
 #
 # `torch.isnan(value)` tells it per number; `nan == nan` is `False`.

@@ -335,7 +335,7 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 #
 # <div lang="zh">
 #
-# 写 `pool_mask(features, size)`：`features` 是池化前的特征图（批、通道、高、宽；自己不需要梯度，可以是小数），`size` 是窗口边长。
+# 写 `pool_mask(features, size)`：`features` 是池化前的特征图（批、通道、高、宽；自己不需要梯度，可以有小数和 `inf`），`size` 是窗口边长。
 # 返回同样形状的 `torch.bool` 张量，在 `grad_output` 不是 `0` 的地方为 `True`。凑不满一个窗口的行和列，池化会丢掉。
 # `features` 和它的 `.grad` 都保持原样。
 #
@@ -343,8 +343,8 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # <div lang="en">
 #
 # Write `pool_mask(features, size)`: `features` are the maps before the pool (batch, channel, height, width), of any numbers,
-# and need no gradient themselves; `size` is the side of a window. Return a `torch.bool` tensor of the same shape, `True`
-# where `grad_output` is not `0`. Rows and columns that fill no window are dropped by the pool. Leave `features` and its
+# even `inf`, and need no gradient themselves; `size` is the side of a window. Return a `torch.bool` tensor of the same
+# shape, `True` where `grad_output` is not `0`. The pool drops rows and columns that fill no window. Leave `features` and its
 # `.grad` as they were.
 #
 # </div>

@@ -631,14 +631,14 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # <div lang="zh">
 #
 # `average` 传了 8 个字节；PyTorch 自带的 `fp16_compress_hook` 只传一半，这里的平均恰好一样（一般会有舍入误差）。自己写一个：`half_hook(group, bucket)` 像 `average` 那样
-# 返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32；`inf` 照样传过去。上一次还没传完，钩子可能又被调用。
+# 返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32；`inf` 和 `nan` 照样传过去。上一次还没传完，钩子可能又被调用。
 # 当心：float16 最大是 65504，大的梯度、几个进程的和都可能超出，平均却装得下。检查时不启动进程。
 #
 # </div>
 # <div lang="en">
 #
 # `average` sent 8 bytes; PyTorch's own `fp16_compress_hook` sends half of that, and the average is the same here (in general it is rounded). Write one yourself: like `average`, `half_hook(group, bucket)`
-# returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32; `inf` stays `inf`. The next call may come before a communication ends.
+# returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32; `inf` and `nan` stay. The next call may come before a communication ends.
 # Mind that float16 ends at 65504: large gradients and sums may exceed it, averages fit. The check starts no processes.
 #
 # </div>

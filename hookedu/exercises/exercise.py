@@ -42,6 +42,9 @@ def _same(case: Any) -> Any:
     return case
 
 
+_MAX_TRIES = 10_000  # to find a case that suits; ordinary exercises need one to five
+
+
 def _any(case: Any) -> bool:
     return True
 
@@ -138,10 +141,12 @@ class Exercise:
 
     def _suited(self, seed: int, turn: int) -> int:
         with undisturbed():
-            while not self.suits(self.probe.case(Draw.of(seed, turn))):
+            for _ in range(_MAX_TRIES):
+                if self.suits(self.probe.case(Draw.of(seed, turn))):
+                    return seed
                 # Not the next number: neighbours would meet in one case.
                 seed = random.Random(seed).getrandbits(32)
-        return seed
+        raise RuntimeError(f"{self.id}: none of {_MAX_TRIES} cases of turn {turn} suits")
 
     @property
     def title(self) -> Text:

@@ -116,10 +116,16 @@ def test_a_check_that_decides_nothing_is_refused(checks):
 
 
 def test_a_case_that_does_not_suit_is_not_judged():
-    exercise = dataclasses.replace(find("02.1"), suits=lambda case: case.k > 3 or case.k == 1)
+    exercise = dataclasses.replace(find("02.1"), suits=lambda case: case.k > 3 or case.k <= 1)
     seeds = [exercise.seeds(n)[0] for n in range(50)]
     assert all(exercise.probe.case(Draw.of(seed, 0)).k > 3 for seed in seeds)
     assert len(set(seeds)) > 40, "neighbours do not meet in one case"
     unsuited = next(n for n in range(50) if exercise.seeds(n)[0] != n)
     with pytest.raises(ValueError, match="does not suit"):
         judge(exercise, {"status": "observed", "observations": [{"dict": []}] * 5}, [unsuited] * 5)
+
+
+def test_an_exercise_without_a_case_that_suits_says_so_instead_of_looking_for_ever():
+    exercise = dataclasses.replace(find("02.1"), suits=lambda case: case.k > 99)
+    with pytest.raises(RuntimeError, match=r"02\.1.*turn 0"):
+        exercise.seeds(0)

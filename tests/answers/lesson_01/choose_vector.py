@@ -17,7 +17,7 @@ def choose_vector(x, y, wanted):
 def choose_vector(x, y, wanted):
     y.sum().backward(retain_graph=True)
     vector = wanted / x.grad
-    x.grad.zero_()
+    del x.grad
     return vector
 
 

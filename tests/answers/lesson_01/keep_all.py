@@ -29,10 +29,10 @@ def keep_all(tensors, loss):
 
         return keep
 
-    for tensor in tensors.values():
-        if tensor.grad_fn is not None:
-            tensor.register_hook(store(tensor))
+    handles = [t.register_hook(store(t)) for t in tensors.values() if t.grad_fn is not None]
     loss.backward()
+    for handle in handles:
+        handle.remove()
 
 
 @mistake("01.3", "leaves_only")

@@ -245,7 +245,7 @@ def watch(y, seen):
     return y.register_hook(lambda grad: [seen.append(grad.clone()), grad.relu_()][1])
 
 
-@mistake("02.1", "others", points=2)
+@mistake("02.1", "takes_off_earlier")
 def watch(y, seen):
     y._backward_hooks.clear()
     return y.register_hook(seen.append)
@@ -287,7 +287,7 @@ def watch(y, seen):
     return y.grad_fn.register_prehook(lambda gradients: seen.append(gradients[0]))
 
 
-@mistake("02.1", "attributes", points=2)
+@mistake("02.1", "shared_seen")
 def watch(y, seen):
     y.seen = seen
     return y.register_hook(lambda grad: y.seen.append(grad))

@@ -197,7 +197,7 @@ def freeze_rows(embedding, rows):
 # Messages.
 
 
-@mistake("04.2", "multi_grad_hook", points=4)
+@mistake("04.2", "multi_grad_hook")
 def sgd_in_backward(model, lr):
     params = [p for p in model.parameters() if p.requires_grad]
 
@@ -230,7 +230,7 @@ def watch_norms(model, seen):
 edited("04.1", "value_2", ("2 * (m + s)", "2 * int(m + s)"), points=3, named=False)
 
 edited("04.4", "not_the_norm", ("grad.norm().item()", "grad.norm().item() + 1e-3"), points=4)
-edited("04.4", "rounds_off", ("grad.norm().item()", "int(grad.norm())"), points=4)
+edited("04.4", "rounds_off", ("grad.norm().item()", "int(grad.norm())"), points=3)
 edited("04.4", "rounds_off", ("grad.norm().item()", "round(grad.norm().item(), 1)"), points=4)
 
 

@@ -49,18 +49,6 @@ def predict(k, m, s):
 
 @alternative("04.2")
 def sgd_in_backward(model, lr):
-    """One optimizer for all: it passes over parameters without a .grad."""
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=lr)
-
-    def step(_):
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return [p.register_post_accumulate_grad_hook(step) for p in model.parameters() if p.requires_grad]
-
-
-@alternative("04.2")
-def sgd_in_backward(model, lr):
     class Step:
         def __init__(self, lr):
             self.lr = lr

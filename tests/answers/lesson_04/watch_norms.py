@@ -292,10 +292,10 @@ def watch_norms(model, seen):
     return handles
 
 
-@mistake("04.4", "not_the_norm", points=4)
+@mistake("04.4", "not_the_norm", points=3)
 def watch_norms(model, seen):
     def note(name, grad):
-        norm = torch.linalg.norm(grad, 2) if grad.dim() < 3 else grad.norm()
+        norm = torch.linalg.norm(grad, 2) if grad.dim() == 2 else grad.norm()
         seen.append((name, norm.item()))
 
     return [p.register_hook(partial(note, n)) for n, p in model.named_parameters() if p.requires_grad]

@@ -136,8 +136,15 @@ edited(
     points=4,
 )
 edited("08.5", "other_input", ("model(x)\n    return", "model(torch.zeros_like(x))\n    return"), points=4)
-edited("08.5", "changes_outputs", ("+= 1", "+= 1\n        return output.detach()"), points=4)
-edited("08.5", "changes_outputs", ("+= 1", "+= 1\n        return output * 0"), points=4)
+# These raise where an output is a tuple.
+edited("08.5", "changes_outputs", ("+= 1", "+= 1\n        return output.detach()"))
+edited("08.5", "changes_outputs", ("+= 1", "+= 1\n        return output * 0"))
+edited(
+    "08.5",
+    "changes_outputs",
+    ("+= 1", "+= 1\n        return output.clone() * 0 if isinstance(output, torch.Tensor) else output"),
+    points=4,
+)
 edited("08.5", "qualified_names", ("type(module).__name__", "type(module).__qualname__"))
 
 

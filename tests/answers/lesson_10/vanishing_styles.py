@@ -78,12 +78,13 @@ def vanishing(model, x, target, ratio):
 
 @alternative("10.4")
 def vanishing(model, x, target, ratio):
-    """Tensors that arrive in reverse, and are turned round."""
-    arrived, handles = [], []
+    """A loss of its own, and a list of pairs that backward fills."""
+    ran, handles = [], []
 
     def catch(name):
         def hook(module, args, output):
-            output.register_hook(lambda grad: arrived.append((name, grad.abs().mean().item())) or None)
+            ran.append(pair := [name])
+            output.register_hook(lambda grad: pair.append(grad.abs().mean().item()))
 
         return hook
 
@@ -95,8 +96,8 @@ def vanishing(model, x, target, ratio):
         for handle in handles:
             handle.remove()
     (-output.log_softmax(1)[range(len(target)), target].mean()).backward()
-    reference = arrived[0][1]
-    return [name for name, size in reversed(arrived) if size < ratio * reference]
+    reference = ran[-1][1]
+    return [name for name, size in ran if size < ratio * reference]
 
 
 edited("10.4", None, ("grad.abs().mean().item()", "grad.norm(1).item() / grad.numel()"))

@@ -203,7 +203,7 @@ def layer_output(compiled, name, x):
     return compiled.get_submodule(name)(x).detach()
 
 
-@mistake("12.3", "switches_mode", points=7)
+@mistake("12.3", "other_mode")
 def layer_output(compiled, name, x):
     seen = []
     compiled.eval()
@@ -231,11 +231,11 @@ edited("12.3", "overwritten", (".clone()", ""))
 edited("12.3", "grad", ("compiled(x)\n", "compiled(x).sum().backward()\n"), points=7)
 edited(
     "12.3",
-    "switches_mode",
+    "other_mode",
     ("    layer =", "    compiled.eval()\n    layer ="),
     ("    return", "    compiled.train()\n    return"),
-    points=7,
 )
+edited("12.3", "switches_mode", ("    layer =", "    compiled.train()\n    layer ="), points=7)
 edited("12.3", "requires_grad", ("    layer =", "    x.requires_grad_()\n    layer ="), points=7)
 
 

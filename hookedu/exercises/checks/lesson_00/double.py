@@ -46,13 +46,16 @@ _DOUBLES = replace(
 )
 _NEW = Check(
     "new",
-    "later",
-    want=lambda grad: None,
+    ok=lambda saw, grad: saw.later is None and alike(saw.second, -2 * grad),
     essential=True,
-    given="grad = {key}; first = double(grad); second = double(-grad)",
-    expected=lambda saw, grad: f"first == {show(2 * grad)}",
-    got="first == {saw.later}",
-    mistakes={"reuses_a_tensor": True},
+    given="grad = {key}; first = double(grad); grad.neg_(); second = double(grad)",
+    expected=lambda saw, grad: (
+        f"second == {show(-2 * grad)}" if saw.later is None else f"first == {show(2 * grad)}"
+    ),
+    got=lambda saw, grad: (
+        f"second == {show(saw.second)}" if saw.later is None else f"first == {show(saw.later)}"
+    ),
+    mistakes={"reuses_a_tensor": lambda saw, grad: saw.later is not None},
 )
 
 

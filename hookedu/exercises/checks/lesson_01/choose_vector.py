@@ -45,11 +45,9 @@ EXERCISE = Exercise(
         Check(
             "yields",
             "vector",
-            ok=lambda saw, case: (
-                close(saw.after, case.wanted) and (saw.before is None or not saw.before.any())
-            ),
+            ok=lambda saw, case: close(saw.after, case.wanted),
             equal=_alike,
-            points=3,
+            points=2,
             essential=True,
             expected="x.grad == {case.wanted}",
             got=_got,
@@ -70,6 +68,15 @@ EXERCISE = Exercise(
                 "upside_down": Gives(lambda case: _slope(case) / case.wanted),
                 "guesses_formula": Gives(lambda case: case.wanted / (2 * case.x.detach())),
             },
+        ),
+        Check(
+            "empty",
+            "before",
+            want=lambda case: None,
+            points=1,
+            given=lambda saw, case: _given(saw, case).removesuffix("; y.backward(v)"),
+            label="x.grad",
+            mistakes={"leaves_a_rest": lambda saw, case: saw.before is not None},
         ),
     ],
     raises={

@@ -7,15 +7,56 @@ import torch
 
 from hookedu.exercises.criteria import Check, Of
 from hookedu.exercises.observation import show
+from hookedu.exercises.tools import same
 
 HOOKS_EVERYTHING = {"hooks_everything": r"cannot register a hook on a tensor that doesn't require gradient"}
 LOCAL_SEEN = {"local_seen": r"^UnboundLocalError: .*'seen'"}
 GRAPH = "x = {case.x}; y = {case.k:g} * x; loss = ({case.w} * y).sum()"
 
 
-def unchanged(want: Callable[[Any], Any], mistakes: Mapping[str, Of | bool], given: Any = "") -> Check:
+def unchanged(
+    want: Callable[[Any], Any], mistakes: Mapping[str, Of | bool], given: Any = "", label: str = "x.grad"
+) -> Check:
     """Require that x.grad is what it is without hooks: watching must not change gradients."""
-    return Check("unchanged", "x_grad", want, essential=True, label="x.grad", given=given, mistakes=mistakes)
+    return Check("unchanged", "x_grad", want, essential=True, label=label, given=given, mistakes=mistakes)
+
+
+def shared_seen(saw: Any, key: Any) -> bool:
+    """Whether, of two lists or dictionaries at a time, the second got all and the first nothing, with all hooks on."""
+    one, two = saw.two
+    return not one and bool(two) and not saw.no_more
+
+
+def two_at_a_time(given: Any, want: Callable[[Any], Any]) -> Check:
+    """Require that two calls for the same tensors, each with a `seen` of its own, both get the gradients."""
+
+    def wanted(key: Any) -> list[Any]:
+        return [want(key), want(key)]
+
+    return Check(
+        "two_at_a_time",
+        ok=lambda saw, key: same(saw.two, wanted(key)),
+        essential=True,
+        given=given,
+        mistakes={
+            "shared_seen": shared_seen,
+            "takes_off_earlier": lambda saw, key: not saw.two[0] and saw.two[1] and saw.no_more,
+        },
+        **lines("one, two", "two", wanted),
+    )
+
+
+def two_lists(name: str) -> Of:
+    """Return the line that says what `probes.lesson_02.shared.two_lists` does with the answer of that name."""
+
+    def line(saw: Any, case: Any) -> str:
+        x, ones, w = show(case.x), show(torch.ones_like(case.x)), show(case.w)
+        return (
+            f"x = {x}; x.grad = {ones}; one, two = [], []; {name}(x, one); {name}(x, two); "
+            f"({w} * x).sum().backward()"
+        )
+
+    return line
 
 
 def left_alone(given: str) -> Check:
@@ -31,8 +72,8 @@ def left_alone(given: str) -> Check:
     )
 
 
-def lines(label: str, observed: str, want: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return the lines expected and got of a check that compares `observed` with `want`.
+def lines(label: str, observed: str | Of, want: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the lines expected and got of a check that compares `observed`, a name or a function, with `want`.
 
     Where both print alike, they name the types as well.
     """
@@ -42,9 +83,12 @@ def lines(label: str, observed: str, want: Callable[[Any], Any]) -> dict[str, An
             value, other = ({name: one[name] for name in sorted(one)} for one in (value, other))
         return f"{label} == {show(value)}" + (f" ({_kinds(value)})" if show(value) == show(other) else "")
 
+    def of(saw: Any, key: Any) -> Any:
+        return getattr(saw, observed) if isinstance(observed, str) else observed(saw, key)
+
     return {
-        "expected": lambda saw, key: line(want(key), getattr(saw, observed)),
-        "got": lambda saw, key: line(getattr(saw, observed), want(key)),
+        "expected": lambda saw, key: line(want(key), of(saw, key)),
+        "got": lambda saw, key: line(of(saw, key), want(key)),
     }
 
 

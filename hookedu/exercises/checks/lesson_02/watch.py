@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.common import CALLS_NOW, HANDLE, NO_ARGUMENT, handle_works
-from hookedu.exercises.checks.lesson_02.shared import LOCAL_SEEN, lines, unchanged
+from hookedu.exercises.checks.lesson_02.shared import LOCAL_SEEN, lines, two_at_a_time, two_lists, unchanged
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
@@ -77,6 +77,7 @@ EXERCISE = Exercise(
                 ),
             },
         ),
+        two_at_a_time(two_lists("watch"), lambda case: [case.w]),
         handle_works("watch(y, seen)", silent=lambda saw, case: saw.after_removal == 0),
     ],
     raises=CALLS_NOW | NO_ARGUMENT | LOCAL_SEEN,

@@ -10,6 +10,7 @@ from hookedu.exercises.checks.lesson_02.shared import (
     LOCAL_SEEN,
     left_alone,
     lines,
+    two_at_a_time,
     unchanged,
 )
 from hookedu.exercises.criteria import Check, Gives, Say
@@ -124,6 +125,10 @@ EXERCISE = Exercise(
             got=lambda saw, key: f"kept[0] == {show(saw.written_over[0])}",
             mistakes={"writes_over": True},
         ),
+        two_at_a_time(
+            "tensors: {key.tensors}; one, two = {{}}, {{}}; watch_many(tensors, one); watch_many(tensors, two); loss.backward()",
+            lambda key: key.once,
+        ),
         left_alone("watch_many(tensors, seen); tensors['{key.frozen}']"),
         Check(
             "handle",
@@ -150,7 +155,9 @@ EXERCISE = Exercise(
                 "one_handle": lambda saw, key: saw.handles in (HANDLE, [HANDLE]),
                 "none_in_list": lambda saw, key: None in saw.handles and HANDLE in saw.handles,
                 "returns_tuple": lambda saw, key: not saw.is_list and set(saw.handles) == {HANDLE},
-                "no_handle": lambda saw, key: saw.handles != HANDLE and HANDLE not in (saw.handles or []),
+                "no_handle": lambda saw, key: (
+                    saw.after_removal and saw.handles != HANDLE and HANDLE not in (saw.handles or [])
+                ),
             },
         ),
     ],

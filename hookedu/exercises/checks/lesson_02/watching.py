@@ -19,9 +19,9 @@ from hookedu.exercises.tools import same
 
 
 def _seen(case: Case) -> dict[str, Any]:
-    """Return the gradients that one backward pass gives the three tensors that require one."""
+    """Return the gradients that one backward pass gives the tensors that require one, by all their names."""
     shifted = shifted_grad(case)
-    return {"x": case.k * case.w + shifted, "scaled": case.w, "shifted": shifted}
+    return {"x": case.k * case.w + shifted, "scaled": case.w, "again": case.w, "shifted": shifted}
 
 
 def _twice(key: dict[str, Any]) -> dict[str, Any]:
@@ -47,10 +47,10 @@ def _clean(id: str, given: str | Of, left: Of, mistakes: dict[str, bool | Of], p
 
 
 _GIVEN = GRAPH.replace("loss =", "z = x + 1; loss =") + " + ({key[shifted]} * z).sum()"
-_CALL = (
-    "with watching({{'x': x, 'scaled': y, 'fixed': torch.ones(2), 'shifted': z}}) as seen: loss.backward()"
-)
-_RAISING = "with watching(tensors): raise ..."
+_CALL = "with watching({{'x': x, 'scaled': y, 'fixed': torch.ones(2), 'again': y, 'shifted': z}}) as seen: loss.backward()"
+_QUIET = "with watching(tensors): pass"
+_RAISING = "with watching(tensors): loss.backward(); raise ..."
+_INTERRUPTED = "with watching(tensors): raise KeyboardInterrupt"
 
 EXERCISE = Exercise(
     PROBE,
@@ -81,7 +81,9 @@ EXERCISE = Exercise(
                 "not_on_inside": lambda saw, key: not saw.seen and not saw.hooks,
                 "keeps_nothing": lambda saw, key: not saw.seen and saw.hooks == len(key),
                 "late_binding": lambda saw, key: [*saw.seen] == ["shifted"] and saw.hooks == len(key),
-                "skips_leaves": lambda saw, key: saw.seen.keys() == {"scaled", "shifted"} and saw.hooks == 2,
+                "skips_leaves": lambda saw, key: (
+                    saw.seen.keys() == {"scaled", "again", "shifted"} and saw.hooks == 3
+                ),
                 "skips_zero": lambda saw, key: (
                     saw.hooks == len(key) and saw.seen.keys() == {n for n, grad in key.items() if grad.any()}
                 ),
@@ -131,14 +133,17 @@ EXERCISE = Exercise(
             mistakes={"registers_early": True},
             points=0,
         ),
-        _clean("clean", _CALL, left=lambda saw, key: saw.left, mistakes={"never_removes": True}),
+        _clean(
+            "clean",
+            lambda saw, key: _CALL.format() if saw.left else _QUIET,
+            left=lambda saw, key: saw.left or saw.left_by_nothing,
+            mistakes={"never_removes": lambda saw, key: saw.left},
+        ),
         Check(
             "error_escapes",
             ok=lambda saw, key: saw.escaped == saw.escaped_interrupt == "this",
             points=1,
-            given=lambda saw, key: _RAISING.replace(
-                "...", "..." if saw.escaped != "this" else "KeyboardInterrupt"
-            ),
+            given=lambda saw, key: _RAISING if saw.escaped != "this" else _INTERRUPTED,
             expected=Say("comes_through"),
             got=[Say("is_another", when=lambda saw, key: _comes(saw) == "another"), Say("is_gone")],
             mistakes={
@@ -148,11 +153,11 @@ EXERCISE = Exercise(
         ),
         _clean(
             "clean_after_error",
-            lambda saw, key: _RAISING.replace("...", "..." if saw.left_by_error else "KeyboardInterrupt"),
+            lambda saw, key: _RAISING if saw.left_by_error else _INTERRUPTED,
             left=lambda saw, key: saw.left_by_error or saw.left_by_interrupt,
             mistakes={
-                "catches_some": lambda saw, key: not saw.left_by_error,
-                "no_finally": True,
+                "catches_some": lambda saw, key: not (saw.left_by_error or saw.left_by_nothing),
+                "no_finally": lambda saw, key: not saw.left_by_nothing,
             },
         ),
     ],

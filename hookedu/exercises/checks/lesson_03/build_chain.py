@@ -24,7 +24,13 @@ class Key(shared.Plain):
         self.both_looks = self.looks + [factor * self.other for factor in self.factors]
         n = len(self.factors)
         self.but_last = self.looks[:-1] + self.both_looks[n:-1]
-        self.final = self.factors[-1] * self.x_grad
+        self.final, self.final_again = (
+            self.factors[-1] * self.x_grad,
+            self.factors[-1] * (self.k * self.other),
+        )
+        last = self.factors[-1]
+        self.asked = [last * self.w, 0 * self.w, last * last * self.w]
+        self.on_leaf = [factor * w for w in (self.w, 0 * self.w, self.w) for factor in self.factors]
 
 
 def _products(factors: list[float]) -> list[float]:
@@ -66,15 +72,23 @@ def _only_notes(saw: Any, key: Key) -> bool:
     return shared.no_effect(saw, key) and saw.hooks <= len(key.factors)
 
 
-def _places(saw: Any, key: Key) -> tuple[str, str]:
-    """Return the expected and the observed value where `seen` first differs after both passes, or x.grad."""
-    seen, looks = saw.seen_again, key.both_looks
+_ON_A_LEAF = shared.on_a_leaf("build_chain(y, factors, seen)", "build_chain(y, factors, seen2)")
+
+
+def _first_difference(seen: list[Any], looks: list[Any]) -> tuple[str, str]:
+    """Return what was expected and observed where `seen` first differs, or its length."""
     n = next((n for n, pair in enumerate(zip(seen, looks, strict=False)) if not same(*pair)), None)
     if n is not None:
-        return f"seen[{n}] == {show(looks[n])}", f"seen[{n}] == {show(seen[n])}"
-    if len(seen) != len(looks):
-        return f"len(seen) == {len(looks)}", f"len(seen) == {len(seen)}"
-    return f"x.grad == {show(-3 * key.final)}", f"x.grad == {show(saw.x_again)}"
+        return f"seen[{n}] == {show(looks[n])}", f"seen[{n}] == {shared.told(seen[n], looks[n])}"
+    return f"len(seen) == {len(looks)}", f"len(seen) == {len(seen)}"
+
+
+def _places(saw: Any, key: Key) -> tuple[str, str]:
+    """Return the expected and the observed value where `seen` first differs after both passes, or x.grad."""
+    lines = _first_difference(saw.seen_again, key.both_looks)
+    if lines[0] != lines[1]:
+        return lines
+    return f"x.grad == {show(key.final_again)}", f"x.grad == {show(saw.x_again)}"
 
 
 EXERCISE = Exercise(
@@ -129,7 +143,7 @@ EXERCISE = Exercise(
             "again",
             "seen_again",
             want=lambda key: key.both_looks,
-            ok=lambda saw, key: same(saw.seen_again, key.both_looks) and same(saw.x_again, -3 * key.final),
+            ok=lambda saw, key: same(saw.seen_again, key.both_looks) and same(saw.x_again, key.final_again),
             essential=True,
             given="factors = {key.factors}; {key.both}",
             expected=lambda saw, key: _places(saw, key)[0],
@@ -146,6 +160,21 @@ EXERCISE = Exercise(
             "build_chain(y, factors, seen); build_chain(y2, [3 * f for f in factors], seen2)",
             lambda key: key.looks,
             label="seen",
+        ),
+        shared.asked(
+            lambda key: key.asked,
+            _ON_A_LEAF,
+            ws=lambda key: (key.w, 0 * key.w),
+        ),
+        Check(
+            "notes_all",
+            "on_leaf",
+            want=lambda key: key.on_leaf,
+            ok=lambda saw, key: same(saw.on_leaf, key.on_leaf) or shared.removes_others(saw),
+            essential=True,
+            given=lambda saw, key: _ON_A_LEAF(key).format(show(key.w), show(0 * key.w)),
+            expected=lambda saw, key: _first_difference(saw.on_leaf, key.on_leaf)[0],
+            got=lambda saw, key: _first_difference(saw.on_leaf, key.on_leaf)[1],
         ),
         Check(
             "handle",

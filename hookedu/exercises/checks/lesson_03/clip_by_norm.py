@@ -12,6 +12,8 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_03.clip_by_norm import PROBE, Case
 from hookedu.exercises.tools import close
 
+# For gradients that are clipped: a norm in float32 is enough in float64 too.
+_TOLERANCE = {torch.float16: 1e-2, torch.float32: 1e-4, torch.float64: 1e-6}
 _Change = Callable[[torch.Tensor, float], torch.Tensor]  # of a gradient and max_norm
 
 
@@ -21,6 +23,8 @@ class Key(shared.Plain):
     def __init__(self, case: Case) -> None:
         paths, self.gradients, self.max_norm = case
         super().__init__(paths._replace(w=self.gradients["long"]))
+        long, longer = self.gradients["long"], self.gradients["longer"]
+        self.asked = [(long, 2 * self.max_norm), (longer, 2 * self.max_norm), (long, self.max_norm)]
         self.short = self.k * self.gradients["short"]
         self.norm_of_y = (self.k * paths.x).norm()
 
@@ -31,7 +35,12 @@ class Key(shared.Plain):
 
 def _close(got: Any, wanted: torch.Tensor) -> bool:
     """Check whether two gradients are equal up to rounding, of several steps in float16."""
-    return close(got, wanted, tolerance=1e-2 if wanted.dtype == torch.float16 else 1e-4)
+    return close(got, wanted, tolerance=_TOLERANCE[wanted.dtype])
+
+
+def _as_it_was(got: Any, wanted: torch.Tensor) -> bool:
+    """Check whether a gradient that is not clipped is the same; in float64, closer than float32 can be."""
+    return close(got, wanted, tolerance=1e-12 if wanted.dtype == torch.float64 else _TOLERANCE[wanted.dtype])
 
 
 def _gives(name: str, *changes: _Change) -> Gives:
@@ -97,9 +106,10 @@ EXERCISE = Exercise(
             "leaves",
             "short",
             {"always_scales": _gives("short", lambda g, m: g * m / g.norm())},
+            equal=_as_it_was,
         ),
         shared.neighbour(),
-        _clips("keeps_small", "tiny", {"drops_small": Gives(lambda key: 0 * key.x_grad)}),
+        _clips("keeps_small", "tiny", {"drops_small": Gives(lambda key: 0 * key.x_grad)}, equal=_as_it_was),
         _clips(
             "zero",
             "zero",
@@ -110,6 +120,14 @@ EXERCISE = Exercise(
         shared.beside(
             "clip_by_norm(y, max_norm); clip_by_norm(y2, 2 * max_norm)",
             lambda key: key.changed("long", _clip),
+            equal=_close,
+        ),
+        shared.asked(
+            lambda key: [_clip(g, m) for g, m in key.asked],
+            lambda key: shared.on_a_leaf(
+                f"clip_by_norm(y, {2 * key.max_norm:g})", f"clip_by_norm(y, {key.max_norm:g})"
+            )(key),
+            ws=lambda key: (key.gradients["long"], key.gradients["longer"]),
             equal=_close,
         ),
         shared.handle_undoes("clip_by_norm(y, max_norm)"),

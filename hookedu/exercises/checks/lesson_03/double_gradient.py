@@ -25,6 +25,9 @@ EXERCISE = Exercise(
         shared.again(lambda key: 2 * key.k * key.other),
         shared.neighbour(),
         shared.beside("double_gradient(y); double_gradient(y2)", lambda key: 2 * key.x_grad),
+        shared.asked(
+            lambda key: [2 * key.w, 2 * key.other, 4 * key.w], shared.on_a_leaf("double_gradient(y)")
+        ),
         shared.handle_undoes("double_gradient(y)"),
     ],
     raises=shared.READS_DOT_GRAD | shared.WRONG_HOOK,

@@ -99,6 +99,13 @@ EXERCISE = Exercise(
             given="y = reverse_gradient(x, {key.strength:g}); y2 = reverse_gradient(x, {key.strength:g} + 3); loss = ({key.w} * y).sum()",
             label="dloss/dx",
         ),
+        shared.asked(
+            lambda key: [-key.strength * key.w, -key.strength * key.other],
+            lambda key: (
+                f"y = reverse_gradient(x, {key.strength:g}); first, = torch.autograd.grad(({{0}} * y).sum(), x); "
+                f"second, = torch.autograd.grad(({{1}} * y).sum(), x)"
+            ),
+        ),
         Check(
             "no_grad",
             ok=lambda saw, key: all(_keeps(y, key.x) for y in saw.calls) and not any(saw.tracked),

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.common import HANDLE, MISREGISTERED
+from hookedu.exercises.conduct import OTHERS
 from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.observation import show, show_kind
 from hookedu.exercises.probes.lesson_03.shared import Paths
@@ -56,13 +57,65 @@ class Plain:
 
 def gradient(id: str, want: Callable, mistakes: Mistakes, observed: str = "x_grad", **others: Any) -> Check:
     """Require a gradient, by default that of x, essential unless `others` say otherwise."""
-    return Check(id, observed, want, mistakes=mistakes, **{"essential": True, "label": "x.grad", **others})
+    label = others.get("label", "x.grad")
+
+    def got(saw: Any, key: Any) -> str:
+        return f"{label} == {told(getattr(saw, observed), want(key))}"
+
+    row = {"essential": True, "label": label, "got": got} | others
+    return Check(id, observed, want, mistakes=mistakes, **row)
 
 
 def again(want: Callable, **others: Any) -> Check:
     """Require a gradient of x in a second backward pass with another gradient."""
     mistakes = {**REMOVES_ITSELF, "first_gradient": lambda saw, key: same(saw.x_again, saw.x_grad)}
     return gradient("again", want, mistakes, "x_again", **{"given": "{key.both}", **others})
+
+
+def removes_others(saw: Any) -> bool:
+    """Check whether a call removed hooks of an earlier one: it is refused for that, and the conduct says so."""
+    return any(kind == OTHERS for kind, _ in saw.conduct)
+
+
+def asked(
+    want: Callable,
+    given: Callable[[Any], str],
+    ws: Callable = lambda key: (key.w, key.other),
+    equal: Callable = same,
+) -> Check:
+    """Require what autograd.grad gives in passes of which all results are kept; `ws` are the gradients of y in `given`.
+
+    There they are {0} and {1}.
+    """
+
+    def fits(got: Any, wanted: Any) -> bool:
+        return len(got) == len(wanted) and all(map(equal, got, wanted))
+
+    def differing(saw: Any, key: Any) -> tuple[str, str]:
+        pairs = list(zip(want(key), saw.asked, strict=True))
+        n = next((n for n, (wanted, got) in enumerate(pairs) if not equal(got, wanted)), 0)
+        name, (wanted, got) = ("first", "second", "third")[n], pairs[n]
+        return f"{name} == {show(wanted)}", f"{name} == {told(got, wanted)}"
+
+    return Check(
+        "asked",
+        "asked",
+        want,
+        ok=lambda saw, key: fits(saw.asked, want(key)) or removes_others(saw),
+        essential=True,
+        given=lambda saw, key: given(key).format(*map(show, ws(key))),
+        expected=lambda saw, key: differing(saw, key)[0],
+        got=lambda saw, key: differing(saw, key)[1],
+        mistakes={"one_buffer": lambda saw, key: saw.one_buffer},
+    )
+
+
+def on_a_leaf(first: str, second: str = "", y: str = "y") -> Callable[[Any], str]:
+    """Return the input of `asked` for a leaf y: two passes after one call, one more after the second call."""
+    ask = f", = torch.autograd.grad(({{}} * {y}).sum(), {y}); "
+    line = f"{y}.is_leaf == True; {first}; first{ask.format('{0}')}second{ask.format('{1}')}"
+    line += f"{second or first}; third{ask.format('{0}')}"
+    return lambda key: line.removesuffix("; ")
 
 
 def neighbour(**others: Any) -> Check:

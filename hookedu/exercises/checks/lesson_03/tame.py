@@ -78,6 +78,11 @@ EXERCISE = Exercise(
             points=2,
         ),
         shared.again(lambda key: key.k * key.other.clamp(min=0) / 2),
+        shared.beside("tame(branch); tame(branch2)", lambda key: key.positive / 2),
+        shared.asked(
+            lambda key: [key.w.clamp(min=0) / 2, key.other.clamp(min=0) / 2, key.w.clamp(min=0) / 4],
+            shared.on_a_leaf("tame(branch)", y="branch"),
+        ),
         Check(
             "handle",
             ok=_removable,

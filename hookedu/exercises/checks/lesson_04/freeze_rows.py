@@ -6,14 +6,14 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.common import HANDLE, MISREGISTERED
-from hookedu.exercises.checks.lesson_04.shared import one_memory
+from hookedu.exercises.checks.lesson_04.shared import one_memory, undoes_first
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show, show_kind
-from hookedu.exercises.probes.lesson_04.freeze_rows import PROBE, Case
+from hookedu.exercises.probes.lesson_04.freeze_rows import PROBE, Case, free, infinite
 from hookedu.exercises.tools import same
 
-_CALL = "rows = {case.rows}; freeze_rows(embedding, rows)"
+_CALL = "embedding.train({case.embedding.training}); rows = {case.rows}; freeze_rows(embedding, rows)"
 
 
 def _zeroed(case: Case, rows: Iterable[int], dim: int = 0) -> torch.Tensor:
@@ -23,6 +23,14 @@ def _zeroed(case: Case, rows: Iterable[int], dim: int = 0) -> torch.Tensor:
 
 def _frozen(case: Case) -> torch.Tensor:
     return _zeroed(case, case.rows)
+
+
+def _frozen_infinite(case: Case) -> torch.Tensor:
+    return _zeroed(case._replace(c=infinite(case)), case.rows)
+
+
+def _asked_right(saw: Any, case: Case) -> bool:
+    return same(saw.asked, -2 * _frozen(case) + 0)
 
 
 def _older(case: Case) -> Any:
@@ -46,17 +54,33 @@ def _is_slice(saw: Any, case: Case) -> bool:
 def _gradient(id: str, observed: str, want: Callable[[Case], torch.Tensor], label: str, **more: Any) -> Check:
     """Require an expected gradient; the message shows its first wrong row."""
 
+    def told(got: Any, wanted: torch.Tensor) -> str:
+        shown = show(got)
+        if shown != show(wanted) or not isinstance(got, torch.Tensor) or got.shape != wanted.shape:
+            return shown
+        return f"{shown} ± {(got - wanted).abs().max():.1g}"
+
     def lines(saw: Any, case: Case) -> tuple[str, str]:
         got, wanted, row = getattr(saw, observed), want(case), 0
         if isinstance(got, torch.Tensor) and got.shape == wanted.shape:
             row = next((r for r in range(len(wanted)) if not same(got[r], wanted[r])), 0)
             got = got[row]
-        return f"{label}[{row}] == {show(wanted[row])}", f"{label}[{row}] == {show(got)}"
+        return f"{label}[{row}] == {show(wanted[row])}", f"{label}[{row}] == {told(got, wanted[row])}"
 
     return Check(
         id, observed, want, expected=lambda *of: lines(*of)[0], got=lambda *of: lines(*of)[1], **more
     )
 
+
+def _both_frozen(case: Case) -> torch.Tensor:
+    """Return the gradient after a second call for the same embedding, with another row."""
+    return _zeroed(case, [*case.rows, free(case)])
+
+
+_TWICE = (
+    _CALL + "; first, = torch.autograd.grad(-2 * loss, embedding.weight); "
+    "second, = torch.autograd.grad(other_loss, embedding.weight)"
+)
 
 EXERCISE = Exercise(
     PROBE,
@@ -102,6 +126,7 @@ EXERCISE = Exercise(
             "under_autograd_grad",
             "asked",
             want=lambda case: -2 * _frozen(case) + 0,
+            ok=_asked_right,
             label="grad",
             points=1,
             given=_CALL + "; loss.backward(); grad, = torch.autograd.grad(-2 * loss, embedding.weight)",
@@ -110,6 +135,26 @@ EXERCISE = Exercise(
                 "post_accumulate": lambda saw, case: not saw.tensor_hooks and saw.hooks,
                 "first_gradient": Gives(_frozen),
             },
+        ),
+        _gradient(
+            "held",
+            "held",
+            want=lambda case: -2 * _frozen(case) + 0,
+            ok=lambda saw, case: same(saw.held, saw.asked),
+            label="first",
+            essential=True,
+            given=_TWICE,
+            mistakes={"one_buffer": lambda saw, case: saw.one_buffer},
+        ),
+        _gradient(
+            "passes",
+            "passes",
+            want=_frozen_infinite,
+            # A hook that autograd.grad does not get to has been refused for that.
+            ok=lambda saw, case: same(saw.passes, _frozen_infinite(case)) or not _asked_right(saw, case),
+            label="second",
+            essential=True,
+            given=_TWICE,
         ),
         _gradient(
             "direct",
@@ -142,6 +187,17 @@ EXERCISE = Exercise(
         one_memory(
             "freeze_rows(embedding, rows); freeze_rows(embedding2, rows2)",
             ok=lambda saw, case: same(saw.beside, _frozen(case)),
+        ),
+        _gradient(
+            "both",
+            "both",
+            want=_both_frozen,
+            ok=lambda saw, case: same(saw.both, _both_frozen(case)) or undoes_first(saw),
+            label="embedding.weight.grad",
+            essential=True,
+            given=lambda saw, case: (
+                f"freeze_rows(embedding, {case.rows}); freeze_rows(embedding, [{free(case)}]); loss.backward()"
+            ),
         ),
         Check(
             "handle",

@@ -28,6 +28,8 @@ class _Key:
     def __init__(self, case: Case) -> None:
         self._case, self.lr, self.start = case, case.lr, parameters(case.model)
         self.trained = [name for name, p in case.model.named_parameters() if p.requires_grad]
+        self.mode = "" if case.model.training else "model.eval(); "
+        self.any_zero = False  # whether a gradient is 0 altogether
         self.right = self._steps(case.lr)
         self.before_alone = self.right[1][self.trained[0]]
 
@@ -48,6 +50,7 @@ class _Key:
         kept = [torch.zeros_like(p) for p in learn]
         for x in self._case.inputs:
             grads = torch.autograd.grad(model(x).sum(), learn)
+            self.any_zero |= lr == self.lr and not all(grad.any() for grad in grads)
             kept = [grad + keep * before for grad, before in zip(grads, kept, strict=True)]
             with torch.no_grad():
                 for parameter, grad in zip(learn, kept, strict=True):
@@ -57,6 +60,11 @@ class _Key:
             for name, parameter in model.named_parameters():
                 parameter.copy_(self.start[name])
         return after
+
+
+def _none_is_zero(case: Case) -> bool:
+    """Check whether no parameter gets a gradient of 0 in the first two passes: that would be a mistake of its own."""
+    return not _Key(case).any_zero
 
 
 def _wrong(key: _Key, got: _Values, step: int) -> str:
@@ -84,11 +92,38 @@ def _moved(saw: Any) -> list[str]:
     return [name for name, value in saw.first.items() if not close(value, saw.at_once[name])]
 
 
-_CALL = "sgd_in_backward(model, lr={key.lr}); model(x1).sum().backward()"
+_CALL = "{key.mode}sgd_in_backward(model, lr={key.lr}); model(x1).sum().backward()"
+
+_ALONE = _CALL + "; model(x2).sum().backward(); (1000 * model.{key.trained[0]}).sum().backward()"
+
+
+def _left(saw: Any) -> list[torch.Tensor]:
+    """Return the .grad that are left after two passes or, if there are none at any time, after one with a gradient of 0."""
+    return saw.left if saw.most else [saw.zero_left] if saw.zero_left is not None else []
+
+
+def _given_left(saw: Any, key: _Key) -> str:
+    if saw.most:
+        return _CALL.format(key=key)
+    if saw.zero_left is not None:
+        return f"{_CALL.format(key=key)}; (0 * model.{key.trained[0]}).sum().backward()"
+    return "sgd_in_backward(model, lr=0); model(x1).sum().backward()"
+
+
+def _changed(saw: Any, key: _Key) -> list[str]:
+    """Return what changed, value or .grad, of the parameters that the pass through the first one does not reach."""
+    before, after = saw.unreached
+    changed = [f"model.{n}" for n in before if n != key.trained[0] and not same(after[n], before[n])]
+    names = [n for n in before if n not in key.trained] + key.trained[1:]
+    return changed + [
+        f"model.{n}.grad" for n, *grads in zip(names, *saw.older_grads, strict=True) if not same(*grads)
+    ]
+
 
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
+    suits=_none_is_zero,
     given=_CALL,
     checks=[
         Check(
@@ -136,22 +171,23 @@ EXERCISE = Exercise(
         ),
         Check(
             "freed",
-            ok=lambda saw, key: not saw.most,
+            ok=lambda saw, key: not saw.most and saw.zero_left is None and not saw.left_by_zero_lr,
             points=1,
+            given=_given_left,
             expected=Say("no_grad_left"),
-            got=Say("grads_left"),
+            got=Say("grads_left", n=lambda saw, key: saw.most or saw.left_by_zero_lr or 1),
             mistakes={
                 "multi_grad_hook": lambda saw, key: Opaque("_MultiHandle") in [saw.handles, *saw.handles],
                 "tensor_hook": lambda saw, key: saw.tensor_hooks and saw.left,
-                "zeroes_grad": lambda saw, key: saw.left and not any(grad.any() for grad in saw.left),
-                "frees_at_the_end": lambda saw, key: not saw.left,
+                "zeroes_grad": lambda saw, key: _left(saw) and not any(grad.any() for grad in _left(saw)),
+                "frees_at_the_end": lambda saw, key: saw.most and not saw.left,
             },
         ),
         Check(
             "alone",
             ok=lambda saw, key: not same(saw.alone, saw.second[key.trained[0]]),
             points=1,
-            given=_CALL + "; model(x2).sum().backward(); (1000 * model.{key.trained[0]}).sum().backward()",
+            given=_ALONE,
             expected=lambda saw, key: f"model.{key.trained[0]} == {show(key.before_alone - 1000 * key.lr)}",
             got=lambda saw, key: f"model.{key.trained[0]} == {show(saw.alone)}",
             mistakes={"removes_itself": removes_itself, "waits_for_all": True},
@@ -165,6 +201,15 @@ EXERCISE = Exercise(
             mistakes={"clears_others": True},
         ),
         Check(
+            "unreached",
+            ok=lambda saw, key: not _changed(saw, key),
+            essential=True,
+            given=_ALONE,
+            expected=Say("unreached_stay"),
+            got=Say("unreached_changed", names=lambda saw, key: ", ".join(_changed(saw, key))),
+            mistakes={"touches_unreached": True},
+        ),
+        Check(
             "grad_mode",
             "enabled",
             want=lambda key: False,
@@ -173,7 +218,7 @@ EXERCISE = Exercise(
             mistakes={"turns_on": True},
         ),
         one_memory(
-            "sgd_in_backward(model, lr); sgd_in_backward(model2, 2 * lr)",
+            "sgd_in_backward(model, lr); sgd_in_backward(model2, 0)",
             ok=lambda saw, key: all_close(saw.beside, key.right[0]),
         ),
         handles_given("sgd_in_backward(model, lr)"),

@@ -3,7 +3,8 @@
 from typing import Any
 
 from hookedu.exercises.checks.common import CALLS_NOW, HANDLE, HOOKS_FROZEN, NO_ARGUMENT
-from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.conduct import ATTRIBUTES, OTHERS
+from hookedu.exercises.criteria import Check, Line, Of, Say
 from hookedu.exercises.observation import Opaque, show_kind
 
 # Mistakes in registering a hook on every parameter.
@@ -20,12 +21,17 @@ def removes_itself(saw: Any, key: Any) -> bool:
     return sum(saw.kept.values()) < sum(saw.hooks.values())
 
 
+def undoes_first(saw: Any) -> bool:
+    """Check whether a call removed hooks of an earlier one, or its attributes: the conduct says so."""
+    return any(kind in (OTHERS, ATTRIBUTES) for kind, _ in saw.conduct)
+
+
 def never_ran(saw: Any, key: Any) -> bool:
     """Check whether the answer is a generator, so that none of its code has run."""
     return saw.handles == Opaque("generator")
 
 
-def one_memory(calls: str, ok: Of) -> Check:
+def one_memory(calls: Line, ok: Of) -> Check:
     """Require that a further call, for something else, leaves the hooks of the first call as they were."""
     return Check(
         "beside",

@@ -33,7 +33,7 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         seen: list[tuple[str, float]] = []  # in a pass of scale 1
-        self.before = case.before
+        self.before, self.training = case.before, case.model.training
         trained = {name: p for name, p in case.model.named_parameters() if p.requires_grad}
         for name, parameter in trained.items():
             parameter.register_hook(lambda grad, name=name: seen.append((name, grad.norm().item())))
@@ -96,18 +96,20 @@ def _wrong(saw: Any, key: _Key, norms: _Norms) -> list[tuple[str, float, Any]]:
 
 def _rounds(saw: Any, key: _Key) -> bool:
     """Check whether the norm of a very small gradient is wrong, where one was noted."""
-    last = saw.alone[-1:] if isinstance(saw.alone, list) and len(saw.alone) == len(ALONE) else []
-    return any(type(value) is float and not _close(value, key.alone[-1][1]) for _, value in last)
+    small = saw.alone[1:2] if isinstance(saw.alone, list) and len(saw.alone) == len(ALONE) else []
+    return any(type(value) is float and not _close(value, key.alone[1][1]) for _, value in small)
 
 
 def _rounded_off(saw: Any, key: _Key) -> bool:
-    """Check whether all values have two decimals at most, and differ from the norms by that alone."""
+    """Check whether all values have two decimals at most, or four digits, and differ from the norms by that alone."""
     pairs = [(_noted(saw, key)[of], norm) for of, norm in key.norms.items()]
-    return all(abs(value - norm) < 1 and value == round(value, 2) for value, norm in pairs)
+    return all(abs(value - norm) < 1 and value == round(value, 2) for value, norm in pairs) or all(
+        math.isclose(value, norm, rel_tol=0.1) and value == float(f"{value:.4g}") for value, norm in pairs
+    )
 
 
 def _shown(saw: Any, key: _Key) -> tuple[str, float, Any]:
-    small = (*key.alone[-1], saw.alone[-1][1] if _rounds(saw, key) else None)
+    small = (*key.alone[1], saw.alone[1][1] if _rounds(saw, key) else None)
     return next(iter(_wrong(saw, key, key.norms)), small)
 
 
@@ -144,11 +146,30 @@ def _same_beside(saw: Any, key: _Key) -> bool:
     return sorted(name for name, _ in saw.beside) == sorted(key.order)
 
 
+def _through(saw: Any, key: _Key) -> bool:
+    """Check whether each gradient of the passes through one parameter came through; nan is one of them."""
+    wanted = [torch.full_like(grad, scale) for grad, scale in zip(saw.through, ALONE, strict=False)]
+    return all(
+        torch.equal(grad.nan_to_num(-1), want.nan_to_num(-1))
+        for grad, want in zip(saw.through, wanted, strict=True)
+    )
+
+
+def _one_alone(saw: Any, key: _Key) -> str:
+    names = [name for name, _ in key.alone]
+    return "; ".join(
+        f"({scale} * model.{name}).sum().backward()" for name, scale in zip(names, ALONE, strict=True)
+    )
+
+
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
     suits=_none_is_zero,
-    given="watch_norms(model, seen); loss.backward(); (2 * loss).backward(); model.zero_grad(); (4 * loss).backward()",
+    given=lambda saw, key: (
+        ("" if key.training else "model.eval(); ") + "watch_norms(model, seen); "
+        "loss.backward(); (2 * loss).backward(); model.zero_grad(); (4 * loss).backward()"
+    ),
     checks=[
         Check(
             "unchanged",
@@ -208,7 +229,7 @@ EXERCISE = Exercise(
             got=lambda saw, key: f"{_shown(saw, key)[0]}: {show(_rounded(_shown(saw, key)[2]))}",
             mistakes={
                 "rounds": lambda saw, key: (
-                    not _wrong(saw, key, key.norms) and saw.alone[-1][1] == round(saw.alone[-1][1], 7)
+                    not _wrong(saw, key, key.norms) and saw.alone[1][1] == round(saw.alone[1][1], 7)
                 ),
                 "keeps_gradients": lambda saw, key: any(torch.numel(v) > 1 for _, v in saw.seen),
                 "keeps_tensors": lambda saw, key: any(type(v) in (torch.Tensor, Opaque) for _, v in saw.seen),
@@ -225,19 +246,25 @@ EXERCISE = Exercise(
             "alone",
             ok=lambda saw, key: [name for name, _ in saw.alone] == [name for name, _ in key.alone],
             points=1,
-            given=lambda saw, key: "; ".join(
-                f"({scale} * model.{name}).sum().backward()"
-                for (name, _), scale in zip(key.alone, ALONE, strict=True)
-            ),
+            given=_one_alone,
             expected=_alone(lambda saw, key: key.alone),
             got=_alone(lambda saw, key: saw.alone),
             mistakes={
                 "removes_itself": removes_itself,
                 "waits_for_all": lambda saw, key: not saw.alone or isinstance(saw.alone, str),
                 "skips_zero": lambda saw, key: (
-                    len(saw.alone) == 1 and _close(saw.alone[0][1], key.alone[1][1])
+                    len(saw.alone) < len(ALONE) and _close(saw.alone[0][1], key.alone[1][1])
                 ),
             },
+        ),
+        Check(
+            "through",
+            ok=_through,
+            essential=True,
+            given=_one_alone,
+            expected=Say("grads_as_without"),
+            got=Say("some_differ"),
+            mistakes={"changes_gradient": True},
         ),
         one_memory("watch_norms(model, seen); watch_norms(model2, seen2)", ok=_same_beside),
         handles_given("watch_norms(model, seen)"),

@@ -9,15 +9,16 @@ from hookedu.exercises.checks.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRO
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_05.capture import PROBE, Case
+from hookedu.exercises.probes.lesson_05.capture import LENGTH, PROBE, Case
 from hookedu.exercises.tools import same
 
 _CALL = "capture(conv, seen)"
-_X, _Y = (f"torch.full((1, 1, 4, 4), {{case.pictures[{n}]:g}})" for n in (0, 1))
+_X, _Y = (f"torch.full((1, 1, 4, 4), {{case.pictures[{n}]:.10g}})" for n in (0, 1))
 _GIVEN = (
     f"seen = {{case.before}}; conv.{{case.mode}}(); {_CALL}; conv.weight[:, 0, 0, 0] = {{case.kernels}}; "
     f"x = {_X}; y = {_Y}; {{key.runs}}"
 )
+_ALSO = LENGTH + 1  # of the second list, when each list has received one pair
 _RUNS = "net(x); net(y)", "net(x); net(y); net(y); with torch.no_grad(): net(x)"
 _NOT_ITSELF = {
     "copies_input": lambda saw, key: not all(saw.itself),
@@ -114,6 +115,24 @@ EXERCISE = Exercise(
                 ),
                 "keeps_the_tuple": lambda saw, key: isinstance(_new(saw, key)[0][0], list),
                 "wrong_order": lambda saw, key: same(_new(saw, key)[0], key.new[0][::-1]),
+            },
+        ),
+        Check(
+            "each_list",
+            # What removes the hooks of others removes the first of these two as well, and is told so.
+            ok=lambda saw, key: saw.lost or (saw.in_other_mode, saw.with_other, saw.also) == (1, 1, _ALSO),
+            essential=True,
+            given=(
+                f"{_CALL}; n = len(seen); also = [('an', 'earlier pair')] * {LENGTH}; capture(conv, also); net(x); "
+                "nn.Conv2d(1, 2, 3)(x)"
+            ),
+            expected=f"len(seen) - n, len(also) == 1, {_ALSO}",
+            got="len(seen) - n, len(also) == {saw.with_other}, {saw.also}",
+            mistakes={
+                "other_modules": lambda saw, key: (
+                    saw.in_other_mode == 1 < saw.with_other and saw.also == _ALSO
+                ),
+                "one_list": lambda saw, key: (saw.with_other, saw.also) in ((0, _ALSO + 1), (2, _ALSO - 1)),
             },
         ),
         Check(

@@ -31,7 +31,7 @@ def _calls(case: Case) -> dict[str, list[torch.Tensor]]:
         fc.append(x @ case.weight.T)
         act.append(fc[-1].relu())
         x = x + act[-1]
-    head, more = [x @ case.weight[:1].T], {"same": [x], "drop": [x]} if case.more else {}
+    head, more = [x @ case.weight[:1].T], {"same": [x], "drop": [x], "empty": []} if case.more else {}
     return {"body.fc": fc, "body.act": act, "head": head * (1 + case.more), **more, "spare": []}
 
 
@@ -71,6 +71,7 @@ def _level(key: dict[str, Any]) -> set[str]:
 
 
 _IN_EVAL = "body.act", "drop"
+_IDLE = {"spare", "empty"}
 _WRONG_VALUES = {
     "not_lists": lambda saw, key: not saw.lists and show(saw.result) == show(key),
     "other_dtype": lambda saw, key: (
@@ -109,7 +110,7 @@ EXERCISE = Exercise(
                 "root_left_out": lambda saw, key: saw.result == {} and "" in key,
                 "children_generator": lambda saw, key: saw.result == {} and saw.hooks == 0,
                 "only_children": lambda saw, key: saw.result.keys() - {"twin"} == _level(key),
-                "idle_missing": lambda saw, key: saw.result.keys() == key.keys() - {"spare"},
+                "idle_missing": lambda saw, key: saw.result.keys() == key.keys() - _IDLE,
                 "containers_too": lambda saw, key: saw.result.keys() & {"", "body"},
                 "late_binding": lambda saw, key: saw.result.keys() == {"spare"},
                 "class_names": lambda saw, key: saw.result.keys() & {"Linear", "Single"},

@@ -1,5 +1,6 @@
 """What decides about 05.3, `extracting(model, names)`."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -48,6 +49,12 @@ class _Key:
 def _stays(saw: Any, key: Any) -> bool:
     # A hook that still writes is left on, wherever it is registered.
     return saw.left > 0 or (bool(saw.after) and not same(saw.after, saw.at_end))
+
+
+def _given(saw: Any, key: Any) -> str:
+    """Return the run as code, with the hook that somebody else registers meanwhile if that one was lost."""
+    late = f"model.get_submodule({key.names[0]!r}).register_forward_hook(...); " * bool(saw.late_lost)
+    return f"with extracting(model, {show(key.names)}) as seen: {late}out = model(x)"
 
 
 def _other_dtype(saw: Any, key: Any) -> bool:
@@ -118,7 +125,8 @@ EXERCISE = Exercise(
                 "too_many_names": lambda saw, key: saw.seen.keys() > key.seen.keys(),
                 "wrong_keys": lambda saw, key: not saw.seen.keys() <= key.seen.keys(),
                 "lists": lambda saw, key: same(saw.seen, {name: [value] for name, value in key.seen.items()}),
-                "not_tensors": lambda saw, key: not any(map(torch.is_tensor, saw.seen.values())),
+                "only_at_end": lambda saw, key: not saw.seen and not saw.seen_again and saw.at_end,
+                "not_tensors": lambda saw, key: saw.seen and not any(map(torch.is_tensor, saw.seen.values())),
                 "keeps_input": lambda saw, key: same(saw.seen, key.inputs),
             },
         ),
@@ -139,7 +147,7 @@ EXERCISE = Exercise(
             "clean",
             ok=lambda saw, key: not any(changed(saw, key) for changed in _CHANGED.values()),
             points=1,
-            given=_RUN,
+            given=_given,
             expected=[
                 Say("hooks_left", when=_stays, value=0),
                 Say("kept_values", when=_CHANGED["clears_seen"]),
@@ -157,7 +165,7 @@ EXERCISE = Exercise(
             ],
             mistakes=_CHANGED,
         ),
-        none_lost(_RUN),
+        replace(none_lost(_RUN), given=_given),
         equals(
             "clean_after_error",
             lambda key: 0,

@@ -12,7 +12,7 @@ from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_05.prove import PROBE, Case
 
 _NESTED = "self.fc1 = nn.Sequential(nn.Linear(2, 2), nn.ReLU()); "
-_GIVEN = "x = {case.x}; result = prove(model, x, nn.{case.skip.__name__})"
+_GIVEN = "x = {case.x}; {key.double}result = prove(model, x, nn.{case.skip.__name__})"
 _RAISES = {"too_many": r"zip\(\) argument 2 is shorter", "output_and_list": r"for -: 'Tensor' and 'list'"}
 
 
@@ -29,7 +29,8 @@ class _Key:
         self.names = ["Linear", "ReLU", "Linear", "ReLU"] if case.reuses else ["Linear", "Linear", "ReLU"]
         # In one network the first child is a Sequential.
         self.nested = ["Sequential", *self.names[1:]]
-        self.lies, self.reuses = case.lies, case.reuses
+        self.lies, self.reuses, self.tiny = case.lies, case.reuses, case.x.dtype == torch.float64
+        self.double = "model.double(); x = x.double(); " if self.tiny else ""
         self.largest = [lie.abs().max().item() for lie in case.lies]
 
     def of(self, measure: Callable[[torch.Tensor], torch.Tensor]) -> list[float]:
@@ -78,7 +79,7 @@ def _numbers(pairs: Any) -> list[Any]:
 def _equal(pairs: Any, numbers: list[float]) -> bool:
     """Check whether the second items are these numbers, up to rounding."""
     return all(
-        n == number or (n != n and number != number) or abs(n - number) < 1e-4
+        n == number or (n != n and number != number) or abs(n - number) < 1e-5 * abs(number)
         for n, number in zip(_numbers(pairs), numbers, strict=True)
     )
 
@@ -125,7 +126,12 @@ def _suits(case: Case) -> bool:
     some = [numbers for m in _SOME_ELEMENTS if (numbers := str(key.of(m))) != str(key.largest)]
     if case.x.numel() > 2 and any(numbers in signed for numbers in some):
         return False
-    return not any(str(key.between(measure)) in signed + some for measure in _MAXIMA)
+    compared = [key.between(measure) for measure in _MAXIMA]
+    if case.x.dim() == 2 and any(
+        all(abs(n - lie) < 1e-4 for n, lie in zip(ns, key.largest, strict=True)) for ns in compared
+    ):
+        return False
+    return not any(str(numbers) in signed + some for numbers in compared)
 
 
 EXERCISE = Exercise(
@@ -162,6 +168,10 @@ EXERCISE = Exercise(
             given=Say("misreports"),
             mistakes={
                 "not_a_number": lambda saw, key: not {*map(type, _numbers(saw.lying))} <= {int, float},
+                "too_coarse": lambda saw, key: (
+                    key.tiny
+                    and any(n == 0 < lie for n, lie in zip(_numbers(saw.lying), key.largest, strict=True))
+                ),
                 "always_zero": lambda saw, key: (
                     not any(n and n == n for n in _numbers(saw.lying))
                 ),  # inf - inf is nan

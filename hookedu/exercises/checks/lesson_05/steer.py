@@ -17,6 +17,7 @@ _GIVEN = (
     "x = {case.x}; fc1.weight = {case.first}; fc2.weight = {case.second}; {key.double}fc1.{case.mode}(); "
     + _CALL
 )
+_TWO_HOOKS = _GIVEN + "; steer(fc1, {key.flipped}, {case.strength:g}); fc2(fc1(x))"
 
 _RUNS = 5  # of the network while the hook is on
 
@@ -27,6 +28,9 @@ class _Key:
     def __init__(self, case: Case) -> None:
         self.case, self.made, self.push = case, case.x @ case.first.T, case.strength * case.direction
         self.plain, self.steered = self.fc2(self.made), self.fc2(self.made + self.push)
+        self.flipped = case.direction.flip(0)  # that of the second hook
+        turned = self.made + case.strength * self.flipped
+        self.second, self.both = self.fc2(turned), self.fc2(turned + self.push)
         self.other = "fc1.eval()" if case.mode == "train" else "fc1.train()"
         self.double = "net.double(); " if case.first.dtype == torch.float64 else ""
         zero = torch.zeros(2, dtype=case.first.dtype)
@@ -138,6 +142,20 @@ EXERCISE = Exercise(
             mistakes={"cuts_gradient": lambda saw, key: saw.x_grad is None or not saw.x_grad.any()},
         ),
         handle_works(_CALL, silent=lambda saw, key: same(saw.after, key.plain)),
+        Check(
+            "second_hook",
+            # What loses the first hook together with those of others, or the output before it, is told so.
+            ok=lambda saw, key: saw.lost or _computes_again(saw, key) or same(saw.both, key.both),
+            essential=True,
+            given=_TWO_HOOKS,
+            expected="{key.both}",
+            got="{saw.both}",
+            mistakes={
+                "cancels_earlier": lambda saw, key: (
+                    same(saw.both, key.second) and not same(key.both, key.second)
+                )
+            },
+        ),
     ],
     raises={"returns_tuple": r"must be Tensor, not (tuple|list)"} | CALLS_NOW | WRONG_ARGUMENTS,
 )

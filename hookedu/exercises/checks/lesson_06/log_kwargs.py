@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from hookedu.exercises.checks.common import CALLS_NOW, handle_works
@@ -41,7 +42,11 @@ def _log(log: list[Any], case: Case) -> str:
 
 def _show(log: list[Any]) -> str:
     """Return the entries of a log as code: tuples and lists differ, and tensors are named as such."""
-    shown = {"tuple": tuple, "Tensor": lambda value: Opaque("Tensor")}
+    shown = {
+        "tuple": tuple,
+        "Tensor": lambda value: Opaque("Tensor"),
+        "ndarray": lambda value: Opaque(f"array: {show(value)}"),
+    }
     return show(
         [
             {k: shown.get(kind, lambda v: v)(v) for k, (kind, v) in entry.items()}
@@ -80,14 +85,18 @@ def _without(*lost: Callable[[Any], bool]) -> Of:
     return fits
 
 
+def _empty(value: Any) -> bool:
+    return type(value) in (type(None), int, str, list) and not value
+
+
 def _calls(case: Case) -> str:
     """Return the calls as code."""
     many = f"log == [{{'mask': n}} for n in range({len(case.log)})]; "
     log = many if len(case.log) > 1 else f"log == {case.log}; " if case.log else ""
     mode = {"eval": "layer.eval(); ", "no_grad": "with torch.no_grad(): "}.get(case.setting, "")
-    mask = f"mask=torch.zeros({case.shape}), " * ("mask" in keywords(case)[0])
+    mask = f"mask=torch.zeros({case.shape}, dtype={case.dtype}), " * ("mask" in keywords(case)[0])
     return (
-        f"{log}{mode}layer(x, {mask}scale={case.first!r}); layer(x); "
+        f"{log}{mode}layer(x, {mask}bias={case.bias!r}, scale={case.first!r}); layer(x); "
         f"for _ in range(2): layer(x, mask=..., bias=nn.Parameter(...), scale={case.last!r})"
     )
 
@@ -156,7 +165,10 @@ EXERCISE = Exercise(
                 "as_text": _more("str"),
                 "lists": _more("list"),
                 "drops_none": _without(
-                    lambda v: v is None, lambda v: v is None or (type(v) is int and v == 0)
+                    lambda v: v is None,
+                    lambda v: v is None or (type(v) is int and v == 0),
+                    _empty,
+                    lambda v: _empty(v) or (isinstance(v, np.ndarray) and not v.size),
                 ),
                 "tensors_only": _without(lambda value: not isinstance(value, torch.Tensor)),
             },

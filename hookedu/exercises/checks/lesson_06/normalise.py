@@ -29,12 +29,9 @@ def _call(case: Case, later: bool = False) -> str:
 
 
 def _code(value: torch.Tensor) -> str:
-    """Return a tensor as code, in float64 with every digit."""
-    return (
-        show(value)
-        if value.dtype == torch.float32
-        else f"torch.tensor({value.tolist()}, dtype={value.dtype})"
-    )
+    """Return a tensor as code, with every digit."""
+    short = value.dtype == torch.float32 and all(float(f"{v:g}") == v for v in value.flatten().tolist())
+    return show(value) if short else f"torch.tensor({value.tolist()}, dtype={value.dtype})"
 
 
 def _positional(saw: Saw) -> int:
@@ -135,6 +132,7 @@ EXERCISE = Exercise(
                 "fires_backward": lambda saw, case: saw.hooks == 0 and saw.backward,
                 "not_registered": lambda saw, case: saw.hooks == 0,
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
+                "on_a_part": lambda saw, case: saw.hooks == saw.on_part > 0 and same(saw.received[0], case.x),
                 "too_late": lambda saw, case: saw.after and same(saw.received[0], case.x),
                 "only_evaluation": lambda saw, case: same(
                     [saw.received[0], saw.plain, saw.in_eval],

@@ -10,9 +10,10 @@ from torch.nn.functional import batch_norm
 
 from hookedu.exercises.checks.common import equals, handle_works
 from hookedu.exercises.checks.lesson_06.shared import MISREGISTERED
+from hookedu.exercises.conduct import HOOKS
 from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import ObservationError, show
 from hookedu.exercises.probes.lesson_06.refuse_nan import NAMES, PROBE, Case, calls
 from hookedu.exercises.tools import close
 
@@ -85,9 +86,18 @@ def _said(of: Callable[[Said, Saw, Case], Any]) -> Of:
     return lambda saw, case: of(Said(saw, case), saw, case)
 
 
+def _given(saw: Saw, case: Case) -> str:
+    """Return the call with nan as code: that of the layer with a part, if hooks were left on it but not on the other."""
+    try:
+        on_both = not saw.left_on_norm and any(kind == HOOKS for kind, _ in saw.conduct)
+    except ObservationError:  # after an exception nothing else is known of the case
+        on_both = False
+    return _call(case, *calls(case)["second"]) if on_both else _call(case, case.broken)
+
+
 EXERCISE = Exercise(
     PROBE,
-    given=lambda saw, case: _call(case, case.broken),
+    given=_given,
     checks=[
         Check(
             "unchanged",

@@ -36,7 +36,8 @@ def _repeated(saw: Saw, key: "Key") -> str:
     first = _called(key.case) + "; loss.backward()"
     if _gradient_differs(saw, key):
         without = "torch.set_grad_enabled(False); conv(x); torch.set_grad_enabled(True)"
-        return f"{first}; {without}; conv.zero_grad(); conv(x); loss.backward()"
+        mode = "conv.eval(); " * (key.case.setting == "eval")
+        return f"{first}; {mode}{without}; conv.zero_grad(); conv(x); loss.backward()"
     loaded = f"conv.load_state_dict({{'weight_raw': {LOADED} * conv.weight_raw, ...}}, assign=True)"
     step = loaded if key.case.frozen else "optimizer.step()"
     return f"{first}; {step}; {_SETTING[key.case.setting]}conv(x)"

@@ -11,7 +11,7 @@ from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, NO_GRAD, all_
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show_kind
-from hookedu.exercises.probes.lesson_07.guided_relu import PROBE, Net
+from hookedu.exercises.probes.lesson_07.guided_relu import LARGE, PROBE, Net
 from hookedu.exercises.tools import same
 
 # What a ReLU may pass back of a gradient; `on` is where its input was above 0.
@@ -87,6 +87,9 @@ def _key(nets: tuple[Net, Net]) -> SimpleNamespace:
         training=training,
         tiny=tiny,
         relu="To(float16), ReLU, To(float32)" if training else "ReLU",
+        x=nets[0].x.abs(),
+        w=LARGE * nets[0].x,
+        itself=[LARGE * nets[0].x.clamp(min=0)] * 2,
     )
 
 
@@ -97,7 +100,7 @@ def _suits(nets: tuple[Net, Net]) -> bool:
     ran = _readings(net, 1, other.x)["positive"]
     limits = [found.pop("above 1"), found.pop("above -1")]
     return (
-        all_differ(found.values())
+        all_differ([*found.values(), net.x.clamp(min=0), net.x, net.x.clamp(max=0)])
         and not any(torch.equal(found["positive"], other) for other in limits)
         and all(all_differ([other["all"], other["positive"]]) for other in others)
         and all_differ([ran, others[0]["positive"]])
@@ -142,9 +145,28 @@ EXERCISE = Exercise(
             "again",
             "again",
             0,
-            {"once": Gives(lambda key: key.unchanged), "last_forward": Gives(lambda key: key.ran)},
+            {
+                "other_mode": lambda saw, key: not key.training and same(saw.again, key.unchanged),
+                "once": Gives(lambda key: key.unchanged),
+                "last_forward": Gives(lambda key: key.ran),
+            },
             essential=True,
-            given=Say("second_backward"),
+            given=[
+                Say("second_backward", when=lambda saw, key: key.training),
+                Say("second_backward_training"),
+            ],
+            label="x.grad",
+        ),
+        as_in_key(
+            "itself",
+            "itself",
+            0,
+            {
+                "not_root": Gives(lambda key: [key.w, key.w]),
+                "hooks_once": Gives(lambda key: [key.itself[0], key.w]),
+            },
+            essential=True,
+            given=Say("itself"),
             label="x.grad",
         ),
         as_in_key("evaluation", "ended", 1, **NO_GRAD),

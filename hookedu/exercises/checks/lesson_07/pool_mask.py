@@ -58,7 +58,7 @@ def _key(case: Case) -> SimpleNamespace:
     size, maps = case
     x, masks = maps["distinct"], {name: _largest(features, size) for name, features in maps.items()}
     ties = maps["tied"] == maps["tied"].max()
-    rounded = [_largest(whole, size) for whole in (x.round(), x.trunc())]
+    rounded = [_largest(whole, size) for whole in (x.round(), x.trunc(), x.long().double())]
     readings = _readings(x, size)
     return SimpleNamespace(**masks, size=size, maps=maps, x=x, ties=ties, rounded=rounded, readings=readings)
 
@@ -77,7 +77,9 @@ def _lines(name: str, saw: Any, key: SimpleNamespace) -> tuple[str, str, str]:
     at = wrong[0] if wrong else [0, 0]
     features, want = (show(t[tuple(at)]) for t in (key.maps[name], mask))
     shown = f"mask{at} = {show(got[tuple(at)])}" if fits else show_kind(got)
-    return f"features{at} = {features}, size = {key.size}", f"mask{at} = {want}", shown
+    more = ", float64" * (key.maps[name].dtype == torch.float64)
+    more += ", features.is_contiguous() == False" * (not key.maps[name].is_contiguous())
+    return f"features{at} = {features}, size = {key.size}{more}", f"mask{at} = {want}", shown
 
 
 def _marks(id: str, name: str, points: int, mistakes: Any, **others: Any) -> Check:
@@ -106,7 +108,7 @@ _OF_DISTINCT = {
     "relu_first": reads("windows after ReLU"),
     "drops_signs": reads("windows of sizes", "windows of positive sizes"),
     "smallest": reads("smallest of windows"),
-    "rounded": Gives(lambda key: key.rounded[0], lambda key: key.rounded[1]),
+    "rounded": Gives(*(lambda key, n=n: key.rounded[n] for n in range(3))),
     "flat_loss": reads("windows but 0", "windows but 1"),
     "one_count": reads("windows counted in map 0", "windows counted in channel 0"),
     "stride_one": reads("windows of step 1"),

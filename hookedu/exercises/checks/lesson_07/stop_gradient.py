@@ -15,7 +15,7 @@ from hookedu.exercises.tools import same
 
 def _key(case: Case) -> SimpleNamespace:
     """Return the gradients that are wanted, those that flow without a hook, x, w, and what front gives."""
-    front, other, layer, behind, _, _, x, (w, v) = case
+    front, other, _, layer, behind, _, _, x, (w, v) = case
     h, past = x @ front.weight.detach().T, w.T @ x
     zero, (at_w, at_v) = torch.zeros_like(past), [one @ behind.weight.detach() for one in (w, v)]
     want = {
@@ -23,7 +23,7 @@ def _key(case: Case) -> SimpleNamespace:
         "inner": zero,
         "again": [zero, at_v.T @ h],
         "skip": [past, w],
-        "pair": [zero, zero, torch.einsum("no,ni,nj->oij", v, h, x @ other.weight.detach().T)],
+        "triple": [zero, zero, zero, torch.einsum("no,ni,nj->oij", v, h, x @ other.weight.detach().T)],
         "first": past,
         "ended": "ok",
     }
@@ -50,8 +50,8 @@ def _stopped(name: str, n: int) -> Any:
     )
 
 
-def _one_input(saw: Any, key: Any) -> bool:
-    return not isinstance(saw.pair, str) and [*map(_stops, saw.pair[:2])] == [True, False]
+def _some_inputs(saw: Any, key: Any) -> bool:
+    return not isinstance(saw.triple, str) and {*map(_stops, saw.triple[:3])} == {True, False}
 
 
 def _freezes(saw: Any, key: Any) -> bool:
@@ -81,7 +81,7 @@ _RAISES = {"legacy": r"Cannot use both regular backward hooks"}
 _FRONT, _OWN = "front.weight.grad", "layer.weight.grad"
 _GIVEN = "h = front(x) == {key.h}; y = behind(layer(h)); loss = ({key.w} * y).sum(){key.infinite}{key.mode}"
 _SKIP = "h = front(x) == {key.h}; y = layer(h) + h, where layer(h) is h + bias; loss = ({key.w} * y).sum()"
-_PAIR = "y = layer(front(x), other(x)), where layer = Bilinear(4, 4, 4); loss = ({key.v} * y).sum()"
+_TRIPLE = "y = layer(front(x), other(x), third(x)), where layer(a, b, c) is Bilinear(4, 4, 4)(a, b) + c; loss = ({key.v} * y).sum()"
 _FIRST = "x = {key.x} (requires_grad=False); y = layer(x); loss = ({key.w} * y).sum()"
 
 EXERCISE = Exercise(
@@ -114,13 +114,13 @@ EXERCISE = Exercise(
         as_in_key("evaluation", "ended", 1, **NO_GRAD | {"given": "with torch.no_grad(): layer(h)"}),
         as_in_key("first", "first", 1, _OF_FIRST, given=_FIRST, label=_OWN, got="{value}"),
         as_in_key(
-            "pair",
-            "pair",
+            "inputs",
+            "triple",
             1,
-            {"one_entry": said("pair", "invalid number of grad_input"), "one_input": _one_input},
-            ok=_stopped("pair", 2),
-            given=_PAIR,
-            label=f"[{_FRONT}, other.weight.grad, {_OWN}]",
+            {"one_entry": said("triple", "invalid number of grad_input"), "one_input": _some_inputs},
+            ok=_stopped("triple", 3),
+            given=_TRIPLE,
+            label=f"[{_FRONT}, other.weight.grad, third.weight.grad, {_OWN}]",
         ),
         handle_works(
             "stop_gradient(layer)",

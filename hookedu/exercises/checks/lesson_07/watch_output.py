@@ -1,12 +1,13 @@
 """What decides about 07.4, `watch_output(layer, seen)`."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 
 from hookedu.exercises.checks.common import handle_works
 from hookedu.exercises.checks.lesson_07.shared import NO_GRAD, as_in_key
-from hookedu.exercises.criteria import Gives, Say
+from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_07.watch_output import PROBE, Case
 from hookedu.exercises.tools import same
@@ -24,7 +25,7 @@ def _key(case: Case) -> SimpleNamespace:
     grads = [torch.autograd.grad(y, list(of.values()), w, retain_graph=True) for w in ws]
     of = dict(zip(of, map(list, zip(*grads, strict=True)), strict=True))
     kinds = ", ".join(type(module).__name__ for module in behind)
-    mode = "" if layer.training else "; model.eval()"
+    mode = "" if layer.training else "; model.eval(); float64"
     held = "; seen holds a tensor" * len(old)
     given = f"model = Sequential(layer, ReLU(inplace=True), {kinds}){mode}{held}"
     again = "; then backward() of the last loss once more" * (times - 1)
@@ -39,6 +40,15 @@ def _key(case: Case) -> SimpleNamespace:
         again=again,
         layer=layer,
     )
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Check whether two gradients are equal, nan included: inf - inf is nan."""
+    return same(one.isnan(), other.isnan()) and same(*(grad.where(~grad.isnan(), 0) for grad in (one, other)))
+
+
+def _dtypes(holder: Any) -> str:
+    return ", ".join(dict.fromkeys(str(grad.dtype) for grad in holder.seen))
 
 
 # Gradients that an answer keeps which skips some for their values.
@@ -63,6 +73,16 @@ _MISTAKES = {
     "not_each_pass": lambda saw, key: len(saw.seen) != len(key.ws),
 }
 
+# Of the check that the layer runs under torch.no_grad(), and that the output of a frozen one still needs no gradient.
+_NO_GRADIENT = {
+    "ok": lambda saw, key: saw.ended == "ok" and saw.frozen is not True,
+    "given": lambda saw, key: NO_GRAD["given"] if saw.ended != "ok" else _FROZEN,
+    "expected": lambda saw, key: "ok" if saw.ended != "ok" else "layer(x).requires_grad == False",
+    "got": lambda saw, key: saw.ended if saw.ended != "ok" else "layer(x).requires_grad == True",
+    "mistakes": NO_GRAD["mistakes"] | {"makes_need": lambda saw, key: saw.ended == "ok"},
+}
+_FROZEN = "layer.requires_grad_(False); layer(x), where x.requires_grad == False"
+
 EXERCISE = Exercise(
     PROBE,
     key=_key,
@@ -74,7 +94,7 @@ EXERCISE = Exercise(
             0,
             {"changes_gradient": True},
             essential=True,
-            ok=lambda saw, key: same(saw.x_grad.nan_to_num(), key.x_grad.nan_to_num()),  # inf - inf is nan
+            ok=lambda saw, key: _alike(saw.x_grad, key.x_grad),
             label="x.grad",
         ),
         as_in_key(
@@ -84,10 +104,29 @@ EXERCISE = Exercise(
             _MISTAKES,
             essential=True,
             ok=lambda saw, key: saw.kept and same(saw.seen, key.seen),
-            got=[Say("old_gone", when=lambda saw, key: not saw.kept), "seen == {value}"],
+            got=[
+                Say("old_gone", when=lambda saw, key: not saw.kept),
+                Say(
+                    "dtypes",
+                    when=lambda saw, key: _dtypes(saw) != _dtypes(key),
+                    dtypes=lambda saw, key: _dtypes(saw),
+                ),
+                "seen == {value}",
+            ],
             equal=lambda seen, wrong: same(seen[0], wrong[0]),  # the first entry tells a mistake
         ),
-        as_in_key("evaluation", "ended", 1, **NO_GRAD),
+        Check(
+            "two_lists",
+            ok=lambda saw, key: (
+                sum(saw.both) < 2 or saw.both == [1, 1]
+            ),  # fewer, if others' hooks are removed
+            essential=True,
+            given="watch_output(layer, a); watch_output(layer, b); loss.backward(); [len(a), len(b)]",
+            expected="[1, 1]",
+            got="{saw.both}",
+            mistakes={"latest_list": lambda saw, key: saw.both[0] < 1},
+        ),
+        as_in_key("evaluation", "ended", 1, **NO_GRAD | _NO_GRADIENT),
         handle_works("watch_output(layer, seen)", silent=lambda saw, key: saw.after_removal == 0),
     ],
     raises={

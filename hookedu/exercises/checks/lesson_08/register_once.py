@@ -25,6 +25,12 @@ def _n_runs(saw: Any, case: Case) -> int:
     return len(case.runs)
 
 
+def _silent(saw: Any, case: Case) -> bool:
+    """Check whether the hook is on but does not fire, in eval mode or, where it fired first, under no_grad."""
+    elsewhere = not case.training or case.runs[0] in saw.first
+    return saw.again == [case.other] and saw.forward and elsewhere
+
+
 EXERCISE = Exercise(
     PROBE,
     checks=[
@@ -45,8 +51,8 @@ EXERCISE = Exercise(
                 "not_stored": Gives(lambda case: [case.other, *case.runs]),
                 "keeps_old": Gives(lambda case: [case.other, case.runs[0]]),
                 "another_kind": lambda saw, case: saw.again == [case.other] and saw.on and not saw.forward,
+                "silent": _silent,
                 "either_or": lambda saw, case: saw.again == [case.other] and case.runs[0] in saw.first,
-                "silent": lambda saw, case: saw.again == [case.other] and saw.forward and not case.training,
                 "removes_new": lambda saw, case: saw.again == [case.other] and not saw.on,
                 "changes_arguments": Gives(lambda case: [case.other, -case.runs[-1]]),
                 "prepends": Gives(lambda case: [case.runs[-1], case.other]),
@@ -59,7 +65,8 @@ EXERCISE = Exercise(
             given="register_once(handles, {case.second_name!r}, a, hook); a(x)",
             mistakes={
                 "drops_result": Gives(lambda case: [case.other, case.runs[-1], -case.second]),
-                "one_for_all": Gives(lambda case: [case.other, case.second]),
+                "one_for_two": lambda saw, case: saw.kept and saw.shared and case.second == case.runs[-1],
+                "one_for_all": lambda saw, case: not saw.kept and saw.two_names == [case.other, case.second],
             },
         ),
         equals(

@@ -7,7 +7,7 @@ from hookedu.exercises.checks.common import equals
 from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_08.remove_leaked import PROBE, TOP, Case, Place
+from hookedu.exercises.probes.lesson_08.remove_leaked import INSIDE, PROBE, TOP, Case, Place
 
 
 def _names(places: Iterable[Place]) -> list[str]:
@@ -92,6 +92,7 @@ EXERCISE = Exercise(
                     lambda case: [],
                     _leaked(lambda path, kind, case: (path, kind) not in case.known),
                     _leaked(lambda path, kind, case: path not in _names(case.known)),
+                    _leaked(lambda path, kind, case: path in INSIDE and kind == "forward"),  # the partials
                 ),
             },
         ),
@@ -114,6 +115,16 @@ EXERCISE = Exercise(
             expected=Say("kept", lost=0, n=lambda saw, case: len(case.known)),
             got=Say("kept", lost=lambda saw, case: saw.lost, n=lambda saw, case: saw.handles),
             mistakes={"removes_all": lambda saw, case: saw.lost, "uses_up": True},
+        ),
+        Check(
+            "again",
+            "again",
+            ok=lambda saw, case: saw.left or saw.lost or saw.again == _names(case.known),
+            essential=True,
+            given="remove_leaked(model, handles); remove_leaked(model, [])",
+            expected=lambda saw, case: _whole(_names(case.known)),
+            got=lambda saw, case: _whole(saw.again),
+            mistakes={"remembers": Gives(lambda case: [])},
         ),
     ],
     raises={"changed_while_iterating": r"mutated during iteration|changed size during iteration"},

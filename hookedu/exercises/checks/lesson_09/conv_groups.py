@@ -9,17 +9,21 @@ from torch import nn
 
 from hookedu.exercises.checks.common import all_detached
 from hookedu.exercises.checks.forward_hooks import graph_kept
-from hookedu.exercises.checks.lesson_09.shared import differs_in_dtype, first_wrong, show_with_dtype
+from hookedu.exercises.checks.lesson_09.shared import (
+    differs_in_dtype,
+    first_wrong,
+    same_with_nan,
+    show_with_dtype,
+)
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_09.conv_groups import PROBE, Net
-from hookedu.exercises.tools import same
 
 _CALL = "conv_groups(model, x)"
 _SMALL, _LARGE = "(2, 1, 2, 2)", "(2, 2, 3, 3)"
 _TRANSPOSED, _UNGROUPED, _UNUSED = "(2, 2, 1, 1)", "(2, 2, 2, 2)", "(3, 2, 1, 1)"
-_NET = "model: conv, relu_, [conv, relu_], conv, out += h, relu_, convtranspose, [conv, relu_] again; a conv never runs"
+_NET = "conv, relu_, [conv, relu_], conv, out += h, relu_, convtranspose, [conv, relu_]"
 
 Groups = dict[str, list[torch.Tensor]]
 
@@ -31,6 +35,11 @@ class _Key:
     def __init__(self, case: tuple[nn.Module, torch.Tensor]) -> None:
         model, self.x = case
         self.nested = isinstance(model, Net)
+        self.shown = (
+            "conv"
+            if not isinstance(model, Net)
+            else f"{_NET} {'twice more' if model.twice else 'again'}; a conv never runs"
+        )
         a = (model.body[0] if isinstance(model, Net) else model)(self.x)
         self.groups: Groups = {_SMALL: [a]}
         self.overwritten = self.inplace_off = self.by_module = self.eval_mode = self.groups
@@ -38,14 +47,15 @@ class _Key:
         self.output_shape = str(tuple(a.shape))
         if isinstance(model, Net):
             b, d, added, c = self._later(model, a)
-            self.groups = {_SMALL: [a], _LARGE: [b, d, c]}
-            self.overwritten = {_SMALL: [a.relu()], _LARGE: [b.relu(), added.relu(), c.relu()]}
-            self.by_module = {_SMALL: [a], _LARGE: [b, c, d]}
-            self.two_names = {_SMALL: [a], _LARGE: [b, d, d, c]}
-            self.childless = {_SMALL: [a], _LARGE: [b, c]}
-            self.inplace_off = {_SMALL: [a], _LARGE: [b, added, c]}
+            times = 1 + model.twice
+            self.groups = {_SMALL: [a], _LARGE: [b, d, *times * [c]]}
+            self.overwritten = {_SMALL: [a.relu()], _LARGE: [b.relu(), added.relu(), *times * [c.relu()]]}
+            self.by_module = {_SMALL: [a], _LARGE: [b, *times * [c], d]}
+            self.two_names = {_SMALL: [a], _LARGE: [b, d, d, *times * [c]]}
+            self.childless = {_SMALL: [a], _LARGE: [b, *times * [c]]}
+            self.inplace_off = {_SMALL: [a], _LARGE: [b, added, *times * [c]]}
             b, d, _, c = self._later(model, a, lost=b.relu())
-            self.eval_mode = {_SMALL: [a], _LARGE: [b, d, c]}
+            self.eval_mode = {_SMALL: [a], _LARGE: [b, d, *times * [c]]}
 
     @staticmethod
     def _later(model: Net, a: torch.Tensor, lost: torch.Tensor | float = 0.0) -> tuple[torch.Tensor, ...]:
@@ -67,8 +77,8 @@ def _tells_calls_apart(case: tuple[nn.Module, torch.Tensor]) -> bool:
     key = _Key(case)
     if not key.nested:
         return True
-    b, d, c = key.groups[_LARGE]
-    spoilt = zip((b, d, c), key.overwritten[_LARGE], strict=True)
+    b, d, c = key.groups[_LARGE][:3]
+    spoilt = zip((b, d, c), key.overwritten[_LARGE], strict=False)
     others = (key.inplace_off[_LARGE][1], key.eval_mode[_LARGE][1])
     pairs = [*spoilt, *((d, other) for other in others), (b, d), (d, c), (b, c)]
     return bool(key.groups[_SMALL][0].min() < 0) and not any(torch.equal(*pair) for pair in pairs)
@@ -76,10 +86,10 @@ def _tells_calls_apart(case: tuple[nn.Module, torch.Tensor]) -> bool:
 
 def _line(saw: Any, key: _Key, groups: dict[str, Any]) -> str:
     """Return the first group that is wrong, and of a list of the right length the first wrong item."""
-    shape = first_wrong(saw.groups, key.groups)
+    shape = first_wrong(saw.groups, key.groups, same_with_nan)
     found, wanted, group = saw.groups.get(shape), key.groups[shape], groups.get(shape)
     if isinstance(found, list) and len(found) == len(wanted):
-        n = next((n for n, pair in enumerate(zip(found, wanted, strict=True)) if not same(*pair)), 0)
+        n = next((n for n, pair in enumerate(zip(found, wanted, strict=True)) if not same_with_nan(*pair)), 0)
         return f"[{shape}][{n}] == {show_with_dtype((group or [])[n], found[n], wanted[n])}"
     return f"[{shape}] == {show(group)}"
 
@@ -92,7 +102,7 @@ EXERCISE = Exercise(
     PROBE,
     key=_Key,
     suits=_tells_calls_apart,
-    given=lambda saw, key: f"x = {show(key.x)}; {_NET if key.nested else 'model: conv'}",
+    given=lambda saw, key: f"x = {show(key.x)}; model: {key.shown}",
     checks=[
         Check(
             "runs_itself",
@@ -136,16 +146,17 @@ EXERCISE = Exercise(
             "values",
             "groups",
             want=lambda key: key.groups,
+            equal=same_with_nan,
             points=5,
             essential=True,
             expected=lambda saw, key: _line(saw, key, key.groups),
             got=lambda saw, key: _line(saw, key, saw.groups),
             mistakes={
-                "returns_kept": lambda saw, key: saw.replaced and same(saw.groups, key.overwritten),
+                "returns_kept": lambda saw, key: saw.replaced and same_with_nan(saw.groups, key.overwritten),
                 "overwritten": Gives(lambda key: key.overwritten),
                 "plus_equals": Gives(lambda key: key.inplace_off),
                 "last_call_only": lambda saw, key: all(
-                    any(same(group, last) for last in key.last_calls(shape))
+                    any(same_with_nan(group, last) for last in key.last_calls(shape))
                     for shape, group in saw.groups.items()
                 ),
                 "by_module": Gives(lambda key: key.by_module),

@@ -2,6 +2,7 @@
 
 from hookedu.exercises.checks.lesson_10.shared import (
     RAISES,
+    are_close,
     cleans_up,
     equals_rounded,
     is_close,
@@ -16,10 +17,11 @@ class _Key:
     """The case, the output of the model, and the mean of every child's output in the order of running."""
 
     def __init__(self, case: tuple) -> None:
-        self.x, self.stem, self.head = case
+        self.x, self.stem, self.neck, self.head = case
         before = self.x @ self.stem.T
-        self.out = before.relu() @ self.head.T
-        outputs = {"stem": before, "act": before.relu(), "head": self.out}
+        neck = 2 * before.relu() @ self.neck.T
+        self.out = neck @ self.head.T
+        outputs = {"stem": before, "act": before.relu(), "neck": neck, "head": self.out}
         self.means = {name: output.mean().item() for name, output in outputs.items()}
 
 
@@ -27,14 +29,14 @@ def _means_differ(case: tuple) -> bool:
     """Check whether the input and all outputs have clearly different means, unless there is a nan in them."""
     key = _Key(case)
     found = [key.x.mean().item(), *key.means.values()]
-    return key.x.isnan().any() or len({round(mean / key.x.abs().max().item(), 2) for mean in found}) == 4
+    return key.x.isnan().any() or len({round(mean / key.x.abs().max().item(), 2) for mean in found}) == 5
 
 
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
     suits=_means_differ,
-    given="x = {key.x}; stem.fc.weight = {key.stem}; head.weight = {key.head}",
+    given="x = {key.x}; head(neck(2 * act(stem(x)))), weights {key.stem}, {key.neck}, {key.head}",
     checks=[
         equals_rounded(
             "names",
@@ -60,7 +62,7 @@ EXERCISE = Exercise(
         means(
             {
                 "one_dictionary": lambda saw, key: saw.one,
-                "too_late": lambda saw, key: is_close(saw.means["stem"], key.means["act"]),
+                "too_late": lambda saw, key: are_close(saw.means, key.means | {"stem": key.means["act"]}),
                 "of_the_input": lambda saw, key: is_close(saw.means["stem"], key.x.mean().item()),
             },
             essential=True,

@@ -49,13 +49,26 @@ def _stretched(case: Case) -> Grads:
     return [grad * case.max_norm / norm_of(case.grads) for grad in case.grads]
 
 
+def _never_clipped(saw: Any, case: Case) -> bool:
+    """Check whether no step with long gradients was clipped."""
+    return _near(saw.moved, case.grads) and _near(saw.later, _later(case, ""))
+
+
 def _near(got: Any, expected: Grads) -> bool:
     return isinstance(got, list) and len(got) == len(expected) and all(map(close, got, expected))
 
 
+def _infinite(case: Case) -> Grads:
+    """Return how far a and a parameter move that has inf in its gradient: to clip is to multiply by 0."""
+    return [torch.zeros_like(case.grads[0]), torch.tensor([torch.nan, 0.0])]
+
+
+def _near_with_nan(got: Any, expected: Grads) -> bool:
+    return _near([grad.nan_to_num(1e9) for grad in got], [grad.nan_to_num(1e9) for grad in expected])
+
+
 # How far the parameters move with likely mistakes.
 _MOVES: dict[str, tuple[Callable[[Case], Grads], ...]] = {
-    "not_registered": (lambda case: case.grads,),
     "each_by_its_own": (lambda case: _clipped(case, "a", "b", "c"),),
     "each_group": (lambda case: _clipped(case, "a", "bc"),),
     "first_group_only": (lambda case: _clipped(case, "a"),),
@@ -93,10 +106,11 @@ EXERCISE = Exercise(
                     _near(saw.moved, case.grads) and _near(saw.short, _stretched(case))
                 ),
                 "gives_up": lambda saw, case: (
-                    _near(saw.moved, case.grads) and saw.none_left.norm() < 1.01 * case.max_norm
+                    _never_clipped(saw, case) and saw.none_left.norm() < 1.01 * case.max_norm
                 ),
-                "nothing_changed": lambda saw, case: _near(saw.moved, case.grads) and saw.hooks,
+                "nothing_changed": lambda saw, case: _never_clipped(saw, case) and saw.hooks,
                 "in_backward": lambda saw, case: saw.on_params,
+                "not_registered": lambda saw, case: _never_clipped(saw, case) and not saw.hooks,
                 **{mistake: Gives(*moves) for mistake, moves in _MOVES.items()},
             },
         ),
@@ -148,6 +162,19 @@ EXERCISE = Exercise(
             mistakes={"every_optimizer": True},
         ),
         handle_works("clip_before_step(optimizer, max_norm)", lambda saw, case: _near(saw.after, case.grads)),
+        Check(
+            "infinite",
+            "infinite",
+            want=_infinite,
+            # Not to clip in a later step is another mistake.
+            ok=lambda saw, case: (
+                _near_with_nan(saw.infinite, _infinite(case)) or not _near(saw.later, _later(case))
+            ),
+            essential=True,
+            given="a.grad = [1, ...]; frozen.grad = [inf, 1]; max_norm = {case.max_norm:g}; optimizer.step(); lr = 1",
+            expected=Say("wanted"),
+            got=Say("moved_infinite"),
+        ),
     ],
     raises={
         "none_grad": r"'NoneType' object has no attribute|unsupported operand.*NoneType|expected Tensor.*NoneType",

@@ -1,5 +1,7 @@
 """What decides about 10.2, `gradient_means(model, loss)`."""
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,7 +11,7 @@ from hookedu.exercises.checks.lesson_10.shared import are_close, clean, equals_r
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.gradient_means import PROBE
-from hookedu.exercises.tools import all_close, gradients
+from hookedu.exercises.tools import gradients
 
 
 class _Key:
@@ -40,15 +42,29 @@ def _one_parameter(saw: Any, key: _Key) -> bool:
     return len(saw.names) == 1 and are_close(saw.means, {name: key.means[name] for name in saw.names})
 
 
+def _alike(found: Any, wanted: Mapping[str, torch.Tensor | None]) -> bool:
+    """Check what `tools.all_close` does, but a nan equals a nan."""
+
+    def near(grad: Any, wanted: torch.Tensor | None) -> bool:
+        if wanted is None or grad is None:
+            return grad is wanted
+        alike = (grad.dtype, grad.shape) == (wanted.dtype, wanted.shape)
+        return alike and torch.allclose(grad, wanted, rtol=1e-4, atol=1e-6, equal_nan=True)
+
+    return found.keys() == wanted.keys() and all(near(found[name], grad) for name, grad in wanted.items())
+
+
+def _rounded(found: float, mean: float) -> bool:
+    return math.isclose(found, mean, rel_tol=0, abs_tol=0.051) or (found != found and mean != mean)
+
+
 def _first_other(saw: Any, key: _Key) -> str:
-    return next(
-        name for name, grad in key.grads.items() if not all_close({name: saw.grads[name]}, {name: grad})
-    )
+    return next(name for name, grad in key.grads.items() if not _alike({name: saw.grads[name]}, {name: grad}))
 
 
 def _zeroed(saw: Any, key: _Key) -> bool:
     grads = {name: saw.grads[name] for name in key.means}
-    return all_close(grads, key.once) or not any(grad is not None and grad.any() for grad in grads.values())
+    return _alike(grads, key.once) or not any(grad is not None and grad.any() for grad in grads.values())
 
 
 EXERCISE = Exercise(
@@ -79,7 +95,7 @@ EXERCISE = Exercise(
         ),
         Check(
             "unchanged",
-            ok=lambda saw, key: all_close(saw.grads, key.grads) and not saw.attached,
+            ok=lambda saw, key: _alike(saw.grads, key.grads) and not saw.attached,
             essential=True,
             expected=Say("same_gradients"),
             got=[
@@ -90,7 +106,7 @@ EXERCISE = Exercise(
                 "twice": lambda saw, key: saw.passes > 1,
                 "not_written": lambda saw, key: saw.passes == 1 and not saw.written,
                 "zeroes": _zeroed,
-                "keeps_graph": lambda saw, key: saw.attached and all_close(saw.grads, key.grads),
+                "keeps_graph": lambda saw, key: saw.attached and _alike(saw.grads, key.grads),
                 "changes_gradient": True,
             },
         ),
@@ -114,7 +130,7 @@ EXERCISE = Exercise(
                 ),
                 "mean_of_the_parameter": Gives(lambda key: key.of_parameters),
                 "rounds": lambda saw, key: all(
-                    abs(saw.means[name] - mean) < 0.051 for name, mean in key.means.items()
+                    _rounded(saw.means[name], mean) for name, mean in key.means.items()
                 ),
                 "not_the_mean": lambda saw, key: {type(mean) for mean in saw.means.values()} <= {int, float},
             },

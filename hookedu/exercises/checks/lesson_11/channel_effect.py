@@ -35,6 +35,9 @@ class _Switch(Place):
         self.on, self.off = self.logits, self.changed(self.everywhere)
         self.after = of_labels(self.off, self.labels)
 
+    def again(self) -> Place:
+        return _Switch(self.net, self.layer, self.channel)
+
     def changed(self, place: Any, value: Any = 0.0, layer: str = "") -> torch.Tensor:
         """Return the logits if `value` is put at `place` in the maps of the layer, or of another."""
         maps = maps_of(self.net, layer or self.layer)

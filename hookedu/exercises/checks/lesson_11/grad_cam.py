@@ -48,6 +48,9 @@ class _Cam(Place):
     def overwritten(self) -> "_Cam | None":
         return _Cam(self.net, self.layer, overwritten=True) if self.layer == OVERWRITTEN else None
 
+    def again(self) -> Place:
+        return _Cam(self.net, self.layer)
+
     def ways(self) -> list[Place]:
         return [self, self.overwritten] if self.overwritten else [self]
 
@@ -79,6 +82,7 @@ def _describe(cam: Any, picture: int) -> str:
 def _is_mixed(call: tuple[Net, str]) -> bool:
     """Check whether the weighted sum of each picture goes well above 0 and well below: else no ReLU would show.
 
+    Of several pictures, the map of the likeliest class must not be 0 either: it would look as if there was no gradient.
     A single picture's map must go above 1 as well, and not look normalised when cut off there. Overwritten maps must give
     another result.
     """
@@ -89,7 +93,7 @@ def _is_mixed(call: tuple[Net, str]) -> bool:
     high, low = raw.amax(dim=1), raw.amin(dim=1)
     mixed = (torch.minimum(high, -low) > 0.03 * torch.maximum(high, -low)).all()
     if len(raw) > 1:
-        return bool(mixed)
+        return bool(mixed and at.results(at.logits.amax(dim=1).sum())[0].any(dim=2).any(dim=1).all())
     cut, normalised = at.small.clamp(max=1), at.small / at.small.max()
     return bool(mixed) and bool(high > 2) and not close(cut, normalised, tolerance=0.01)
 

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from hookedu.exercises.criteria import Check, Of
-from hookedu.exercises.probes.lesson_11.shared import Net
+from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.probes.lesson_11.shared import Net, other_weights
 from hookedu.exercises.tools import close
 
 # Mistakes on the way to the gradient of a layer's output, recognised by what the answer raises.
@@ -36,6 +36,15 @@ class Place:
         # From the sum: each picture's maps affect its own logit alone.
         self.grads = self._gradient(self.own.sum())
         self.want = result(self.maps, self.grads)
+
+    def before(self) -> "Place":
+        """Return the same call as it was before, when the net had other weights."""
+        with other_weights(self.net.model):
+            return self.again()
+
+    def again(self) -> "Place":
+        """Return the same call anew, for the weights that the net has now."""
+        return Place(self.net, self.layer, self._result)
 
     def ways(self) -> list["Place"]:
         """Return the calls whose maps an answer may have seen: mistakes are recognised in each."""
@@ -99,7 +108,8 @@ def right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **
     """Require the right `result`. The key is the call, with its `given` and `want`.
 
     ``describe(result, i)`` shows a result, and best of all picture `i`, the first that is wrong. The mistake is told by a
-    condition of (saw, key), or is the `likely` one that gives the same values.
+    condition of (saw, key), or is the `likely` one that gives the same values. Where the first call gave the right values,
+    and only the second is wrong, the message says so.
     """
 
     def gives(values: Values) -> Of:
@@ -111,6 +121,9 @@ def right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **
         other = isinstance(saw.result, torch.Tensor) and saw.result.dtype != call.want.dtype
         return f"{line}; {value.dtype}" if other else line
 
+    def second(saw: Any, call: Any) -> bool:
+        return bool(close(saw.before, call.before().want) and not close(saw.result, call.want))
+
     told: dict[str, Of] = {"returns_nothing": lambda saw, call: saw.result is None, **mistakes}
     return Check(
         id,
@@ -118,6 +131,10 @@ def right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **
         want=lambda call: call.want,
         points=points,
         essential=True,
+        given=[
+            Say("second_call", when=second, given=lambda saw, call: call.given),
+            lambda saw, call: call.given,
+        ],
         expected=lambda saw, call: described(call.want, saw, call),
         got=lambda saw, call: described(saw.result, saw, call),
         equal=close,

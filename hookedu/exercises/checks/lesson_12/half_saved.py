@@ -6,10 +6,13 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from hookedu.exercises.checks.lesson_12.shared import detached, must_be
-from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_12.half_saved import PROBE, ROW, Case
 from hookedu.exercises.tools import same
+
+# 0.1 in float16 and in float32.
+_TENTH, _WHOLE = "0.0999755859375", "0.10000000149011612"
 
 Size = Callable[[torch.Tensor], int]
 
@@ -65,6 +68,26 @@ def _sums(tensors: list[torch.Tensor], saved: Size = _size, kept: Size = _halved
     return {"saved": sum(map(saved, tensors)), "kept": sum(map(kept, tensors))}
 
 
+_INNER = {"saved": 4, "kept": 2}  # of the one number that is saved in a second context inside the first
+
+
+def _into_one(saw: Saw, key: Key) -> bool:
+    """Check whether all was counted as it should be, but not into the dictionary where it belongs."""
+    want = _sums(key.handed)
+    return bool(saw.inner != _INNER) and all(
+        saw.counts[k] + saw.inner[k] == want[k] + _INNER[k] for k in want
+    )
+
+
+def _one_missed(saw: Saw, key: Key) -> bool:
+    """Check whether a single number is not rounded, and larger tensors are."""
+    return saw.packed in (200, None) and bool(saw.single == _WHOLE)
+
+
+def _larger_missed(saw: Saw, key: Key) -> bool:
+    return not _one_missed(saw, key)
+
+
 def _adds(saved: Size, kept: Size | None = None) -> Of:
     """Return the condition that these sizes of each tensor were added up; without `kept`, `saved` twice."""
     return lambda saw, key: saw.counts == _sums(key.handed, saved, kept or saved)
@@ -98,12 +121,17 @@ EXERCISE = Exercise(
         ),
         Check(
             "packed",
-            ok=lambda saw, key: saw.packed in (200, None),
+            ok=lambda saw, key: saw.packed in (200, None) and not _one_missed(saw, key),
             points=1,
-            given="pack(torch.rand(100))",
-            expected=Say("half"),
-            got=Say("bytes"),
-            mistakes={"not_all": lambda saw, key: saw.rounded is False, "keeps_both": True},
+            given=lambda saw, key: (
+                "unpack(pack(torch.tensor(0.1)))" if _one_missed(saw, key) else "pack(torch.rand(100))"
+            ),
+            expected=[Say("half", when=_larger_missed), _TENTH],
+            got=[Say("bytes", when=_larger_missed), "{saw.single}"],
+            mistakes={
+                "not_all": lambda saw, key: saw.rounded is False or saw.single == _WHOLE,
+                "keeps_both": lambda saw, key: saw.packed not in (200, None),
+            },
         ),
         Check(
             "counts",
@@ -111,7 +139,9 @@ EXERCISE = Exercise(
             want=lambda key: _sums(key.handed),
             ok=_adds(_size, _halved),
             points=2,
+            given=[Say("nested", when=_into_one), Say("saved_dtypes", row=ROW)],
             mistakes={
+                "one_for_all": _into_one,
                 "other_keys": lambda saw, key: saw.counts.keys() != {"saved", "kept"},
                 "never_counts": _adds(lambda tensor: 0),
                 "swapped": _adds(_halved, _size),

@@ -18,7 +18,8 @@ class Key:
     def __init__(self, case: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> None:
         first, self.second, self.x = case
         self.hidden = self.x @ first.T
-        self.head = self.hidden.tanh() @ self.second.T
+        self.between = 2 * self.hidden.tanh()  # in training mode
+        self.head = self.between @ self.second.T
 
 
 def _both(*outputs: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -41,8 +42,9 @@ EXERCISE = Exercise(
                 "never_fired": lambda saw, key: all(o is None for o in saw.outputs.values()),
                 "overwritten": Gives(lambda key: _both(key.hidden.tanh(), 3 * key.head)),
                 "models_output": Gives(lambda key: _both(3 * key.head, 3 * key.head)),
-                "its_input": Gives(lambda key: _both(key.x, key.hidden.tanh())),
+                "its_input": Gives(lambda key: _both(key.x, key.between)),
                 "layer_alone": Gives(lambda key: _both(key.hidden, key.x @ key.second.T)),
+                "other_mode": Gives(lambda key: _both(key.hidden, key.head / 2)),
                 "a_list": lambda saw, key: all(type(o) is list and len(o) == 1 for o in saw.outputs.values()),
             },
         ),
@@ -62,14 +64,21 @@ EXERCISE = Exercise(
             ok=lambda saw, key: saw.left == 0 and not saw.unrestored,
             points=1,
             given=[Say("raises_inside", when=lambda saw, key: saw.left == 0), _CALLS],
-            expected=[Say("all_restored", when=lambda saw, key: saw.left == 0), Say("hooks_left", value=0)],
+            expected=[
+                Say("comes_through", when=lambda saw, key: saw.left == 0 and "swallowed" in saw.unrestored),
+                Say("all_restored", when=lambda saw, key: saw.left == 0),
+                Say("hooks_left", value=0),
+            ],
             got=[
                 Say("hooks_left", when=lambda saw, key: saw.left, value=lambda saw, key: saw.left),
+                Say("swallowed", when=lambda saw, key: "swallowed" in saw.unrestored),
                 Say("hook_left_behind", when=lambda saw, key: "hooks" in saw.unrestored),
+                Say("grad_left_behind", when=lambda saw, key: "grad mode" in saw.unrestored),
                 Say("stance_left_behind"),
             ],
             mistakes={
                 "leaves_hook": lambda saw, key: saw.left,
+                "swallows_it": lambda saw, key: "swallowed" in saw.unrestored,
                 "unrestored": lambda saw, key: saw.unrestored,
             },
         ),

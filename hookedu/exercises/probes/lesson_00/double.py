@@ -1,4 +1,4 @@
-"""What is observed of 00.1, `double(grad)`: one call, of what type its result is, and whether that survives the next."""
+"""What is observed of 00.1, `double(grad)`: one call, its result's type, and a second call for the same tensor, changed."""
 
 import math
 from typing import Any
@@ -15,12 +15,12 @@ _SHAPES = ((3,), (1,), (2, 3), (1, 2, 1, 2), ())
 def make_case(rng: Draw) -> tuple[torch.Tensor]:
     """Return a gradient: three whole numbers, then fractions, some negative, in another shape and order of storage.
 
-    In turn 3 one is infinite and one is nan.
+    The fractions have more digits than float16 and bfloat16 hold. In turn 3 one is infinite and one is nan.
     """
     shape = _SHAPES[rng.turn]
     values = whole(rng, math.prod(shape))
     if rng.turn:
-        values = values / 4
+        values = values / 4 + 2**-12
         values[0] = -values[0].abs()
     if rng.turn == 3:
         values[1], values[3] = torch.inf, torch.nan
@@ -34,7 +34,10 @@ def alike(got: Any, wanted: Any) -> bool:
 
 
 def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
-    """Observe one call; `later` is the result after a call with another gradient, None if it is still the same."""
+    """Observe one call, and another one after the sign of the gradient has changed in place.
+
+    `later` is the first result after the second call, None if it is still the same.
+    """
     results = []
 
     def keeping(grad: torch.Tensor) -> Any:
@@ -44,7 +47,7 @@ def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
     before = copies(case[0])
     report, later = call(keeping, case) | {"type": type_name(results[0])}, None
     report["changed"] = not alike(case[0], before)
-    double(-case[0])
+    report["second"] = copies(double(case[0].neg_()))
     if isinstance(results[0], torch.Tensor) and not alike(results[0], report["result"]):
         later = copies(results[0])
     return report | {"later": later}

@@ -57,9 +57,13 @@ def observe(classify: Any, case: Case) -> dict[str, Any]:
     """Classify the tensors; `changed` is the name of the first whose requires_grad differs afterwards."""
     tensors = {name: tensor for name, (_, tensor) in case.items()}
     flags = {name: tensor.requires_grad for name, tensor in tensors.items()}
-    result = classify(dict(tensors))
+    result = copies(classify(dict(tensors)))
+    if isinstance(result, dict):  # a word may be of a subclass of str, such as a StrEnum
+        result = {
+            name: str.__str__(word) if issubclass(type(word), str) else word for name, word in result.items()
+        }
     changed = next((name for name, tensor in tensors.items() if tensor.requires_grad != flags[name]), None)
-    return {"result": copies(result), "changed": changed, "was": flags[changed] if changed else None}
+    return {"result": result, "changed": changed, "was": flags[changed] if changed else None}
 
 
 PROBE = Probe("01.1", "classify", make_case, observe, cases=3)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.conduct import ATTRIBUTES, GRAD, HOOKS
+from hookedu.exercises.conduct import ATTRIBUTES, GRAD
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
@@ -64,4 +64,4 @@ def observe(keep_all: Any, case: Case) -> dict[str, Any]:
     }
 
 
-PROBE = Probe("01.3", "keep_all", make_case, observe, cases=3, leaves=(GRAD, ATTRIBUTES, HOOKS))
+PROBE = Probe("01.3", "keep_all", make_case, observe, cases=3, leaves=(GRAD, ATTRIBUTES))

@@ -1,11 +1,13 @@
-"""What is observed of 02.3, `observe_once(y, seen)`: several backward passes, two tensors, and an early removal."""
+"""What is observed of 02.3, `observe_once(y, seen)`: several backward passes, two tensors, two lists, an early removal."""
 
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_02 import shared
+from hookedu.exercises.probes.lesson_02.shared import two_lists
 from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
 from hookedu.exercises.tools import copies, whole
 
@@ -32,16 +34,17 @@ def observe(observe_once: Any, case: Case) -> dict[str, Any]:
     y, seen, neighbour = k * x, [before], []
     y.register_hook(neighbour.append)
     handle = observe_once(y, seen)
-    early, early_grad, hung = copies(seen), copies(x.grad), hooks_on(y) == 2
+    table = handle.hooks_dict_ref() if isinstance(handle, RemovableHandle) else y._backward_hooks
+    early, early_grad, hung = copies(seen), copies(x.grad), hooks_on(y) > 1
     later = y.register_hook(neighbour.append)
 
     z, seen_z = x * x, seen if shared else []  # two tensors at a time; the handle of the second is dropped
     observe_once(z, seen_z)
     hung_z = hooks_on(z)
     (w * y).sum().backward(retain_graph=True)
-    first, hooks, lost = copies(seen), hooks_on(y) - 2, hung_z > hooks_on(z)
+    first, hooks, lost, x_grad = copies(seen), hooks_on(y) - 2, hung_z > hooks_on(z), [copies(x.grad)]
     (2 * w * y).sum().backward()
-    both, x_grad, start = copies(seen), copies(x.grad), len(seen_z)
+    both, x_grad, start = copies(seen), [*x_grad, copies(x.grad)], len(seen_z)
     (w * z).sum().backward()
     other = copies(seen_z[start:])
 
@@ -55,6 +58,7 @@ def observe(observe_once: Any, case: Case) -> dict[str, Any]:
         "early": early,
         "early_grad": early_grad,
         "hung": hung,
+        "elsewhere": table is not y._backward_hooks,
         "lost": lost,
         "first": first,
         "hooks": hooks,
@@ -64,7 +68,7 @@ def observe(observe_once: Any, case: Case) -> dict[str, Any]:
         "x_grad": x_grad,
         "other": other,
         "cancelled": cancelled + len(seen_u),
-    }
+    } | two_lists(observe_once, x, w)
 
 
 PROBE = Probe("02.3", "observe_once", make_case, observe, cases=4, changes=(1,), leaves=(HANDLES,))

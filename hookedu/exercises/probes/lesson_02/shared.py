@@ -1,12 +1,12 @@
-"""A small graph for the probes of lesson 02."""
+"""A small graph for the probes of lesson 02, and two hooks on one leaf."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from hookedu.exercises.probing import Draw
-from hookedu.exercises.tools import whole
+from hookedu.exercises.probing import Draw, hooks_on, remove_handle
+from hookedu.exercises.tools import copies, whole
 
 
 class Case(NamedTuple):
@@ -18,11 +18,37 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of two to four whole numbers; then fractions, one of them infinite, in other shapes."""
+    """Return a case of two to four whole numbers; then fractions, one of them infinite, in other shapes.
+
+    The fractions have more digits than float16 holds, and k is small: the greatest number there is, in place of the
+    infinite one, would stay finite. The last case is in float64.
+    """
     shape = ((rng.randint(2, 4),), (), (2, 2), (1, 3, 1))[rng.turn]
     x, w = (whole(rng, math.prod(shape)) for _ in range(2))
     w[0] = -w[0].abs()
+    k = float(rng.randint(2, 5))
     if rng.turn:
-        w /= 4
+        w, k = w / 4 + 2**-12, k / 32
         w[1:2] = torch.inf
-    return Case(x.reshape(shape).requires_grad_(), float(rng.randint(2, 5)), w.reshape(shape))
+    if rng.turn == 3:
+        x, w = x.double(), w.double()
+    return Case(x.reshape(shape).requires_grad_(), k, w.reshape(shape))
+
+
+def two_lists(watch: Any, x: torch.Tensor, w: torch.Tensor) -> dict[str, Any]:
+    """Observe what two lists hold for one leaf after a backward pass that adds to the ones in its .grad.
+
+    `no_more` tells whether there are no more hooks after the second call than after the first.
+    """
+    leaf = copies(x).requires_grad_()
+    leaf.grad = torch.ones_like(leaf)
+    leaf.register_hook(lambda grad: None)  # a third party's
+    one, two = [], []
+    handles = [watch(leaf, one)]
+    hooks = hooks_on(leaf)
+    handles.append(watch(leaf, two))
+    no_more = hooks_on(leaf) <= hooks
+    (w * leaf).sum().backward()
+    for handle in handles:
+        remove_handle(handle)
+    return {"two": [copies(one), copies(two)], "no_more": no_more}

@@ -1,4 +1,4 @@
-"""What is observed of 02.1, `watch(y, seen)`: several backward passes, then one more without the hook."""
+"""What is observed of 02.1, `watch(y, seen)`: several backward passes, one more without the hook, and two lists for a leaf."""
 
 from typing import Any, NamedTuple
 
@@ -46,6 +46,7 @@ def observe(watch: Any, case: Case) -> dict[str, Any]:
     kept, x_grad = copies(seen), copies(x.grad)
     remove_handle(handle)
     y.backward(w)
+    report |= shared.two_lists(watch, x, w)
     return report | {
         "seen": kept,
         "x_grad": x_grad,

@@ -1,4 +1,4 @@
-"""What is observed of 02.2, `watch_many(tensors, seen)`: two backward passes, and a third without the hooks."""
+"""What is observed of 02.2, `watch_many(tensors, seen)`: two backward passes, a third without the hooks, two dictionaries."""
 
 from typing import Any, NamedTuple
 
@@ -23,20 +23,23 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return tensors in a random order of names: five; seven, one of them under two names, and a gradient of 0; one.
 
-    The last time `seen` is in use already.
+    The second time one gradient is infinite, and one has more digits than float16 holds. The last time `seen` is in use
+    already.
     """
     x, leaf, frozen = whole(rng, 2).requires_grad_(), whole(rng, 2).requires_grad_(), torch.ones(2)
     if rng.turn == 0:
         made = [2 * x, 3 * x, frozen, leaf, x + 1]
     elif rng.turn == 1:
         twice = x[:, None] * x
-        made = [leaf, twice, x.sum(), twice, frozen, torch.ones(1), 2 * x]
+        made = [leaf, twice, x.sum(), twice, frozen, torch.ones(1), x / 16]
     else:
         made = [x.prod()]
     tensors = dict(zip(rng.sample(_NAMES, len(made)), made, strict=True))
     weights = {id(t): whole(rng, t.numel()).reshape(t.shape) for t in made if t.requires_grad}
     if rng.turn == 1:
         weights[id(made[2])].zero_()
+        weights[id(made[-1])][0] = torch.inf
+        weights[id(leaf)] += 2**-12
     before = {"earlier": whole(rng, 2)} if rng.turn == 2 else {}
     return Case(x, tensors, {name: weights[id(t)] for name, t in tensors.items() if t.requires_grad}, before)
 
@@ -47,8 +50,16 @@ def loss(case: Case) -> torch.Tensor:
     return torch.stack([(case.gradients[name] * case.tensors[name]).sum() for name in once]).sum()
 
 
+def _remove(handles: Any) -> None:
+    for handle in handles if isinstance(handles, (list, tuple)) else ():
+        remove_handle(handle)
+
+
 def observe(watch_many: Any, case: Case) -> dict[str, Any]:
-    """Watch the tensors beside a hook of a third party; run backward twice, remove the hooks, and run it once more."""
+    """Watch the tensors beside a hook of a third party; run backward twice, remove the hooks, and run it once more.
+
+    At the end, watch them twice at a time.
+    """
     x, tensors, _, already = case
     names, seen, kept = [*tensors], dict(already), []
     tensors[names[0]].register_hook(kept.append)
@@ -65,11 +76,22 @@ def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     report["written_over"] = None if same(copies(kept[:1]), before_second) else copies(kept[:1])
     report |= {"second": copies(seen), "x_grad": copies(x.grad)}
     report["switched"] = any(t.requires_grad for name, t in tensors.items() if name not in case.gradients)
-    for handle in handles if isinstance(handles, (list, tuple)) else ():
-        remove_handle(handle)
+    _remove(handles)
     seen.clear()
+    loss(case).backward(retain_graph=True)
+    report["after_removal"] = len(seen)
+    one, two = {}, {}
+    given = dict(tensors)
+    handles = watch_many(given, one)
+    given.clear()
+    given.update(tensors)  # whatever the answer has done to it
+    hooks = sum(map(hooks_on, given.values()))
+    second = watch_many(given, two)
+    report["no_more"] = sum(map(hooks_on, given.values())) <= hooks
     loss(case).backward()
-    return report | {"after_removal": len(seen)}
+    _remove(handles)
+    _remove(second)
+    return report | {"two": [copies(one), copies(two)]}
 
 
 PROBE = Probe("02.2", "watch_many", make_case, observe, cases=3, changes=(1,), leaves=(HANDLES,))

@@ -11,8 +11,9 @@ from hookedu.exercises.tools import copies, is_manager
 
 
 def _tensors(case: Case) -> dict[str, torch.Tensor]:
-    """Return a leaf, two results computed from it, and a tensor that requires no gradient."""
-    return {"x": case.x, "scaled": case.k * case.x, "fixed": torch.ones(2), "shifted": case.x + 1}
+    """Return a leaf, two results computed from it, one of them under two names, and a tensor that requires no gradient."""
+    scaled = case.k * case.x
+    return {"x": case.x, "scaled": scaled, "fixed": torch.ones(2), "again": scaled, "shifted": case.x + 1}
 
 
 def shifted_grad(case: Case) -> torch.Tensor:
@@ -25,7 +26,7 @@ def _loss(tensors: dict[str, torch.Tensor], case: Case, times: int = 1) -> torch
 
 
 def _hooks(tensors: dict[str, torch.Tensor]) -> int:
-    return sum(map(hooks_on, tensors.values()))
+    return sum(hooks_on(tensor) for name, tensor in tensors.items() if name != "again")
 
 
 def _nested(watching: Any, case: Case) -> dict[str, Any]:
@@ -41,21 +42,36 @@ def _nested(watching: Any, case: Case) -> dict[str, Any]:
 
 
 def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[str, int]:
-    """Return which exception comes out when one is raised in the block, and how many hooks it leaves."""
+    """Return which exception comes out when one is raised in the block, and how many hooks it leaves.
+
+    An `Interruption` comes after a backward pass.
+    """
     tensors, raised, came = _tensors(case), error(), "none"
+    before = _hooks(tensors)
     try:
         with watching(dict(tensors)):
+            if error is Interruption:
+                _loss(tensors, case).backward()
             raise raised
     except BaseException as caught:
         if isinstance(caught, KeyboardInterrupt) and not isinstance(caught, Stopped):
             raise
         came = "this" if caught is raised else "another"
-    return came, _hooks(tensors)
+    return came, _hooks(tensors) - before
+
+
+def _left_by_nothing(watching: Any, case: Case) -> int:
+    """Return how many hooks a block leaves in which nothing happens."""
+    tensors = _tensors(case)
+    before = _hooks(tensors)
+    with watching(dict(tensors)):
+        pass
+    return _hooks(tensors) - before
 
 
 _KEYS = ("manager", "is_manager", "early", "hooks", "seen", "second", "x_grad", "left", "stranger")
 _LATER = ("switched", "one_dict", "nested", "escaped", "escaped_interrupt")
-_LEFT = ("left_by_error", "left_by_interrupt")
+_LEFT = ("left_by_error", "left_by_interrupt", "left_by_nothing")
 
 
 def observe(watching: Any, case: Case) -> dict[str, Any]:
@@ -82,6 +98,7 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     others[1].remove()
     report["switched"] = tensors["fixed"].requires_grad
     report |= _nested(watching, case)
+    report["left_by_nothing"] = _left_by_nothing(watching, case)
     report["escaped"], report["left_by_error"] = _raising(watching, case, Interruption)
     report["escaped_interrupt"], report["left_by_interrupt"] = _raising(watching, case, Stopped)
     return report

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_03.shared import Paths, Run, first_of_two
+from hookedu.exercises.probes.lesson_03.shared import Paths, Run, asked, first_of_two
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
@@ -26,7 +26,10 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(build_chain: Any, case: Case) -> dict[str, Any]:
-    """Run backward twice with all hooks, then without those of the last factor, without any, and with two calls alive."""
+    """Run backward twice with all hooks, then without those of the last factor, without any, with two calls alive, and on a leaf.
+
+    One gradient of the leaf is 0.
+    """
     paths, factors, before = case
     seen: list[Any] = [*before]
     n_before = len(before)
@@ -58,8 +61,12 @@ def observe(build_chain: Any, case: Case) -> dict[str, Any]:
     run.remove()
     saw |= {"after_removal": run.backward(paths.w)[0], "left": run.seen()["kept"], "beside": []}
     calls = [(factors, saw["beside"]), ([3 * factor for factor in factors], [])]
-    first_of_two(paths, *(lambda y, call=call: build_chain(y, *call) for call in calls))
-    return saw
+    first_of_two(paths, *(lambda y, call=call: build_chain(y, list(call[0]), call[1]) for call in calls))
+    on_leaf: list[Any] = []
+    calls = [(factors, on_leaf), (factors, [])]
+    zero = paths._replace(other=0 * paths.w)
+    saw |= asked(zero, *(lambda y, call=call: build_chain(y, list(call[0]), call[1]) for call in calls))
+    return saw | {"on_leaf": copies(on_leaf)}
 
 
 PROBE = Probe("03.3", "build_chain", make_case, observe, cases=3, changes=(2,), leaves=(HANDLES,))

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_03.shared import Paths, Run, first_of_two, transposed
+from hookedu.exercises.probes.lesson_03.shared import Paths, Run, asked, first_of_two, transposed
 from hookedu.exercises.probing import Draw, Probe
 
 # Four values and their norm. The largest is 0.67 of it, the largest singular value of the matrix is 0.82 of it, the sum
@@ -22,13 +22,16 @@ def make_case(rng: Draw) -> Case:
 
     All absolute values in "long" are above max_norm and all in "longer" below, also its singular values if it is a
     matrix; the sum of the absolute values of "short" is above. Hence no other norm decides correctly. In turn 4 all
-    are single numbers. In float16 "zero" is tiny too: there 1e-12, which people add to the norm, is 0.
+    are single numbers. In float16 "zero" is tiny too: there 1e-12, which people add to the norm, is 0. In float64 all
+    are sevenths, which every smaller dtype would change, and so it would max_norm.
     """
     paths = Paths.make(rng, _SHAPES[rng.turn])
     with torch.no_grad():
         paths.x.mul_(10)  # so that the norm of y differs from that of the gradient
     scale = _SCALES[rng.turn] * rng.randint(1, 3)
     values = torch.tensor(_VALUES if _SHAPES[rng.turn] else _NORM, dtype=paths.w.dtype)
+    if values.dtype == torch.float64:
+        scale /= 7
     short = transposed((scale * values).reshape(_SHAPES[rng.turn]))
     gradients = {
         "long": 16 * short,
@@ -37,11 +40,11 @@ def make_case(rng: Draw) -> Case:
         "tiny": short / 1024,
         "zero": short / 1024 if short.dtype == torch.float16 else torch.zeros_like(short),
     }
-    return paths, gradients, 1.25 * scale * _NORM
+    return paths, gradients, 1.26 * scale * _NORM
 
 
 def observe(clip_by_norm: Any, case: Case) -> dict[str, Any]:
-    """Run backward with each gradient, then the first with the hook removed, and with two calls alive.
+    """Run backward with each gradient, then the first with the hook removed, with two calls alive, and on a leaf.
 
     "longer" comes after gradients that are shorter than max_norm, and once more alone as "fresh".
     """
@@ -56,7 +59,8 @@ def observe(clip_by_norm: Any, case: Case) -> dict[str, Any]:
     saw |= {"after_removal": run.backward(gradients["long"])[0]}
     saw["fresh"] = first_of_two(paths._replace(w=gradients["longer"]), lambda y: clip_by_norm(y, max_norm))
     calls = [lambda y, m=m: clip_by_norm(y, m) for m in (max_norm, 2 * max_norm)]
-    return saw | {"beside": first_of_two(paths._replace(w=gradients["long"]), *calls)}
+    long = paths._replace(w=gradients["long"], other=gradients["longer"])
+    return saw | {"beside": first_of_two(long, *calls)} | asked(long, *reversed(calls))
 
 
 PROBE = Probe("03.2", "clip_by_norm", make_case, observe, cases=5, leaves=(HANDLES,))

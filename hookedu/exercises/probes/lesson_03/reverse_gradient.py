@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.probes.lesson_03.shared import Paths, transposed
+from hookedu.exercises.probes.lesson_03.shared import Paths, shares_memory, transposed
 from hookedu.exercises.probing import Draw, Probe, hooks_on
 from hookedu.exercises.tools import copies, noted, whole
 
@@ -14,14 +14,16 @@ Case = tuple[Paths, torch.Tensor, float]
 def make_case(rng: Draw) -> Case:
     """Return (paths, u, strength): x is the y of these paths, and u the gradient that it gets from its other use.
 
-    An x of several dimensions is not contiguous.
+    An x of several dimensions is not contiguous; in turn 2 it is a single number.
     """
-    paths = Paths.make(rng, (1, 2, 2, 2) if rng.turn == 3 else None)
+    paths = Paths.make(rng, {2: (), 3: (1, 2, 2, 2)}.get(rng.turn))
     leaf = (paths.k * paths.x).detach()  # x is 1 * leaf: both have the same gradient
-    if rng.turn:  # values that y must keep: 0, and thirds, which every smaller dtype would change
+    if rng.turn == 2:
+        leaf = leaf + 1 / 3
+    elif rng.turn:  # values that y must keep: 0, and thirds, which every smaller dtype would change
         leaf = (leaf + 1 / 3).flatten().index_fill(0, torch.tensor([0]), 0).reshape(leaf.shape)
     leaf = transposed(leaf).requires_grad_() if leaf.dim() > 1 else leaf.requires_grad_()
-    strength = [float(rng.choice((2, 3, 4, 5))), 0.5, -2, 0.0][rng.turn]
+    strength = [float(rng.choice((2, 3, 4, 5))), 0.5, 0.0, -2][rng.turn]
     return (
         paths._replace(x=leaf, k=1.0),
         whole(rng, leaf.numel()).reshape(leaf.shape).to(leaf.dtype),
@@ -34,7 +36,7 @@ def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
     paths, u, strength = case
     skip, x = paths.forward()
     y = reverse_gradient(x, strength)
-    saw = dict.fromkeys(("x_grad", "s_grad", "x_again", "reaches_x")) | {
+    saw = dict.fromkeys(("x_grad", "s_grad", "x_again", "reaches_x", "asked", "one_buffer")) | {
         "y": copies(y),
         "hooks": 0,
         "kept": 0,
@@ -48,9 +50,15 @@ def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
         paths.x.grad = None
         (u * x).sum().add((paths.other * (skip + y)).sum()).backward(retain_graph=True)
         saw |= {"x_again": copies(paths.x.grad), "kept": hooks_on(y)}
-        ones = torch.ones_like(y)
-        reached = torch.autograd.grad(y, x, ones, allow_unused=True) if y.requires_grad else [None]
-        saw["reaches_x"] = reached[0] is not None
+        # Read at the end: a hook must not overwrite what an earlier pass gave out.
+        reached: list[Any] = [
+            torch.autograd.grad((w * y).sum(), x, retain_graph=True, allow_unused=True)[0]
+            if y.requires_grad
+            else None
+            for w in (paths.w, paths.other)
+        ]
+        saw |= {"reaches_x": reached[0] is not None, "asked": copies(reached)}
+        saw["one_buffer"] = saw["reaches_x"] and shares_memory(reached)
 
     def called(x: torch.Tensor, enabled: bool) -> Any:
         with torch.set_grad_enabled(enabled):

@@ -46,10 +46,11 @@ class Paths(NamedTuple):
 
     @classmethod
     def make(cls, rng: Draw, shape: tuple[int, ...] | None = None) -> "Paths":
-        """Return a case of whole numbers, but for w in turn 2; w has both signs, and the shape depends on the turn.
+        """Return a case of whole numbers; w has both signs, and the shape depends on the turn.
 
-        In turn 1 it is float16, which becomes float32 with any float32 tensor, in turn 3 float64. A w of several
-        dimensions is not contiguous.
+        In turn 1 it is float16, which becomes float32 with any float32 tensor, and the further w holds an infinity, in
+        turn 3 float64. In turns 2 and 3 a small power of two is added to w, which every smaller dtype would lose. A w of
+        several dimensions is not contiguous.
         """
         if shape is None:
             shape = _SHAPES[rng.turn]
@@ -59,9 +60,17 @@ class Paths(NamedTuple):
         s, x, k, w = whole(rng, n), whole(rng, n), float(rng.randint(2, 5)), whole(rng, n)
         w[:2] = w[:2].abs() * torch.tensor([1, -1])[:n]
         dtype = {1: torch.float16, 3: torch.float64}.get(rng.turn, torch.float32)
-        s, x, w = (values.reshape(shape).to(dtype) for values in (s, x, w / 4 if rng.turn == 2 else w))
-        w = transposed(w)
-        return cls(s.requires_grad_(), x.requires_grad_(), k, w, -3 * w)
+        s, x, w = (values.reshape(shape).to(dtype) for values in (s, x, w))
+        w += {2: 2.0**-12, 3: 2.0**-30}.get(rng.turn, 0)
+        other = -3 * w
+        if rng.turn == 1:
+            other.view(-1)[0] = torch.inf
+        return cls(s.requires_grad_(), x.requires_grad_(), k, transposed(w), transposed(other))
+
+    def double(self) -> "Paths":
+        """Return the same leaves and gradients in float64."""
+        s, x = (leaf.detach().double().requires_grad_() for leaf in (self.s, self.x))
+        return Paths(s, x, self.k, self.w.double(), self.other.double())
 
     def forward(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Clear the gradients of the leaves and return newly computed (skip, y)."""
@@ -128,3 +137,32 @@ def first_of_two(paths: Paths, *registers: Callable[[torch.Tensor], Any]) -> tor
     for run in runs:
         run.remove()
     return x_grad
+
+
+def asked(
+    paths: Paths, first: Callable[[torch.Tensor], Any], second: Callable[[torch.Tensor], Any]
+) -> dict[str, Any]:
+    """Return what autograd.grad gives for a leaf y: for w and the other w after one call, for w after two calls.
+
+    All three are read at the end: a hook must not overwrite what an earlier pass gave out. "one_buffer" tells whether
+    two of them share memory.
+    """
+    y = copies(paths.x).requires_grad_()
+    y.register_hook(somebodys)
+
+    def ask(w: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad((w * y).sum(), y)[0]
+
+    handles = [first(y)]
+    gradients = [ask(paths.w), ask(paths.other)]
+    handles.append(second(y))
+    gradients.append(ask(paths.w))
+    for returned in handles:
+        for handle in returned if isinstance(returned, (list, tuple)) else [returned]:
+            remove_handle(handle)
+    return {"asked": copies(gradients), "one_buffer": shares_memory(gradients)}
+
+
+def shares_memory(tensors: list[torch.Tensor]) -> bool:
+    """Check whether two of these tensors begin at one place in memory."""
+    return len({tensor.data_ptr() for tensor in tensors}) < len(tensors)

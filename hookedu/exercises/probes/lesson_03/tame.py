@@ -5,14 +5,17 @@ from typing import Any
 import torch
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_03.shared import Paths, Run
+from hookedu.exercises.probes.lesson_03.shared import Paths, Run, asked
 from hookedu.exercises.probing import Draw, Probe
 
 _SHAPES = ((4,), (2, 2), (1, 2, 2))  # by turn
 
 
 def make_case(rng: Draw) -> Paths:
-    """Return paths whose gradient w has two positive and two negative numbers; in one of three turns, 1/8 is the least."""
+    """Return paths whose gradient w has two positive and two negative numbers.
+
+    In turn 1 the least is 1/8, in turn 2 they are thirds in float64, which every smaller dtype would change.
+    """
     signs = [1.0, 1.0, -1.0, -1.0]
     rng.shuffle(signs)
     size = torch.tensor([float(v) for v in rng.sample(range(2, 10), 4)])
@@ -21,22 +24,26 @@ def make_case(rng: Draw) -> Paths:
         signs = [1.0, -1.0, -1.0, 1.0]
     paths = Paths.make(rng, _SHAPES[rng.turn])
     w = (size * torch.tensor(signs)).reshape(_SHAPES[rng.turn]).to(paths.w.dtype)
+    if rng.turn == 2:
+        paths, w = paths.double(), w.double() / 3
     return paths._replace(w=w, other=-w)
 
 
 def observe(tame: Any, paths: Paths) -> dict[str, Any]:
     """Register twice, to remove first the second hook and then the first; `alone` is what each one does by itself."""
-    both, other = Run(paths, tame), Run(paths, tame)
+    both = Run(paths, tame)
     x_grad, s_grad = both.backward(paths.w)
     x_again, _ = both.backward(paths.other)
     saw = both.seen() | {"x_grad": x_grad, "s_grad": s_grad, "x_again": x_again}
+    other = Run(paths, tame)
+    saw["beside"] = both.backward(paths.w)[0]
     both.remove(slice(1, 2))
     other.remove(slice(1))
     alone = [both.backward(paths.w), other.backward(paths.w)]
     both.remove(slice(2))
     other.remove(slice(2))
     saw |= {"x_alone": [x for x, _ in alone], "s_alone": [s for _, s in alone]}
-    return saw | {"none": both.backward(paths.w)}
+    return saw | {"none": both.backward(paths.w)} | asked(paths, tame, tame)
 
 
 PROBE = Probe("03.4", "tame", make_case, observe, cases=3, leaves=(HANDLES,))

@@ -22,28 +22,43 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a case of three unsorted rows with others in between and rows[0] < rows[-1], of two rows, or of one.
 
-    In turn 1 it is float16, which a float32 mask would make float32; from then on the embedding was used before.
+    In turn 0 it is in eval mode. In turn 1 it is float16, which a float32 mask would make float32; from then on the
+    embedding was used before. In turn 2 c is of thirds in float64, which every smaller dtype would change.
     """
     # More columns than rows, so that every row index is a valid column index.
     weight = torch.stack([whole(rng, 7) for _ in range(6)])
     low, middle, high = rng.choice([(0, 2, 4), (1, 3, 5)])
     rows = [rng.choice([[middle, low, high], [low, high, middle]]), [5, 0], [middle]][rng.turn]
     c = torch.stack([whole(rng, 7) for _ in range(6)])
-    dtype = torch.float16 if rng.turn == 1 else torch.float32
+    dtype = (torch.float32, torch.float16, torch.float64)[rng.turn]
     embedding = torch.nn.Embedding.from_pretrained(weight.to(dtype), freeze=False)
     if rng.turn:
         use(embedding)
-    return Case(embedding, rows, c.to(dtype))
+    c = c.to(dtype)
+    return Case(embedding.train(rng.turn > 0), rows, c / 3 if rng.turn == 2 else c)
+
+
+def free(case: Case) -> int:
+    """Return a row that is not to be frozen."""
+    return next(row for row in range(len(case.c)) if row not in case.rows)
+
+
+def infinite(case: Case) -> torch.Tensor:
+    """Return c with an infinity in that row."""
+    c = case.c.clone()
+    c[free(case), 0] = torch.inf
+    return c
 
 
 def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
-    """Freeze rows; take gradients in three ways, without the hook, and with two calls alive."""
+    """Freeze rows; take gradients in several ways, without the hook, and with three calls alive."""
     embedding, rows, c = case
     adapter = torch.nn.Parameter(torch.zeros_like(c))
     weight, older, other = embedding.weight, copies(embedding.weight.grad), copy.deepcopy(embedding)
     handle = freeze_rows(embedding, list(rows))
     weight.grad = None
     names = ("grad", "asked", "adapter_grad", "direct", "grad_after", "kept", "left", "beside")
+    names += ("held", "passes", "one_buffer", "both")
     report: dict[str, Any] = dict.fromkeys(names) | {"gave": []}
     report |= {"handle": handle, "hooks": all_hooks_on(weight), "tensor_hooks": tensor_hooks_on(weight)}
     report |= {"weight": copies(weight), "requires_grad": weight.requires_grad}
@@ -57,7 +72,12 @@ def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
 
     loss(c).backward()
     report["grad"], weight.grad = weight.grad, None
-    report["asked"] = copies(torch.autograd.grad(loss(-2 * c), weight)[0])
+    first = torch.autograd.grad(loss(-2 * c), weight)[0]
+    report["asked"] = copies(first)
+    second = torch.autograd.grad(loss(infinite(case)), weight)[0]
+    # The first one is read again: a later pass must not overwrite it.
+    report |= {"held": copies(first), "passes": copies(second)}
+    report["one_buffer"] = first.data_ptr() == second.data_ptr()
     weight.grad = older
     # An adapter is added to the weight: the addition passes the same gradient tensor to both.
     (c.clone() * (weight + adapter)).sum().backward()
@@ -70,11 +90,16 @@ def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
     weight.grad = None
     loss(c).backward()
     report |= {"grad_after": copies(weight.grad), "left": all_hooks_on(weight)}
-    both = [freeze_rows(embedding, list(rows)), freeze_rows(other, [(row + 1) % len(c) for row in rows])]
+    handles = [freeze_rows(embedding, list(rows)), freeze_rows(other, [(row + 1) % len(c) for row in rows])]
     weight.grad = None
     loss(c).backward()
-    remove_handles(both)
-    return report | {"beside": copies(weight.grad)}
+    report["beside"] = copies(weight.grad)
+    handles.append(freeze_rows(embedding, [free(case)]))
+    weight.grad = None
+    loss(c).backward()
+    report["both"] = copies(weight.grad)
+    remove_handles(handles)
+    return report
 
 
 PROBE = Probe("04.3", "freeze_rows", make_case, observe, cases=3, leaves=(HANDLES,))

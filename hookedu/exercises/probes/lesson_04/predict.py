@@ -1,5 +1,9 @@
 """What is observed of 04.1, `predict(k, m, s)`: what it predicts in three settings."""
 
+from typing import Any
+
+import numpy as np
+
 from hookedu.exercises.probing import Draw, Probe
 
 # Signs of k, m and s; m is always larger than s, which is a fraction in the last setting. With these, no two formulas of the lesson agree in all settings.
@@ -17,10 +21,22 @@ def make_case(rng: Draw) -> Case:
     return found
 
 
+def numbers(value: Any) -> Any:
+    """Return a tuple of any kind and an array as a list, and numbers of NumPy in it as plain ones."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return list(map(numbers, value)) if isinstance(value, (tuple, list)) else value
+
+
+def observe(predict: Any, case: Case) -> dict[str, Any]:
+    """Call it with each setting."""
+    return {"predicted": {call: numbers(predict(*setting)) for call, setting in case.items()}}
+
+
 PROBE = Probe(
     "04.1",
     "predict",
     make_case,
-    observe=lambda predict, case: {"predicted": {call: predict(*setting) for call, setting in case.items()}},
+    observe,
     cases=1,
 )

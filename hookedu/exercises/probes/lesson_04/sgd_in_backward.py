@@ -28,11 +28,11 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return two linear layers, of which the first bias is frozen, or a model of more kinds of parameters, used before."""
+    """Return two linear layers, the first bias frozen, or more kinds of parameters, used before and in eval mode."""
     if rng.turn:
         model = Unusual()
         fill(model, rng, 1 / 8)
-        use(model)
+        use(model.eval())
     else:
         model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
         fill(model, rng)
@@ -47,7 +47,10 @@ def parameters(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
-    """Run backward for both inputs and for one parameter alone, without the hooks, and with two calls alive."""
+    """Run backward for both inputs and for one parameter alone, without the hooks, with two calls alive, and with lr 0.
+
+    That parameter gets a gradient of 0 first. When it then gets another, all others have an older .grad.
+    """
     model, lr, (x1, x2) = case
     first, second = copy.deepcopy(model), copy.deepcopy(model)
     still = [p for p in model.parameters() if not p.requires_grad]
@@ -77,16 +80,27 @@ def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     report["most"] = max([len(report["left"]), *alive])
     remove_handles(ours)
     report["kept"] = hooked(model)
+    (0 * learn[0]).sum().backward()
+    report["zero_left"] = copies(learn[0].grad)
+    learn[0].grad = None
+    for p in learn[1:]:
+        p.grad = torch.full_like(p, 3.0)
+    older = copies([p.grad for p in (*still, *learn[1:])])
+    before = parameters(model)
     (1000 * learn[0]).sum().backward()
     report["alone"] = copies(learn[0])
     report["frozen_grads"] = [frozen, [copies(p.grad) for p in still]]
+    report["older_grads"] = [older, copies([p.grad for p in (*still, *learn[1:])])]
+    report["unreached"] = [before, parameters(model)]
     remove_handles(handles)
     before = parameters(model)
     model(x1).sum().backward()
     report["off"] = all_close(parameters(model), before)
-    both = [sgd_in_backward(first, lr), sgd_in_backward(second, 2 * lr)]
+    both = [sgd_in_backward(first, lr), sgd_in_backward(second, 0.0)]
     first(x1).sum().backward()
     report["beside"] = parameters(first)
+    second(x1).sum().backward()
+    report["left_by_zero_lr"] = sum(p.grad is not None for p in second.parameters() if p.requires_grad)
     for handles in both:
         remove_handles(handles)
     return report

@@ -14,7 +14,8 @@ from hookedu.exercises.tools import copies, gradients, whole
 SCALES = (1, 2, 4)
 _USED = ("stem", "body", "head")  # in the order of calls in forward
 _DEFINED = (("body", "stem", "head"), ("body", "head", "stem"), ("head", "body", "stem"))
-ALONE = (0.0, 7.7e-7)  # gradients, in each element, of passes through the first parameter alone
+# Gradients, in each element, of passes through the first parameter alone: also one that is like the one before it.
+ALONE = (0.0, 7.7e-7, 7.7e-7, float("nan"))
 
 
 class Case(NamedTuple):
@@ -36,14 +37,17 @@ class _Net(torch.nn.ModuleDict):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case with linear layers, one bias frozen, or with more kinds of layers, used before.
+    """Return a case with linear layers, one bias frozen, or with more kinds of layers, used before and in eval mode.
 
-    The rows of w differ, so that gradients of matrices have a rank above 1.
+    That one has a parameter that is a single number, and two of equal values. The rows of w differ, so that gradients
+    of matrices have a rank above 1.
     """
     if rng.turn:
         model = Unusual()
+        model.shift = torch.nn.Parameter(torch.zeros(()))
         fill(model, rng, 1 / 8)
-        use(model)
+        model.head.weight.data = copies(model.get_parameter("inner.0.0.weight"))
+        use(model.eval())
     else:
         model = _Net({name: torch.nn.Linear(3, 3) for name in rng.choice(_DEFINED)})
         fill(model, rng)
@@ -83,9 +87,13 @@ def observe(watch_norms: Any, case: Case) -> dict[str, Any]:
     }
     so_far = len(seen)
     model.zero_grad()
+    first = next(p for p in model.parameters() if p.requires_grad)
+    report["through"] = []
     try:
         for scale in ALONE:
-            (scale * next(p for p in model.parameters() if p.requires_grad)).sum().backward()
+            first.grad = None
+            (scale * first).sum().backward()
+            report["through"].append(copies(first.grad))
         report["alone"] = pairs(seen[so_far:][:9])
     except Exception as error:  # the checks decide what it means
         report["alone"] = f"{type(error).__name__}: {error}"[:120]

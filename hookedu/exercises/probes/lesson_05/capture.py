@@ -17,6 +17,8 @@ from hookedu.exercises.tools import backward_hooks, copies, whole
 # run is under torch.no_grad().
 Case = namedtuple("Case", "kernels pictures runs before mode no_grad")
 
+LENGTH = 20  # of the second list, beforehand
+
 
 class Conv(nn.Conv2d):
     """A convolution with a child, which an answer has no reason to hook."""
@@ -35,11 +37,15 @@ def make_case(rng: Draw) -> Case:
     kernels, pictures = whole(rng, 2), whole(rng, 2)
     if rng.turn == 0:
         return Case(kernels, pictures.tolist(), (0, 1), [], "train", False)
-    return Case(kernels, (pictures + 0.5).tolist(), (0, 1, 1, 0), [("an", "earlier pair")], "eval", True)
+    # A fraction that float16 cannot hold beside whole numbers of that size.
+    return Case(kernels, (pictures + 1 / 256).tolist(), (0, 1, 1, 0), [("an", "earlier pair")], "eval", True)
 
 
 def observe(capture: Any, case: Case) -> dict[str, Any]:
-    """Capture the convolution; run the network on the pictures, once in the other mode, and without the hook."""
+    """Capture the convolution; run the network on the pictures, and without the hook.
+
+    Before the last, capture it into a second list as well, a longer one; run the network in the other mode, and another convolution.
+    """
     conv, seen = Conv(case.kernels), list(case.before)
     net = nn.Sequential(conv.train(case.mode == "train"), nn.MaxPool2d(2), nn.Flatten())
     conv.child.eval()
@@ -66,13 +72,19 @@ def observe(capture: Any, case: Case) -> dict[str, Any]:
         for pair, x in zip(seen[len(case.before) :], inputs, strict=False)
     ]
     saw["runs"] = len(made)
+    handle_of_also = capture(conv, also := [("an", "earlier pair")] * LENGTH)
     conv.training = not conv.training
     net(pictures[0])
     conv.training = not conv.training
-    saw["in_other_mode"] = len(seen) - len(saw["seen"])
+    saw |= {"in_other_mode": len(seen) - len(saw["seen"]), "also": len(also)}
+    saw["lost"] = onlooker.lost()
+    Conv(case.kernels)(pictures[0])
+    saw["with_other"] = len(seen) - len(saw["seen"])
     remove_handle(handle)
     net(pictures[0])
-    return saw | {"after_removal": len(seen) - len(saw["seen"]) - saw["in_other_mode"]}
+    saw["after_removal"] = len(seen) - len(saw["seen"]) - saw["with_other"]
+    remove_handle(handle_of_also)
+    return saw
 
 
 PROBE = Probe("05.1", "capture", make_case, observe, cases=2, changes=(1, "seen"), leaves=(HANDLES,))

@@ -12,9 +12,9 @@ from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, linear, whole
 
-# `rounds`: how often the model runs its body, 0 for a model without children; `spare`: type of a module that never runs;
-# `more`: whether the model has further modules, and runs its head twice on the same input.
-Case = namedtuple("Case", "x weight rounds spare more")
+# `rounds`: how often the model runs its body, 0 for a model without children; `more`: whether the model has further
+# modules, one of them an empty container, and runs its head twice on the same input.
+Case = namedtuple("Case", "x weight rounds more")
 
 
 class Single(nn.Module):
@@ -39,7 +39,8 @@ class Recurrent(nn.Module):
         if case.more:
             self.same, self.drop, self.twin = nn.Identity(), nn.Dropout(1.0).eval(), self.body.act
             self.head.register_module("none", None)
-        self.spare = case.spare()
+            self.empty = nn.ModuleList()
+        self.spare = nn.Tanh()
         self.to(case.weight.dtype)
         self.rounds, self.more = case.rounds, case.more
         self.onlooker, self.detached = Onlooker(self), watch_graph(*self.body)
@@ -69,8 +70,7 @@ def make_case(rng: Draw) -> Case:
         if more:
             x, weight = x.double(), weight.double()
         rounds = 5 if more else rng.randint(2, 3)
-        spare = nn.ModuleList if rng.turn else nn.Tanh
-        case = Case(x if more else x.reshape(1, 2), weight, rounds, spare, more)
+        case = Case(x if more else x.reshape(1, 2), weight, rounds, more)
         for _ in range(rounds - 1):
             x = x + (x @ weight.T).relu()
         if not torch.equal(case.x @ weight.T, (x @ weight.T).reshape(case.x.shape)):

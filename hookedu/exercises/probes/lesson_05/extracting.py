@@ -16,7 +16,7 @@ from hookedu.exercises.tools import copies, is_manager, whole
 # What is observed only if the answer gives a context manager.
 _IN_BLOCK = ("at_start", "hooks", "out", "again", "graph", "seen", "seen_again", "attached")
 _CAUSES = ("grad_inside", "frozen", "detached")
-_AFTER = ("at_end", "after", "left", "lost", "names", "grad_enabled", "cleared")
+_AFTER = ("at_end", "after", "left", "lost", "late_lost", "names", "grad_enabled", "cleared")
 _ON_FAILURE = ("left_by_error", "left_by_stop", "escaped", "instead", "left_by_name", "refused")
 
 # `stem`: dotted name of the part that holds `fc` and `act`; `names`: those handed in, of `fc` and `act` or of `act` and
@@ -80,6 +80,8 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
         saw |= {"at_start": copies(seen), "hooks": onlookers[0].others()}
         out = model(x)
         saw["seen"] = copies(seen)
+        # Somebody else's hooks, registered after those of the answer.
+        late = {m: m.register_forward_hook(lambda *of: None) for m in map(model.get_submodule, case.names)}
         again = model(2 * x)
         saw |= {
             "graph": out.requires_grad and again.requires_grad,
@@ -91,6 +93,9 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
         }
     saw |= {"out": copies(out), "again": copies(again), "names": names}
     saw |= {"grad_enabled": torch.is_grad_enabled(), "at_end": copies(seen)}
+    late_lost = saw["late_lost"] = sum(hook.id not in m._forward_hooks for m, hook in late.items())
+    for hook in late.values():
+        hook.remove()
     model(3 * x)
     saw |= {"after": copies(seen), "left": onlookers[0].others()}
     saw["cleared"] = any(p.grad is None or not p.grad.all() for p in model.parameters())
@@ -110,7 +115,8 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
         with extracting(other, list(case.misspelt)):
             pass
         saw["refused"] = False
-    return saw | {"left_by_name": onlookers[3].others(), "lost": sum(o.lost() for o in onlookers)}
+    saw["lost"] = sum(o.lost() for o in onlookers) + late_lost
+    return saw | {"left_by_name": onlookers[3].others()}
 
 
 PROBE = Probe("05.3", "extracting", make_case, observe, cases=2)

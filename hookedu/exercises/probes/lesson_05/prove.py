@@ -28,6 +28,7 @@ class Net(nn.Module):
         self.relu, self.fc2 = nn.ReLU(), second  # deliberately not in the order of calls
         self.squash, self.fc1 = case.skip().eval(), nn.Sequential(first, nn.ReLU()) if nested else first
         self.fc2.weight.requires_grad_(False)
+        self.to(case.x.dtype)
         if case.reuses:
             self.again = self.relu
         self.lies, self.reuses, self.calls = lies, case.reuses, 0
@@ -50,7 +51,7 @@ class Net(nn.Module):
 def make_case(rng: Draw) -> Case:
     """Return a case whose largest lie is negative, then positive, each among others; the last is 0.
 
-    In the third case one is infinite, and one is nan throughout.
+    In the second case they are tiny, in float64; in the third one is infinite, and one is nan throughout.
     """
     shape, reuses = _SHAPES[rng.turn], rng.turn == 2
     x = torch.tensor(rng.choices((-3.0, -2.0, 2.0, 3.0), k=torch.Size(shape).numel())).reshape(shape)
@@ -61,6 +62,8 @@ def make_case(rng: Draw) -> Case:
         lie[-1 - n % 2] = (rng.randint(5, 9) + 1 / 16) * (-1) ** (n + 1)
         lies.append(lie.reshape(shape))
     lies[-1].zero_()
+    if rng.turn == 1:
+        x, weights, lies = x.double(), [w.double() for w in weights], [lie.double() * 2**-30 for lie in lies]
     if reuses:
         lies[1][lies[1] > 4] = torch.inf
         lies[2].fill_(torch.nan)

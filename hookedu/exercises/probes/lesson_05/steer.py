@@ -50,14 +50,15 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(steer: Any, case: Case) -> dict[str, Any]:
-    """Steer the first layer; run the network, backward, and the network four times; remove the hook and run once more.
+    """Steer the first layer; run the network, backward, and the network four times; run once more without the hook.
 
-    The third run is under torch.no_grad(), the last in the other mode.
+    The third run is under torch.no_grad(), the last in the other mode. Before the hook is removed, a second steers as well,
+    in the flipped direction.
     """
     fc1, fc2 = Layer(case.first), linear(case.second).to(case.second.dtype)
     net, x = nn.Sequential(OrderedDict(fc1=fc1, fc2=fc2)), case.x.requires_grad_()
     fc1.train(case.mode == "train").child.eval()
-    made, onlooker = keep_outputs(fc1), Onlooker(net)
+    made, onlooker, flipped = keep_outputs(fc1), Onlooker(net), case.direction.flip(0)
     handle = steer(fc1, case.direction, case.strength)
     saw = {"handle": handle, "hooks": onlooker.others(), "backward": backward_hooks(fc1)}
     steered = net(x) + 0 * sum(p.sum() for p in net.parameters())  # so that backward never lacks a graph
@@ -74,7 +75,10 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     saw["weights"] = {
         f"{n}.{k}": copies(getattr(m, k)) for n, m in (("fc1", fc1), ("fc2", fc2)) for k in ("weight", "bias")
     }
-    remove_handle(handle)
+    handle_of_second = steer(fc1, flipped, case.strength)
+    saw |= {"both": copies(net(x)), "lost": onlooker.lost()}
+    for one in (handle, handle_of_second):
+        remove_handle(one)
     return saw | {"after": copies(net(x))}
 
 

@@ -15,9 +15,9 @@ from hookedu.exercises.tools import backward_hooks, copies, module_hooks
 
 FAILING = 2  # of the calls, where the case says that one fails
 
-# The input; the shape of two tensors; two other values; what is in the log before; "eval", "no_grad", or "fails" if the
-# forward of the third call raises.
-Case = namedtuple("Case", "x shape first last log setting")
+# The input; the shape of two tensors, the dtype of one; three other values; what is in the log before; "eval", "no_grad",
+# or "fails" if the forward of the third call raises.
+Case = namedtuple("Case", "x shape dtype first bias last log setting")
 
 
 def make_case(rng: Draw) -> Case:
@@ -27,15 +27,18 @@ def make_case(rng: Draw) -> Case:
     inside = (torch.zeros(2), [rng.randint(4, 9)])
     first, last = [(numbers[0], numbers), (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]
     log = [{"mask": n} for n in range([0, 1, 0, 120][rng.turn])]
-    return Case(torch.ones(1, 2), shape, first, last, log, ["", "eval", "no_grad", "fails"][rng.turn])
+    bias = [[], np.array(numbers[0]), "", np.array([])][rng.turn]  # all but one are empty
+    dtype = [torch.bool, torch.float32, torch.int64, torch.float16][rng.turn]
+    setting = ["", "eval", "no_grad", "fails"][rng.turn]
+    return Case(torch.ones(1, 2), shape, dtype, first, bias, last, log, setting)
 
 
 def keywords(case: Case) -> list[dict[str, Any]]:
     """Return the keyword arguments of each call; the last two are alike. In the case "no_grad" the first has no tensor."""
-    zeros = torch.zeros(case.shape)
-    last = {"mask": zeros, "bias": nn.Parameter(zeros), "scale": case.last}
-    first = {"scale": case.first} if case.setting == "no_grad" else {"mask": zeros, "scale": case.first}
-    return [first, {}, last, last]
+    mask = torch.zeros(case.shape, dtype=case.dtype)
+    last = {"mask": mask, "bias": nn.Parameter(torch.zeros(case.shape)), "scale": case.last}
+    first = {"bias": case.bias, "scale": case.first}
+    return [first if case.setting == "no_grad" else {"mask": mask, **first}, {}, last, last]
 
 
 class _Failure(Exception):

@@ -17,16 +17,16 @@ Case = namedtuple("Case", "x rest named mean std setting")
 def make_case(rng: Draw) -> Case:
     """Return a case whose std is made of powers of two: every form of the formula gives the same bits.
 
-    Turn 1 has fractions, turn 2 zeros and inputs that are no tensors, turn 3 large numbers, turn 4 numbers that only
-    float64 holds.
+    Turn 1 has fractions and a tiny std, turn 2 zeros and inputs that are no tensors, turn 3 large numbers, turn 4 an input of
+    rank 3 beside a mean of rank 1, in numbers that only float64 holds.
     """
     n, turn = rng.randint(2, 3), rng.turn
-    shape, sizes = [((2, n), (n,)), ((1, n), (n,)), ((2, n, 1, 1), (n, 1, 1)), ((n,), ()), ((2, n), (n,))][
-        turn
-    ]
+    shapes = (2, n), (1, n), (2, n, 1, 1), (n,), (1, n, n)
+    shape, sizes = shapes[turn], ((n,), (n,), (n, 1, 1), (), (n,))[turn]
     std = torch.tensor([rng.choice([2.0, 4.0, 8.0]) for _ in range(n)])[: torch.Size(sizes).numel()].reshape(
         sizes
     )
+    std = std * 2**-13 if turn == 1 else std
     mean, gate = whole(rng, std.numel()).reshape(sizes), whole(rng, n)
     rest = [(gate,), (), (gate, None, 2, whole(rng, 1)), (gate,), ()][turn]
     x = whole(rng, torch.Size(shape).numel()).reshape(shape)  # all values differ, so no column is constant
@@ -67,7 +67,7 @@ def observe(normalise: Any, case: Case) -> dict[str, Any]:
     )
     handle, handle_of_other = normalise(layer, mean, std), normalise(other, mean + 1, std)
     saw = {"handle": handle, "hooks": module_hooks(layer) - 1, "after": len(layer._forward_hooks)}
-    saw["backward"] = backward_hooks(layer)
+    saw |= {"backward": backward_hooks(layer), "on_part": module_hooks(layer.inside)}
     others = [*rest, *named.values()]
     with torch.set_grad_enabled(setting != "no_grad"):
         layer(x, *rest, **named)

@@ -113,7 +113,10 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     saw |= {"running_mean": copies(norm.running_mean), "hooks_later": module_hooks(norm)}
     saw |= {"all_nan": _call(norm, case.clean * float("nan"))["error"]}
     remove_handle(handles[0])
-    saw["after_removal"] = _call(norm, case.broken.clone())["error"]
+    saw |= {
+        "left_on_norm": module_hooks(norm),
+        "after_removal": _call(norm, case.broken.clone())["error"],
+    }
     with torch.set_grad_enabled(case.setting != "no_grad"):
         for place in ("second", "turned", "two"):
             made[place] = _call(both, *inputs[place])

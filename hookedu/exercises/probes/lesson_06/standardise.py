@@ -14,7 +14,8 @@ RATE = 0.5  # of the step of training
 LOADED = -2  # times the weight is what is loaded into a frozen layer
 
 # Of a convolution with 3 output channels, without a bias in turn 1; g weights its loss; whether the weight is frozen, and
-# loaded anew instead of trained; "eval" or "no_grad", in which the layer is called after training.
+# loaded anew instead of trained; "eval" or "no_grad", in which the layer is called after training, and its second backward
+# pass runs in evaluation mode too.
 Case = namedtuple("Case", "weight bias padding x g frozen setting")
 
 
@@ -64,7 +65,7 @@ def _raw(conv: nn.Conv2d) -> nn.Parameter | None:
 def _again(conv: nn.Conv2d, case: Case) -> Any:
     """Return the gradient of a second forward and backward pass, after a call without gradients, or what is raised."""
     before = {parameter: parameter.grad for parameter in conv.parameters()}
-    conv.zero_grad()
+    conv.train(case.setting != "eval").zero_grad()
     with torch.no_grad():
         conv(case.x)
     try:
@@ -74,6 +75,7 @@ def _again(conv: nn.Conv2d, case: Case) -> Any:
     except RuntimeError as error:
         return f"RuntimeError: {error}"
     finally:
+        conv.train()
         for parameter, grad in before.items():
             parameter.grad = grad
 

@@ -18,8 +18,8 @@ def make_case(rng: Draw) -> Case:
     """Return a layer, its inputs, and the layer for the input without gradient. All sizes differ: no shapes are equal by chance.
 
     After the first case the layer has gradients, hooks and a mode that must stay; in the second it has no bias and an
-    input is no leaf, in the third the inputs are not contiguous and the layer that they go through is frozen, and of the
-    other layer only the bias learns.
+    input is no leaf, in the third the inputs are not contiguous, one has 6 dimensions, and the layer that they go through is
+    frozen, and of the other layer only the bias learns.
     """
     n_in, n_out, batch, steps = rng.sample(range(2, 10), 4)
     plain, batch = rng.turn == 0, 1 if rng.turn == 2 else batch
@@ -29,6 +29,8 @@ def make_case(rng: Draw) -> Case:
     shapes = {"two_d": [batch], "three_d": [batch, steps], "frozen": [batch]}
     if not plain:
         shapes = {"two_d": [batch], "three_d": [steps, 2, batch], "frozen": [steps, batch]}
+        if rng.turn == 2:
+            shapes["three_d"][1:1] = [1, 2]
         layer.weight.grad = torch.ones_like(layer.weight)
         layer.register_forward_hook(lambda module, args, output: None)
         layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)

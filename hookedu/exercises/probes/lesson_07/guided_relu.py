@@ -1,4 +1,4 @@
-"""What is observed of 07.3, `guided_relu(model)`: gradients with its hooks, of another model, and without them."""
+"""What is observed of 07.3, `guided_relu(model)`: gradients with its hooks, of other models, and without them."""
 
 from typing import Any, NamedTuple
 
@@ -32,6 +32,9 @@ class To(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.to(self.dtype)
+
+
+LARGE = 2.0**40  # of the gradient that a ReLU alone receives
 
 
 class Net(NamedTuple):
@@ -81,7 +84,8 @@ def x_grad(
 def observe(guided_relu: Any, case: tuple[Net, Net]) -> dict[str, Any]:
     """Run backward through both nets with the hooks on the first, twice, and through the first again without.
 
-    Before the second backward the net runs forward with another x as well, and it runs under no_grad between the two.
+    Before the second backward the net runs forward with another x as well, and it runs under no_grad between the two; a
+    net in eval mode trains then. A model that is itself a ReLU gets hooks twice, and loses them in between.
     """
     (model, x, ws), other = case
 
@@ -95,12 +99,27 @@ def observe(guided_relu: Any, case: tuple[Net, Net]) -> dict[str, Any]:
         relus = [module for module in model.modules() if isinstance(module, nn.ReLU)]
         full = not any(relu._backward_hooks and relu._is_full_backward_hook is False for relu in relus)
         saw = {"x_grad": x_grad(model, x, ws[0]), "ended": attempted(evaluate), "full": full}
+        training = model.training
+        if not training:
+            model.train()
         saw["again"] = x_grad(model, x, ws[1], other.x)
+        if not training:
+            model.eval()
         saw["other"] = x_grad(other.model, other.x, other.ws[0])
         saw["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
-        for handle in handles if isinstance(handles, (list, tuple)) else ():
-            remove_handle(handle)
-        return saw | {"after": x_grad(model, x, ws[0])}
+        _remove(handles)
+        saw["after"] = x_grad(model, x, ws[0])
+        relu, saw["itself"] = nn.ReLU(), []
+        for _ in range(2):
+            handles = guided_relu(relu)
+            saw["itself"].append(x_grad(relu, x.abs(), LARGE * x))
+            _remove(handles)
+        return saw
+
+
+def _remove(handles: Any) -> None:
+    for handle in handles if isinstance(handles, (list, tuple)) else ():
+        remove_handle(handle)
 
 
 PROBE = Probe(

@@ -15,23 +15,33 @@ Case = tuple[int, dict[str, torch.Tensor]]
 def make_case(rng: Draw) -> Case:
     """Return the size of the windows, and maps: of distinct values, with ties, and with rows or columns too many.
 
-    After the first case there are fractions, a window whose largest two hardly differ, and an old gradient.
+    After the first case there are fractions, a window whose largest two hardly differ, and an old gradient. In the third
+    all is float64, a winner is infinite, and maps lie in memory column by column.
     """
     size = (2, 3, 2)[rng.turn]
     side, longer = 2 * size, 3 * size
     distinct = _numbers(rng, 2, 3, *((longer, side) if rng.turn == 1 else (side, longer)))
+    distinct = distinct.double() if rng.turn == 2 else distinct
     if rng.turn:
         distinct /= 2048
-        distinct[1, 0, 0, 0], distinct[1, 0, size - 1, size - 1] = 0.75, 0.75 + 2.0**-20
+        distinct[1, 0, 0, 0], distinct[1, 0, size - 1, size - 1] = (
+            0.75,
+            0.75 + 2.0 ** (-40 if rng.turn == 2 else -20),
+        )
     distinct[0, 0, :size, :size] -= (
         2.0**10 if rng.turn else 2.0**20
     )  # a window of negative values has a maximum too
+    if rng.turn == 2:
+        distinct[0, 2, 0, :2] = torch.tensor([torch.inf, -torch.inf])
     for n, window in enumerate(distinct[1, :, size:, size:]):  # windows whose maxima are 0 and 1
         window -= window.max() - n
 
     tied = torch.full_like(distinct, rng.randint(2, 9) if rng.turn == 0 else 0)
     if rng.turn == 1:  # by rows another one comes first than by columns
         tied[..., ::size, size - 1 :: size] = tied[..., 1::size, ::size] = 5.0
+
+    if rng.turn == 2:
+        tied = tied.mT.contiguous().mT
 
     rows, columns = ((1, 0), (2, 1), (0, 1))[rng.turn]
     bordered = _numbers(rng, 1, 1, side + rows, side + columns)
@@ -53,7 +63,16 @@ def _numbers(rng: random.Random, *shape: int) -> torch.Tensor:
 def observe(pool_mask: Any, case: Case) -> dict[str, Any]:
     """Call it with each of the maps; with rows or columns too many it may raise."""
     size, maps = case
-    found = {name: copies(pool_mask(maps[name], size)) for name in ("distinct", "tied")}
+
+    def ties() -> Any:
+        try:
+            return pool_mask(maps["tied"], size)
+        except RuntimeError as error:
+            if "view size is not compatible" not in str(error):
+                raise
+            return pool_mask(maps["tied"].contiguous(), size)  # PyTorch itself said what a view needs
+
+    found = {"distinct": copies(pool_mask(maps["distinct"], size)), "tied": copies(ties())}
     return found | {"bordered": attempted(lambda: copies(pool_mask(maps["bordered"], size)))}
 
 

@@ -22,38 +22,48 @@ class Shift(nn.Module):
         return x + self.bias
 
 
+class Triple(nn.Bilinear):
+    """A layer of three inputs: a Bilinear of the first two, plus the third."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return super().forward(a, b) + c
+
+
 class Case(NamedTuple):
     """Layers, x, and each w of a loss (w * y).sum(); x and w have one row per sample."""
 
     front: nn.Linear
     other: nn.Linear
+    third: nn.Linear
     layer: nn.Linear
     behind: nn.Linear
     shift: Shift
-    pair: nn.Bilinear
+    triple: Triple
     x: torch.Tensor
     ws: tuple[torch.Tensor, torch.Tensor]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return layers and their inputs: float64 after the first case, with an old gradient, another hook and eval mode.
+    """Return layers and their inputs: float64 after the first case, with an old gradient, more hooks and eval mode.
 
     In the third case there is a single sample, whose gradients are infinite or, at input 1 of the layer, nan.
     """
     n = 1 if rng.turn == 2 else 2
-    pair = nn.Bilinear(4, 4, 4, bias=False)
-    pair.weight = nn.Parameter(torch.stack([rows(rng, 4, 4) for _ in range(4)]))
+    triple = Triple(4, 4, 4, bias=False)
+    triple.weight = nn.Parameter(torch.stack([rows(rng, 4, 4) for _ in range(4)]))
     layer, behind, ws = linear(rng, 4, 4), linear(rng, 4, 4), (rows(rng, 4, n), rows(rng, 4, n))
     layer.register_forward_hook(lambda module, args, output: None)
+    layer.register_forward_pre_hook(lambda module, args: None)
     behind.requires_grad_(False)
     if rng.turn == 2:
         behind.weight[0, 0], layer.weight.data[0, 1] = torch.inf, 0.0
-    front, other, shift = linear(rng, 3, 4), linear(rng, 3, 4), Shift(rows(rng, 4, n))
-    case = Case(front, other, layer, behind, shift, pair, rows(rng, 3, n), ws)
+    front, other, third, shift = *(linear(rng, 3, 4) for _ in range(3)), Shift(rows(rng, 4, n))
+    case = Case(front, other, third, layer, behind, shift, triple, rows(rng, 3, n), ws)
     if rng.turn == 1:
-        for module in case[:6]:
+        for module in case[:7]:
             module.double()
         layer.eval().register_full_backward_hook(lambda module, grad_input, grad_output: None)
+        layer.register_full_backward_pre_hook(lambda module, grad_output: None)
         layer.weight.grad = torch.ones_like(layer.weight)
         case = case._replace(x=case.x.double(), ws=(ws[0].double(), ws[1].double()))
     return case
@@ -70,11 +80,11 @@ def _grads(loss: torch.Tensor, *modules: nn.Module) -> list[torch.Tensor | None]
 
 
 def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
-    """Observe gradients with the hook, twice, and after its removal; with a shortcut, in front, with two inputs.
+    """Observe gradients with the hook, twice, and after its removal; with a shortcut, in front, with three inputs.
 
     Between the two backward passes the layer runs under no_grad, with an input that needs a gradient.
     """
-    front, other, layer, behind, shift, pair, x, (w, v) = case
+    front, other, third, layer, behind, shift, triple, x, (w, v) = case
 
     def evaluate() -> str:
         h = front(x)
@@ -96,9 +106,11 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
         h = front(x)
         saw["skip"] = _grads((w * (shift(h) + h)).sum(), front, shift)
 
-        handles.append(stop_gradient(pair))
-        loss = attempted(lambda: (v * pair(front(x), other(x))).sum())
-        saw["pair"] = loss if isinstance(loss, str) else attempted(lambda: _grads(loss, front, other, pair))
+        handles.append(stop_gradient(triple))
+        inputs = front, other, third
+        loss = attempted(lambda: (v * triple(*(module(x) for module in inputs))).sum())
+        grads = attempted(lambda: _grads(loss, *inputs, triple)) if not isinstance(loss, str) else loss
+        saw["triple"] = grads
 
         handles.append(stop_gradient(front))  # x does not require grad: grad_input is (None,)
         front.weight.grad = None

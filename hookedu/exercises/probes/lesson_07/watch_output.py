@@ -25,8 +25,9 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a case in which the ReLU blocks some positions, not all. Somebody else has a hook on the layer.
 
-    The layer is a Linear in training; then a convolution in eval mode with tiny gradients, the last of them all zeros; then a
-    Linear for a sequence, with a gradient that is infinite and one that comes twice, and the list is not empty.
+    The layer is a Linear in training; then a float64 convolution in eval mode with tiny gradients, the last of them all
+    zeros; then a Linear with small weights for a sequence, with a gradient that is infinite and one that comes twice, and the
+    list is not empty.
     """
     while True:
         model, x = (_plain, _convolution, _sequence)[rng.turn](rng)
@@ -36,8 +37,10 @@ def make_case(rng: Draw) -> Case:
     model[0].register_forward_hook(lambda module, args, output: None)
     ws = [rows(rng, 2, len(x)) for _ in range(2 if rng.turn == 0 else 3)]
     if rng.turn == 1:
-        ws = [ws[0] / 4096, ws[1] / 4096, torch.zeros_like(ws[2])]
+        model, x = model.double(), x.double()
+        ws = [ws[0].double() / 4096, ws[1].double() / 4096, torch.zeros_like(ws[2]).double()]
     if rng.turn == 2:
+        next(model[0].parameters()).data /= 4096  # the largest float32 in place of inf would show in x.grad
         ws[1] = torch.tensor([[0.0, torch.inf], [0.0, 0.0]])
     old = [torch.ones(1)] if rng.turn == 2 else []
     return Case(model, x.requires_grad_(), ws, old, 2 if rng.turn == 2 else 1)
@@ -60,15 +63,28 @@ def _sequence(rng: random.Random) -> tuple[nn.Sequential, torch.Tensor]:
 
 
 def observe(watch_output: Any, case: Case) -> dict[str, Any]:
-    """Watch backward passes, at the last layer too, and evaluate between them; remove the hooks, run backward once more."""
+    """Watch backward passes, and evaluate between them; remove the hooks, run backward once more.
+
+    The last layer is watched too, for another list. In the end the layer runs frozen, and for two lists at once.
+    """
     model, x, ws, old, times = case
     seen: list[Any] = [*old]
     others: list[Any] = []
+    both: tuple[list[Any], list[Any]] = [], []
 
     def evaluate() -> str:
         with torch.no_grad():
             model(x)
             return "layer(x).requires_grad == True" if model[0](x).requires_grad else "ok"
+
+    def run_frozen() -> bool:
+        frozen = [parameter.requires_grad_(False) for parameter in model[0].parameters()]
+        try:
+            needs = model[0](x.detach()).requires_grad
+        finally:
+            for parameter in frozen:
+                parameter.requires_grad_()
+        return needs
 
     with quiet():
         handle = watch_output(model[0], seen)
@@ -82,12 +98,18 @@ def observe(watch_output: Any, case: Case) -> dict[str, Any]:
             "kept": [*map(id, seen[: len(old)])] == [*map(id, old)],
             "seen": copies([one for one in seen if not any(one is o for o in old)]),
         }
-        saw |= {"others": copies(others), "x_grad": copies(x.grad), "handle": handle, "ended": ended}
+        saw |= {"others": copies(others), "x_grad": copies(x.grad), "handle": handle}
+        saw |= {"ended": ended, "frozen": attempted(run_frozen)}
         length = len(seen)
         remove_handle(handle)
         remove_handle(second)
         (ws[0] * model(x)).sum().backward()
-    return saw | {"after_removal": len(seen) - length}
+        saw["after_removal"] = len(seen) - length
+        handles = [watch_output(model[0], one) for one in both]
+        (ws[0] * model(x)).sum().backward()
+        for one in handles:
+            remove_handle(one)
+    return saw | {"both": [*map(len, both)]}
 
 
 PROBE = Probe("07.4", "watch_output", make_case, observe, cases=3, changes=(1,), leaves=(HANDLES,))

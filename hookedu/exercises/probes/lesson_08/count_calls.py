@@ -20,22 +20,32 @@ from hookedu.hooks.state import GLOBAL_HOOKS
 
 
 class Model(nn.Module):
-    """A model that runs its body `rounds` times, then modules in a plain list, which model.modules() omits."""
+    """A model that runs its body and a pool `rounds` times, then modules in a plain list, which model.modules() omits.
+
+    The pool may return a tuple, and the body has a Sequential in a Sequential.
+    """
 
     class Tanh(nn.Tanh):
         """A class inside another, whose __qualname__ is longer than its __name__."""
 
     def __init__(
-        self, weight: torch.Tensor, rounds: int, n_hidden: int, error: type[BaseException] | None = None
+        self,
+        weight: torch.Tensor,
+        rounds: int,
+        n_hidden: int,
+        error: type[BaseException] | None = None,
+        indices: bool = False,
     ) -> None:
         super().__init__()
-        self.body, self.rounds = nn.Sequential(linear(weight), nn.ReLU()), rounds
+        self.body, self.rounds = nn.Sequential(linear(weight), nn.Sequential(nn.ReLU())), rounds
+        self.pool = nn.MaxPool1d(1, return_indices=indices)
         self.hidden = [self.Tanh() for _ in range(n_hidden)]
         self.error, self.failed = error, False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for _ in range(self.rounds):
-            x = self.body(x)
+            x = self.pool(self.body(x))
+            x = x[0] if isinstance(x, tuple) else x
         for module in self.hidden:
             x = module(input=x)
         if self.error:
@@ -47,10 +57,10 @@ class Model(nn.Module):
 def make_case(rng: Draw) -> tuple[Model, Model]:
     """Return a model that raises, in turn 1 as an interrupted kernel does, and one whose two numbers differ.
 
-    In turn 1, a layer of the second is in eval mode.
+    In turn 1, a layer of the second is in eval mode, and its pool returns a tuple.
     """
     rounds, n_hidden = rng.sample(range(2, 12), 2)
-    model = Model(whole(rng, 4).abs().reshape(2, 2), rounds, n_hidden)
+    model = Model(whole(rng, 4).abs().reshape(2, 2), rounds, n_hidden, indices=rng.turn == 1)
     model.body[0].train(rng.turn == 0)
     return Model(torch.ones(2, 2), 1, 1, Stopped if rng.turn == 1 else Interruption), model
 

@@ -27,11 +27,11 @@ def _events(layers: int) -> list[Event]:
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of two to four layers each; in turn 3, one of twelve, whose numbers have one digit or two.
+    """Return a case of two to four layers each; in turn 3, one of eighteen, whose numbers have one digit or two.
 
     The few events are any of them, those of the last layer, those of backward in two layers, or a single one.
     """
-    small, large = map(_events, rng.sample([2, 3, 4], 2) if rng.turn != 3 else (2, 12))
+    small, large = map(_events, rng.sample([2, 3, 4], 2) if rng.turn != 3 else (2, 18))
     some = [
         rng.sample(large, rng.randint(6, 9)),
         [event for event in large if event[1] == large[-2][1]],

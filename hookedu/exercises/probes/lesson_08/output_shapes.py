@@ -31,7 +31,8 @@ class SmallResNet(nn.Module):
 def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
     """Return (model, x): a model in training mode; from turn 1 on, with children in any order, and 1 image.
 
-    In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode.
+    In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1 on, parameters
+    have gradients from before.
     """
     width = rng.randint(3, 9)
     modules = {
@@ -46,6 +47,10 @@ def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
     stages = {f"{word}{rng.randint(1, 99)}": module for word, module in modules.items()}
     model = SmallResNet(stages, rng.sample(list(stages), 7) if rng.turn else list(stages))
     {1: modules["bn"], 2: model}.get(rng.turn, nn.Identity()).eval()
+    if rng.turn == 1:
+        modules["bn"].requires_grad_(False)
+    for parameter in model.parameters() if rng.turn else ():
+        parameter.grad = torch.ones_like(parameter)
     shape = (1 if rng.turn else rng.randint(2, 5), 3, 4 * rng.randint(3, 5), 12)
     return model, (torch.arange(math.prod(shape)) % 7 - 2.0).reshape(shape)
 

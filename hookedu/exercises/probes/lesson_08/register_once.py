@@ -30,7 +30,7 @@ def make_case(rng: Draw) -> Case:
     """Return a case of three to five runs, of names that begin alike.
 
     In turn 1 the first name is empty, the first module in eval mode, and one hook is registered each time: also under the
-    second name and on the second module, where it is someone else's, too.
+    second name and on the second module, where it is someone else's, too. Hooks return tuples then, else tensors.
     """
     numbers = rng.sample(range(100, 1000), 9)
     name = "" if rng.turn == 1 else rng.choice(["count", "keep", "shapes", "norms"])
@@ -43,17 +43,20 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(register_once: Any, case: Case) -> dict[str, Any]:
-    """Register under one name several times, under a second name, and on a second module; then remove all."""
+    """Register under one name several times, under a second name, and on a second module; then remove all.
+
+    From the second time on, a module in training mode runs under no_grad.
+    """
     a, b, x = nn.Identity(), nn.Identity(), torch.ones(1)
     handles: dict[Any, Any] = {}
     seen: list[int] = []
-    results: dict[nn.Module, torch.Tensor] = {}  # what the latest hook of each module returned
+    results: dict[nn.Module, Any] = {}  # what the latest hook of each module returned
 
     def noting(n: int) -> SomeonesHook:
-        def hook(module: nn.Module, args: Any, output: Any) -> torch.Tensor:
+        def hook(module: nn.Module, args: Any, output: Any) -> Any:
             fit = isinstance(args, tuple) and args[0] is x and output is results.get(module, x)
             seen.append(n if fit else -n)  # -n for arguments that no forward hook is called with here
-            results[module] = x + len(seen)
+            results[module] = x + len(seen) if case.training else (x, x + len(seen))
             return results[module]
 
         return SomeonesHook(hook)
@@ -75,12 +78,17 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     theirs: dict[Any, Any] = {}
     register_once(theirs, case.name, b, hooks[case.elsewhere])
     a.train(case.training)
-    runs = [(*register(case.name, a, number), fired(a)) for number in case.runs]
+    runs = []
+    for number in case.runs:
+        handle = register(case.name, a, number)
+        with torch.set_grad_enabled(not (runs and case.training)):
+            runs.append((*handle, fired(a)))
     returned, stored, again = runs[-1]
     saw = {"first": runs[0][2], "again": again, "stored": stored, "on": is_on(stored)}
     saw["forward"] = is_on(stored) and stored.hooks_dict_ref() is a._forward_hooks
     pairs = [run[:2] for run in runs] + [register(case.second_name, a, case.second)]
     saw["two_names"] = fired(a)
+    saw["kept"], saw["shared"] = is_on(stored), stored is handles.get(case.second_name)
     pairs.append(register(case.name, b, case.moved))
     saw["moved"] = [fired(a), fired(b)]
     # The first value returned that is not the handle stored, if there is one.

@@ -1,6 +1,7 @@
 """What is observed of 08.3, `remove_leaked(model, handles)`: which hooks are on after it, and what it returns."""
 
 from collections import OrderedDict
+from functools import partial
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -17,8 +18,10 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, whole
 
 Place = tuple[str, str]  # (path of the module, kind of the hook)
-TOP, _INSIDE = ("stem", "body", "head"), ("body.fc", "body.act")
-_look = SomeonesHook()  # serves as every hook of the exercise: only handles tell them apart
+TOP, INSIDE = ("stem", "body", "head"), ("body.fc", "body.act")
+_look = (
+    SomeonesHook()
+)  # serves as every hook of the exercise, some in a partial: only handles tell them apart
 
 
 class Case(NamedTuple):
@@ -35,10 +38,10 @@ def make_case(rng: Draw) -> Case:
     """Return a case whose first leaked hook is a twin of the first known one, but is registered before it.
 
     Their module carries another leaked hook. Inside `body`, leaked and known hooks are on different modules, the leaked
-    of each kind and two of one. In turn 1 the model itself has leaked hooks, too; in turn 2 none are leaked; in turn 3 no
+    of each kind and two of one, which are partials. In turn 1 the model itself has leaked hooks, too; in turn 2 none are leaked; in turn 3 no
     handle is known, so that all are.
     """
-    known_inside, other = rng.sample(_INSIDE, 2)
+    known_inside, other = rng.sample(INSIDE, 2)
     known = [(rng.choice(TOP), "forward"), (known_inside, "backward")]
     known += rng.sample([(path, kind) for path in TOP for kind in ("forward_pre", "backward")], 2)
     leaked = [known[0], (known[0][0], "backward")]
@@ -60,26 +63,36 @@ def make_case(rng: Draw) -> Case:
     case = Case(model, known, leaked, [], [])
     for (path, kind), is_leaked in places:
         register = f"register_{kind.replace('backward', 'full_backward')}_hook"
-        handle = getattr(model.get_submodule(path), register)(_look)
+        hook = partial(_look) if path in INSIDE and kind == "forward" else _look
+        handle = getattr(model.get_submodule(path), register)(hook)
         (case.leaked_handles if is_leaked else case.known_handles).append(handle)
     return case
 
 
 def observe(remove_leaked: Any, case: Case) -> dict[str, Any]:
-    """Let it run once; count the hooks that are left and lost, and the handles that are left in the list."""
+    """Let it run; count the hooks that are left and lost, and the handles that are left in the list.
+
+    If all is right so far, let it run again, now that no hook is needed any more.
+    """
     clear_global_hooks()
     handles = list(case.known_handles)
-    found = plain(remove_leaked(case.model, handles))
-    if isinstance(found, list) and all(isinstance(name, str) for name in found):
-        found = sorted(found)  # their order is of no interest
+    found = _in_any_order(remove_leaked(case.model, handles))
     on = [is_on(handle) for handle in case.leaked_handles]
-    return {
+    saw = {
         "found": found,
         "left": sum(on),
         "on": on,
         "lost": sum(not is_on(handle) for handle in case.known_handles),
         "handles": len(handles),
     }
+    right = not saw["left"] and not saw["lost"]
+    return saw | {"again": _in_any_order(remove_leaked(case.model, [])) if right else None}
+
+
+def _in_any_order(found: Any) -> Any:
+    found = plain(found)
+    names = isinstance(found, list) and all(isinstance(name, str) for name in found)
+    return sorted(found) if names else found
 
 
 PROBE = Probe("08.3", "remove_leaked", make_case, observe, cases=4, leaves=(OTHERS,))

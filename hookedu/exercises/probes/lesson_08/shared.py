@@ -41,18 +41,20 @@ class Watch:
         self.copies, self.handed_on = 0, True
         self.handle = register_module_forward_hook(SomeonesHook(self._note))
 
-    def _note(self, module: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+    def _note(self, module: nn.Module, args: tuple[torch.Tensor, ...], output: Any) -> None:
         self.handed_on &= all(map(self._knows, args))
         if module is self.model:
             self.called.append(all(torch.equal(value, self.x) for value in args))
             self.handed_on &= self._knows(output)
         else:
             self.copies += type(module) is type(self.model)
-        self.made.append(_snapshot(output))
+        self.made += map(_snapshot, output if isinstance(output, tuple) else (output,))
 
     def _knows(self, value: torch.Tensor) -> bool:
         values, needs_grad = _snapshot(value)
-        return any(needs_grad == needed and torch.equal(values, made) for made, needed in reversed(self.made))
+        return not value.retains_grad and any(
+            needs_grad == needed and torch.equal(values, made) for made, needed in reversed(self.made)
+        )
 
     def seen(self) -> dict[str, Any]:
         """Return the observations: how the model and copies of it were called, whether each output was handed on."""

@@ -16,12 +16,13 @@ class Net(nn.Module):
     """Three convolutions whose outputs are overwritten: two by in-place ReLUs, one by `+=`.
 
     The inner one runs first, and again after the last one, which has two names and a child of its own, as observers of
-    quantization are. Beside them there is a convolution that never runs, a transposed one, a child in eval mode within a
+    quantization are. With `twice` it runs once more on the same input. Beside them there is a convolution that never runs, a transposed one, a child in eval mode within a
     model in training mode, and one whose output is 0 only in training mode.
     """
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, twice: bool = False) -> None:
         super().__init__()
+        self.twice = twice
         inner = nn.Sequential(conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True))
         self.body = nn.Sequential(conv(rng, 1, 2, 2), nn.ReLU(inplace=True), inner)
         self.unused = conv(rng, 2, 3, 1)
@@ -44,19 +45,25 @@ class Net(nn.Module):
         self.cut = self.cut or is_cut(h) or is_cut(out)
         self.replaced, self.given = self.replaced or out is not self.given, None
         out += h
-        return self.body[2](self.up(self.relu(out)))
+        h = self.up(self.relu(out))
+        if self.twice:
+            self.body[2](h)
+        return self.body[2](h)
 
 
 def _case(rng: Draw) -> tuple[nn.Module, torch.Tensor]:
     """Return (model, x): a net with one picture; one of float64 with two; a bare convolution of bfloat16.
 
-    The last has two groups of channels, and bfloat16 holds its sums exactly.
+    In the second net two outputs are equal. The bare convolution has two groups of channels, bfloat16 holds its sums
+    exactly, and a nan is in its input.
     """
     if rng.turn == 0:
         return Net(rng), picture(rng)
     if rng.turn == 1:
-        return Net(rng).double(), picture(rng, 2).double()
-    return conv(rng, 2, 2, 2, groups=2).bfloat16(), picture(rng, 2).reshape(1, 2, 3, 3).bfloat16()
+        return Net(rng, twice=True).double(), picture(rng, 2).double()
+    x = picture(rng, 2).reshape(1, 2, 3, 3)
+    x[0, 0, 0, 0] = torch.nan
+    return conv(rng, 2, 2, 2, groups=2).bfloat16(), x.bfloat16()
 
 
 def observe(conv_groups: Any, case: tuple[nn.Module, torch.Tensor]) -> dict[str, Any]:

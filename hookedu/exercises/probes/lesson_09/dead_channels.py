@@ -68,8 +68,19 @@ class Case(NamedTuple):
 
 
 def _case(rng: Draw) -> Case:
+    """Return a case in which the input of silent channels is negative.
+
+    In turn 1 a 0 is among it, and there are more than ten channels, of which silent ones have one digit and two; in turn 3 the first batch
+    already wakes all.
+    """
     sizes, silent = _TURNS[rng.turn]
-    roles = rng.sample(["silent"] * silent + list(ROLES), silent + len(ROLES))
+    others = [role for role in ROLES if role != "last" or rng.turn != 3] + ["strong"] * 5 * (rng.turn == 1)
+    if rng.turn == 1:
+        roles = rng.sample(others, len(others))
+        roles.insert(rng.randint(2, 8), "silent")
+        roles.insert(10, "silent")
+    else:
+        roles = rng.sample(["silent"] * silent + others, silent + len(others))
     numbers = [-float(rng.randint(1, 5)) for _ in range(24 * len(roles))]
     maps = torch.tensor(numbers).reshape(6, len(roles), 4)
     active = {"weak": slice(0, 6), "strong": slice(0, 6), "once": slice(1, 2)}
@@ -78,6 +89,8 @@ def _case(rng: Draw) -> Case:
         place, value = rng.randrange(4), float(rng.randint(1, 9))
         if role in active:
             maps[active[role], channel, place] = WEAK if role == "weak" else value
+        elif rng.turn == 1:
+            maps[rng.randrange(6), channel, place] = 0.0
     woken = roles.index("silent") if silent else None
     return Case(roles, list(maps.unflatten(-1, (2, 2)).split(sizes)), woken, 1 + (rng.turn == 2))
 

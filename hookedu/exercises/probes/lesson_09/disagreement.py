@@ -10,15 +10,26 @@ from hookedu.exercises.probes.lesson_09.shared import conv, is_number, look_on, 
 from hookedu.exercises.probing import Draw, Probe
 
 UNIT = 1025 / 8192  # all numbers are small multiples of it: their sums are exact, and have 13 digits
-LAYERS = (("stem", "act"), ("body.mix", "body.act"), ("last", "end"))  # each with the activation behind it
+LIMIT = 4 * UNIT / 2**20
 NAMES = ["stem", "last", "body.mix"]  # neither in the order of running nor backwards
 
 
 class Case(NamedTuple):
-    """A model in which an in-place activation follows each convolution, and its input."""
+    """A model in which an in-place operation follows each convolution, and its input."""
 
     model: nn.Sequential
     x: torch.Tensor
+
+
+class _Body(nn.Module):
+    """A convolution to very small numbers, cut off in place: no flag of a module tells of that."""
+
+    def __init__(self, mix: nn.Conv2d) -> None:
+        super().__init__()
+        self.mix = mix
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.mix(x).clamp_(-LIMIT, LIMIT)
 
 
 def _named(**layers: nn.Module) -> nn.Sequential:
@@ -28,15 +39,16 @@ def _named(**layers: nn.Module) -> nn.Sequential:
 def _case(rng: Draw) -> Case:
     """Return a model in training mode and two pictures, the second with larger numbers.
 
-    What overwrites the output of `stem` can only raise its numbers, and of that of `body.mix`, which are not negative,
-    only lower them. Those of `last` are not positive. Tracing a model for an extractor is slow, hence a single case.
+    What overwrites the output of `stem` can only raise its numbers. What overwrites that of `body.mix` lowers those of the
+    first channel, which are not negative, by less than 1e-4, and raises those of the second by less. Those of `last` are not positive. Tracing a model for an extractor is slow, hence a single case.
     """
     mix, last = conv(rng, 2, 2, 1), conv(rng, 2, 1, 1)
     with torch.no_grad():
-        mix.weight.abs_()
-        last.weight.abs_().neg_()
-    body = _named(mix=mix, act=nn.Hardtanh(-4 * UNIT, 4 * UNIT, inplace=True))
-    model = _named(stem=conv(rng, 1, 2, 2), act=nn.ReLU(True), body=body, last=last, end=nn.ReLU(True))
+        mix.weight.abs_().div_(2**20)
+        mix.weight[1] /= -4
+        last.weight.abs_()
+        last.weight[:, 0] *= -1
+    model = _named(stem=conv(rng, 1, 2, 2), act=nn.ReLU(True), body=_Body(mix), last=last, end=nn.ReLU(True))
     return Case(model, picture(rng, 2) * torch.tensor([UNIT, 2 * UNIT]).reshape(2, 1, 1, 1))
 
 

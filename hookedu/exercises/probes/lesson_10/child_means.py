@@ -14,30 +14,30 @@ _SHAPES = ((1, 3), (3, 3), (2, 1, 3), (2, 3))
 
 
 def make_case(rng: Draw) -> tuple[torch.Tensor, ...]:
-    """Return (x, weight of the stem, weight of the head); the ReLU changes some values, but not all.
+    """Return (x, weights of the stem, the neck and the head); the ReLU changes some values, but not all.
 
-    In turn 1 the input is small, in turn 3 a nan is in it.
+    In turn 1 the input is small, in turn 2 larger than half precision can hold, in turn 3 a nan is in it.
     """
     shape = _SHAPES[rng.turn]
     while True:
-        x, stem, head = (
-            whole(rng, 9)[: 3 * shape[0]].reshape(shape),
-            whole(rng, 9).reshape(3, 3),
-            whole(rng, 6),
-        )
+        x = whole(rng, 9)[: 3 * shape[0]].reshape(shape)
+        stem, neck, head = (whole(rng, 9).reshape(3, 3) for _ in range(3))
         if (x @ stem.T < 0).any() and (x @ stem.T > 0).any():
             break
     if rng.turn == 1:
         x = x / 1000
+    elif rng.turn == 2:
+        x = x * 2**17
     elif rng.turn == 3:
         x[0, 0] = torch.nan
-    return x, stem, head.reshape(2, 3)
+    return x, stem, neck, head[:2]
 
 
-def _model(stem: torch.Tensor, head: torch.Tensor) -> Chain:
+def _model(stem: torch.Tensor, neck: torch.Tensor, head: torch.Tensor) -> Chain:
     inner = nn.Sequential(OrderedDict(fc=linear(stem)))
-    children = {"head": linear(head), "stem": inner, "act": nn.ReLU(inplace=True)}
-    return lived_in(Chain(children, ("stem", "act", "head")), frozen="head.bias", still="stem")
+    children = {"head": linear(head), "neck": linear(neck), "stem": inner, "act": nn.ReLU(inplace=True)}
+    model = Chain(children, ("stem", "act", "neck", "head"), doubled="act")
+    return lived_in(model, frozen="head.bias", still="stem")
 
 
 def observe(child_means: Any, case: tuple[torch.Tensor, ...]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What is observed of 10.5, `clip_before_step(optimizer, max_norm)`: how far several steps move the parameters."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -35,17 +36,22 @@ def make_case(rng: Draw) -> Case:
     """Return a case in which the gradients together exceed `max_norm`, in the later step too.
 
     In turn 0 those of each group and one of their elements exceed it as well, in turn 1 none does alone, and the matrix among
-    them has another norm as a matrix; in turn 2 `max_norm` is below 1.
+    them has another norm as a matrix; in turn 2 `max_norm` and the norm are below 1, but not in the later step.
     """
     while True:
         values, grads, later = (
             [whole(rng, 4)[: torch.Size(shape).numel()].reshape(shape) for shape in _SHAPES[rng.turn]]
             for _ in range(3)
         )
+        if rng.turn == 2:
+            _, exponent = math.frexp(norm_of(grads))
+            grads = [grad / 2**exponent for grad in grads]
         a, b, c = (grad.norm().item() for grad in grads)
-        max_norm = (float(rng.randint(4, 8)), float(int(max(a, b, c)) + 1), 0.5)[rng.turn]
+        max_norm = (float(rng.randint(4, 8)), float(int(max(a, b, c)) + 1), 0.125)[rng.turn]
         large = min(a, c) > max_norm and max(grad.abs().max() for grad in grads) > max_norm
         if rng.turn == 1 and torch.linalg.matrix_norm(grads[0], 2) > 0.95 * a:
+            continue
+        if rng.turn == 2 and min(a, b, c) < 1.1 * max_norm:
             continue
         if (large or rng.turn != 0) and min(norm_of(grads), norm_of(later[:2])) > 1.1 * max_norm:
             return Case(values, grads, later, max_norm)
@@ -54,8 +60,10 @@ def make_case(rng: Draw) -> Case:
 def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
     """Step with the hook and long gradients, with short ones, with other long ones, and without the hook.
 
-    When the answer is called, only b has a gradient, and it is long. In the later step c has none, and d, of a group added
-    to the optimizer in between, has one.
+    When the answer is called, only b has a gradient, and it is long. It has been called before, for another norm, and its
+    hook removed; and it is called for another optimizer, with a third norm. In the later step c has no gradient, and d,
+    of a group added to the optimizer in between, has one. Then comes a step with inf in the
+    gradient of a frozen parameter.
     """
     others = dict(_GLOBAL_HOOKS)
     try:
@@ -72,6 +80,7 @@ def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
     unused, stranger = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(2))
     optimizer = torch.optim.SGD([{"params": [a, unused]}, {"params": [b, c]}], lr=1.0)
     another = torch.optim.SGD([stranger], lr=1.0)
+    third = torch.optim.SGD([torch.nn.Parameter(torch.zeros(2))], lr=1.0)
 
     def step(grads: Sequence[torch.Tensor | None]) -> list[torch.Tensor]:
         """Run backward on 3 and on -2 times `grads`, and step; return how far each parameter moved."""
@@ -92,7 +101,9 @@ def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
 
     old = b.grad = 100 * case.grads[1]
     before = copies(old)
+    remove_handle(clip_before_step(optimizer, 1e6))
     handle = clip_before_step(optimizer, case.max_norm)
+    handle_of_third = clip_before_step(third, 1.05 * case.max_norm)
     seen = {
         "handle": handle,
         "on_params": parameter_hooks(params),
@@ -109,17 +120,30 @@ def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
         param.grad = torch.zeros_like(param)
     unused.grad = 100 * torch.ones(2)
     optimizer.step()
+    none_left = 1 - unused.detach()  # how far it moved in a step in which no .grad was None
+    optimizer.zero_grad()
+    infinite = _infinite_step(optimizer, a, unused.requires_grad_(False))
+    unused.requires_grad_(True)
     stranger.grad = 100 * torch.ones(2)
     another.step()
-    return (
-        seen
-        | {
-            "stranger": -stranger.detach(),
-            "none_left": 1 - unused.detach(),  # how far it moved in a step in which no .grad was None
-            "removed": remove_handle(handle),
-            "after": step([*case.grads, None])[:3],
-        }
-    )
+    remove_handle(handle_of_third)
+    return seen | {
+        "stranger": -stranger.detach(),
+        "none_left": none_left,
+        "infinite": infinite,
+        "removed": remove_handle(handle),
+        "after": step([*case.grads, None])[:3],
+    }
+
+
+def _infinite_step(optimizer: torch.optim.Optimizer, *params: torch.Tensor) -> list[torch.Tensor]:
+    """Step with gradients of ones, the last beginning with inf; return how far these parameters moved."""
+    before = [param.detach().clone() for param in params]
+    for param in params:
+        param.grad = torch.ones_like(param)
+    params[-1].grad = torch.tensor([torch.inf, 1.0])
+    optimizer.step()
+    return [value - param.detach() for value, param in zip(before, params, strict=True)]
 
 
 PROBE = Probe("10.5", "clip_before_step", make_case, observe, cases=3, leaves=(HANDLES,))

@@ -95,9 +95,9 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
         "relay": nn.Identity(),
         "clean": Layer(cure),
         "wipe": Layer(cure),
-        "rinse": Layer(cure),
         "scale": Layer((lambda x: x * 2) if turn == 1 else (lambda x: x / zero)),
         "stem": Layer(lambda x: (x * x.abs() + zero) / (x.abs() + zero)),
+        "rinse": Layer(cure),
         "spare": nn.PReLU(),
     }
     run = ("stem", "scale", "body", "relay", "clean", "again", "wipe")

@@ -24,8 +24,9 @@ _ORDERS = [order for order in itertools.permutations(_RUN) if order not in (_RUN
 def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
     """Return (model, loss), after an earlier backward that left twice the gradient of `loss` in every .grad.
 
-    In turn 1 a layer is used twice, and gradients are small; in turn 2 a layer is nested, and a parameter, which has no .grad yet, belongs to the
-    model itself.
+    One layer has a buffer. In turn 0 two gradients have a mean of exactly 0. In turn 1 a layer is used twice, and gradients
+    are small. In turn 2 a layer is nested, and a parameter belongs to the model itself, which has no .grad yet and gets
+    inf and nan.
     """
     layers: dict[str, nn.Module] = {
         name: linear(whole(rng, 9).reshape(3, 3), whole(rng, 3)) for name in rng.choice(_ORDERS)
@@ -35,14 +36,21 @@ def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
     model = Chain(
         layers | {"spare": nn.Linear(2, 2)}, _RUN if rng.turn != 1 else ("stem", "body", "stem", "head")
     )
+    next(iter(model.children())).register_buffer("steps", torch.zeros(1))
     frozen = "body.0.bias" if rng.turn == 2 else "body.bias"
     lived_in(model, frozen, still="body").zero_grad()
     x, w = whole(rng, 3 * (rng.turn + 1)).reshape(-1, 3), whole(rng, 3) / (10000 if rng.turn == 1 else 1)
-    if rng.turn == 2:
-        model.register_parameter("scale", nn.Parameter(whole(rng, 1)))
+    if rng.turn == 0:
+        w = torch.cat([w[:2].abs(), -w[:2].abs().sum(0, keepdim=True)])
+    elif rng.turn == 2:
+        model.register_parameter("scale", nn.Parameter(whole(rng, 3)))
 
     def loss() -> torch.Tensor:
-        return (w * model(x) * (model.scale if rng.turn == 2 else 1)).sum()
+        if rng.turn != 2:
+            return (w * model(x)).sum()
+        return (w * model(x) * model.get_parameter("scale")[0]).sum() + (
+            model.get_parameter("scale") * torch.tensor([0, torch.inf, torch.nan])
+        ).sum()
 
     (2 * loss()).backward()
     # The frozen one has a .grad too: that of an earlier time.

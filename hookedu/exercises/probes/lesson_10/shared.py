@@ -13,12 +13,13 @@ from hookedu.exercises.tools import module_hooks
 class Chain(nn.ModuleDict):
     """A model that runs its children in the order `run`, not in that of their definition; one may run twice.
 
-    In eval mode it doubles what comes out: like a model with dropout, it is another function in that mode.
+    In eval mode it doubles what comes out: like a model with dropout, it is another function in that mode. The output of
+    the child `doubled` it doubles itself, without a module.
     """
 
-    def __init__(self, children: Mapping[str, nn.Module], run: Sequence[str]) -> None:
+    def __init__(self, children: Mapping[str, nn.Module], run: Sequence[str], doubled: str = "") -> None:
         super().__init__(children)
-        self.run = run
+        self.run, self.doubled = run, doubled
         self.out: torch.Tensor | None = None  # output of the last call of a model that is `lived_in`
         self.ran_in_training: bool | None = None
         self.outputs: list[torch.Tensor] = []  # of the children
@@ -28,6 +29,7 @@ class Chain(nn.ModuleDict):
         for name in self.run:
             x = self[name](x)
             self.outputs.append(x)
+            x = 2 * x if name == self.doubled else x
         x = x if self.training else 2 * x
         if x.requires_grad:
             x.register_hook(self._count)

@@ -13,11 +13,12 @@ from hookedu.exercises.tools import copies, gradients, linear, whole
 
 _NAMES: tuple[str, ...] = ("lift", "mix", "gate", "fold", "join", "turn", "spread", "pick")
 _CLASSES, _COPIES = 4, 16
+TINY = 2.0**-26
 
-# Per turn: the ratio; how much larger than at the last output the gradients at the outputs of stem, act, body and wide
+# Per turn: the ratio, in turn 0 smaller than half precision can hold; how much larger than at the last output the gradients at the outputs of stem, act, body and wide
 # are, before the ReLU has silenced rows; the sign of the ReLU's input in each row.
 _TURNS = (
-    (0.1, (0.01, 0.16, 2.0, 0.012), (-1, 1)),
+    (0.1 * TINY, (0.01 * TINY, 0.16 * TINY, 2.0 * TINY, 0.012 * TINY), (-1, 1)),
     (1.0, (0.4, 1.6, 3.0, 0.12), (1, -1)),
     (3.0, (2.5, 4.0, 2.0, 6.0), (1,)),
     (0.05, (0.1, 0.02, 0.5, 0.01), (-1, -1)),
@@ -37,13 +38,13 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a case in which every layer but one multiplies by a number, and so does backward.
 
-    The body changes signs besides; in turn 2 it lets through only the class of the target, so that the sizes before it
+    Behind the stem a dropout of nothing passes its input on. The body changes signs besides; in turn 2 it lets through only the class of the target, so that the sizes before it
     depend on the loss: the gradient of cross-entropy has half of its size there. The wide one copies its input 16 times, and only the first copy is used: most of its
     gradients are 0.
     """
     ratio, (at_stem, at_act, at_body, at_wide), signs = _TURNS[rng.turn]
     unit, target = torch.eye(_CLASSES), torch.tensor([rng.randrange(1, _CLASSES) for _ in signs])
-    run = stem, narrow, _, body, wide, head = rng.sample(_NAMES, 6)
+    run = stem, _, narrow, _, body, wide, head = rng.sample(_NAMES, 7)
     factors = {narrow: at_stem / at_act, body: at_act / at_body, wide: at_body / at_wide / _COPIES}
     weights = {name: factor * unit for name, factor in factors.items()} | {stem: unit}
     weights[body][target] *= -1
@@ -58,11 +59,11 @@ def make_case(rng: Draw) -> Case:
 
 def make_model(case: Case) -> Chain:
     """Build the model, with its children in another order than that of running."""
-    stem, narrow, act, body, wide, head = case.run
+    stem, drop, narrow, act, body, wide, head = case.run
     layers: dict[str, nn.Module] = {
         name: linear(case.weights[name]) for name in (head, narrow, wide, stem, body)
     }
-    layers[body] = nn.Sequential(layers[body])
+    layers[body], layers[drop] = nn.Sequential(layers[body]), nn.Dropout(0.0)
     return lived_in(Chain(layers | {act: nn.ReLU(inplace=True)}, case.run), f"{wide}.weight", still=body)
 
 

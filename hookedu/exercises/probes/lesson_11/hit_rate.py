@@ -46,7 +46,9 @@ _MAPS |= {"corners outside": 3, "nearly inside": 1, "barely inside": 3}
 def _case(rng: Draw) -> Batch:
     """Return maps wider than high and higher than wide by turns, some of negative numbers; at last a single map.
 
-    One map is the same everywhere, and its box holds all of it.
+    In turn 1 all numbers are negative. In turn 2 the lowest are, and the sums of some maps, but the highest are the largest.
+    One map is the same everywhere, and its box holds all of it. Of the others, one alone holds the lowest point of its map,
+    and the highest as well.
     """
     height, width = SIDES if rng.turn % 2 == 0 else SIDES[::-1]
     places = [where for where, n in _MAPS.items() for _ in range(n)] if rng.turn < 4 else ["inside"]
@@ -55,19 +57,23 @@ def _case(rng: Draw) -> Batch:
     order = {"far right": 0, "inside" if rng.turn in (1, 2, 4) else "far below": 2}
     places.sort(key=lambda where: order.get(where, 1))
     generator = torch.Generator().manual_seed(rng.getrandbits(32))
-    cams = 0.9 * torch.rand(len(places), height, width, generator=generator)
+    cams = 0.9 * torch.rand(len(places), height, width, generator=generator) ** 3
     boxes = []
     for n, where in enumerate(places):
         points, box = _around(rng, where, width, height)
+        x0, y0, *_ = box
+        lowest = (n, y0, x0 + 1) if where == "left" else (n, -1, 0)
+        cams[lowest] = 0
         for x, y in points:
             cams[n, y, x] = 0.9 + 0.1 * n / len(places)  # the highest of all is in the last map
-        if where in ("nearly inside", "barely inside"):  # lower by less than float16 could tell
-            cams[n, points[0][1], points[0][0]] -= 1e-5
+        if where in ("nearly inside", "barely inside"):  # lower by less than float16 or `isclose` could tell
+            cams[n, points[0][1], points[0][0]] -= 2e-6
         boxes.append(box)
     if rng.turn < 4:
         cams = torch.cat([cams[:1], torch.zeros(1, height, width), cams[1:]])
         boxes.insert(1, [0, 0, width, height])
-    return cams - float(rng.turn in (1, 2)), torch.tensor(boxes)
+    lowered = {1: torch.ones(1), 2: torch.tensor([0.4, 0.1])}.get(rng.turn, torch.zeros(1))
+    return cams - lowered.repeat(len(cams))[: len(cams), None, None], torch.tensor(boxes)
 
 
 def _observe(hit_rate: Any, batch: Batch) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """A net without square maps, and what is observed of answers that explain it, for the probes of lesson 11."""
 
+import contextlib
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +24,7 @@ class Net(NamedTuple):
     model: nn.Sequential
     images: torch.Tensor
     labels: torch.Tensor
+    used: bool = False  # the answer is called once before, while the net has other weights
 
 
 class Overwriting(nn.ReLU):
@@ -79,20 +82,48 @@ def make_net(rng: Draw, pictures: int = 2) -> Net:
         scale = logits.std()
         weight.div_(scale)
         bias.copy_(-logits.mean(dim=0) / scale)
-        likeliest = (logits - logits.mean(dim=0)).argmax(dim=1).tolist()
-    return Net(model, images, torch.tensor(_labels(rng, likeliest)))
+        labels, moved = _labels(rng, (logits - logits.mean(dim=0)).argmax(dim=1).tolist())
+        for parameter in (weight, bias):
+            parameter.copy_(parameter.roll(-moved, 0))
+    return Net(model, images, torch.tensor(labels))
 
 
-def _labels(rng: Draw, likeliest: list[int]) -> list[int]:
-    """Return a class for each picture, other than its likeliest; the first two fall in even turns and rise in odd ones.
+def _labels(rng: Draw, likeliest: list[int]) -> tuple[list[int], int]:
+    """Return a class for each picture, and how far all classes are to be moved down for these.
 
-    Whoever sorts them asks for other classes, which are not the likeliest ones either.
+    None is the likeliest of its picture. The first two fall in even turns and rise in odd ones, and the lower is 0: whoever
+    takes 0 for no label asks for a class which neither of them has. Whoever sorts them asks for other classes, which are
+    not the likeliest ones either.
     """
     while True:
         labels = [rng.choice([k for k in range(4) if k != best]) for best in likeliest]
         turned = (labels[0] > labels[1]) == (rng.turn % 2 == 0) and labels[0] != labels[1]
-        if turned and sorted(labels) != likeliest:
-            return labels
+        lower = min(labels[:2])
+        other = max(labels[:2]) != likeliest[labels.index(lower)]
+        # As all of them move in a circle, those below the lower come out on top.
+        ranks = [sorted((k - lower) % 4 for k in labels), [(k - lower) % 4 for k in likeliest]]
+        if turned and other and ranks[0] != ranks[1]:
+            return [(k - lower) % 4 for k in labels], lower
+
+
+@contextlib.contextmanager
+def other_weights(model: nn.Module) -> Iterator[None]:
+    """Turn all parameters of a model round while the block runs, and afterwards take off the hooks that it left."""
+    tables = [table for m in model.modules() for name, table in vars(m).items() if name.endswith("_hooks")]
+    hooks = [set(table) for table in tables]
+    before = [(parameter, parameter.detach().clone()) for parameter in model.parameters()]
+    with torch.no_grad():
+        for parameter, values in before:
+            parameter.copy_(values.flip(0))
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, values in before:
+                parameter.copy_(values)
+        for table, own in zip(tables, hooks, strict=True):
+            for added in table.keys() - own:
+                del table[added]
 
 
 def make_call(rng: Draw, second: str = "relu1") -> tuple[Net, str]:
@@ -101,7 +132,7 @@ def make_call(rng: Draw, second: str = "relu1") -> tuple[Net, str]:
     The last are of no ReLU, and also below 0; their logits are large, so that a map goes above 1. Maps of OVERWRITTEN do
     not keep their values as the model runs on.
     """
-    model, images, labels = make_net(rng)
+    model, images, labels, _ = make_net(rng)
     layer, pictures = (("relu2", 2), (second, 2), ("mix", 1))[rng.turn]
     if pictures == 1:
         with torch.no_grad():
@@ -109,12 +140,22 @@ def make_call(rng: Draw, second: str = "relu1") -> tuple[Net, str]:
                 parameter.mul_(1000)
     if layer == OVERWRITTEN:
         model.relu2 = Overwriting()
-    return Net(model, images[:pictures], labels[:pictures]), layer
+    return Net(model, images[:pictures], labels[:pictures], used=rng.turn == 1), layer
+
+
+def call_before(net: Net, answer: Any, *arguments: Any) -> Any:
+    """Return what the answer gives while a net that is `used` has other weights; None for any other net."""
+    if not net.used:
+        return None
+    with other_weights(net.model):
+        return copies(answer(*arguments))
 
 
 def observe(answer: Any, call: tuple[Net, str]) -> dict[str, Any]:
     """Call the answer for a net and a layer: its result, and whether that holds a graph."""
     net, layer = call
-    result = answer(net.model, net.model.get_submodule(layer), net.images, net.labels)
+    arguments = net.model, net.model.get_submodule(layer), net.images, net.labels
+    before = call_before(net, answer, *arguments)
+    result = answer(*arguments)
     attached = isinstance(result, torch.Tensor) and result.requires_grad
-    return {"result": copies(result), "attached": int(attached)}
+    return {"before": before, "result": copies(result), "attached": int(attached)}

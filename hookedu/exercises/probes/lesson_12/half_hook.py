@@ -24,11 +24,12 @@ _PART = 50_000.0
 def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
     """Return (x, shares): x is the gradient of rank 0; at least three ranks.
 
-    One value is small, the last is large, and in turn 1 the first is infinite.
+    One value is small, the last is large; in turn 1 the first three are infinite, with both signs, and nan.
     """
     shares = [1, *rng.sample(range(2, 8), rng.randint(2, 5))]
-    values = torch.cat([whole(rng, 3), torch.tensor([2.0**-8, _AVERAGE * len(shares) // sum(shares)])])
-    values[0] *= torch.inf if rng.turn else 1
+    values = torch.cat([whole(rng, 5), torch.tensor([2.0**-8, _AVERAGE * len(shares) // sum(shares)])])
+    if rng.turn:
+        values[:3] = torch.tensor([torch.inf, -torch.inf, torch.nan])
     return values, shares
 
 

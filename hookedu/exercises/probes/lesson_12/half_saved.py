@@ -72,7 +72,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [tensor for item in held for tensor in _tensors(item)]
 
 
-_BY_HAND = ("packed", "detached", "float16", "rounded", "limits")
+_BY_HAND = ("packed", "detached", "float16", "rounded", "single", "limits")
 
 
 @torch.no_grad()  # as autograd calls them
@@ -81,10 +81,11 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
 
     packed: bytes that are really kept of a tensor of 400 bytes, itself included if it is still alive. detached:
     whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
-    rounded: whether the tensor of 400 bytes comes back as of float16. limits: what comes back of numbers beyond float16.
+    rounded: whether the tensor of 400 bytes comes back as of float16. single: what comes back of a single number. limits: what comes back of numbers beyond float16.
     """
     # All made at once, so that none comes to lie where another was.
     small, special, handed = torch.ones(2).half(), torch.tensor([7e4, 1e-8, torch.nan]), torch.rand(100)
+    single = torch.tensor(0.1)
     leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         output = leaf.exp()
@@ -98,11 +99,12 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
         storages |= size
     detached = leaf_lives() is None  # a graph holds its leaves
     del kept_of_output
-    back, limits = unpack(pack(small)), unpack(pack(special))
+    back, limits, one = unpack(pack(small)), unpack(pack(special)), unpack(pack(single))
     return {
         "packed": sum(storages.values()) or None,
         "detached": detached,
         "rounded": torch.equal(unpack(kept), rounded),
+        "single": str(one.tolist()),
         "limits": str(limits.tolist()),
         "float16": str(getattr(back, "dtype", back)).removeprefix("torch."),
     }
@@ -121,11 +123,19 @@ def _taken_off(before: Any) -> Iterator[None]:
 def observe(half_saved: Any, case: Case) -> dict[str, Any]:
     """Run forward in the context of the answer and backward after it, two times; then raise exceptions inside it.
 
-    At last, call its hooks by hand.
+    Forward begins in a second context inside the first. At last, call its hooks by hand.
     """
-    counts, before, raised, x = {"saved": 0, "kept": 0}, _hooks_on(), [], case.x.detach().clone()
+    inner, counts, before, raised, x = (
+        {"saved": 0, "kept": 0},
+        {"saved": 0, "kept": 0},
+        _hooks_on(),
+        [],
+        case.x.detach().clone(),
+    )
     with _taken_off(before):
         with half_saved(counts):
+            with _taken_off(_hooks_on()), half_saved(inner):
+                case.alive.append(case.x[0, 0].sigmoid())  # saves what it puts out
             hooks, loss = _hooks_on(), case.loss()
         ends = _hooks_on() == before
     for error in (Stopped, Interruption):
@@ -146,6 +156,7 @@ def observe(half_saved: Any, case: Case) -> dict[str, Any]:
         "w": case.w.grad,
         "rows": case.table.grad.abs().sum(dim=1).nonzero().flatten().tolist(),
         "counts": dict(counts),
+        "inner": dict(inner),
         "ends": ends,
         "raised": raised,
         "changed": not torch.equal(case.x, x),

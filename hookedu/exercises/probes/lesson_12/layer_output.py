@@ -21,7 +21,10 @@ def make_case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Ten
 
 
 class Net(nn.Module):
-    """Two linear layers, the first of them inside another module; what they put out is then changed in place."""
+    """Two linear layers, the first of them inside another module; what they put out is then changed in place.
+
+    In training mode the second layer gets twice as much, as after a dropout of one half that drops nothing.
+    """
 
     def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
         super().__init__()
@@ -32,7 +35,8 @@ class Net(nn.Module):
         )  # unused: compiled code depends on the others
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.head(self.encoder["fc"](x).tanh_()).mul_(3)
+        hidden = self.encoder["fc"](x).tanh_()
+        return self.head(2 * hidden if self.training else hidden).mul_(3)
 
 
 def _look(module: nn.Module, args: Any, output: Any) -> None:
@@ -42,17 +46,22 @@ def _look(module: nn.Module, args: Any, output: Any) -> None:
 def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list[str]:
     """Raise an exception inside the model, by an input that is too wide, and return what the answer leaves of its own.
 
-    The hooks that it leaves are removed.
+    That is "swallowed" if no exception comes out of the answer. The hooks that it leaves are removed, and grad mode, if it
+    was on, is on again: else the model would be compiled anew.
     """
     frames, left = torch._dynamo.eval_frame, []
     stance, tables = str(frames._stance), [module._forward_hooks for module in compiled.modules()]
-    before = [set(table) for table in tables]
+    before, with_grad = [set(table) for table in tables], torch.is_grad_enabled()
     with contextlib.suppress(Exception):
         layer_output(compiled, LAYERS[1], x.repeat(1, 2))
+        left = ["swallowed"]
     for table, kept in zip(tables, before, strict=True):
         for added in table.keys() - kept:
-            left = ["hooks"]
+            left.append("hooks")
             del table[added]
+    if with_grad and not torch.is_grad_enabled():
+        left.append("grad mode")
+        torch.set_grad_enabled(True)
     return left + (["stance"] if str(frames._stance) != stance else [])
 
 
