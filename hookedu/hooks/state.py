@@ -2,11 +2,11 @@
 
 import contextlib
 import random
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
@@ -28,7 +28,8 @@ def restored(model: nn.Module | None = None) -> Iterator[None]:
     """
     contents = {name: dict(table) for name, table in GLOBAL_HOOKS.items()}
     python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
-    numpy_rng = np.random.get_state()
+    numpy_random: Any = sys.modules.get("numpy.random")  # NumPy loads it when it is first used
+    numpy_rng = numpy_random.get_state() if numpy_random else None
     cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     grad_mode = torch.is_grad_enabled()
     modes = [(module, module.training) for module in model.modules()] if model else []
@@ -49,7 +50,7 @@ def restored(model: nn.Module | None = None) -> Iterator[None]:
         torch.set_rng_state(torch_rng)
         torch.cuda.set_rng_state_all(cuda_rng) if cuda_rng else None
         random.setstate(python_rng)
-        np.random.set_state(numpy_rng)
+        numpy_random.set_state(numpy_rng) if numpy_random else None
         for name, table in GLOBAL_HOOKS.items():
             table.clear()
             table.update(contents[name])

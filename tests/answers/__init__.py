@@ -8,6 +8,7 @@ course/, between BEGIN SOLUTION and END SOLUTION.
 
 import ast
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -68,9 +69,10 @@ class Answer:
     def typed(self) -> str:
         """Return the cell as a learner would have typed it: imports, then the answer under the name asked for."""
         if isinstance(self.value, Edited):
-            return f"{_imports(self.value.file)}\n\n{self._edited(self.value)}"
-        file = inspect.getsourcefile(inspect.unwrap(self.value))
-        return _imports(file) + "\n\n" + self._source(self.value)
+            file, text = self.value.file, self._edited(self.value)
+        else:
+            file, text = inspect.getsourcefile(inspect.unwrap(self.value)), self._source(self.value)
+        return f"{_imports(file, text)}\n\n{text}"
 
     def _edited(self, edited: Edited) -> str:
         text = self._source(edited.base) if edited.base else reference(self.exercise)
@@ -153,9 +155,23 @@ def _cell(answer: Answer) -> CodeType:
     return compile(answer.typed(), "<string>", "exec")
 
 
+def _imports(path: str, text: str) -> str:
+    """Return the imports of a file of answers whose names the answer uses: what a learner would have put on top."""
+    used = {*re.findall(r"\w+", text)}
+    lines = []
+    for node in _all_imports(path):
+        names = [a for a in node.names if (a.asname or a.name.partition(".")[0]) in used]
+        if names and "tests.answers" not in ast.unparse(node):
+            whole = (
+                ast.Import(names)
+                if isinstance(node, ast.Import)
+                else ast.ImportFrom(node.module, names, node.level)
+            )
+            lines.append(ast.unparse(whole))
+    return "\n".join(lines)
+
+
 @cache
-def _imports(path: str) -> str:
-    """Return the import lines of a file of answers: what a learner would have put on top of the cell."""
+def _all_imports(path: str) -> list[ast.Import | ast.ImportFrom]:
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    lines = [ast.unparse(n) for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
-    return "\n".join(line for line in lines if "tests.answers" not in line)
+    return [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
