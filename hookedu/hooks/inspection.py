@@ -79,8 +79,9 @@ class Hook:
         """Remove the hook; do nothing if it has been removed already."""
         for table in self._tables:
             table.pop(self.id, None)
-        if self.owner == "hookedu":
-            getattr(getattr(self.callable, "__self__", None), "when_removed", int)()
+        tap: Any = getattr(self.callable, "__self__", None)
+        if self.owner == "hookedu" and hasattr(tap, "when_removed"):  # a hook of `record`
+            tap.when_removed()
 
 
 class Hooks(list[Hook]):

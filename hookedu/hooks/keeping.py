@@ -55,8 +55,8 @@ class Keeper:
                 kept = self.keep(tensor.detach())
             if not isinstance(kept, Tensor):
                 return kept
-            fresh = kept.is_meta or kept.untyped_storage()._cdata != tensor.untyped_storage()._cdata
-            return self._within_bounds(kept, kept if fresh and self.device is None else None)
+            own = self.device is None and not _may_share(kept, tensor)
+            return self._within_bounds(kept, kept if own else None)
         return self._within_bounds(tensor)
 
     def clear(self) -> None:
@@ -92,6 +92,14 @@ class Keeper:
             self.pending.add(tensor.device)  # a hook never waits for a GPU; reading a value does, once
         # Case 25: a copy even if the tensor is already on that device.
         return tensor.detach().to(self.device, non_blocking=True, copy=True)
+
+
+def _may_share(kept: Tensor, tensor: Tensor) -> bool:
+    """Check whether two tensors share memory; also True for those without a storage, such as sparse ones."""
+    try:
+        return kept.untyped_storage()._cdata == tensor.untyped_storage()._cdata
+    except NotImplementedError:
+        return True
 
 
 PAST_MAX_BYTES = Text(

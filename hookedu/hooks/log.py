@@ -36,14 +36,7 @@ class About:
 class Log:
     """The events of a recording in the order of the hooks, an index of them by layer and call, and the hooks' handles.
 
-    Attributes
-    ----------
-    events : list of Event
-        The log, in the order in which the hooks fired.
-    failed_at : str or None
-        Name of the module in which the forward pass raised inside the `with` block.
-    closed : bool
-        Whether `close` has been called: the tensors are released, and reading raises RuntimeError.
+    `Recording` describes the public attributes.
     """
 
     def __init__(
@@ -57,6 +50,7 @@ class Log:
         self.failed_at: str | None = None
         self.closed = False
         self._named, self._chosen, self._wants, self._keep = named, chosen, wants, keep
+        self._aliases = {other: name for name, (_, others) in chosen.items() for other in others}
         self._plain = wants == {"outputs": True, "inputs": False, "gradients": False} and keep.plain
         # An index of the log by layer and call. Layer and Call objects are made on access and not stored: a
         # reference cycle would keep the tensors alive until Python's garbage collector runs.

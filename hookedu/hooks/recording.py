@@ -3,9 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torch import nn
-
-from hookedu.hooks.keeping import Keeper
 from hookedu.hooks.log import Log
 from hookedu.hooks.modules import LayerNotFound, closest
 from hookedu.hooks.reading import Layer
@@ -35,16 +32,6 @@ class Recording(Log, Mapping[str, Layer]):
     closed : bool
         Whether `close` has been called: the tensors are released, and reading raises RuntimeError.
     """
-
-    def __init__(
-        self,
-        named: dict[str, nn.Module],
-        chosen: dict[str, tuple[nn.Module, tuple[str, ...]]],
-        wants: dict[str, bool],
-        keep: Keeper,
-    ) -> None:
-        super().__init__(named, chosen, wants, keep)
-        self._aliases = {other: name for name, (_, others) in chosen.items() for other in others}
 
     def __getitem__(self, name: str) -> Layer:
         if name not in self:

@@ -72,8 +72,9 @@ class Tap:
     def when_removed(self) -> None:
         """Let compiled models run compiled again if somebody else has removed the recorder's last hook (case 32)."""
         if self.recorder is not None:
-            on = (handle.id in (handle.hooks_dict_ref() or ()) for handle in self.recorder._handles)
-            _ = any(on) or self.recorder._compile_again()
+            handles = self.recorder._handles
+            if not any(handle.id in (handle.hooks_dict_ref() or ()) for handle in handles):
+                self.recorder._compile_again()
 
     def _kept(self, recorder: Log, value: Any) -> Any:
         """Return a copy of a value; what cannot be copied is kept as it is, and `summary` says so (case 34)."""

@@ -11,7 +11,9 @@ import torch
 from torch._C._functorch import is_functorch_wrapped_tensor
 
 
-def map_tensors(fn: Callable[[torch.Tensor], Any], value: Any, uncopied: Callable[[Any], object] = id) -> Any:
+def map_tensors(
+    fn: Callable[[torch.Tensor], Any], value: Any, uncopied: Callable[[Any], object] = lambda value: None
+) -> Any:
     """Return the same structure with `fn(tensor)` in the place of each tensor.
 
     Tuples, named tuples, lists, dicts, dataclasses and plain objects that hold tensors (a cache, an image list) are

@@ -30,8 +30,8 @@ def plot_stats(
     There is one row per call of a layer, the first at the top: a dot for the mean, a bar for one standard
     deviation to either side, a line from the minimum to the maximum. All of them are over the finite values;
     NaN and Inf are counted beside the row. Calls without values are marked as such; layers that never ran
-    have no row. Of more than 200 rows the first 200 are drawn, and the label of the x axis says so. Values that ``record`` dropped because of ``max_bytes`` are drawn as well, from the
-    statistics that remain.
+    have no row. Of more than 200 rows the first 200 are drawn, and the label of the x axis says so. Values
+    that ``record`` dropped because of ``max_bytes`` are drawn as well, from the statistics that remain.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ class TestUses(Uses.TestCase):
     settings = settings(deadline=None, max_examples=150, stateful_step_count=20)
 
 
-def test_nothing_of_this_warns_of_what_a_user_did_not_do():
+def test_recording_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with record(Model(), nn.Module, gradients=True) as rec:

@@ -3,8 +3,8 @@
 It never runs code of a learner, and never reads any: what it once held would lie in the memory of every later fork. For
 each submission it receives four file descriptors: the job (a file), the learner's cells (a file that only the fork
 reads), the channel for results, and one end of the control socket `line`, over which the end of the submission is
-reported; and where there are control groups a fifth, through which the fork enters its group. What a lesson's exercises and its own setup cells import is loaded here, with the first submission of that
-lesson. With isolation, up to two processes are then forked per submission:
+reported; and where there are control groups a fifth, through which the fork enters its group. What a lesson's
+exercises and its own setup cells import is loaded here, with the first submission of that lesson. With isolation, up to two processes are then forked per submission:
 
     warm ├── worker: the submission, process 1 of a new process namespace and in further namespaces of its own
          └── watcher, after a quarter of a second: checks the memory that the processes in that namespace take together
@@ -128,9 +128,8 @@ class _Ward:
                 self._worker = os.fork()
                 if self._worker == 0:
                     for descriptor in entrance:
-                        with contextlib.suppress(
-                            OSError
-                        ):  # not allowed after all; the watcher has to suffice
+                        # If that is not allowed after all, the watcher has to suffice.
+                        with contextlib.suppress(OSError):
                             os.write(descriptor, b"0")
                     _close_all_but(cells, channel)
                     worker.main(todo, cells, channel, partial(_furnished, todo["limits"]["disk"]), True)

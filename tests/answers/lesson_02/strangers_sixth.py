@@ -182,26 +182,6 @@ def observe_once(y, seen):  # the first gradient, once the second is there
     return handle
 
 
-@mistake("02.4", "swallows_error", points=4)
-class ReturnsSeen:
-    def __init__(self, tensors):
-        self.tensors = tensors
-
-    def __enter__(self):
-        self.seen = {}
-        self.handles = [
-            t.register_hook(partial(self.seen.__setitem__, n))
-            for n, t in self.tensors.items()
-            if t.requires_grad
-        ]
-        return self.seen
-
-    def __exit__(self, *error):
-        for handle in self.handles:
-            handle.remove()
-        return self.seen
-
-
 @unnamed("02.4", "sees")
 @contextmanager
 def watching(tensors):  # one name only for each tensor

@@ -109,6 +109,9 @@ class ReturnsTrue:
         return True
 
 
+edited("02.4", "swallows_error", ("return True", "return self.seen"), of=ReturnsTrue, points=4)
+
+
 @mistake("02.4", "no_yield")
 @contextmanager
 def watching(tensors):
