@@ -114,6 +114,19 @@ def test_what_a_killed_grader_left_behind_goes_and_what_is_in_use_stays(base):
     groups.close()
 
 
+@pytest.mark.usefixtures("base")
+def test_a_grader_that_begins_leaves_the_groups_of_another():
+    first = cgroups.below(os.getpid(), delegated=False)
+    second = cgroups.below(os.getpid(), delegated=False)
+    for groups in (first, second):
+        assert groups
+        group = groups.new(2**30, 50)
+        assert group.path.exists()
+        group.remove()
+        groups.close()
+        assert not groups.path.exists()
+
+
 def test_everything_that_a_submission_starts_is_in_its_group_which_ends_with_it(base, tmp_path):
     for student in ("ann", "bob"):
         nb.hand_in(tmp_path / "class" / student / FILE, nb.answered({"02.1": CHILDREN}))

@@ -11,6 +11,7 @@ The files are described in https://docs.kernel.org/admin-guide/cgroup-v2.html.
 """
 
 import contextlib
+import fcntl
 import itertools
 import os
 import shutil
@@ -67,25 +68,39 @@ def below(pid: int, delegated: bool) -> "Groups | None":
         if delegated:
             _move_down(base)
         for stale in base.glob(f"{_OURS}*"):
-            _remove_empty(stale)  # left behind by a grader that was killed; a group in use stays
-        own = base / f"{_OURS}{os.getpid()}-{time.monotonic_ns()}"
+            _remove_stale(stale)
         _hand_on(base)
-        own.mkdir()
+        groups = Groups(base)
         try:
-            _hand_on(own)
+            _hand_on(groups.path)
         except OSError:
-            own.rmdir()
+            groups.close()
             raise
     except OSError:
         return None
-    return Groups(own)
+    return groups
 
 
 class Groups:
-    """A group in which each submission gets one of its own."""
+    """A group in which each submission gets one of its own.
 
-    def __init__(self, path: Path):
-        self._path, self._numbers = path, itertools.count()
+    It is locked as long as it is used, so that another grader that begins meanwhile does not take it for one that was
+    left behind.
+    """
+
+    def __init__(self, base: Path):
+        self._numbers = itertools.count()
+        while True:
+            self.path = base / f"{_OURS}{os.getpid()}-{time.monotonic_ns()}"
+            self.path.mkdir()
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # removed by another grader just before it was locked
+                self._lock = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+                fcntl.flock(self._lock, fcntl.LOCK_SH)
+                if self.path.exists():
+                    return
+                os.close(self._lock)
 
     def new(self, memory: int, processes: int) -> "Group":
         """Create a group.
@@ -102,7 +117,7 @@ class Groups:
         OSError
             If the kernel refuses.
         """
-        path = self._path / str(next(self._numbers))
+        path = self.path / str(next(self._numbers))
         path.mkdir()
         limits = {"memory.max": memory, "memory.oom.group": 1, "memory.swap.max": 0, "pids.max": processes}
         for name, value in limits.items():
@@ -112,7 +127,8 @@ class Groups:
 
     def close(self) -> None:
         """Remove all groups; those that still have processes stay."""
-        _remove_empty(self._path)
+        _remove_empty(self.path)
+        os.close(self._lock)
 
 
 @dataclass(frozen=True)
@@ -180,6 +196,17 @@ def _hand_on(group: Path) -> None:
     for name in (*_NEEDED, *(name for name in _WELCOME if name in here)):
         if name not in given:
             _write(group / "cgroup.subtree_control", f"+{name}")
+
+
+def _remove_stale(group: Path) -> None:
+    """Remove what a grader that was killed has left behind; what another one uses stays."""
+    with contextlib.suppress(OSError):  # locked, or already gone
+        lock = os.open(group, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove_empty(group)
+        finally:
+            os.close(lock)
 
 
 def _remove_empty(group: Path) -> None:
