@@ -111,10 +111,10 @@ with net.register_forward_hook(partial(count, "net")), conv.register_forward_hoo
         largest = run(x).max().item()
         print(f"{way:15}  largest value {largest}  hook on net: {fired['net']}, on conv: {fired['conv']}")
 
-# %% [markdown]
+# %% [markdown] tags=["F11"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F11)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -329,10 +329,10 @@ with resnet.layer4.register_forward_hook(keep):
 for name, tensor in seen.items():
     print(f"{name}: {tuple(tensor.shape)} holds {held(tensor):.1f} MB")
 
-# %% [markdown]
+# %% [markdown] tags=["F13"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F13)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -385,10 +385,10 @@ for run in (careless, careful):
             run(torch.ones(1, width))
         print(f"{run.__name__}, {width} wide: hooks left on {len(list_hooks(net))}, outputs kept {len(seen)}")
 
-# %% [markdown]
+# %% [markdown] tags=["F28"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F28)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -488,10 +488,10 @@ for name, hook in hooks.items():
         except TypeError as error:
             print(f"{name:10}  TypeError in", str(error).splitlines()[0])
 
-# %% [markdown]
+# %% [markdown] tags=["F8"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F8)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -578,10 +578,10 @@ print("calls:", dict(calls))
 print(f"{sum(calls.values())} outputs, {len(seen)} of them kept")
 print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 
-# %% [markdown]
+# %% [markdown] tags=["F27"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F27)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #

@@ -288,10 +288,10 @@ with two.register_forward_pre_hook(returns["a tensor"]):
     except TypeError as error:
         print("two inputs TypeError:", error)
 
-# %% [markdown]
+# %% [markdown] tags=["F30"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F30)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -486,10 +486,10 @@ except ValueError as error:
 print("by keyword:  passed,", layer(input=broken).detach())
 handle.remove()
 
-# %% [markdown]
+# %% [markdown] tags=["F10"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F10)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #

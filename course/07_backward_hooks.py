@@ -63,10 +63,10 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
     except RuntimeError as error:
         print("RuntimeError:", error)
 
-# %% [markdown]
+# %% [markdown] tags=["F16"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F16)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -169,10 +169,10 @@ layer = nn.Bilinear(5, 5, 3)
 layer.register_full_backward_hook(lambda m, grads, _: print("   not all 0:", [bool(g.any()) for g in grads]))
 layer(x, torch.ones(6, 5)).sum().backward()
 
-# %% [markdown]
+# %% [markdown] tags=["F18"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F18)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -411,10 +411,10 @@ with layer.register_full_backward_hook(stop):
 with layer.register_full_backward_pre_hook(stop_early):
     print("zero grad_output: ", gradients())
 
-# %% [markdown]
+# %% [markdown] tags=["F19"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F19)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -586,10 +586,10 @@ print("not in place:            ", wanted)
 print("in place, tensor hook:   ", hooked, torch.equal(hooked, wanted))
 print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 
-# %% [markdown]
+# %% [markdown] tags=["F17"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F17)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #

@@ -147,10 +147,10 @@ for name, change in {"its half()": torch.Tensor.half, "the tensor itself": lambd
 for kept in list(alive):
     kept.tensor = None  # opens the ring, or this memory would never be let go
 
-# %% [markdown]
+# %% [markdown] tags=["F13"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F13)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -317,10 +317,10 @@ block = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 1))
 checkpoint(block, torch.tensor([[1.0, 2.0], [3.0, 5.0]]), use_reentrant=False).sum().backward()
 print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.item())
 
-# %% [markdown]
+# %% [markdown] tags=["F26"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F26)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -453,10 +453,10 @@ for name, hook in {"seen.append": keep, "the same, disabled": torch.compiler.dis
     print(f"{name}: 5 calls, compiled {len(graphs)}x, fired {len(seen)}x")
 torch.compiler.reset()
 
-# %% [markdown]
+# %% [markdown] tags=["F22"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F22)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #

@@ -2,7 +2,8 @@
 
 source           read a lesson's py:percent file as cells
 lesson_tables    tables of lessons that prose includes
-lint             rules for lessons and guides: structure, languages, terms
+bilingual        rules for prose in two languages: same content, terms
+lint             rules for lessons: structure, exercises, lengths
 build            build the learner's notebook, and the solution notebook with its outputs
 new_lesson       create the files of a new lesson
 nbgrader_export  export the lessons as assignments of an nbgrader course

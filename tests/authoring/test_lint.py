@@ -36,14 +36,14 @@ BROKEN = {
         "`https://pytorch.org` stands only on the `en`",
     ),
     "forbidden_term": ("**钩子**是你写的函数", "**勾子**（钩子）是你写的函数", "Write `钩子`, not `勾子`"),
-    "words": ("Guess first**:", "Guess first**:" + " very" * 80, "English words, 80 at most"),
-    "characters": ("先猜一猜**：", "先猜一猜**：" + "很" * 130, "Chinese characters, 130 at most"),
+    "words": ("Guess first**:", "Guess first**:" + " very" * 150, "English words, 150 at most"),
+    "characters": ("先猜一猜**：", "先猜一猜**：" + "很" * 240, "Chinese characters, 240 at most"),
     "code_lines": (
         "seen = []\n\n\ndef keep",
         "seen = []\n" + "x = x\n" * 24 + "\ndef keep",
         "lines of code, 24 at most",
     ),
-    "cells": ('# %% tags=["F5"]', "# %%\n1\n\n" * 9 + '# %% tags=["F5"]', "cells, 40 at most"),
+    "cells": ('# %% tags=["F5"]', "# %%\n1\n\n" * 29 + '# %% tags=["F5"]', "cells, 60 at most"),
     "no_solution": ("    ### BEGIN SOLUTION\n    handles", "    handles", "Unpaired solution marker"),
     "solution_elsewhere": (
         'registering")',
@@ -61,7 +61,13 @@ BROKEN = {
     "recap": ("# 5. Keep the handle; take", "# Keep the handle; take", "`小结 · Recap` with 5 items"),
     "recall": ("回想一下 · Recall", "回想 · Think back", "`回想一下 · Recall`"),
     "wild": ("真实世界里 · In the wild", "别处 · Elsewhere", "`真实世界里 · In the wild`"),
-    "fact_without_box": ("Common mistake** (F6)", "Common mistake**", "F6 is shown here, but no box"),
+    "fact_without_box": (
+        '[markdown] tags=["F6"]',
+        '[markdown] tags=["F9"]',
+        "F6 is shown here, but there is no box",
+    ),
+    "box_without_tag": ('[markdown] tags=["F6"]', "[markdown]", "names its facts"),
+    "code_of_a_fact": ("Common mistake**", "Common mistake** (F6)", "`F6`"),
     "box_without_fact": ('tags=["E22", "F6"]', 'tags=["E22"]', "F6 has a box, but no code cell"),
 }
 

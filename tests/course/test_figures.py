@@ -13,7 +13,7 @@ from tests.figures import FIGURES, OF_THIS_TORCH
 def printed(lesson: str, tag: str) -> str:
     """Return the printed output of all cells of a solution that have the tag."""
     notebook = nbformat.read(catalog.find(lesson).solution, as_version=4)
-    cells = [c for c in notebook.cells if tag in c.metadata.get("tags", ())]
+    cells = [c for c in notebook.cells if c.cell_type == "code" and tag in c.metadata.get("tags", ())]
     return "\n".join(o.text for c in cells for o in c.outputs if o.output_type == "stream")
 
 
