@@ -10,51 +10,59 @@ import torchvision
 from torch import nn
 
 from hookedu import LanguageToggle, check, hint, progress, solution
-from hookedu.models.shapes import Shapes, SmallCNN
+from hookedu.models.shapes import Patient, Shapes, SmallCNN
 
 LanguageToggle()
 
 # %% [markdown]
-# ## 10.1 四次训练 · Four runs
+# ## 10.1 五次训练 · Five runs
 #
 # <div lang="zh">
 #
-# 还是第 09 课的小图，每张一个形状，共 6 类。同一个小网络训练四次，只用 30 张图、30 步：先看它能不能把一批图背下来，这是训练前最常做的检查。A 是健康的，B、C、D 各有改动。
+# 训练出了毛病，损失往往第一个告诉你，可它只是一个数，说不出毛病在哪一层。这里有五次训练，数据是第 09 课的小图，每张图上一个形状，共 6 类。我们只用 30 张图，让网络把它们背下来：连一小批图都背不下来的网络，一定是哪里坏了。正式训练之前，人们常做这项检查。
 #
-# **先猜一猜**：下面只看损失。能看出谁病了吗？B 和 C 得的是同一种病吗？
+# A 是健康的；B、C、D 各有改动，下面看得到；E 是同事拿来的，里面有什么，我们不知道。优化器都是带动量的 SGD，学习率 0.1，只有 C 是 1.0；D 在第 10 步收到一张全黑的图。
+#
+# **先猜一猜**：下面只打印损失。单看这些数，能分出谁病了吗？B 和 C 得的是同一种病吗？
 #
 # </div>
 # <div lang="en">
 #
-# The small pictures of lesson 09 again, one shape in each, of 6 classes. The same small network is trained four times, on 30 pictures in 30 steps:
-# can it learn one batch by heart? That is the usual first check. A is healthy; B, C and D have been changed.
+# When training goes wrong, the loss is usually the first to tell you, but it is a single number and cannot say which layer is at fault. Here are five runs, on the small pictures of lesson 09 with one shape in each, of 6 classes. We let the network learn just 30 pictures by heart: if it cannot memorise a small batch, something is broken. People run this check before real training.
 #
-# **Guess first**: below you see the loss alone. Can you tell who is ill? Do B and C have the same illness?
+# A is healthy; B, C and D have been changed, as you see below; E comes from a colleague, and we do not know what is inside. All use SGD with momentum at a rate of 0.1, only C has 1.0. At step 10, D receives a picture that is all black.
+#
+# **Guess first**: below, only losses are printed. Can you tell from these numbers who is ill? Do B and C have the same illness?
 #
 # </div>
 
-
 # %%
 batch = [Shapes(30, seed=1)[i] for i in range(30)]
-pictures, labels = torch.stack([s.image for s in batch]), torch.tensor([s.label for s in batch])
+pictures = torch.stack([sample.image for sample in batch])
+labels = torch.tensor([sample.label for sample in batch])
+images = F.avg_pool2d(pictures, 2)  # 32×32, to be quick
 plt.figure(figsize=(9, 1.6), layout="constrained")
 plt.imshow(torch.cat(list(pictures[:6]), dim=2).permute(1, 2, 0))
 plt.axis("off")
+# %%
+BLOCKS = ["block1", "block2", "block3", "block4"]  # each with conv, bn, relu; then avgpool, head
 
 
 class Contrast(nn.Module):
+    """Give every picture mean 0 and standard deviation 1."""
+
     def forward(self, x):
         return (x - x.mean((1, 2, 3), keepdim=True)) / x.std((1, 2, 3), keepdim=True)
 
 
 def make(run):
     torch.manual_seed(0)
-    model = SmallCNN()  # block1 to block4, each with conv, bn, relu; then avgpool, head
-    for block in list(model.children())[:4]:
-        if run in "BC":
-            block.bn = nn.Identity()
+    model = Patient() if run == "E" else SmallCNN()
+    for block in map(model.get_submodule, BLOCKS):
         if run == "B":
-            block.relu = nn.Sigmoid()
+            block.bn, block.relu = nn.Identity(), nn.Sigmoid()
+        if run == "C" and block in (model.block3, model.block4):
+            block.bn = nn.Identity()
     if run == "D":
         layers = OrderedDict(contrast=Contrast(), **dict(model.block1.named_children()))
         model.block1 = nn.Sequential(layers)
@@ -62,15 +70,13 @@ def make(run):
 
 
 # %%
-images = F.avg_pool2d(pictures, 2)  # 32×32, to be quick
-
-
-def train(model, rate=0.003, black=None):
-    optimizer, losses = torch.optim.Adam(model.parameters(), lr=rate), []
-    for step in range(30):
+def train(model, rate=0.1, black=None, steps=30, optimizer=None):
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+    losses = []
+    for step in range(steps):
         x = images.clone()
         if step == black:
-            x[3] = 0  # for once, a picture arrives all black
+            x[3] = 0  # once, a picture arrives all black
         loss = F.cross_entropy(model(x), labels)
         optimizer.zero_grad()
         loss.backward()
@@ -79,7 +85,8 @@ def train(model, rate=0.003, black=None):
     return losses
 
 
-options = {"A": {}, "B": {}, "C": {"rate": 0.1}, "D": {"black": 10}}
+# %%
+options = {"A": {}, "B": {}, "C": {"rate": 1.0}, "D": {"black": 10}, "E": {}}
 for run in options:
     losses = train(make(run), **options[run])
     print(f"run {run}: loss {losses[0]:.1f} at first, {losses[-1]:.1f} at last")
@@ -87,12 +94,12 @@ for run in options:
 # %% [markdown]
 # <div lang="zh">
 #
-# 损失说出有病，说不出病在哪里：B 和 C 都停在 1.8，也就是 6 类里瞎猜（$\ln 6$）。要往里面看，就用钩子。
+# D 的损失成了 `nan`。B 和 C 都停在 1.8 左右，等于在 6 类里瞎猜（$\ln 6$），好像得了同一种病；E 和 A 一样好，降到了 0.0。后面会看到，这两个印象都是错的。要往里面看，就用钩子。
 #
 # </div>
 # <div lang="en">
 #
-# The loss says that something is wrong, not where: B and C both stay at 1.8, as good as guessing among 6 ($\ln 6$). Hooks look inside.
+# The loss of D has become `nan`. B and C end near 1.8, as good as guessing among 6 classes ($\ln 6$), and seem to have the same illness; E is as good as A and falls to 0.0. We shall see that both impressions are wrong. Hooks let us look inside.
 #
 # </div>
 #
@@ -100,13 +107,16 @@ for run in options:
 #
 # <div lang="zh">
 #
-# 先在没有训练过的 ResNet-50 上练手：按名字收集每个子模块输出的均值。钩子同时也留下了张量本身。**先猜**：最后由 `kept` 再算一遍，数还一样吗？
+# 先在没有训练过的 ResNet-50 上练手：给每个子模块挂一个前向钩子，按名字记下输出的均值，同时把输出张量本身留在 `kept` 里。
+#
+# **先猜一猜**：等前向传播结束，再用 `kept` 里的张量算一遍均值，和当场算的一样吗？
 #
 # </div>
 # <div lang="en">
 #
-# We practise on an untrained ResNet-50: the mean of every child's output, by name. The hook also keeps the tensor itself.
-# **Guess**: computed once more from `kept` at the end, are the numbers the same?
+# We practise on an untrained ResNet-50: a forward hook on every child notes the mean of its output by name, and also keeps the output tensor itself, in `kept`.
+#
+# **Guess first**: when forward is over, we compute the means again from the tensors in `kept`. Are they the same as those computed on the spot?
 #
 # </div>
 
@@ -121,24 +131,26 @@ def note(name, module, args, output):
     kept[name] = output.detach()
 
 
-handles = [child.register_forward_hook(partial(note, name)) for name, child in resnet.named_children()]
+children = dict(resnet.named_children())
+handles = [child.register_forward_hook(partial(note, name)) for name, child in children.items()]
 out = resnet(pictures[:4].double())
 for handle in handles:
     handle.remove()
 
 for name, mean in means.items():
     later = kept[name].mean().item()  # below, + 0 makes 0.0 of -0.0
-    print(f"{name:8} {round(mean, 2) + 0:5.2f}", "" if later == mean else f"  from kept: {later:.2f}")
+    changed = "" if later == mean else f"  from kept: {later:.2f}"
+    print(f"{name:8} {round(mean, 2) + 0:5.2f}", changed)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# `bn1` 变了：后面的 `relu` 就地改写了它的输出。在钩子里当场算成一个数，就不会错，也不占内存。
+# 不全一样：`bn1` 后面的 `relu` 是就地的，它改写了 `bn1` 的输出，均值从 0.00 变成 0.36。`detach()` 只去掉计算图，内存还是同一块。在钩子里当场算成一个数，就不怕改写，也不占内存。模型在 GPU 上时，`.item()` 要等 GPU 算完；数很多，就先留成 0 维张量，一步结束再读。
 #
 # </div>
 # <div lang="en">
 #
-# `bn1` differs: the `relu` behind it has overwritten its output in place. A number computed inside the hook cannot go wrong, and takes no memory.
+# Not all: the `relu` behind `bn1` works in place and overwrote the output of `bn1`, whose mean went from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number computed inside the hook cannot be overwritten and takes no memory. On a GPU, `.item()` has to wait for it: if you want many numbers, keep 0-dimensional tensors and read them at the end of the step.
 #
 # </div>
 #
@@ -191,17 +203,16 @@ check("10.1", child_means)
 #
 # <div lang="zh">
 #
-# 同一个 `out`，交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子，记下梯度的均值：张量钩子到反向传播才触发，这时挂也来得及。
+# 接着看梯度。还是上面那个 `out`，接交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子：参数的钩子到反向传播时才触发，所以还来得及。
 #
-# **先猜**：谁第一，谁最后？正好是参数表倒过来吗？
+# **先猜一猜**：哪个参数的梯度最先到，哪个最后到？整个次序正好是参数表反过来吗？
 #
 # </div>
 # <div lang="en">
 #
-# The same `out`, with cross-entropy. Forward is over; only now every parameter of the ResNet-50 gets a tensor hook that notes the
-# mean of its gradient. Tensor hooks fire in backward, so this is early enough.
+# Now the gradients. The same `out`, followed by cross-entropy. Forward is over, and only now does every parameter of the ResNet-50 get a tensor hook: the hooks of a parameter fire in backward, so we are not too late.
 #
-# **Guess**: who is first, who last? Is it just the list of parameters upside down?
+# **Guess first**: which parameter's gradient arrives first, and which last? Is the whole order simply the list of parameters, reversed?
 #
 # </div>
 
@@ -222,18 +233,17 @@ for name, mean in [*arrived[:5], ("...", 0.0), *arrived[-4:]]:
     print(f"{name:23}" + ("" if name == "..." else f"{round(mean, 2) + 0:.2f}"))
 names = [name for name, _ in resnet.named_parameters()]
 print(f"{len(arrived)} of {len(names)} parameters")
-print("the list of parameters upside down:", [name for name, _ in arrived] == names[::-1])
+print("the list of parameters, reversed:", [name for name, _ in arrived] == names[::-1])
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 层的次序倒过来，层里却不一定：`bn3.weight` 先于 `bn3.bias`。`fc.bias` 的均值总是 0：交叉熵的梯度正负相消。
+# `fc` 的参数最先到，`conv1.weight` 最后到：层的次序反过来了。可一层之内没有这样的规矩，`bn3.weight` 就比 `bn3.bias` 先到。`fc.bias` 的均值是 0.00，因为交叉熵对一张图各个 logit 的梯度，正负相消。所以看梯度的大小，要先取绝对值。
 #
 # </div>
 # <div lang="en">
 #
-# Layers come in reverse, but inside a layer not always: `bn3.weight` before `bn3.bias`. The mean at `fc.bias` is always 0: with
-# cross-entropy, plus and minus cancel.
+# The parameters of `fc` come first and `conv1.weight` last: layers arrive in reverse. Within a layer there is no such rule: `bn3.weight` arrives before `bn3.bias`. The mean at `fc.bias` is 0.00 because the gradients of cross-entropy with respect to the logits of a picture cancel, plus against minus. To see how large a gradient is, take absolute values first.
 #
 # </div>
 #
@@ -259,7 +269,7 @@ print("the list of parameters upside down:", [name for name, _ in arrived] == na
 def gradient_means(model, loss):
     """调用 loss.backward()，按到达的次序返回 [(参数名, 梯度的均值), ...]。
 
-    Call loss.backward() and return [(parameter's name, mean of its gradient), ...] in order of arrival.
+    Call loss.backward(); return [(parameter, mean of its gradient), ...] in order of arrival.
     """
     ### BEGIN SOLUTION
     arrived, handles = [], []
@@ -287,25 +297,25 @@ check("10.2", gradient_means)
 #
 # <div lang="zh">
 #
-# 现在把两种钩子合在一起。每一步，对 4 个块的激活各记 3 个数：等于 0 的比例、`nan` 的比例，还有这个输出的梯度有多大，用 `grad.abs().mean()`（直接取均值，正负会相消）。
+# 现在把两种钩子合成一个工具。每一步，对 4 个块的激活各记三个数：多少是 0，多少是 `nan`，损失对它的梯度有多大，即 `grad.abs().mean()`。梯度用 7.8 节的办法取得：在前向钩子里给输出挂张量钩子。
 #
-# 梯度用 7.8 节的办法：在前向钩子里给输出挂张量钩子。**先猜**：健康的 A，三样各是多少？
+# 五次训练都用它再跑一遍，画成一张图，每次一行，损失和梯度用对数刻度。
+#
+# **先猜一猜**：健康的 A 是什么样子？看图时给每一行写下诊断：哪里不对，从哪一步起，在哪一块？
 #
 # </div>
 # <div lang="en">
 #
-# Both kinds of hooks together now. At each step, 3 numbers for the activation of each of the 4 blocks: the share that is 0, the share of
-# `nan`, and how large the gradient of this output is, as `grad.abs().mean()` (in a plain mean, plus and minus cancel).
+# Now we put both kinds of hooks into one tool. At every step it notes three numbers for the activation of each of the 4 blocks: which share of it is 0, which share is `nan`, and how large the gradient of the loss with respect to it is, as `grad.abs().mean()`. The gradient is obtained as in section 7.8: a forward hook sets a tensor hook on the output.
 #
-# The gradient comes as in section 7.8, by a tensor hook set inside a forward hook. **Guess**: what are the three in A, the healthy run?
+# All five runs go through it once more, and one figure shows them, a row for each, with loss and gradients on a logarithmic scale.
+#
+# **Guess first**: what does the healthy A look like? Then write down a diagnosis for every row: what is wrong, from which step on, in which block?
 #
 # </div>
 
 
 # %%
-BLOCKS = ["block1", "block2", "block3", "block4"]
-
-
 @contextmanager
 def checkup(model):
     """Yield a dictionary: (what, block) -> one number per step."""
@@ -327,90 +337,110 @@ def checkup(model):
 
 
 # %%
-def plot(run, losses, seen):
-    _, axes = plt.subplots(1, 4, figsize=(11, 2.6), layout="constrained")
-    axes[0].plot(losses, color="black")
-    axes[0].set(title=f"run {run}: loss", ylim=(-0.1, 2.2))
-    for ax, what in zip(axes[1:], ("zeros", "nan", "gradient"), strict=True):
-        for block, colour in zip(BLOCKS, ("#08306b", "#2171b5", "#6baed6", "#d94801"), strict=True):
-            ax.plot(seen[what, block], color=colour, label=block, lw=2)
-        ax.set(title=f"share of {what}", ylim=(-0.05, 1.05))
-    axes[3].set_yscale("symlog", linthresh=1e-9)
-    axes[3].set(title="mean |gradient|", ylim=(-3e-10, 1e-2))
-    axes[3].legend(fontsize=7, loc="lower right", ncols=2)
-    for ax in axes:
-        ax.set(xlabel="step", xlim=(0, 29))
+COLOURS = "#08306b", "#2171b5", "#6baed6", "#d94801"
+TITLES = "loss", "share of 0", "share of nan", "mean |gradient|"
 
 
+def plot(diagnoses):
+    """Draw one row per run: its loss, the three numbers of each block, and a diagnosis."""
+    size = (11, 1.7 * len(diagnoses) + 0.5)
+    _, rows = plt.subplots(len(diagnoses), 4, figsize=size, layout="constrained", sharex=True)
+    for row, (run, says) in zip(rows, diagnoses.items(), strict=True):
+        losses, seen = runs[run]
+        row[0].semilogy(losses, color="black")
+        row[0].set(ylim=(5e-4, 60), yticks=[0.001, 0.01, 0.1, 1, 10], ylabel=f"run {run}")
+        for ax, what in zip(row[1:], ("zeros", "nan", "gradient"), strict=True):
+            for block, colour in zip(BLOCKS, COLOURS, strict=True):
+                ax.plot(seen[what, block], color=colour, label=block, lw=2)
+            ax.set(xlim=(0, 29), ylim=(-0.05, 1.05))
+        row[3].set_yscale("symlog", linthresh=1e-9)
+        row[3].set(ylim=(-3e-10, 1), yticks=[0, 1e-8, 1e-6, 1e-4, 1e-2, 1])
+        row[3].set_ylabel(says, rotation=0, ha="left", va="center", labelpad=10)
+        row[3].yaxis.set_label_position("right")
+    for ax, title in zip(rows[0], TITLES, strict=True):
+        ax.set_title(title, fontsize=10)
+    rows[0][1].legend(fontsize=7, loc="upper right", ncols=2)
+
+
+# %%
 runs = {}
 for run in options:
     model = make(run)
     with checkup(model) as seen:
-        runs[run] = (train(model, **options[run]), seen)
-losses, seen = runs["A"]
-print("zeros, last step:", [f"{seen['zeros', block][-1]:.1f}" for block in BLOCKS])
-plot("A", losses, seen)
+        runs[run] = train(model, **options[run]), seen
+plot(dict.fromkeys(options, ""))
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 健康的样子：ReLU 让大约一半是 0，没有 `nan`，各块的梯度相差不大，损失下降时一起变小。
+# A 是健康的样子：大约一半的激活是 0，没有 `nan`；4 个块的梯度相差不到 10 倍，随着损失一起变小。其余四行各不相同：B 的四条梯度线隔得很远，C 有两个块的激活全变成了 0，D 满是 `nan`，E 少了两条线。
 #
 # </div>
 # <div lang="en">
 #
-# Health looks like this: ReLU makes about half of the values 0, no `nan`, gradients of similar size in all blocks, shrinking together as the loss falls.
+# A shows what health looks like: about half of the activations are 0, there is no `nan`, and the gradients of the 4 blocks differ by less than a factor of 10 and shrink with the loss. The other rows differ, each in its own way: in B the lines of the gradients are far apart, in C all activations of two blocks become 0, D is full of `nan`, and in E two lines are missing.
 #
 # </div>
 #
-# ## 10.5 第一个 nan · The first nan
+# ## 10.5 D：第一个 nan · D: the first nan
 #
 # <div lang="zh">
 #
-# D 的 `block1` 开头多一层 `contrast`：减均值，除以标准差。第 10 步来了一张全黑的图，只此一次。**先猜**：从哪一步起有 `nan`，会好吗？哪一层第一个造出 `nan`：没训练的模型看黑图，训练完的看正常图？
+# D 的 `block1` 开头多了一层 `contrast`：减去均值，除以标准差。**先猜一猜**：30 张图里有一张是黑的，各层的输出会有多少是 `nan`？下一步的图都正常，`nan` 会消失吗？
 #
 # </div>
 # <div lang="en">
 #
-# D's `block1` begins with a layer `contrast`: minus the mean, divided by the standard deviation. At step 10 a black picture comes, only once. **Guess**: from
-# which step on is there `nan`, and does it heal? Which layer makes the first one: before training, on the black picture; afterwards, on clean ones?
+# The `block1` of D begins with a layer `contrast`: minus the mean, divided by the standard deviation. **Guess first**: one of 30 pictures is black; which share of each layer's output will be `nan`? At the next step all pictures are fine: will the `nan` go away?
 #
 # </div>
 
-# %%
-losses, seen = runs["D"]
-plot("D", losses, seen)
-print("steps with nan in block1:", [step for step, share in enumerate(seen["nan", "block1"]) if share])
 
-
+# %% tags=["F43"]
 def look(name, module, args, output):
-    before, after = args[0].isnan().any().item(), output.isnan().any().item()
-    print(f"   {name:16} nan in the input: {before!s:5}  in the output: {after}")
+    share = [tensor.isnan().float().mean().item() for tensor in (args[0], output)]
+    print(f"   {name:16} share of nan: {share[0]:.3f} in, {share[1]:.3f} out")
 
 
 dark = images.clone()
 dark[3] = 0
-for title, net, x in (("untrained, black picture", make("D"), dark), ("after the run", model, images)):
+trained = make("D")
+train(trained, black=10)
+for title, net, x in (("black picture", make("D"), dark), ("after the run", trained, images)):
     print(title)
-    names = ("block1.contrast", "block1.conv", "block1.bn", "block1.relu")
-    handles = [net.get_submodule(n).register_forward_hook(partial(look, n)) for n in names]
+    for name in ("contrast", "conv", "bn", "relu"):
+        net.block1.get_submodule(name).register_forward_hook(partial(look, name))
     net(x)
-    for handle in handles:
-        handle.remove()
 
-# %% [markdown]
+# %% [markdown] tags=["F43"]
 # <div lang="zh">
 #
-# 黑图的标准差是 0，0 除以 0 得 `nan`。一步之后，所有权重都是 `nan`，凶手看上去就成了 `block1.conv`：要查，就在出事的那一步查。
+# 黑图的标准差是 0，0 除以 0 得 `nan`，所以 `contrast` 的输出有 30 分之 1，即 0.033，是 `nan`。卷积把每张图分开算，比例不变；`bn` 的均值取自整批图，所以全成了 `nan`。损失和梯度也是 `nan`，一步之后权重也是，再也好不了。那时再看，干净的图进了 `conv`，出来全是 `nan`，它就成了替罪羊。
 #
 # </div>
 # <div lang="en">
 #
-# A black picture has a standard deviation of 0, and 0 by 0 is `nan`. One step later all weights are `nan`, and `block1.conv`
-# looks guilty: look when it happens.
+# The black picture has a standard deviation of 0, and 0 divided by 0 is `nan`; so 1 in 30, or 0.033, of what `contrast` returns is `nan`. The convolution treats each picture by itself, and the share stays; `bn` takes its mean over the batch, and everything becomes `nan`. So do the loss, the gradients and, one step later, all weights: nothing heals. Whoever looks then sees clean pictures enter `conv` and only `nan` come out, and blames it.
 #
 # </div>
 #
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 一个坏样本会经过 `BatchNorm` 传给整批。查 `nan` 要在它第一次出现的那一步查。
+#
+# </div>
+# <div lang="en">
+#
+# Through `BatchNorm`, one bad sample reaches the whole batch. Look for `nan` at the step where it appears first.
+#
+# </div>
+# </div>
+
+# %% [markdown]
 # ### 练习 10.3：谁造出了第一个 nan · Exercise 10.3: Who makes the first nan
 #
 # ●●● · 8 min
@@ -425,6 +455,17 @@ for title, net, x in (("untrained, black picture", make("D"), dark), ("after the
 # Write `first_nan(model, x)`: run `model(x)` once. Of modules without children, in order of **running** (some twice, none in
 # place), return the name of the first with no `nan` in its one input but some in its output, else `None`. Leave the
 # model and its mode alone; remove hooks, after exceptions too.
+#
+# </div>
+#
+# <div lang="zh">
+#
+# 真实的模型里，模块可能有几个输入，收发元组，或者就地改写输入：那就在前向前置钩子里，趁它还没运行，检查所有输入。
+#
+# </div>
+# <div lang="en">
+#
+# In real models, a module may have several inputs, take and return tuples, or overwrite its input in place: then check all inputs in a forward pre-hook, before it runs.
 #
 # </div>
 
@@ -458,48 +499,105 @@ def first_nan(model, x):
 check("10.3", first_nan)
 
 # %% [markdown]
-# ## 10.6 消失的梯度 · Vanishing gradients
+# ## 10.6 B：消失的梯度 · B: vanishing gradients
 #
 # <div lang="zh">
 #
-# B 没有 `nan`，激活里也没有零，损失却不动。它用 sigmoid，又没有批归一化。**先猜**：B 的梯度从 `block4` 走到 `block1`，还剩多少？只把批归一化还给它，够不够？
+# B 没有 `nan`，激活里也没有 0，损失却一动不动。它去掉了批归一化，ReLU 换成了 sigmoid。
 #
-# 下面列出训练一开始，梯度就不到 `block4` 的 1/100 的块。图里的梯度用对数刻度。
+# **先猜一猜**：从 `block4` 走到 `block1`，B 的梯度缩小多少倍？sigmoid 的斜率最多 0.25（2.9 节），三个块就是 64 倍：是这个数吗？
 #
 # </div>
 # <div lang="en">
 #
-# B has no `nan` and no zeros, yet its loss does not move. It uses sigmoid, without batch normalisation. **Guess**: on the way from `block4` to
-# `block1`, how much of B's gradient is left? Is it enough to give it batch normalisation back?
+# B has no `nan` and no activation of 0, yet its loss does not move. It has lost its batch normalisation, and sigmoid has replaced ReLU.
 #
-# Listed below: blocks whose gradient is below 1/100 of that of `block4` at the very first step. The plot of gradients has a logarithmic scale.
+# **Guess first**: by which factor does the gradient of B shrink from `block4` to `block1`? The slope of sigmoid is at most 0.25 (section 2.9), which makes a factor of 64 over three blocks: is that it?
 #
 # </div>
 
-# %%
-normed = make("A")
-for block in BLOCKS:
-    normed.get_submodule(block).relu = nn.Sigmoid()
-with checkup(normed) as seen:
-    train(normed)
 
-for title, found in {"A": runs["A"][1], "B": runs["B"][1], "B with batch norm": seen}.items():
-    first = {block: found["gradient", block][0] for block in BLOCKS}
-    print(f"{title:18} below 1/100:", [block for block in BLOCKS if first[block] < first["block4"] / 100])
-plot("B", *runs["B"])
+# %%
+def fall(first):
+    """Say by which factor the gradient of block4 is larger than those of the others, at step 0."""
+    sizes = [first["gradient", block] for block in BLOCKS]
+    return [f"{sizes[3][0] / size[0]:.0f}" if size else "none" for size in sizes[:3]]
+
+
+def variant(bn=None, relu=None):
+    model = make("A")
+    for block in map(model.get_submodule, BLOCKS):
+        block.bn, block.relu = bn() if bn else block.bn, relu() if relu else block.relu
+    with checkup(model) as seen:
+        losses = train(model)
+    return losses, seen
+
+
+# %%
+shown = {f"run {run}": (losses, seen) for run, (losses, seen) in runs.items()}
+shown["ReLU without batch norm"] = variant(bn=nn.Identity)
+shown["sigmoid with batch norm"] = variant(relu=nn.Sigmoid)
+print("                         block1 block2 block3   loss at last")
+for title, (losses, seen) in shown.items():
+    print(f"{title:23} {''.join(f'{x:>7}' for x in fall(seen))}   {losses[-1]:.1f}")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# sigmoid 的斜率最多 0.25（2.9 节），每过一块都要乘一次；批归一化把信号放大回来。
+# 远不止 64：B 的梯度走到 `block1`，缩小了大约 4000 倍。最后两行把原因拆开：只去掉批归一化，已经缩小 122 倍，因为默认的初始权重偏小；只换 sigmoid，是 14 倍，训练慢些，但学得动。两样合起来才这么糟。连 A 也有 6 倍：前面的图更大，梯度摊到了更多像素上。所以我们说，比最后一块小 100 倍以上才叫消失：B 的 `block1` 和 `block2`。E 的 `none` 是另一回事。
+#
+# 再用 Adam 训练 B，它把梯度除以梯度自己的大小。**先猜一猜**：第一步里 `block1` 的权重动多少？300 步之后，损失降了吗？
 #
 # </div>
 # <div lang="en">
 #
-# Sigmoid's slope is at most 0.25 (section 2.9), once per block; batch normalisation enlarges the signal again.
+# Far more than 64: by `block1`, the gradient of B has shrunk about 4000 times. The last two rows take the causes apart. Without batch normalisation alone it shrinks 122 times, because the default initial weights are small; with sigmoid alone 14 times, which is slow but learns. Only together are they so bad. Even A has 6: earlier maps are larger and spread the gradient over more pixels. So let us speak of vanishing beyond a factor of 100: `block1` and `block2` of B. The `none` of E is another matter.
+#
+# Now B under Adam, which divides the gradient by its own size. **Guess first**: how far does its first step move the weights of `block1`? Has the loss fallen after 300 steps?
+#
+# </div>
+
+# %% tags=["F45"]
+for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {})):
+    model = make("B")
+    weight = model.block1.conv.weight
+    before = weight.detach().clone()
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=rate, **options_)
+    losses = train(model, steps=1, optimizer=optimizer)
+    moved, grad = (weight - before).abs().max().item(), weight.grad.abs().max().item()
+    losses += train(model, steps=299, optimizer=optimizer)
+    print(f"{name:4}  largest gradient {grad:.0e}, largest move {moved:.0e}")
+    print("      loss at steps 0, 99, 199, 299:", [f"{losses[n]:.1f}" for n in (0, 99, 199, 299)])
+
+# %% [markdown] tags=["F45"]
+# <div lang="zh">
+#
+# Adam 的第一步总是学习率那么大，这里是 0.003，不管梯度多小；SGD 的步子只有它的几千分之一。同一个 B，SGD 走 300 步也学不动，Adam 却学会了。
+#
+# </div>
+# <div lang="en">
+#
+# The first step of Adam is as large as the rate, here 0.003, however small the gradient is; that of SGD is thousands of times smaller. The same B learns nothing in 300 steps of SGD, and learns under Adam.
 #
 # </div>
 #
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# Adam 会把消失的梯度藏起来：损失降了，前面几块的梯度一开始还是那么小。要看梯度本身，别只看损失。
+#
+# </div>
+# <div lang="en">
+#
+# Adam hides vanishing gradients: the loss falls although the gradients of the first blocks are as small as ever at the start. Look at the gradients, not at the loss alone.
+#
+# </div>
+# </div>
+
+# %% [markdown]
 # ### 练习 10.4：梯度在哪里消失 · Exercise 10.4: Where gradients vanish
 #
 # ●●●● · 10 min
@@ -523,7 +621,7 @@ plot("B", *runs["B"])
 def vanishing(model, x, target, ratio):
     """返回输出的梯度太小的子模块的名字，按运行的次序。
 
-    Return the names of the children whose output's gradient is too small, in the order in which they ran.
+    Return the names of the children whose output's gradient is too small, in order of running.
     """
     ### BEGIN SOLUTION
     order, sizes, handles = [], {}, []
@@ -547,63 +645,125 @@ def vanishing(model, x, target, ratio):
 check("10.4", vanishing)
 
 # %% [markdown]
-# ## 10.7 实例：死掉的 ReLU · Worked example: dead ReLUs
+# ## 10.7 C：死掉的 ReLU · C: dead ReLUs
 #
 # <div lang="zh">
 #
-# 剩下 C：也没有批归一化，损失和 B 一样停在 1.8。听诊器一放就分出来了：先看图，再看最后一步，然后换掉嫌疑最大的学习率，只换它，再跑一次。
+# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，听诊器听到的却不同。下面只把嫌疑最大的学习率换掉，再训练一次。
 #
-# **先猜**：C 的激活里有多少是零？`block1` 的梯度和 B 的一样小吗？
+# **先猜一猜**：C 的 `block1` 最后的梯度，是像 B 那样很小，还是恰好是 0？
 #
 # </div>
 # <div lang="en">
 #
-# C is left: no batch normalisation either, and a loss that stays at 1.8 as B's does. The stethoscope tells them apart: first the plot, then the last step; finally we change the chief suspect, the learning
-# rate, and nothing else.
+# C has no batch normalisation in `block3` and `block4`, and a rate of 1.0. Its last loss is near 1.8 like that of B, but the stethoscope hears something else. Below we change only the chief suspect, the rate, and train again.
 #
-# **Guess**: how many of C's activations are zero? Is the gradient at `block1` as small as B's?
+# **Guess first**: is the last gradient at `block1` of C tiny, as in B, or exactly 0?
 #
 # </div>
 
 
 # %%
 def describe(title, losses, seen):
-    zeros = [seen["zeros", block][-1] for block in BLOCKS]
-    print(title, "loss has fallen:", losses[-1] < losses[0] - 0.3)
-    print("   all activations are 0:   ", all(share == 1 for share in zeros))
-    print("   gradient at block1 is 0: ", seen["gradient", "block1"][-1] == 0)
+    zeros = [f"{seen['zeros', block][-1]:.1f}" for block in BLOCKS]
+    print(f"{title:13} highest loss {max(losses):4.1f}, last {losses[-1]:.1f}")
+    print(f"   share of 0 by block: {zeros}")
+    print(f"   gradient at block1 is exactly 0: {seen['gradient', 'block1'][-1] == 0}")
 
 
-plot("C", *runs["C"])
 gentle = make("C")
 with checkup(gentle) as seen:
-    losses = train(gentle, rate=0.003)
-describe("C, rate 0.1:  ", *runs["C"])
-describe("C, rate 0.003:", losses, seen)
+    losses = train(gentle, rate=0.1)
+describe("B", *runs["B"])
+describe("C", *runs["C"])
+describe("C, rate 0.1", losses, seen)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 学习率 0.1 几步就把权重推得太远，ReLU 的输入再没有一个是正的：输出是 0，斜率也是 0。B 的梯度很小；C 的只到 `block4`，再往前恰好是 0，没有什么可学。
+# 恰好是 0。学习率太大，几步就把 `block3` 和 `block4` 的权重推得太远（损失冲到了 16），它们的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度到此为止。B 的梯度很小，但还活着；C 的是 0，什么优化器都救不活，只能一开始就用小的学习率。
 #
 # </div>
 # <div lang="en">
 #
-# A rate of 0.1 pushed the weights so far that no input of a ReLU is positive: output 0, slope 0. B's gradients were tiny; C's reach `block4` and are exactly 0 before it: nothing to learn from.
+# Exactly 0. Within a few steps the large rate pushed the weights of `block3` and `block4` so far (the loss rose to 16) that no input of their ReLUs is positive: the output is 0, the slope is 0, and the gradient ends there. Those of B are tiny but alive; with those of C no optimizer can work, only a smaller rate from the start helps.
 #
 # </div>
 #
-# ## 10.8 所有梯度，一个范数 · One norm of all gradients
+# ## 10.8 E：没有标签的病人 · E: the patient without a label
 #
 # <div lang="zh">
 #
-# 治 C 要减小学习率。若是偶尔有几步梯度太大，就裁剪：`clip_grad_norm_` 用的是所有梯度合起来的**一个**范数。**先猜**：给每个参数挂一个张量钩子，各裁各的（练习 03.2），结果一样吗？
+# E 的损失和 A 一样好，可它少了两条梯度线。先自己下诊断：这个模型里发生了什么？损失为什么还会降？再运行下面的单元格，打开答案。
 #
 # </div>
 # <div lang="en">
 #
-# C needs a smaller rate. Where only a few steps have gradients far too large, one clips: `clip_grad_norm_` takes **one** norm of all gradients together. **Guess**: a tensor hook on every parameter, each clipping its own (exercise 03.2): is
-# that the same?
+# E has the loss of A but lacks two lines of gradients. Make your own diagnosis first: what goes on in this model, and why does its loss fall? Then run the cell below and open the answer.
+#
+# </div>
+
+# %%
+patient = make("E")
+before = {name: param.detach().clone() for name, param in patient.named_parameters()}
+train(patient)
+for name, param in patient.named_parameters():
+    moved = (param - before[name]).abs().max().item()
+    print(f"{name:20} .grad is None: {param.grad is None!s:5}  moved: {moved > 0}")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# <details><summary>答案</summary>
+#
+# `forward` 里，有人在 `block2` 之后写了 `.detach()`，计算图断了：前两块的梯度不是很小，也不是 0，而是根本没有，所以 `.grad` 是 `None`，权重一步也没动。没有学过的前两块也能给出分得开 30 张图的特征，后面的层就把它们背了下来。只看损失，永远发现不了。打开 `Patient` 的源代码看一看。
+#
+# </details>
+#
+# </div>
+# <div lang="en">
+#
+# <details><summary>Answer</summary>
+#
+# In `forward`, somebody wrote `.detach()` after `block2`, and the graph is cut: the gradients of the first two blocks are neither tiny nor 0, there are none; `.grad` is `None`, and the weights have not moved. Even untrained, these blocks give features that tell 30 pictures apart, and the layers behind them learned these by heart. The loss alone would never show it. Have a look at the source of `Patient`.
+#
+# </details>
+#
+# </div>
+
+# %%
+plot(
+    {
+        "A": "healthy",
+        "B": "vanishing gradients:\nsmall from step 0",
+        "C": "dead ReLUs:\nall 0, gradient exactly 0",
+        "D": "nan from one picture,\nspread by batch norm",
+        "E": "cut graph:\nno gradient before block3",
+    }
+)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 同一张图，写上了诊断。四种病，四种样子：梯度很小，恰好是 0，是 `nan`，根本没有。
+#
+# </div>
+# <div lang="en">
+#
+# The same figure with the diagnoses written in. Four illnesses look four ways: gradients that are tiny, exactly 0, `nan`, or not there at all.
+#
+# </div>
+#
+# ## 10.9 所有梯度，一个范数 · One norm of all gradients
+#
+# <div lang="zh">
+#
+# 学习率合适，也可能偶尔有一步的梯度特别大，这时就裁剪：`clip_grad_norm_` 把所有参数的梯度合起来算**一个**范数，太大就一起按比例缩小。**先猜一猜**：给每个参数挂一个张量钩子，各裁各的（练习 03.2），结果一样吗？
+#
+# </div>
+# <div lang="en">
+#
+# Even with a good rate, a single step may have very large gradients. One clips them: `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if it is too large, scales all by the same factor. **Guess first**: a tensor hook on every parameter, each clipping its own (exercise 03.2): does that give the same?
 #
 # </div>
 
@@ -621,6 +781,7 @@ def report(title):
     print(f"{title:18}", [round(value, 2) for p in (a, b) for value in p.grad.tolist()])
 
 
+# %%
 backward()
 report("as they are:")
 torch.nn.utils.clip_grad_norm_([a, b], max_norm=6.5)
@@ -630,6 +791,18 @@ backward()
 report("each by its own:")
 for handle in own:
     handle.remove()
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 不一样。合起来的范数是 $\sqrt{9+16+144}=13$，所以 `clip_grad_norm_` 把每个梯度减半；各裁各的，`a` 的范数是 5，没有动，`b` 缩到 6.5，方向变了。总范数要等所有梯度都到齐、加好才算得出来，而张量钩子只看到一个。优化器也有钩子：`register_step_pre_hook` 挂上的函数，在 `step()` 开始时触发。
+#
+# </div>
+# <div lang="en">
+#
+# It does not. The norm of all is $\sqrt{9+16+144}=13$, so `clip_grad_norm_` halves every gradient; each by itself, `a` with its norm of 5 is left alone and `b` becomes 6.5: the direction has changed. The norm of all can be computed only when all gradients have arrived and been added up, and a tensor hook sees only one. Optimizers have hooks, too: a function registered with `register_step_pre_hook` fires as `step()` begins.
+#
+# </div>
 
 
 # %%
@@ -648,14 +821,39 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 各裁各的，方向就变了。要等梯度到齐、加好，再一起缩小：优化器自己有钩子，`step()` 开始时触发。合起来的范数是 $\sqrt{9+16+144}=13$，所以上面每个梯度都减半。
+# 混合精度训练里，`GradScaler` 先把损失放大，免得很小的梯度在 float16 里变成 0，走步之前再缩回来。**先猜一猜**：放大 1024 倍时，真正的梯度是 2，张量钩子看到多少？优化器的钩子呢？
 #
 # </div>
 # <div lang="en">
 #
-# Each by its own turns the direction. One must wait until all gradients are there and added up: the optimizer has hooks itself, which fire as
-# `step()` begins. The norm of all is $\sqrt{9+16+144}=13$, so above each gradient was halved.
+# In mixed precision, `GradScaler` multiplies the loss so that small gradients do not become 0 in float16, and divides again before the step. **Guess first**: with a scale of 1024 and a true gradient of 2, what does a tensor hook see? And the hook of the optimizer?
 #
+# </div>
+
+# %% tags=["F44"]
+w = nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([w], lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+w.register_hook(lambda grad: print("tensor hook:   ", grad.item()))
+optimizer.register_step_pre_hook(lambda *_: print("step pre-hook: ", w.grad.item()))
+scaler.scale(2 * w.sum()).backward()
+scaler.step(optimizer)
+
+# %% [markdown] tags=["F44"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 用了 `GradScaler`，张量钩子看到的梯度是放大过的，这里是 2048 而不是 2；`step()` 之前的钩子看到的才是真的。要在别处裁剪，先调用 `scaler.unscale_(optimizer)`。
+#
+# </div>
+# <div lang="en">
+#
+# Under a `GradScaler`, tensor hooks see gradients that have been scaled up, here 2048 instead of 2; the hook before `step()` sees the true ones. To clip elsewhere, call `scaler.unscale_(optimizer)` first.
+#
+# </div>
 # </div>
 #
 # ### 练习 10.5：用钩子裁剪 · Exercise 10.5: Clip through a hook
@@ -700,52 +898,52 @@ def clip_before_step(optimizer, max_norm):
 check("10.5", clip_before_step)
 
 # %% [markdown]
-# ## 10.9 小结 · Recap
+# ## 10.10 小结 · Recap
 #
 # <div lang="zh">
 #
-# 1. 损失说有病，钩子说病在哪里。
-# 2. 在钩子里当场算成一个数：不占内存，也不怕就地改写。
-# 3. `nan` 要在出事的那一步找：第一个输入干净、输出不干净的模块。
-# 4. 看梯度的大小用 `grad.abs().mean()`，层与层之间比。
-# 5. 要看全部梯度才能做的事，放进优化器的 `step()` 之前。
+# 1. 损失说得出有没有毛病，说不出毛病在哪一层；有时它连有毛病也说不出来。
+# 2. 在钩子里当场把张量算成一个数：不占内存，也不怕后来的就地改写。
+# 3. `nan` 要在它第一次出现的那一步查：找第一个输入干净、输出不干净的模块。
+# 4. 梯度的大小用 `grad.abs().mean()`，在层与层之间比较：很小、恰好是 0、是 `nan`、根本没有，是四种不同的病。
+# 5. 要等所有梯度到齐才能做的事，放进优化器 `step()` 之前的钩子。
 #
 # </div>
 # <div lang="en">
 #
-# 1. The loss says that a run is ill, hooks say where.
-# 2. Compute a number inside the hook: no memory held, no harm from changes in place.
-# 3. Look for `nan` at the step where it happens: the first module whose input is clean and whose output is not.
-# 4. The size of a gradient is `grad.abs().mean()`, compared from layer to layer.
-# 5. What needs all gradients together belongs before the `step()` of the optimizer.
+# 1. The loss may tell that something is wrong, but not in which layer; sometimes it does not even tell that.
+# 2. Turn a tensor into a number inside the hook: it takes no memory, and no later change in place can spoil it.
+# 3. Look for `nan` at the step where it appears first: find the first module whose input is clean and whose output is not.
+# 4. Measure a gradient by `grad.abs().mean()` and compare layers: tiny, exactly 0, `nan` and none at all are four different illnesses.
+# 5. What needs all gradients together belongs into the hook before the `step()` of the optimizer.
 #
 # </div>
 
 # %% [markdown]
-# ## 10.10 回想一下 · Recall
+# ## 10.11 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么不先把输出留着，最后再算均值？</summary>后面的就地操作会改写它；留着还占内存。</details>
-# <details><summary>2. 两次训练的损失都不动，怎样分辨梯度消失和死掉的 ReLU？</summary>看激活里 0 的比例；前者的梯度很小，后者恰好是 0。</details>
-# <details><summary>3. 为什么张量钩子做不了 <code>clip_grad_norm_</code> 的事？</summary>它只看到一个梯度，而总范数要等全部到齐。</details>
+# <details><summary>1. 为什么不先把输出留着，最后再算均值？</summary>后面的就地操作可能改写它，那时算出来的就是别的数；留着还占内存。</details>
+# <details><summary>2. 两次训练的损失都停着不动，怎样分辨梯度消失和死掉的 ReLU？</summary>看激活里 0 的比例和前面几块的梯度：梯度消失时激活并不全是 0，梯度很小但不是 0；ReLU 死掉时，激活全是 0，它前面的梯度恰好是 0。</details>
+# <details><summary>3. 为什么张量钩子做不了 <code>clip_grad_norm_</code> 的事？</summary>它触发时只有一个梯度，而总范数要等所有参数的梯度都到齐、加好。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why not keep the outputs and compute their means at the end?</summary>A later operation in place overwrites them; they hold memory.</details>
-# <details><summary>2. Two runs stand still. How do you tell vanishing gradients from dead ReLUs?</summary>By the share of 0 among the activations; the gradients are tiny in the one, exactly 0 in the other.</details>
-# <details><summary>3. Why can a tensor hook not do what <code>clip_grad_norm_</code> does?</summary>It sees one gradient, and the norm of all needs them all.</details>
+# <details><summary>1. Why not keep the outputs and compute their means at the end?</summary>A later operation in place may overwrite them, and the mean would be that of something else; and they hold memory.</details>
+# <details><summary>2. The losses of two runs stand still. How do you tell vanishing gradients from dead ReLUs?</summary>By the share of 0 among the activations and by the gradients of the first blocks: with vanishing gradients the activations are not all 0, and the gradients are tiny but not 0; with dead ReLUs the activations are all 0, and the gradients before them are exactly 0.</details>
+# <details><summary>3. Why can a tensor hook not do what <code>clip_grad_norm_</code> does?</summary>When it fires there is one gradient, but the norm of all needs the gradients of all parameters, arrived and added up.</details>
 # </div>
 
 # %% [markdown]
-# ## 10.11 真实世界里 · In the wild
+# ## 10.12 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# `wandb.watch` 在训练时记录每个参数梯度的直方图，靠的就是张量钩子（在它的源码里搜索 `_hook_variable_gradient_stats`）。要找反向传播里的 `nan`，搜索 `detect_anomaly`。下面是你的进度。
+# `wandb.watch` 在训练时给每个参数的梯度记直方图，靠的就是张量钩子，在它的源代码里可以搜到 `_hook_variable_gradient_stats`。如果 `nan` 是在反向传播里才出现的，前向钩子找不到它，可以搜索 `detect_anomaly`：它会指出是哪个函数的反向计算第一个给出了 `nan`，代价是训练慢很多。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# `wandb.watch` records histograms of every parameter's gradient by means of tensor hooks (search its source for `_hook_variable_gradient_stats`). For a `nan` made in backward, search for `detect_anomaly`. Below is your progress.
+# `wandb.watch` records histograms of every parameter's gradient during training by means of tensor hooks; search its source for `_hook_variable_gradient_stats`. When a `nan` appears only in backward, no forward hook finds it; search for `detect_anomaly`, which names the function whose backward computation returned the first `nan`, and makes training much slower. Below is your progress.
 #
 # </div>
 

@@ -8,6 +8,18 @@ FIGURES = {
     "E11": [
         r"^fc\.bias +0\.00\nfc\.weight +0\.00\nlayer4\.2\.bn3\.weight ",
         r"bn1\.weight .*\nbn1\.bias .*\nconv1\.weight +0\.83\n161 of 161 parameters",
-        r"the list of parameters upside down: False",
+        r"the list of parameters, reversed: False",
+    ],
+    # The share of one picture of 30, then of all; after a step the weights are nan.
+    "F43": [
+        r"black picture\n +contrast +share of nan: 0\.000 in, 0\.033 out\n +conv +share of nan: 0\.033 in, 0\.033 out",
+        r"bn +share of nan: 0\.033 in, 1\.000 out",
+        r"after the run\n +contrast +share of nan: 0\.000 in, 0\.000 out\n +conv +share of nan: 0\.000 in, 1\.000 out",
+    ],
+    "F44": [r"tensor hook: +2048\.0\nstep pre-hook: +2\.0"],
+    # The first step of Adam is as large as its rate; in 300 steps it learns, and SGD does not.
+    "F45": [
+        r"SGD +largest gradient 4e-06, largest move 4e-07\n.*\['1\.8', '1\.8', '1\.8', '1\.8'\]",
+        r"Adam +largest gradient 4e-06, largest move 3e-03\n.*'0\.\d'\]",
     ],
 }

@@ -7,6 +7,7 @@ logits = load_model()(sample.image[None])
 
 from hookedu.models.shapes.data import Sample, Shapes
 from hookedu.models.shapes.drawing import CLASSES
+from hookedu.models.shapes.patient import Patient
 from hookedu.models.shapes.small_cnn import SmallCNN, load_model
 
-__all__ = ["CLASSES", "Sample", "Shapes", "SmallCNN", "load_model"]
+__all__ = ["CLASSES", "Patient", "Sample", "Shapes", "SmallCNN", "load_model"]
