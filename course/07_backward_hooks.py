@@ -7,8 +7,12 @@ import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.modules.module import (
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+)
 
-from hookedu import LanguageToggle, check, hint, progress, solution
+from hookedu import HookTimeline, LanguageToggle, check, hint, progress, solution
 
 LanguageToggle()
 
@@ -17,23 +21,20 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 第 05 课的小网络：一个卷积（两个通道，权重全是 `1` 和全是 `2`），后面是 `2×2` 的最大池化。输入是一张 `1×1×4×4`、
-# 全是 `1` 的图，输出和随机目标比较，用 L1 损失。
+# 我们从第 05 课的小网络开始：一个卷积，两个通道的权重全是 `1` 和全是 `2`，后面接 `2×2` 的最大池化。输入是一张 `1×1×4×4`、全是 `1` 的图，输出和一个随机目标比较，用 L1 损失。
 #
-# 旧教程用 `register_backward_hook` 看梯度。钩子收到的 `grad_input`，顾名思义应该是**输入**的梯度，而输入只有一个。
+# 许多旧教程用 `register_backward_hook` 看梯度。钩子收到的第二个参数叫 `grad_input`，顾名思义，应该是**输入**的梯度。这个卷积只有一个输入。
 #
-# **先猜一猜**：下面会打印几行 `in grad_input`，各是什么形状？
+# **先猜一猜**：下面的钩子会打印几行 `in grad_input`，每一行是什么形状？
 #
 # </div>
 # <div lang="en">
 #
-# The net of lesson 05: a convolution (two channels, weights all `1` and all `2`), then a `2×2` max pool. The input
-# is a `1×1×4×4` picture of ones; what comes out is compared with a random target by L1 loss.
+# We begin with the small net of lesson 05: a convolution with two channels, whose weights are all `1` and all `2`, followed by a `2×2` max pool. The input is a `1×1×4×4` picture of ones, and the output is compared with a random target by L1 loss.
 #
-# Old tutorials watch gradients with `register_backward_hook`. By its name, the `grad_input` that the hook receives is the
-# gradient of the **input**, and there is only one input.
+# Many old tutorials watch gradients with `register_backward_hook`. The second argument that its hook receives is called `grad_input`, so it should be the gradient of the **input**, and this convolution has only one.
 #
-# **Guess first**: how many lines `in grad_input` will be printed, and of which shapes?
+# **Guess first**: how many lines `in grad_input` will the hook below print, and which shapes will they show?
 #
 # </div>
 
@@ -52,47 +53,65 @@ def look(module, grad_input, grad_output):
         print("in grad_input:", None if grad is None else tuple(grad.shape))
 
 
+def step(net):
+    F.l1_loss(net(torch.ones(1, 1, 4, 4)), target).backward()
+
+
+# %% tags=["E17", "F16"]
 torch.manual_seed(0)
 target, net = torch.rand(1, 2, 1, 1), small_net()
 with warnings.catch_warnings(record=True) as caught, net[0].register_backward_hook(look):
     warnings.simplefilter("always")
-    F.l1_loss(net(torch.ones(1, 1, 4, 4)), target).backward()
-    print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 110))
+    step(net)
+    print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
     try:
         net[0].register_full_backward_hook(look)
     except RuntimeError as error:
-        print("RuntimeError:", error)
+        print(textwrap.fill(f"RuntimeError: {error}", 90))
 
 # %% [markdown] tags=["F16"]
+# <div lang="zh">
+#
+# 三行，可是只有第一行说的是输入，而且是 `None`，因为这张图不需要梯度。另外两行是权重和偏置的梯度。旧式钩子其实挂在产生输出的那个**运算**上，而不在模块上：卷积这个运算有三个输入，图、权重和偏置。
+#
+# </div>
+# <div lang="en">
+#
+# Three lines, of which only the first is about the input; it is `None` because this picture needs no gradient. The other two are the gradients of weight and bias. The legacy hook actually sits on the **operation** that makes the output, not on the module, and a convolution as an operation has three inputs: picture, weight and bias.
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 第一行才是输入（它不需要梯度），另外两行是权重和偏置的梯度：旧式钩子挂在一个运算上，而不在模块上。
-# 在 torch 2.15.0 上，它会警告，但措辞不合这里：什么也没少（missing），反而多出两项。同一模块上两种不能混用。
+# 别用 `register_backward_hook`：它的 `grad_input` 属于一个运算，不属于模块。torch 2.15.0 会警告，不过措辞不合这里的情形：什么也没有少（missing），反而多出两项。同一个模块上，旧式和完整的反向钩子不能混用。
 #
 # </div>
 # <div lang="en">
 #
-# Only the first line is the input, which needs no gradient; the other two belong to weight and bias. The legacy hook
-# sits on an operation, not on the module. On torch 2.15.0 it warns, in words that do not fit here: nothing is missing, two
-# entries are too many. One module cannot have both kinds.
+# Do not use `register_backward_hook`: its `grad_input` belongs to an operation and not to the module. torch 2.15.0 warns about it, in words that do not fit this case: nothing is missing here, two entries are too many. One module cannot have both legacy and full backward hooks.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 7.2 完整反向钩子 · The full backward hook
 #
 # <div lang="zh">
 #
-# 换成 `register_full_backward_hook`，钩子同样收三个参数。**先猜**：`6×5` 进入 `Linear(5, 3)`，两个形状各是什么？
+# 正确的工具是 `register_full_backward_hook`，钩子收到的三个参数和上面一样。
+#
+# **先猜一猜**：`6×5` 的输入进入 `Linear(5, 3)`，`grad_input` 和 `grad_output` 里各是什么形状？
 #
 # </div>
 # <div lang="en">
 #
-# Use `register_full_backward_hook` instead; its hook takes the same three arguments. **Guess**: `6×5` goes into `Linear(5, 3)`; what are the two shapes?
+# The right tool is `register_full_backward_hook`; its hook takes the same three arguments.
+#
+# **Guess first**: an input of `6×5` goes into `Linear(5, 3)`. Which shapes are in `grad_input` and in `grad_output`?
 #
 # </div>
 
@@ -119,29 +138,37 @@ with layer.register_full_backward_hook(report):
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度的形状总是与它所属的张量相同。`grad_output` 属于层的**输出**，`grad_input` 属于**输入**：名字说的是前向传播。
-# 两个都是元组，因为一层可以有几个输入和输出。
+# 梯度的形状总是和它所属的张量相同。`grad_output` 属于这一层的**输出**，所以是 `6×3`；`grad_input` 属于**输入**，所以是 `6×5`。输入和输出说的是前向传播的方向，反向传播时，`grad_output` 先到，`grad_input` 后算出来。两个都是元组，因为一层可以有几个输入和几个输出。
+#
+# 下面的控件把一个两层的网络走一遍。一步一步往后点，看每个钩子在什么时候触发：前向传播从上到下，反向传播从下到上，每一层都是 `backward_pre` 在前，`backward` 在后。
 #
 # </div>
 # <div lang="en">
 #
-# A gradient has the shape of its own tensor. `grad_output` belongs to the layer's **output**, `grad_input` to its
-# **input**: the names speak of forward. Both are tuples, since a layer may have several of each.
+# A gradient always has the shape of the tensor that it belongs to. `grad_output` belongs to the **output** of the layer, hence `6×3`; `grad_input` belongs to its **input**, hence `6×5`. Input and output are meant as in forward; in backward, `grad_output` comes first and `grad_input` is computed from it. Both are tuples, because a layer may have several inputs and outputs.
+#
+# The widget below takes a net of two layers through one pass. Step through it and watch when each hook fires: forward goes from the first layer to the last, backward the other way, and in every layer `backward_pre` comes before `backward`.
 #
 # </div>
-#
+
+# %%
+HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, requires_grad=True))
+
+# %% [markdown]
 # ## 7.3 没有人要的梯度 · A gradient that nobody needs
 #
 # <div lang="zh">
 #
-# 现在 `x` 不需要梯度，训练时第一层就是这样。**先猜**：钩子还触发吗？那时 `weight.grad` 写好了吗？随后再看需要梯度的 `x`，以及两个输入里只有一个需要的情形。
+# 到现在为止，`x` 都需要梯度。训练时，第一层的输入是数据，不需要梯度，也就没有人去算它。
+#
+# **先猜一猜**：这时挂在第一层上的完整钩子还触发吗？触发的时候，`weight.grad` 已经写好了吗？
 #
 # </div>
 # <div lang="en">
 #
-# Now `x` needs no gradient, as with the first layer in training. **Guess**: does the hook still fire? And is
-# `weight.grad` filled by then? Then an `x` that needs one, and
-# two inputs of which one does.
+# So far, `x` has needed a gradient. In training, the input of the first layer is data, which needs none, and so nobody computes it.
+#
+# **Guess first**: does a full hook on the first layer still fire then? And when it fires, has `weight.grad` been written already?
 #
 # </div>
 
@@ -155,19 +182,35 @@ def report(module, grad_input, grad_output):
 
 for needs in (False, True):
     print(f"x.requires_grad is {needs}")
-    layer = nn.Linear(5, 3)
-    x = torch.ones(6, 5, requires_grad=needs)
-    with warnings.catch_warnings(record=True) as caught, layer.register_full_backward_hook(report):
+    layer, x = nn.Linear(5, 3), torch.ones(6, 5, requires_grad=needs)
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        layer.register_full_backward_hook(report)
         layer(x).sum().backward()
     print("   afterwards, weight.grad:", tuple(layer.weight.grad.shape))
     for warning in caught:
-        print(f"   {warning.category.__name__}:", str(warning.message).split(" See ")[0])
+        text = str(warning.message).split(" See ")[0]
+        print(textwrap.indent(textwrap.fill(f"{warning.category.__name__}: {text}", 90), "   "))
 
+# %% tags=["F18"]
 print("two inputs, only the first needs a gradient")
 layer = nn.Bilinear(5, 5, 3)
-layer.register_full_backward_hook(lambda m, grads, _: print("   not all 0:", [bool(g.any()) for g in grads]))
+layer.register_full_backward_hook(
+    lambda m, grads, _: print("   not all 0:", [bool(grad.any()) for grad in grads])
+)
 layer(x, torch.ones(6, 5)).sum().backward()
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 钩子照样触发，只是收到 `(None,)`。因为没有输入的梯度可等，`grad_output` 一到它就触发，这时 `weight.grad` 还没有写好；输入需要梯度时，它要等 `grad_input` 算出来，而 `Linear` 的 `weight.grad` 已经先写好了。
+#
+# </div>
+# <div lang="en">
+#
+# It fires all the same, and receives `(None,)`. As there is no gradient of an input to wait for, it fires as soon as `grad_output` arrives, before `weight.grad` has been written. If the input needs a gradient, the hook waits for `grad_input`, and here the `weight.grad` of the `Linear` has been written before that.
+#
+# </div>
 
 # %% [markdown] tags=["F18"]
 # <div class="mistake">
@@ -176,15 +219,12 @@ layer(x, torch.ones(6, 5)).sum().backward()
 #
 # <div lang="zh">
 #
-# 钩子照样触发，收到 `(None,)`：没有输入的梯度可等，`grad_output` 一到它就触发，`weight.grad` 还没写好。输入需要梯度时，它要等
-# `grad_input`，那时 `weight.grad` 已经写好。别依赖这个先后，也别对 `None` 求形状。
+# `grad_input` 里可能有 `None`，别直接问它的形状。几个输入里只有一部分需要梯度时，其余各项不是 `None`，而是全零的张量。也别指望钩子触发时 `weight.grad` 已经写好。
 #
 # </div>
 # <div lang="en">
 #
-# It fires all the same, with `(None,)`. With no input gradient to wait for, it fires once `grad_output` arrives, before
-# `weight.grad` is filled. Else it waits for `grad_input`, and `weight.grad` comes first. Never rely on the order, nor ask
-# `None` for a shape.
+# `grad_input` may hold `None`: do not ask it for a shape. If only some of several inputs need a gradient, the other entries are not `None` but tensors of zeros. And do not rely on `weight.grad` being there when the hook fires.
 #
 # </div>
 # </div>
@@ -229,18 +269,16 @@ check("07.1", grad_shapes)
 #
 # <div lang="zh">
 #
-# 回到 7.1 的网络，把三种反向钩子摆在一起。第三种是**反向前置钩子**：它在这一层的反向传播之前触发，
-# 只收到 `grad_output`。
+# 回到 7.1 节的网络，把三种反向钩子摆在一起。第三种是**反向前置钩子**：它在反向传播进入这一层之前触发，所以只收到 `grad_output`。
 #
-# **先猜**：谁的 `grad_input` 可信？`grad_output` 里有几个数不是 `0`？
+# **先猜一猜**：谁的 `grad_input` 可信？`grad_output` 有 8 个数，其中几个不是 `0`？
 #
 # </div>
 # <div lang="en">
 #
-# Back to the net of 7.1, with the three kinds of backward hooks side by side. The third is the **backward pre-hook**: it
-# fires before backward goes through this layer, and receives `grad_output` only.
+# Back to the net of section 7.1, with the three kinds of backward hooks side by side. The third kind is the **backward pre-hook**: it fires before backward enters the layer, and therefore receives `grad_output` only.
 #
-# **Guess**: whose `grad_input` can you trust? How many numbers in `grad_output` are not `0`?
+# **Guess first**: whose `grad_input` can be trusted? `grad_output` has 8 numbers; how many of them are not `0`?
 #
 # </div>
 
@@ -258,61 +296,70 @@ def look_with(kind):
     with warnings.catch_warnings():  # we have read both warnings above
         warnings.simplefilter("ignore")
         getattr(net[0], kind)(look_before if "pre_hook" in kind else look)
-        F.l1_loss(net(torch.ones(1, 1, 4, 4)), target).backward()
+        step(net)
     return seen
 
 
-for kind in ("register_backward_hook", "register_full_backward_hook", "register_full_backward_pre_hook"):
-    seen = look_with(kind)
-    print(kind)
+# %% tags=["E17"]
+for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
+    seen = look_with(f"register_{kind}")
+    print(f"register_{kind}")
     print("   grad_input: ", seen["grad_input"])
     print("   grad_output:", seen["grad_output"][0].tolist())
 
 # %% [markdown]
 # <div lang="zh">
 #
-# `grad_input` 只有完整钩子的可信；三者的 `grad_output` 相同。为什么是 `0.5`？损失是 2 个差的平均，各占一半。为什么只在左上角？卷积的输出全是
-# `9`（或 `18`），一样大时池化取**第一个**，梯度只回到那里。
+# 只有完整钩子的 `grad_input` 可信；`grad_output` 三者相同，8 个数里有 2 个不是 `0`，每个通道一个。
+#
+# 为什么是 `0.5`？L1 损失是两个差的平均，各占一半。为什么只在左上角？卷积的输出全是 `9`（另一个通道全是 `18`），一样大的时候，池化在 CPU 上取第一个，梯度就只回到那里。
 #
 # </div>
 # <div lang="en">
 #
-# Trust the `grad_input` of the full hook only. All three show the same `grad_output`. Why `0.5`? The loss is the mean of 2 differences, half for each. Why only top left?
-# The convolution gives `9` everywhere (or `18`); among equals the pool takes the **first**, and the gradient returns
-# only there.
+# Only the `grad_input` of the full hook can be trusted. All three show the same `grad_output`, in which 2 of the 8 numbers are not `0`, one in each channel.
+#
+# Why `0.5`? The L1 loss is the mean of two differences, so each has one half. Why only at the top left? The convolution returns `9` everywhere (`18` in the other channel); among equals, the pool takes the first one on a CPU, and the gradient returns only to that place.
 #
 # </div>
-#
+
+# %% [markdown]
 # ## 7.5 零从哪里来 · Where the zeros come from
 #
 # <div lang="zh">
 #
-# 换一张随机数字的图，看梯度去哪里。`return_indices=True` 会说出池化取了谁。
+# 全是一样的数看不出规律，所以换一张随机数字的图。`F.max_pool2d` 加上 `return_indices=True`，会说出每个窗口里池化取了谁。
+#
+# **先猜一猜**：`grad_output` 不是 `0` 的位置，和池化取走的位置是同一批吗？
 #
 # </div>
 # <div lang="en">
 #
-# Now a picture of random numbers. Where does the gradient go? `return_indices=True` tells which ones the pool took.
+# Equal numbers do not show much, so we take a picture of random numbers. With `return_indices=True`, `F.max_pool2d` tells which number it took from each window.
+#
+# **Guess first**: are the places where `grad_output` is not `0` the same as those that the pool took?
 #
 # </div>
 
 # %% tags=["E17"]
 torch.manual_seed(3)
 net, seen = small_net(), {}
-keep_output = net[0].register_forward_hook(lambda m, args, output: seen.update(output=output.detach()))
-keep_grad = net[0].register_full_backward_pre_hook(lambda m, grads: seen.update(grad_output=grads[0]))
-with keep_output, keep_grad:
-    net(torch.randint(0, 10, (1, 1, 6, 6)).float()).sum().backward()
+net[0].register_forward_hook(lambda m, args, output: seen.update(output=output.detach()))
+net[0].register_full_backward_pre_hook(lambda m, grads: seen.update(grad_output=grads[0]))
+net(torch.randint(0, 10, (1, 1, 6, 6)).float()).sum().backward()
 
-index = F.max_pool2d(seen["output"], 2, return_indices=True)[1]
-print("the pool took, counted row by row:", index[0, 0].flatten().tolist())
-print("grad_output is not 0 at:          ", seen["grad_output"][0, 0].flatten().nonzero().flatten().tolist())
+took = F.max_pool2d(seen["output"], 2, return_indices=True)[1][0, 0].flatten()
+arrived = seen["grad_output"][0, 0].flatten().nonzero().flatten()
+print("the pool took, counted row by row:", took.tolist())
+print("grad_output is not 0 at:          ", arrived.tolist())
 
+# %%
 fig, axes = plt.subplots(1, 2, figsize=(6, 3.2), layout="constrained")
 for ax, (name, values) in zip(axes, seen.items(), strict=True):
     ax.imshow(values[0, 0], cmap="viridis" if name == "output" else "Greens", alpha=0.6)
-    for row, column in torch.cartesian_prod(torch.arange(4), torch.arange(4)).tolist():
-        ax.text(column, row, f"{values[0, 0, row, column]:g}", ha="center", va="center", fontsize=13)
+    for row, column in values[0, 0].isfinite().nonzero().tolist():
+        value = values[0, 0, row, column]
+        ax.text(column, row, f"{value:g}", ha="center", va="center", fontsize=13)
     ax.axhline(1.5, color="black", lw=2)
     ax.axvline(1.5, color="black", lw=2)
     ax.set(title=f"{name}, channel 0", xticks=[], yticks=[])
@@ -320,12 +367,12 @@ for ax, (name, values) in zip(axes, seen.items(), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 粗线围出 4 个窗口，每个窗口一个赢家，梯度 `1` 全归它。
+# 是同一批。粗线围出 4 个窗口，每个窗口有一个赢家，梯度 `1` 全归它，其余的位置都是 `0`。
 #
 # </div>
 # <div lang="en">
 #
-# The thick lines make 4 windows. Each has one winner, which gets the whole gradient of `1`.
+# They are the same. The thick lines mark 4 windows; each has one winner, which gets the whole gradient of `1`, and all other places get `0`.
 #
 # </div>
 #
@@ -372,31 +419,33 @@ check("07.2", pool_mask)
 #
 # <div lang="zh">
 #
-# 反向钩子返回一个元组，就会替换梯度。完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。
+# 反向钩子如果返回一个元组，就会替换梯度：完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。下面分别把它们换成零。
 #
-# 下面两个都换成零。**先猜**：`x.grad` 和 `weight.grad` 各剩什么？
+# **先猜一猜**：两种情况下，`x.grad` 和 `weight.grad` 各剩下什么？
 #
 # </div>
 # <div lang="en">
 #
-# A backward hook that returns a tuple replaces gradients: a full hook replaces `grad_input`, a pre-hook `grad_output`.
+# A backward hook that returns a tuple replaces gradients: a full hook replaces `grad_input`, a pre-hook `grad_output`. Below, we replace the one and then the other by zeros.
 #
-# Below, each puts zeros in their place. **Guess**: what remains of `x.grad` and of `weight.grad`?
+# **Guess first**: what remains of `x.grad` and of `weight.grad` in each case?
 #
 # </div>
 
-# %% tags=["F19"]
-layer = nn.Linear(5, 3)
-nn.init.ones_(layer.weight)
-x = torch.full((6, 5), 2.0, requires_grad=True)
 
-
+# %%
 def stop(module, grad_input, grad_output):
     return (torch.zeros_like(grad_input[0]),)  # a tuple of the same length as grad_input
 
 
 def stop_early(module, grad_output):
     return (torch.zeros_like(grad_output[0]),)
+
+
+# %% tags=["F19"]
+layer = nn.Linear(5, 3)
+nn.init.ones_(layer.weight)
+x = torch.full((6, 5), 2.0, requires_grad=True)
 
 
 def gradients():
@@ -418,51 +467,52 @@ with layer.register_full_backward_pre_hook(stop_early):
 #
 # <div lang="zh">
 #
-# 改 `grad_input`，只改继续往回流的；这一层的权重用的是 `grad_output`，照旧拿到自己那份。要连权重一起改，就改 `grad_output`。
+# 改 `grad_input`，只改变继续往回流的那一份；这一层自己的权重用的是 `grad_output`，照旧得到 `12`。要连权重的梯度一起改，就得在前置钩子里改 `grad_output`。
 #
 # </div>
 # <div lang="en">
 #
-# Changing `grad_input` changes only what flows on to earlier layers; the layer's own weights get their share from
-# `grad_output`, as before. To change that too, change `grad_output`.
+# Changing `grad_input` changes only what flows on to earlier layers; the weights of the layer itself use `grad_output` and get their `12` as before. To change their gradient too, change `grad_output` in a pre-hook.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 7.7 一次挂到所有模块上 · On all modules at once
 #
 # <div lang="zh">
 #
-# 全局钩子（6.10 节）也有反向传播用的。**先猜**：返回一个张量，不写成元组，行不行？
+# 全局钩子（6.10 节）也有反向传播用的。它和模块自己的完整钩子一样，收到 `grad_input` 和 `grad_output`。
+#
+# **先猜一猜**：`layer(input=x)` 按关键字传入 `x` 时，`grad_input` 里有什么？前向前置钩子可以只返回一个张量，不写成元组，反向钩子也可以吗？
 #
 # </div>
 # <div lang="en">
 #
-# Global hooks (section 6.10) exist for backward too. **Guess**: may such a hook return a tensor instead of a tuple?
+# Global hooks (section 6.10) exist for backward too. They receive `grad_input` and `grad_output` just as a module's own full hook does.
+#
+# **Guess first**: what is in `grad_input` when `x` is passed by keyword, as `layer(input=x)`? A forward pre-hook may return a single tensor instead of a tuple; may a backward hook do that, too?
 #
 # </div>
 
 # %% tags=["E12"]
-from torch.nn.modules.module import register_module_forward_pre_hook, register_module_full_backward_hook
-
-net = nn.Sequential(nn.Linear(5, 3), nn.ReLU())
-x = torch.ones(6, 5, requires_grad=True)
+net, x = nn.Sequential(nn.Linear(5, 3), nn.ReLU()), torch.ones(6, 5, requires_grad=True)
 
 
 def report(module, grad_input, grad_output):
     print(f"{type(module).__name__:12} {shapes(grad_input)} {shapes(grad_output)}")
 
 
-with register_module_full_backward_hook(report):
+with register_module_full_backward_hook(report), warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # that no input needs a gradient
     net(x).sum().backward()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        print("by keyword, layer(input=x):")
-        net[0](input=x).sum().backward()
+    print("by keyword, layer(input=x):")
+    net[0](input=x).sum().backward()
 
+# %% tags=["E12"]
 with register_module_forward_pre_hook(lambda module, args: args[0]):
     print("a forward pre-hook's tensor is wrapped into a tuple:", tuple(net(x).shape))
-with register_module_full_backward_hook(lambda module, grad_input, grad_output: grad_input[0]):
+with register_module_full_backward_hook(lambda module, grad_input, _: grad_input[0]):
     try:
         net(x).sum().backward()
     except RuntimeError as error:
@@ -471,14 +521,49 @@ with register_module_full_backward_hook(lambda module, grad_input, grad_output: 
 # %% [markdown]
 # <div lang="zh">
 #
-# 完整反向钩子，不论是不是全局的，`grad_input` 只含位置参数。前向前置钩子返回的张量会被包成元组，反向钩子返回的不会，长度不对就报错。
+# `grad_input` 只含位置参数：按关键字传入时，它是空的。前向前置钩子返回的单个张量会被包成元组，反向钩子返回的不会；它被当成一个有 `6` 项的元组，长度不对，于是报错。
+#
+# 输出也有限制。许多语言模型的输出是一个字典或数据类（dataclass）。**先猜一猜**：在这样的模块上，完整反向钩子会触发几次？
 #
 # </div>
 # <div lang="en">
 #
-# In a full backward hook, global or not, `grad_input` holds only positional arguments. A tensor that a forward pre-hook
-# returns is wrapped into a tuple, a backward hook's is not: a wrong length fails.
+# `grad_input` holds positional arguments only: with a keyword it is empty. The single tensor that a forward pre-hook returns is wrapped into a tuple; that of a backward hook is not, it is taken for a tuple of `6` entries, a wrong length, which raises.
 #
+# Outputs are limited as well. Many language models return a dictionary or a dataclass. **Guess first**: how often will a full backward hook fire on such a module?
+#
+# </div>
+
+
+# %% tags=["F39"]
+class Named(nn.Linear):
+    def forward(self, x):
+        return {"logits": super().forward(x)}
+
+
+layer, fired = Named(5, 3), []
+layer.register_full_backward_hook(lambda *_: fired.append(1))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    layer(x)["logits"].sum().backward()
+print("fired:", len(fired))
+print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
+
+# %% [markdown] tags=["F39"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 一次也没有，只有一句警告。输出必须是张量或张量的元组；否则就在前向钩子里，给里面的张量挂张量钩子（7.8 节）。
+#
+# </div>
+# <div lang="en">
+#
+# Never, and there is only a warning. The output must be a tensor or a tuple of tensors; for anything else, set tensor hooks on the tensors inside it, in a forward hook (section 7.8).
+#
+# </div>
 # </div>
 #
 # ### 练习 07.3：导向 ReLU · Exercise 07.3: Guided ReLU
@@ -528,17 +613,16 @@ check("07.3", guided_relu)
 #
 # <div lang="zh">
 #
-# 挂一个什么也不做的钩子，ReLU 换成 `inplace=True`，许多现成模型都这样写。**先猜**：挂在前一层会怎样？挂在 ReLU 自己身上呢？
+# 许多现成的模型用 `nn.ReLU(inplace=True)`，它直接改写前一层的输出。我们挂一个什么也不做的钩子。
 #
-# 再往下：改用前向钩子，在里面给输出挂一个张量钩子；为了比较，也调用 `retain_grad`。
+# **先猜一猜**：挂在 ReLU 前面的那一层上会怎样？挂在 ReLU 自己身上呢？
 #
 # </div>
 # <div lang="en">
 #
-# We attach a hook that does nothing, and the ReLU becomes `inplace=True`, as in many ready-made models. **Guess**: what
-# happens with the hook on the layer before, and what with it on the ReLU itself?
+# Many ready-made models use `nn.ReLU(inplace=True)`, which overwrites the output of the layer before it. We attach a hook that does nothing at all.
 #
-# Further down: a forward hook instead, which registers a tensor hook on the output; and, to compare, `retain_grad`.
+# **Guess first**: what happens when it is on the layer before the ReLU? And when it is on the ReLU itself?
 #
 # </div>
 
@@ -549,21 +633,33 @@ def net_with(inplace):
     return nn.Sequential(nn.Linear(5, 4), nn.ReLU(inplace=inplace), nn.Linear(4, 1))
 
 
-def nothing(module, *grads):
-    pass
-
-
 x = torch.ones(2, 5, requires_grad=True)
 full, before = "register_full_backward_hook", "register_full_backward_pre_hook"
 for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1), (True, before, 0)):
     net = net_with(inplace)
-    with getattr(net[place], kind)(nothing):
-        print(f"inplace={inplace}: {kind} on {net[place]}")
-        try:
-            net(x).sum().backward()
-            print("   fine")
-        except RuntimeError as error:
-            print("   RuntimeError:", str(error).split(". ")[0])
+    getattr(net[place], kind)(lambda module, *grads: None)
+    print(f"inplace={inplace}: {kind} on {net[place]}")
+    try:
+        net(x).sum().backward()
+        print("   fine")
+    except RuntimeError as error:
+        print("   RuntimeError:", str(error).split(". ")[0])
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 两处都崩溃，反向前置钩子也一样。为了知道梯度什么时候经过一层的边界，PyTorch 把这一层的输入和输出都换成了视图（view，和原来的张量共享内存），而这种视图不允许就地改写。
+#
+# 张量钩子不需要视图。所以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，下面同时调用 `retain_grad`。**先猜一猜**：哪一个给出的梯度，和没有就地操作时相同？
+#
+# </div>
+# <div lang="en">
+#
+# It crashes in both places, and so does a backward pre-hook. To notice when the gradient crosses the border of a layer, PyTorch turns inputs and outputs of that layer into views (which share memory with the original tensor), and these views must not be changed in place.
+#
+# A tensor hook needs no view. So here is another way: a forward hook that sets a tensor hook on the output. For comparison, we also call `retain_grad`. **Guess first**: which of the two gives the gradient of the net without the in-place operation?
+#
+# </div>
 
 
 # %% tags=["F17"]
@@ -575,8 +671,8 @@ def watched(inplace):
         output.retain_grad()
         seen["output"] = output
 
-    with net[0].register_forward_hook(catch):
-        net(x).sum().backward()
+    net[0].register_forward_hook(catch)
+    net(x).sum().backward()
     return seen["hook"][0], seen["output"].grad[0]
 
 
@@ -593,15 +689,12 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 完整钩子把输入和输出都变成视图（view：与原张量共享内存），就地改它被禁止。所以钩子挂在就地 ReLU 自己身上也会崩溃，反向前置钩子也一样。
-# 张量钩子认的是改动之前的值；`retain_grad` 会跟到 ReLU 之后（4.6 节）。
+# 后面有就地操作时，别用完整反向钩子，用前向钩子里的张量钩子：它留在改写之前的值那里。`retain_grad` 会跟着张量走到 ReLU 之后（4.6 节），给出的是另一个梯度。
 #
 # </div>
 # <div lang="en">
 #
-# A full hook turns input and output into views (sharing memory), which may not change in place. So it crashes on the
-# in-place ReLU itself too, as does a backward pre-hook. A tensor hook stays with the old value; `retain_grad` moves
-# behind the ReLU (section 4.6).
+# Where an in-place operation follows, use a tensor hook set inside a forward hook instead of a full backward hook: it stays with the value before the change. `retain_grad` moves with the tensor behind the ReLU (section 4.6) and gives another gradient.
 #
 # </div>
 # </div>
@@ -629,7 +722,7 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 def watch_output(layer, seen):
     """把 layer 输出的每个梯度放进 seen，不怕后面的就地操作；返回句柄。
 
-    Put every gradient of layer's output into seen, whatever happens in place behind it; return the handle.
+    Put every gradient of layer's output into seen, whatever happens in place later; return the handle.
     """
 
     ### BEGIN SOLUTION
@@ -649,14 +742,16 @@ check("07.4", watch_output)
 #
 # <div lang="zh">
 #
-# 一个小卷积网络，每层挂一个完整钩子，记下 `grad_input` 里不是 `0` 的比例。一次反向传播就看出每层的规则：
-# 池化至多留下四分之一，ReLU 再减一些，卷积又把它摊到各处。
+# 现在把完整钩子用在一个小的卷积网络上：每一层挂一个，记下 `grad_input` 里有多少不是 `0`。这样，一次反向传播就能看出每种层的规则。
+#
+# **先猜一猜**：梯度往回穿过一个 `2×2` 的最大池化之后，最多还有多少不是 `0`？穿过卷积之后呢？
 #
 # </div>
 # <div lang="en">
 #
-# A small convolutional net with a full hook on each layer, which notes how much of `grad_input` is not `0`. One backward pass
-# shows each layer's rule: a quarter at most survives a pool, a ReLU takes some more, a convolution spreads it out again.
+# Now we use full hooks on a small convolutional net: one on every layer, which notes the share of `grad_input` that is not `0`. One backward pass then shows the rule of each kind of layer.
+#
+# **Guess first**: once the gradient has gone back through a `2×2` max pool, how much of it can still be different from `0`? And after a convolution?
 #
 # </div>
 
@@ -669,31 +764,87 @@ alive = {}
 
 
 def note(name, module, grad_input, grad_output):
-    alive[name] = (grad_input[0] != 0).float().mean().item()
+    alive[f"{name} {type(module).__name__}"] = (grad_input[0] != 0).float().mean().item()
 
 
-handles = [
-    module.register_full_backward_hook(partial(note, f"{name} {type(module).__name__}"))
-    for name, module in net.named_children()
-]
-F.cross_entropy(net(torch.randn(4, 1, 28, 28).requires_grad_()), torch.arange(4)).backward()
-for handle in handles:
-    handle.remove()
+for name, module in net.named_children():
+    module.register_full_backward_hook(partial(note, name))
+pictures = torch.randn(4, 1, 28, 28, requires_grad=True)
+F.cross_entropy(net(pictures), torch.arange(4)).backward()
+
+# %%
 fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
 bars = ax.barh(list(alive), list(alive.values()), color="#2166ac")
 ax.bar_label(bars, fmt="{:.0%}", padding=3)
-ax.set(xlim=(0, 1.15), xlabel="share of grad_input that is not 0", title="top: the input, bottom: the loss")
+ax.set(xlim=(0, 1.15), xlabel="share of grad_input that is not 0")
+ax.set_title("top: next to the input, bottom: next to the loss", fontsize=10)
 most = max(share for name, share in alive.items() if "Pool" in name)
 print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 
 # %% [markdown]
+# ## 7.10 零不是 None · Zeros are not None
+#
+# <div lang="zh">
+#
+# 图里看得到：池化之后最多剩四分之一，ReLU 再减去一些，而卷积把梯度又摊到各个位置。
+#
+# 最后一个问题来自微调：让一层自己继续学，而它前面的层不再动。按 7.6 节，完整钩子把 `grad_input` 换成零就行，看上去是这样。钩子也可以返回 `(None,)`，那就根本没有梯度往回流。
+#
+# **先猜一猜**：用 AdamW（带权重衰减）训练 5 步，第一层的权重在两种情况下各移动多少？
+#
+# </div>
+# <div lang="en">
+#
+# The picture shows it: at most a quarter comes back through a pool, a ReLU removes some more, and a convolution spreads the gradient over all places again.
+#
+# The last question comes from fine-tuning: one layer should go on learning, and the layers before it should not move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. The hook may also return `(None,)`, and then no gradient flows back at all.
+#
+# **Guess first**: we train for 5 steps with AdamW, which has weight decay. How far does the weight of the first layer move in the two cases?
+#
+# </div>
+
+
+# %% tags=["F38"]
+def moved(stop):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    before = net[0].weight.detach().clone()
+    net[1].register_full_backward_hook(stop)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.1, weight_decay=0.1)
+    for _ in range(5):
+        optimizer.zero_grad()
+        net(torch.ones(2, 2)).sum().backward()
+        optimizer.step()
+    return (net[0].weight - before).abs().max().item(), net[0].weight.grad
+
+
+for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None)):
+    distance, grad = moved(lambda module, grads, _: tuple(returns(grad) for grad in grads))
+    shown = "None" if grad is None else grad.tolist()
+    print(f"{title:5}  moved by {distance:.4f}, .grad is {shown}")
+
+# %% [markdown] tags=["F38"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 梯度是零，不等于不动：优化器看到一个零梯度，照样做权重衰减，动量也照样往前走，这里移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。要让前面的层不动，就返回 `(None,)`，或者设 `requires_grad_(False)`。（钩子返回单独一个 `None`，意思是什么也不改。）
+#
+# </div>
+# <div lang="en">
+#
+# A gradient of zeros does not mean standing still: the optimizer sees a gradient, applies weight decay all the same and lets momentum run on; here the weight moved by 0.0285. Parameters whose `.grad` is `None` are skipped. To keep earlier layers where they are, return `(None,)`, or set `requires_grad_(False)`. (A hook that returns plain `None` changes nothing.)
+#
+# </div>
+# </div>
+#
 # ### 练习 07.5：让梯度停在一层 · Exercise 07.5: Stop the gradient at a layer
 #
 # ●●●● · 8 min
 #
 # <div lang="zh">
-#
-# 微调时常有的需求：这一层自己继续学，前面的层不再动。
 #
 # 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流，哪个输入都不行（都是张量，按位置传入），
 # 梯度是 `inf` 或 `nan`、层在 `eval()` 之后、用的是 `float64`，也都不行。不要就地改：`y = layer(h) + h` 里捷径上的梯度必须照旧（3.7 节）。
@@ -701,8 +852,6 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # </div>
 # <div lang="en">
-#
-# A common need in fine-tuning: this layer goes on learning, earlier ones stay.
 #
 # Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it, to
 # any input (all are tensors, given by position): not an `inf` or `nan` either, nor after `eval()`, nor in `float64`. Not in
@@ -714,9 +863,10 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 
 # %% exercise="07.5"
 def stop_gradient(layer):
-    """让梯度停在 layer：它自己的权重照常得到梯度，前面的层什么也得不到；返回句柄。
+    """让梯度停在 layer：它的权重照常得到梯度，前面的层什么也得不到；返回句柄。
 
-    Stop the gradient at layer: its own weights get theirs, what comes before gets none; return the handle.
+    Stop the gradient at layer: its weights get theirs, what comes before gets none.
+    Return the handle.
     """
 
     ### BEGIN SOLUTION
@@ -731,55 +881,52 @@ def stop_gradient(layer):
 check("07.5", stop_gradient)
 
 # %% [markdown]
-# ## 7.10 小结 · Recap
+# ## 7.11 小结 · Recap
 #
 # <div lang="zh">
 #
 # 1. 用 `register_full_backward_hook`，别用旧式的 `register_backward_hook`。
-# 2. `grad_output` 是输出的梯度，`grad_input` 是输入的；都是元组，可以有 `None`。
+# 2. `grad_output` 是输出的梯度，`grad_input` 是输入的梯度；都是元组，`grad_input` 里可以有 `None`。
 # 3. 最大池化把梯度只交给每个窗口的赢家。
-# 4. 返回元组：改 `grad_input` 不动本层权重，改 `grad_output` 会。
-# 5. 后面有就地操作时，在前向钩子里挂张量钩子。
+# 4. 返回元组会替换梯度：改 `grad_input` 不影响这一层的权重，改 `grad_output` 会；返回零和返回 `None`，优化器的反应不同。
+# 5. 后面有就地操作，或者输出是字典时，用前向钩子里的张量钩子。
 #
 # </div>
 # <div lang="en">
 #
 # 1. Use `register_full_backward_hook`, not the legacy `register_backward_hook`.
-# 2. `grad_output` is the output's gradient, `grad_input` the input's; both are tuples and may hold `None`.
+# 2. `grad_output` is the gradient of the output, `grad_input` that of the input; both are tuples, and `grad_input` may hold `None`.
 # 3. A max pool hands the gradient only to the winner of each window.
-# 4. Return a tuple: changing `grad_input` spares the layer's weights, changing `grad_output` does not.
-# 5. Before an in-place operation, register a tensor hook inside a forward hook.
+# 4. A returned tuple replaces gradients: changing `grad_input` spares the weights of the layer, changing `grad_output` does not; and an optimizer treats zeros differently from `None`.
+# 5. Where an in-place operation follows, or the output is a dictionary, use tensor hooks set inside a forward hook.
 #
 # </div>
 
 # %% [markdown]
-# ## 7.11 回想一下 · Recall
+# ## 7.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>没有一个输入需要梯度。只有一部分需要时，其余各项是全零的张量。</details>
-# <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>完整钩子返回一个全是零的元组，替换 <code>grad_input</code>。</details>
+# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>这一个输入不需要梯度。几个输入里只有一部分需要时，其余各项是全零的张量。</details>
+# <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>完整钩子返回一个元组，每一项是零，或者是 <code>None</code>。权重衰减和动量只有在 <code>None</code> 时才会停下。</details>
 # <details><summary>3. 完整钩子遇上 <code>nn.ReLU(inplace=True)</code> 报错，怎么办？</summary>改用前向钩子，在里面给输出挂张量钩子。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>No input needs a gradient. Where only some do, the other entries are tensors of zeros.</details>
-# <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple of zeros to replace <code>grad_input</code>.</details>
-# <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that registers a tensor hook on the output.</details>
+# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>Its one input needs no gradient. Where only some of several inputs do, the other entries are tensors of zeros.</details>
+# <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple whose entries are zeros, or <code>None</code>. Weight decay and momentum stop only with <code>None</code>.</details>
+# <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that sets a tensor hook on the output.</details>
 # </div>
 
 # %% [markdown]
-# ## 7.12 真实世界里 · In the wild
+# ## 7.13 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# Captum 的 `GuidedBackprop` 做的就是练习 07.3 的事。它没有用完整反向钩子：在源码里搜索 `_register_backward_hook`，
-# 你会看到 7.8 的办法，前向钩子里挂张量钩子。下面是你到目前为止的进度。
+# Captum 的 `GuidedBackprop` 做的就是练习 07.3 的事。它没有用完整反向钩子：在它的源代码里搜索 `_register_backward_hook`，你会看到 7.8 节的办法，在前向钩子里挂张量钩子。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# `GuidedBackprop` of Captum does what exercise 07.3 does, and it uses no full backward hook: search its source for
-# `_register_backward_hook` and you find the fix from 7.8, tensor hooks set inside a forward hook. Below is your progress so
-# far.
+# `GuidedBackprop` of Captum does what exercise 07.3 does, and it does not use a full backward hook: search its source for `_register_backward_hook`, and you will find the way of section 7.8, tensor hooks set inside a forward hook. Below is your progress so far.
 #
 # </div>
 

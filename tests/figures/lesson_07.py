@@ -25,8 +25,8 @@ FIGURES = {
     ],
     "F16": [
         r"in grad_input: \(2, 1, 3, 3\)",
-        r"FutureWarning: Using a non-full backward hook [^.]*\. This hook will be\s+missing some grad_input",
-        r"RuntimeError: Cannot use both regular backward hooks and full backward hooks on a single Module",
+        r"FutureWarning: Using a non-full backward hook [^.]*\.\s+This\s+hook\s+will\s+be\s+missing\s+some\s+grad_input",
+        r"RuntimeError: Cannot use both regular backward hooks and full backward hooks on a\s+single\s+Module",
     ],
     "F17": [
         r"inplace=False: .*\n +fine",
@@ -45,10 +45,16 @@ FIGURES = {
     "F18": [
         r"x\.requires_grad is False\n +grad_input: +\(None,\)\n.*\n +weight\.grad: None",
         r"afterwards, weight\.grad: \(3, 5\)",
-        r"UserWarning: Full backward hook is firing .* since no inputs require gradients",
+        r"UserWarning: Full backward hook is firing [\s\S]* since\s+no\s+inputs\s+require\s+gradients",
         r"x\.requires_grad is True\n +grad_input: +\(\(6, 5\),\)\n.*\n +weight\.grad: filled",
         r"two inputs, only the first needs a gradient\n +not all 0: \[True, False\]",
     ],
+    # Weight decay moves what has a gradient of zeros, and leaves alone what has none.
+    "F38": [
+        r"zeros +moved by 0\.0285, \.grad is \[\[-?0\.0, -?0\.0\], \[-?0\.0, -?0\.0\]\]",
+        r"None +moved by 0\.0000, \.grad is None",
+    ],
+    "F39": [r"fired: 0\nUserWarning: For backward hooks to be called,\s+module output should be a Tensor"],
     "F19": [
         r"no hook: +x\.grad \[3\.0, .*\], weight\.grad \[12\.0, ",
         r"zero grad_input: +x\.grad \[0\.0, 0\.0, 0\.0, 0\.0, 0\.0\], weight\.grad \[12\.0, ",
