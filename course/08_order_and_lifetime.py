@@ -14,8 +14,9 @@ from torch.nn.modules.module import (
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
 )
+from torchvision.models import resnet50
 
-from hookedu import LanguageToggle, check, hint, list_hooks, progress, solution
+from hookedu import LanguageToggle, check, hint, list_hooks, progress, remove_hooks, solution
 
 LanguageToggle()
 
@@ -24,18 +25,16 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 前几课的八种钩子，这次全部挂在一层上：模块上四个，权重上两个，输入和输出上各一个。注册的次序是故意倒过来的。
+# 前面几课讲了八种钩子。这一次把它们全部挂在一层上：四个挂在模块上，两个挂在权重上，输入和输出上各一个。注册的次序是故意倒过来的。
 #
-# **先猜一猜**：八个事件按什么次序发生？权重的 `.grad` 写好的时候（`post_accumulate`），模块的反向钩子（`backward`）触发过了吗？
+# **先猜一猜**：八个事件按什么次序发生？权重的 `.grad` 写好的时候（`post_accumulate`），模块的反向钩子（`backward`）已经触发过了吗？
 #
 # </div>
 # <div lang="en">
 #
-# The eight kinds of hooks from the lessons so far, all on one layer: four on the module, two on the weight, one each on
-# input and output. They are registered back to front, on purpose.
+# The lessons so far have introduced eight kinds of hooks. This time they all go onto one layer: four on the module, two on its weight, one each on input and output. They are registered in reverse order, on purpose.
 #
-# **Guess first**: in which order do the eight events happen? When the weight's `.grad` has been written
-# (`post_accumulate`), has the module's backward hook (`backward`) fired yet?
+# **Guess first**: in which order do the eight events happen? By the time the `.grad` of the weight has been written (`post_accumulate`), has the module's backward hook (`backward`) fired yet?
 #
 # </div>
 
@@ -47,54 +46,142 @@ class Layer(nn.Linear):
         return super().forward(x)
 
 
-layer = Layer(5, 3, bias=False)
-x = torch.ones(6, 5, requires_grad=True)
-handles = [  # gi, go: grad_input, grad_output
-    x.register_hook(lambda grad: print("input_grad      ", grad.shape)),
-    layer.register_full_backward_hook(lambda m, gi, go: print("backward        ", gi[0].shape, go[0].shape)),
-    layer.weight.register_post_accumulate_grad_hook(lambda w: print("post_accumulate ", w.grad.shape)),
-    layer.weight.register_hook(lambda grad: print("param_grad      ", grad.shape)),
-    layer.register_full_backward_pre_hook(lambda m, go: print("backward_pre    ", go[0].shape)),
-    layer.register_forward_hook(lambda m, args, out: print("forward         ", args[0].shape, out.shape)),
-    layer.register_forward_pre_hook(lambda m, args: print("forward_pre     ", args[0].shape)),
+def say(kind):
+    """Return a hook that prints its kind and the shapes of the tensors that it sees."""
+
+    def hook(*values):
+        pairs = [value if isinstance(value, tuple) else (value,) for value in values]
+        seen = [v for pair in pairs for v in pair if torch.is_tensor(v)]
+        print(f"{kind:16}", *["×".join(map(str, tensor.shape)) for tensor in seen])
+
+    return hook
+
+
+# %% tags=["E8", "E18", "F20"]
+layer, x = Layer(5, 3, bias=False), torch.ones(6, 5, requires_grad=True)
+handles = [
+    x.register_hook(say("input_grad")),
+    layer.register_full_backward_hook(say("backward")),
+    layer.weight.register_post_accumulate_grad_hook(say("post_accumulate")),
+    layer.weight.register_hook(say("param_grad")),
+    layer.register_full_backward_pre_hook(say("backward_pre")),
+    layer.register_forward_hook(say("forward")),
+    layer.register_forward_pre_hook(say("forward_pre")),
 ]
 y = layer(x)
-y.register_hook(lambda grad: print("output_grad     ", grad.shape))
+y.register_hook(say("output_grad"))
 y.sum().backward()
 for handle in handles:
     handle.remove()
 
-# %% [markdown]
-# <div class="mistake">
-#
-# **常见错误 · Common mistake** (F20)
-#
+# %% [markdown] tags=["F20"]
 # <div lang="zh">
 #
-# 种类决定次序，注册的先后不算。`backward` 不是「反向传播开始」：输入需要梯度时，它要等 `grad_input`，那时权重的 `.grad` 早已写好
-# （不需要时，见 7.3 节）。要赶在前面，用 `backward_pre`。
+# 次序由种类决定，与注册的先后无关。`backward` 倒数第二：输入需要梯度，它就要等 `grad_input` 算出来，那时这一层权重的 `.grad` 早已写好了。
 #
 # </div>
 # <div lang="en">
 #
-# The kind decides, not who registered first. `backward` does not mean "backward begins": where the input
-# needs a gradient, it waits for `grad_input`, and by then the weight's `.grad` has long been written (if not, see section 7.3). To be
-# earlier, use `backward_pre`.
+# The kind decides the order, and it does not matter which was registered first. `backward` is last but one: because the input needs a gradient, it waits for `grad_input`, and by then the `.grad` of this layer's weight has been written.
+#
+# </div>
+#
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# `backward` 的意思不是「反向传播开始了」。要赶在这一层的反向传播之前，用 `backward_pre`。输入不需要梯度时，`backward` 会提前，排在参数的事件之前（7.3 节）。
+#
+# </div>
+# <div lang="en">
+#
+# `backward` does not mean "backward begins". To be there before backward goes through the layer, use `backward_pre`. Where the input needs no gradient, `backward` comes earlier, before the events of the parameters (section 7.3).
 #
 # </div>
 # </div>
+
+# %% [markdown]
+# <div lang="zh">
 #
+# 还有一处容易弄错。上面的 `output_grad` 是在调用 `layer(x)` **之后**挂上的，它在 `backward_pre` 之前。7.8 节的办法却是在前向钩子**里面**挂张量钩子。
+#
+# **先猜一猜**：在前向钩子里挂，次序还一样吗？
+#
+# </div>
+# <div lang="en">
+#
+# There is one more trap. The `output_grad` above was registered **after** the call `layer(x)`, and fires before `backward_pre`. But the way of section 7.8 registers the tensor hook **inside** a forward hook.
+#
+# **Guess first**: is the order the same when it is registered inside a forward hook?
+#
+# </div>
+
+
+# %% tags=["F40"]
+def events(inside):
+    layer, seen = nn.Linear(2, 2), []
+
+    def watch(tensor):
+        tensor.register_hook(lambda grad: seen.append("output_grad"))
+
+    layer.register_full_backward_pre_hook(lambda module, grads: seen.append("backward_pre"))
+    if inside:
+        layer.register_forward_hook(lambda module, args, output: watch(output))
+    y = layer(torch.ones(1, 2))
+    if not inside:
+        watch(y)
+    y.sum().backward()
+    return seen
+
+
+print("registered after the call:    ", events(inside=False))
+print("registered in a forward hook: ", events(inside=True))
+
+# %% [markdown] tags=["F40"]
+# <div lang="zh">
+#
+# 次序反过来了。前向钩子运行的时候，输出还没有离开模块；PyTorch 之后才在输出上安放 `backward_pre` 要用的关卡。梯度往回走，先碰到外面的关卡，再碰到里面的张量钩子。
+#
+# </div>
+# <div lang="en">
+#
+# The order is reversed. While a forward hook runs, the output has not left the module yet; only afterwards does PyTorch put the gate for `backward_pre` behind it. A gradient on its way back meets the gate outside first and the tensor hook inside after it.
+#
+# </div>
+#
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 输出上的张量钩子，在调用之后挂的先于 `backward_pre`，在前向钩子里挂的后于它。
+#
+# </div>
+# <div lang="en">
+#
+# A tensor hook on the output fires before `backward_pre` if it was registered after the call, and after it if it was registered inside a forward hook.
+#
+# </div>
+# </div>
+
+# %% [markdown]
 # ## 8.2 整个模型的时间线 · The timeline of a model
 #
 # <div lang="zh">
 #
-# `HookTimeline` 运行一次模型，记下每个事件。选 **预测**，猜下一个是谁；选 **观看**，一步一步走。下面的图只画两个 `Linear`，绿色的是权重和偏置。
+# 一个模型里，模块套着模块。`HookTimeline` 运行一次模型，记下每个事件：选 **预测**，猜下一个是谁；选 **观看**，一步一步走。
+#
+# **先猜一猜**：下面的 `Sequential` 装着三层。它自己的 `forward_pre` 和 `forward`，夹在三层的事件中间，还是把它们全部包在里面？它的 `backward_pre` 和 `backward` 呢？
 #
 # </div>
 # <div lang="en">
 #
-# `HookTimeline` runs a model once and notes every event. Choose **Predict** and guess which comes next, or **Watch** and go
-# step by step. The picture below shows the two `Linear` only (green: weight and bias).
+# In a model, modules contain modules. `HookTimeline` runs a model once and notes every event: choose **Predict** and guess which comes next, or **Watch** and go step by step.
+#
+# **Guess first**: the `Sequential` below holds three layers. Do its own `forward_pre` and `forward` come in the middle of the events of the layers, or around all of them? And its `backward_pre` and `backward`?
 #
 # </div>
 
@@ -104,24 +191,29 @@ from hookedu import HookTimeline, plot_timeline, timeline
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
 x = torch.ones(1, 2, requires_grad=True)
-
-ax = plot_timeline(timeline(net, x, layers=nn.Linear))
-ax.set_ylabel("layer")
-steps = HookTimeline(net, x)
-steps
+HookTimeline(net, x)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 前向传播时层号升，反向传播时层号降；反向时一层全部走完，才轮到下一层。
+# 是包在里面的，像括号一样：外层的 `forward_pre` 最先，`forward` 要等里面全部跑完；反向传播时，外层的 `backward_pre` 先于里面的一切，`backward` 在里面的模块都触发之后才触发。
+#
+# 中间的张量有两个身份：它是前一层的输出，又是后一层的输入，所以同一个梯度在时间线里出现两次，先是前一层的 `output_grad`，紧接着是后一层的 `input_grad`。下面的图只画两个 `Linear`，绿色的是权重和偏置；现在 ReLU 不在图里，两层不共用张量，一层的事件就全部走完，才轮到下一层。
 #
 # </div>
 # <div lang="en">
 #
-# Layer numbers rise in forward and fall in backward, where one layer is done before the next begins.
+# They are around all of them, like brackets: the outer `forward_pre` comes first, and its `forward` waits until everything inside has run; in backward, the outer `backward_pre` comes before everything inside, and its `backward` fires after all modules inside have fired theirs.
+#
+# A tensor in the middle has two roles: it is the output of one layer and the input of the next. So the same gradient appears twice in the timeline, first as `output_grad` of the earlier layer and right after it as `input_grad` of the later one. The picture below shows only the two `Linear` layers, with weight and bias in green; without the ReLU they share no tensor, and all events of one layer are over before the other's turn comes.
 #
 # </div>
-#
+
+# %%
+ax = plot_timeline(timeline(net, x, layers=nn.Linear))
+ax.set_ylabel("layer")
+
+# %% [markdown]
 # ### 练习 08.1：把事件排好 · Exercise 08.1: Put events in order
 #
 # ●●● · 8 min
@@ -129,14 +221,15 @@ steps
 # <div lang="zh">
 #
 # 写 `in_order(events)`：`events` 是打乱了的 `(kind, layer)`，来自一串没有偏置的 `Linear`，层号从 `0` 起，`kind` 用 8.1 的名字。
-# 只有第 `0` 层有 `input_grad`：别的层，输入就是前一层的输出。把给出的事件排成触发的次序，作为列表返回，不多也不少；给出的可能缺了一些。
+# 只有第 `0` 层有 `input_grad`：别的层，输入就是前一层的输出，那个梯度只算作前一层的 `output_grad`。把给出的事件排成触发的次序，作为列表返回，不多也不少；给出的可能缺了一些。
 # `events` 可以就地排序，但一个也不能取走。
 #
 # </div>
 # <div lang="en">
 #
 # Write `in_order(events)`: `events` are shuffled pairs `(kind, layer)` from a chain of `Linear` without bias, layers numbered
-# from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`: any other's input is the previous output.
+# from `0`, each `kind` named as in 8.1. Only layer `0` has an `input_grad`: any other's input is the previous output,
+# and its gradient counts only as the `output_grad` there.
 # Return exactly these events (some may be missing) as a list in order of firing. Sorting `events` in place is fine; take
 # none out.
 #
@@ -145,13 +238,14 @@ steps
 
 # %% exercise="08.1"
 def in_order(events):
-    """返回同样的事件，按触发的次序排好，例如 [("forward_pre", 0), ("forward", 0), ("output_grad", 0)]。
+    """返回同样的事件，按触发的次序排好，例如 [("forward_pre", 0), ("forward", 0)]。
 
-    Return the same events in the order of firing, such as [("forward_pre", 0), ("forward", 0), ("output_grad", 0)].
+    Return the same events in the order of firing, such as [("forward_pre", 0), ("forward", 0)].
     """
     ### BEGIN SOLUTION
     up = ["forward_pre", "forward"]
-    down = ["output_grad", "backward_pre", "param_grad", "post_accumulate", "backward", "input_grad"]
+    down = ["output_grad", "backward_pre", "param_grad", "post_accumulate"]
+    down += ["backward", "input_grad"]
 
     def place(event):
         kind, layer = event
@@ -169,89 +263,113 @@ check("08.1", in_order)
 #
 # <div lang="zh">
 #
-# 同一种钩子有好几个时，先注册的先触发，`prepend=True` 插到队首。6.10 节的**全局钩子**，每个模块都会触发。
+# 同一种钩子有好几个时，先注册的先触发，`prepend=True` 则插到队首。除了模块自己的钩子，还有 6.10 节的**全局钩子**，它对所有模块都有效。
 #
-# **先猜**：全局的排在模块自己的前面还是后面？前向传播抛出异常时，前向钩子还触发吗？
+# **先猜一猜**：全局钩子排在模块自己的钩子前面还是后面？用 `prepend=True` 注册的，能赶到全局钩子之前吗？
 #
 # </div>
 # <div lang="en">
 #
-# Among hooks of one kind, the first registered fires first, and `prepend=True` goes to the head of the queue. Every module
-# fires the **global hooks** of section 6.10.
+# Among several hooks of one kind, the first registered fires first, and `prepend=True` goes to the head of the queue. Besides the hooks of a module itself there are the **global hooks** of section 6.10, which apply to all modules.
 #
-# **Guess**: does a global hook come before or after the module's own? And when forward raises an exception, does a forward hook
-# still fire?
+# **Guess first**: does a global hook come before or after the module's own? Can one that was registered with `prepend=True` overtake it?
 #
 # </div>
 
 
 # %% tags=["E12", "F21"]
-def say(text):
-    return lambda module, *values: print(f"   {text:24} got {type(module).__name__} and {len(values)} more")
+def tell(text):
+    def hook(module, *rest):
+        print(f"{text:24} got {type(module).__name__} and {len(rest)} more")
+
+    return hook
 
 
 net, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
-with contextlib.ExitStack() as stack:  # one with for many handles: it takes all of them off
+with contextlib.ExitStack() as stack:  # one with-block for many handles: it removes all of them
     for handle in (
-        net.register_forward_hook(say("own, first")),
-        net.register_forward_hook(say("own, second")),
-        net.register_forward_hook(say("own, prepend=True"), prepend=True),
-        register_module_forward_pre_hook(say("global forward pre-hook")),
-        register_module_forward_hook(say("global forward hook")),
-        net.register_full_backward_hook(say("own backward hook")),
-        register_module_full_backward_hook(say("global backward hook")),
+        net.register_forward_hook(tell("own, first")),
+        net.register_forward_hook(tell("own, second")),
+        net.register_forward_hook(tell("own, prepend=True"), prepend=True),
+        register_module_forward_pre_hook(tell("global forward pre-hook")),
+        register_module_forward_hook(tell("global forward hook")),
+        net.register_full_backward_hook(tell("own backward hook")),
+        register_module_full_backward_hook(tell("global backward hook")),
     ):
         stack.enter_context(handle)
     net(x).sum().backward()
-always = net.register_forward_hook(lambda m, args, output: print("   always_call:", output), always_call=True)
-with always, net.register_forward_hook(say("plain")), contextlib.suppress(RuntimeError):
-    print("forward fails:")
-    net(torch.ones(1, 3))
-with register_module_forward_pre_hook(lambda module, args: 10 * args[0]):
-    with net.register_forward_pre_hook(lambda m, args: print("a tensor returned, now a", args)):
-        net(torch.ones(1, 2))
 
 # %% [markdown]
-# <div class="mistake">
-#
-# **常见错误 · Common mistake** (F21)
-#
 # <div lang="zh">
 #
-# 全局钩子总在前面，`prepend=True` 也越不过去。前向传播出错时，普通的前向钩子不触发；`always_call=True` 的照样触发，`output` 是 `None`。
-# 全局前置钩子返回的张量，下一个钩子收到时已包成元组。
+# 全局钩子总在前面，`prepend=True` 只能排到模块自己的队伍最前面。
+#
+# 再看两个少见的情形：`forward` 抛出异常；全局前置钩子返回一个张量。**先猜一猜**：出了异常，前向钩子还触发吗？返回的张量，下一个前置钩子收到的是张量还是元组？
 #
 # </div>
 # <div lang="en">
 #
-# Global hooks always come first; `prepend=True` cannot overtake them. Where forward fails, a plain forward hook stays silent; one with
-# `always_call=True` fires all the same, its `output` being `None`. A tensor that a global pre-hook returns reaches the next hook as a tuple.
+# Global hooks always come first; `prepend=True` reaches only the head of the module's own queue.
+#
+# Two rarer cases: `forward` raises an exception, and a global pre-hook returns a tensor. **Guess first**: does a forward hook fire after an exception? Does the next pre-hook receive a tensor or a tuple?
+#
+# </div>
+
+# %% tags=["E12", "F21"]
+always = net.register_forward_hook(
+    lambda module, args, output: print("always_call:", output), always_call=True
+)
+with always, net.register_forward_hook(tell("plain")), contextlib.suppress(RuntimeError):
+    print("forward fails:")
+    net(torch.ones(1, 3))
+with (
+    register_module_forward_pre_hook(lambda module, args: 10 * args[0]),
+    net.register_forward_pre_hook(lambda m, args: print("a tensor returned, now a", args)),
+):
+    net(torch.ones(1, 2))
+
+# %% [markdown] tags=["F21"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# `forward` 出了异常，普通的前向钩子不触发；用 `always_call=True` 注册的照样触发，收到的 `output` 是 `None`。全局钩子先于模块自己的，`prepend=True` 也越不过去。前置钩子返回单个张量，下一个收到时它已经包成了元组。
+#
+# </div>
+# <div lang="en">
+#
+# When `forward` raises an exception, a plain forward hook does not fire; one registered with `always_call=True` does, and its `output` is `None`. Global hooks fire before a module's own, and `prepend=True` cannot overtake them. A single tensor that a pre-hook returns reaches the next one as a tuple.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 8.4 名字记在哪里 · Where to keep the name
 #
 # <div lang="zh">
 #
-# 钩子要报出自己那一层的名字。**先猜**：三种写法（`late`、`partial`、`mark`）里，哪一种报的名字不对，哪一种在模型上留下痕迹？
+# 钩子常常要报出自己那一层的名字，可是它收到的只有模块，而模块不知道自己叫什么。下面有三种写法：`late` 用循环变量，`partial` 把名字绑定到函数上，`mark` 把名字写到模块上。
+#
+# **先猜一猜**：哪一种报的名字不对？哪一种会在模型上留下痕迹？
 #
 # </div>
 # <div lang="en">
 #
-# A hook should say the name of its layer. **Guess**: which of three ways (`late`, `partial`, `mark`) says a wrong name, and which
-# puts a lasting mark on the model?
+# A hook often has to say the name of its layer, but it receives only the module, and modules do not know their names. Here are three ways: `late` uses the variable of the loop, `partial` binds the name to the function, `mark` writes the name onto the module.
+#
+# **Guess first**: which of them says a wrong name? Which puts a mark on the model?
 #
 # </div>
 
+
 # %% tags=["F9"]
-net = nn.Sequential(OrderedDict(first=nn.Linear(2, 3), second=nn.Linear(3, 1)))
-
-
 def note(name, module, args, output):
     seen.append(name)
 
 
+net = nn.Sequential(OrderedDict(first=nn.Linear(2, 3), second=nn.Linear(3, 1)))
 for way in ("late", "partial", "mark"):
     seen, handles = [], []
     for name, child in net.named_children():
@@ -269,41 +387,38 @@ for way in ("late", "partial", "mark"):
     marks = [hasattr(child, "__name__") for child in copy.deepcopy(net)]
     print(f"{way:8}", seen, " a copy has __name__:", marks)
 
-# %% [markdown]
+# %% [markdown] tags=["F9"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F9)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 延迟绑定让两层都报最后的名字（2.8 节）。写到模块上的 `__name__` 会留下，还会跟着复制走。名字属于钩子：`partial`、默认参数或闭包。
+# `late` 的两层都报最后一个名字：钩子运行时才去读循环变量，那时循环早已结束（2.8 节的延迟绑定）。`mark` 的名字是对的，但写到模块上的 `__name__` 不会随句柄消失，还会跟着副本走。名字应该放在钩子里：`partial`、默认参数或闭包。
 #
 # </div>
 # <div lang="en">
 #
-# With late binding both report the last name (section 2.8). A `__name__` put on the module stays, and goes along with copies.
-# The name belongs in the hook: `partial`, a default argument or a closure.
+# With `late`, both layers say the last name: the hook reads the variable of the loop when it runs, and by then the loop is over (the late binding of section 2.8). With `mark` the names are right, but a `__name__` put onto a module does not go away with the handle, and copies carry it along. The name belongs into the hook: `partial`, a default argument or a closure.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 8.5 实例：ResNet-50 的形状 · Worked example: the shapes of ResNet-50
 #
 # <div lang="zh">
 #
-# 一个现成的大模型（随机权重），一批 `10×3×224×224` 的图：每个直接子模块的输出是什么形状？用完，模型要和原来一样。
+# 现在把学到的用在一个现成的大模型上，权重是随机的。输入是一批 `10×3×224×224` 的图，我们想知道每个直接子模块的输出是什么形状，而且用完之后模型要和原来一模一样。
 #
 # </div>
 # <div lang="en">
 #
-# A large ready-made model (random weights) and a batch of `10×3×224×224`: which shape does each direct child put out?
-# Afterwards the model must be as it was.
+# Now we use this on a large ready-made model with random weights. The input is a batch of `10×3×224×224`, and we want the shape of what each direct child returns; afterwards the model must be exactly as it was.
 #
 # </div>
 
 # %% tags=["E9"]
-from torchvision.models import resnet50
-
 torch.manual_seed(0)
 resnet = resnet50(weights=None).eval()
 attributes = [set(vars(module)) for module in resnet.modules()]
@@ -313,7 +428,8 @@ def show(name, module, args, output):
     print(f"{name:8}", "×".join(str(size) for size in output.shape))
 
 
-handles = [child.register_forward_hook(partial(show, name)) for name, child in resnet.named_children()]
+children = dict(resnet.named_children())
+handles = [child.register_forward_hook(partial(show, name)) for name, child in children.items()]
 try:
     with torch.no_grad():
         resnet(torch.randn(10, 3, 224, 224))
@@ -321,7 +437,8 @@ finally:
     for handle in handles:
         handle.remove()
 print("hooks left:", len(list_hooks(resnet)))
-print("attributes as before:", attributes == [set(vars(module)) for module in resnet.modules()])
+now = [set(vars(module)) for module in resnet.modules()]
+print("attributes as before:", attributes == now)
 
 # %% [markdown]
 # ### 练习 08.2：按名字记下形状 · Exercise 08.2: Shapes by name
@@ -349,9 +466,9 @@ print("attributes as before:", attributes == [set(vars(module)) for module in re
 
 # %% exercise="08.2"
 def output_shapes(model, x):
-    """返回字典：每个直接子模块的名字 → 输出的形状，例如 {"conv1": (10, 64, 112, 112), "fc": (10, 1000)}。
+    """返回字典：每个直接子模块的名字 → 输出的形状，例如 {"conv1": (10, 64, 112, 112)}。
 
-    Return a dict from each direct child's name to its output's shape: {"conv1": (10, 64, 112, 112), "fc": (10, 1000)}.
+    Return a dict from each direct child's name to the shape of its output.
     """
     ### BEGIN SOLUTION
     shapes = {}
@@ -359,7 +476,9 @@ def output_shapes(model, x):
     def note(name, module, args, output):
         shapes[name] = tuple(output.shape)
 
-    handles = [child.register_forward_hook(partial(note, name)) for name, child in model.named_children()]
+    handles = []
+    for name, child in model.named_children():
+        handles.append(child.register_forward_hook(partial(note, name)))
     try:
         model(x)
     finally:
@@ -373,26 +492,24 @@ def output_shapes(model, x):
 check("08.2", output_shapes)
 
 # %% [markdown]
-# ## 8.6 同一个单元，运行三次 · One cell, run three times
+# ## 8.6 同一个单元格，运行三次 · One cell, run three times
 #
 # <div lang="zh">
 #
-# 在笔记本里，改一改钩子，再运行一次单元，是常有的事。下面的函数 `run_the_cell` 就代表这样一个单元。
+# 在笔记本里，改一改钩子，再运行一次单元格，是常有的事。下面的函数 `run_the_cell` 就代表这样一个单元格。
 #
-# **先猜**：运行三次以后，做一次前向传播，钩子触发几次？
+# **先猜一猜**：它运行三次以后，做一次前向传播，钩子触发几次？
 #
 # </div>
 # <div lang="en">
 #
-# In a notebook you change a hook and run its cell again, all the time. The function `run_the_cell` below stands for such a cell.
+# In a notebook one changes a hook and runs its cell again all the time. The function `run_the_cell` below stands for such a cell.
 #
-# **Guess**: after three runs of it, how often does the hook fire in one forward pass?
+# **Guess first**: after it has run three times, how often does the hook fire in one forward pass?
 #
 # </div>
 
 # %% tags=["F12"]
-from hookedu import remove_hooks
-
 layer, fired = nn.Linear(2, 2), Counter()
 
 
@@ -410,45 +527,42 @@ print("one forward pass, fired:", fired["count"])
 
 for hook in list_hooks(layer):
     print("  ", hook.kind, hook.index, hook.function)
-print("taken off:", len(remove_hooks(layer, owner="user")), " left:", len(list_hooks(layer)))
+print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hooks(layer)))
 
-# %% [markdown]
+# %% [markdown] tags=["F12"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F12)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 重跑只会再加一个，旧的还在，句柄却丢了。`list_hooks` 仍找得到它们（上面每行：种类、排第几个、函数），`remove_hooks` 能取下；
-# `owner="user"` 指你自己挂的，不是 PyTorch 或 `hookedu` 的。
+# 三次。重新运行只会再加一个钩子，旧的还在，而它们的句柄已经丢了。`list_hooks` 仍然找得到它们（上面每行是种类、在队伍里的位置和函数），`remove_hooks` 能把它们取下；`owner="user"` 指你自己注册的，不是 PyTorch 或别的库的。
 #
 # </div>
 # <div lang="en">
 #
-# Running again only adds one more: the old ones stay, and their handles are lost. `list_hooks` still finds them (each line above: kind,
-# index in the queue, function), `remove_hooks` takes them off; `owner="user"` means yours, not those of PyTorch or `hookedu`.
+# Three times. Running the cell again only adds one more hook; the old ones stay, and their handles are lost. `list_hooks` still finds them (each line above gives the kind, the place in the queue and the function), and `remove_hooks` removes them; `owner="user"` means those that you registered, not those of PyTorch or of other libraries.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 8.7 一个有毛病的模型 · A model with faults
 #
 # <div lang="zh">
 #
-# 下面的 Transformer 层里放了几处毛病。`diagnose` 运行它一次，逐个说出来；`HookInspector` 还能取下选中的钩子，在一个副本上试试。
+# 下面的 Transformer 层里放了几处毛病：有的钩子叠了三层，有的从不触发，有的把输出连着计算图留了下来。`diagnose` 运行模型一次，逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，在一个副本上试试。
 #
-# **先猜**：`out_proj` 上的钩子触发几次？
+# **先猜一猜**：`out_proj` 上的钩子触发几次？
 #
 # </div>
 # <div lang="en">
 #
-# Some faults were put into the Transformer layer below. `diagnose` runs it once and names them; `HookInspector` can also take a chosen
-# hook off: try it, it shows a copy.
+# Some faults have been put into the Transformer layer below: hooks that were stacked three times, one that never fires, one that keeps outputs together with their graph. `diagnose` runs the model once and names them. `HookInspector` is a widget in which you can choose a hook and remove it; try it, it works on a copy.
 #
-# **Guess**: how often does the hook on `out_proj` fire?
+# **Guess first**: how often does the hook on `out_proj` fire?
 #
 # </div>
-
 
 # %% tags=["F25"]
 from hookedu import HookInspector, diagnose
@@ -465,8 +579,8 @@ def put_faults_in(model):
     model.self_attn.out_proj.register_forward_hook(partial(count, "out_proj"))
 
 
-block, x = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), torch.randn(2, 3, 8)
-fired, kept = Counter(), []
+block = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+x, fired, kept = torch.randn(2, 3, 8), Counter(), []
 put_faults_in(block)
 with block.self_attn.register_forward_hook(partial(count, "self_attn")):
     block(x)
@@ -476,23 +590,67 @@ for finding in diagnose(block, x):
     print("diagnose:", finding.id, finding.hook.path if finding.hook else "")
 HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks included
 
-# %% [markdown]
+# %% [markdown] tags=["F25"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F25)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# `out_proj` 从不触发（torch 2.15.0）：`MultiheadAttention` 只用它的权重，不调用它。挂到 `self_attn` 上。
-#
-# 另外几处：`linear1` 上叠了钩子（8.6）；`kept` 留着计算图（5.4 节）；`lambda` 存不了（8.8）。
+# `out_proj` 上的钩子一次也不触发（torch 2.15.0）：`MultiheadAttention` 只取它的权重和偏置，自己去算，并不调用它。要看注意力的输出，就挂在 `self_attn` 上。
 #
 # </div>
 # <div lang="en">
 #
-# `out_proj` never fires (torch 2.15.0): `MultiheadAttention` uses its weights without calling it. Hook `self_attn` instead.
+# The hook on `out_proj` never fires (torch 2.15.0): `MultiheadAttention` takes its weight and bias and computes with them without calling it. To see the output of attention, hook `self_attn`.
 #
-# Besides: hooks stacked on `linear1` (8.6), a graph held by `kept` (section 5.4), a `lambda` that cannot be saved (8.8).
+# </div>
+# </div>
+#
+# <div lang="zh">
+#
+# 其余几处：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节）；`lambda` 存不了（8.8 节）。
+#
+# 有时整个模型都不调用自己的子模块。`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径。**先猜一猜**：全局钩子各数到几次调用？给 `linear1` 挂上一个钩子之后呢？
+#
+# </div>
+# <div lang="en">
+#
+# The rest: hooks stacked on `linear1` (section 8.6), a graph held by `kept` (section 5.4), a `lambda` that cannot be saved (section 8.8).
+#
+# Sometimes a module calls none of its children. `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()`. **Guess first**: how many calls does a global hook count in each case? And when there is a hook on `linear1`?
+#
+# </div>
+
+
+# %% tags=["F41"]
+def calls(model, x):
+    counted = []
+    with register_module_forward_hook(lambda *_: counted.append(1)):
+        model(x)
+    return len(counted)
+
+
+encoder, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torch.randn(2, 3, 8)
+print("with gradients:              ", calls(encoder, x))
+with torch.no_grad():
+    print("no_grad:                     ", calls(encoder, x))
+    encoder.linear1.register_forward_hook(lambda *_: None)
+    print("no_grad, a hook on linear1:  ", calls(encoder, x))
+
+# %% [markdown] tags=["F41"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 快速路径用一个融合的运算代替了所有子模块，全局钩子只数到 1 次调用。里面有了钩子，PyTorch 就不走快速路径，于是数到 9 次：看一眼，就改变了它怎样运行。
+#
+# </div>
+# <div lang="en">
+#
+# The fast path replaces all children by one fused operation, and a global hook counts 1 call. With a hook inside, PyTorch does not take the fast path, and there are 9: looking changes how it runs.
 #
 # </div>
 # </div>
@@ -521,7 +679,8 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 def remove_leaked(model, handles):
     """取下句柄不在 handles 里的钩子，返回它们所在模块的名字，例如 ["body.fc", ""]；"" 是 model 自己。
 
-    Take off the hooks whose handle is not in handles; return their modules' names, such as ["body.fc", ""] ("" is model).
+    Remove the hooks whose handle is not in handles; return their modules' names, such as
+    ["body.fc", ""] ("" is model).
     """
     ### BEGIN SOLUTION
     known = {handle.id for handle in handles}
@@ -564,7 +723,8 @@ check("08.3", remove_leaked)
 def register_once(handles, name, module, hook):
     """把 hook 挂到 module 上，取代 name 下旧的那个；句柄存进 handles[name] 并返回。
 
-    Register hook on module in place of the old one under name; store the handle in handles[name] and return it.
+    Register hook on module in place of the old one under name; store its handle in
+    handles[name] and return it.
     """
     ### BEGIN SOLUTION
     if name in handles:
@@ -582,17 +742,16 @@ check("08.4", register_once)
 #
 # <div lang="zh">
 #
-# 给层和它的权重各挂一个钩子，然后用 `deepcopy` 复制。**先猜**：副本上有几个钩子？副本运行时，记到谁的列表里？
+# 给一层挂一个前向钩子，给它的权重挂一个张量钩子，然后用 `deepcopy` 复制这一层。
 #
-# 再下面的单元用 `torch.save` 保存 8.7 的 `block`，钩子还在上面。**先猜**：存得下来吗？
+# **先猜一猜**：副本上有几个钩子？副本运行时，钩子写进谁的列表？
 #
 # </div>
 # <div lang="en">
 #
-# A layer with a hook on it and one on its weight is copied with `deepcopy`. **Guess**: how many hooks does the copy have? When the copy runs,
-# whose list does it write to?
+# A layer gets a forward hook, and its weight a tensor hook; then we copy the layer with `deepcopy`.
 #
-# The cell after that saves the `block` of 8.7 with `torch.save`, its hooks still on. **Guess**: does that work?
+# **Guess first**: how many hooks are on the copy? When the copy runs, into whose list does its hook write?
 #
 # </div>
 
@@ -618,6 +777,22 @@ for handle in handles:
 print("after the handles' remove(), original:", kinds(net), " copy:", kinds(twin))
 taken = remove_hooks(twin, owner="user")
 
+# %% [markdown]
+# <div lang="zh">
+#
+# 副本带走了模块的钩子，而那个函数还是原来的函数，所以写进**原来的**列表；参数的张量钩子则丢了。
+#
+# 下面用 `torch.save` 保存 8.7 节的 `block`，那些钩子还在上面。**先猜一猜**：存得下来吗？
+#
+# </div>
+# <div lang="en">
+#
+# The copy takes the hook of the module along, and as the function is the same, it writes into the **original's** list; the tensor hook of the parameter is lost.
+#
+# Next we save the `block` of section 8.7 with `torch.save`, with its hooks still on it. **Guess first**: does that work?
+#
+# </div>
+
 
 # %% tags=["F24"]
 def try_to_save(what):
@@ -633,83 +808,79 @@ print("state_dict(): ", try_to_save(block.state_dict()))
 taken = remove_hooks(block, owner="user")
 print("without hooks:", try_to_save(block))
 
-# %% [markdown]
+# %% [markdown] tags=["F23", "F24"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F23, F24)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 副本带走模块的钩子，写进**原来的**列表，原来的句柄取不下它，要用 `remove_hooks`；参数的张量钩子则丢了。
+# 副本上的钩子，原来的句柄取不下来，要用 `remove_hooks`；参数的张量钩子要重新注册。
 #
-# `torch.save(model)` 连钩子一起存，`lambda` 存不了：只存 `state_dict()`。
+# `torch.save(model)` 连模块的钩子一起存，遇到 `lambda` 或函数里定义的函数就出错。只存 `state_dict()`，里面没有钩子。
 #
 # </div>
 # <div lang="en">
 #
-# The copy takes the module's hooks along and writes into the **original's** list, and the original's handle cannot take them off:
-# use `remove_hooks`. Tensor hooks of parameters are lost.
+# The original handle cannot remove the hook on the copy: use `remove_hooks`. Tensor hooks of parameters have to be registered again.
 #
-# `torch.save(model)` includes hooks, and fails for a `lambda`: save the `state_dict()` only.
+# `torch.save(model)` saves the hooks of modules too, and fails for a `lambda` or a function defined inside another. Save the `state_dict()`, which contains no hooks.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 8.9 编译之后 · After compiling
 #
 # <div lang="zh">
 #
-# 模型编译并运行过一次，再挂钩子。**先猜**：它触发吗？有警告吗？（`backend="eager"` 不需要 C++ 编译器。）
+# 模型先用 `torch.compile` 编译，运行过一次，然后才挂钩子。（`backend="eager"` 不需要 C++ 编译器，钩子的行为和默认后端一样。）
+#
+# **先猜一猜**：这个钩子会触发吗？会有警告吗？
 #
 # </div>
 # <div lang="en">
 #
-# A model is compiled and has run once; then a hook is registered. **Guess**: does it fire? Is there a warning? (`backend="eager"` needs no
-# C++ compiler.)
+# A model is compiled with `torch.compile` and runs once; only then a hook is registered. (`backend="eager"` needs no C++ compiler, and hooks behave as with the default one.)
+#
+# **Guess first**: does the hook fire? Is there a warning?
 #
 # </div>
 
 # %% tags=["F22"]
 net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(1, 2)
 seen = []
-
-
-def keep(module, args, output):
-    seen.append(output.detach())
-
-
 compiled = torch.compile(net, backend="eager")
 compiled(x)
-with net[0].register_forward_hook(keep), warnings.catch_warnings(record=True) as caught:
+handle = net[0].register_forward_hook(lambda m, args, output: seen.append(output.detach()))
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     compiled(x)
-    print("registered after the first call, len(seen):", len(seen), " warnings:", len(caught))
-    with torch.compiler.set_stance("force_eager"):
-        compiled(x)
-    print("the same under force_eager, len(seen):     ", len(seen))
+print("registered after the first call, len(seen):", len(seen), " warnings:", len(caught))
+with torch.compiler.set_stance("force_eager"):
+    compiled(x)
+print("the same under force_eager, len(seen):     ", len(seen))
 
 torch.compiler.reset()  # forget what was compiled
 seen.clear()
-with net[0].register_forward_hook(keep):
-    torch.compile(net, backend="eager")(x)
-    print("registered before compiling, len(seen):    ", len(seen))
+torch.compile(net, backend="eager")(x)
+print("registered before compiling, len(seen):    ", len(seen))
+handle.remove()
 torch.compiler.reset()
 
-# %% [markdown]
+# %% [markdown] tags=["F22"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F22)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 编译好的代码不再查看有没有新钩子，也不警告（torch 2.15.0）。先挂再编译，或者用 `set_stance("force_eager")`，
-# 它暂时绕开编译好的代码。
+# 编译好的代码不再查看有没有新的钩子，也不警告（torch 2.15.0）。先挂钩子再编译，或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
 #
 # </div>
 # <div lang="en">
 #
-# Compiled code never looks for new hooks, nor warns (torch 2.15.0). Register before compiling, or use
-# `set_stance("force_eager")`, which sets compiled code aside for a while.
+# Compiled code does not look for new hooks, and gives no warning (torch 2.15.0). Register hooks before compiling, or use `set_stance("force_eager")`, which sets compiled code aside for as long as it is in force.
 #
 # </div>
 # </div>
@@ -729,7 +900,7 @@ torch.compiler.reset()
 #
 # Write `count_calls(model, x)`: run `model(x)` once (no copy, no output changed); return a dictionary from class names
 # (`type(module).__name__`) to how often their modules were called. Those in a plain list, unseen by `model.modules()`, count
-# too: use a global hook. Take it off even after an exception, which comes through unchanged; leave other hooks and modes alone.
+# too: use a global hook. Remove it even after an exception, which propagates unchanged; leave other hooks and modes alone.
 #
 # </div>
 
@@ -738,7 +909,8 @@ torch.compiler.reset()
 def count_calls(model, x):
     """运行 model(x)，返回每类模块被调用的次数，例如 {"Model": 1, "Linear": 3}；不留下全局钩子。
 
-    Run model(x); return how often modules of each class were called, such as {"Model": 1, "Linear": 3}; leave no hook.
+    Run model(x); return how often modules of each class were called, such as
+    {"Model": 1, "Linear": 3}; leave no hook.
     """
     ### BEGIN SOLUTION
     counts = Counter()
@@ -760,20 +932,20 @@ check("08.5", count_calls)
 #
 # <div lang="zh">
 #
-# 1. 前向传播：`forward_pre`、`forward`；反向传播：`output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。
+# 1. 一层的次序：`forward_pre`、`forward`；然后 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后；输入不需要梯度时，`backward` 提前。
 # 2. 全局钩子先于模块自己的；用完马上取下。
 # 3. 名字放在钩子里，不放在模块上。
-# 4. 句柄放在单元之外，注册前先取下旧的。
-# 5. 钩子不触发、触发太多：先看 `list_hooks`，再用 `diagnose`。
+# 4. 句柄放在单元格之外，注册之前先取下旧的。
+# 5. 钩子从不触发，或者触发太多次：先看 `list_hooks`，再用 `diagnose`。
 #
 # </div>
 # <div lang="en">
 #
-# 1. Forward: `forward_pre`, `forward`; backward: `output_grad`, `backward_pre`, the parameter's two, `backward`, `input_grad`.
-# 2. Global hooks fire before a module's own; take them off as soon as you are done.
+# 1. The order for one layer: `forward_pre`, `forward`; then `output_grad`, `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook comes after `backward_pre`; where the input needs no gradient, `backward` comes earlier.
+# 2. Global hooks fire before a module's own; remove them as soon as you are done.
 # 3. The name goes into the hook, not onto the module.
-# 4. Keep the handle outside of the cell, and take the old hook off before you register.
-# 5. A hook never fires, or too often: look at `list_hooks`, then `diagnose`.
+# 4. Keep the handle outside of the cell, and remove the old hook before you register a new one.
+# 5. A hook never fires, or fires too often: look at `list_hooks` first, then use `diagnose`.
 #
 # </div>
 
@@ -781,14 +953,14 @@ check("08.5", count_calls)
 # ## 8.11 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，权重的 <code>.grad</code> 写好了吗？</summary>输入需要梯度时，写好了；否则还没有（7.3 节）。</details>
-# <details><summary>2. 重跑一个挂钩子的单元，怎样不让钩子叠加？</summary>句柄存在单元之外，先 <code>remove()</code> 旧的。</details>
-# <details><summary>3. 说出两个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）；模型先编译过，钩子后挂。</details>
+# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>输入需要梯度时，像 <code>Linear</code> 这样的层已经写好了；输入不需要梯度时还没有（7.3 节）。</details>
+# <details><summary>2. 重新运行一个挂钩子的单元格，怎样不让钩子叠加？</summary>把句柄存在单元格之外，先 <code>remove()</code> 旧的，再注册新的。</details>
+# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）；外层走了快速路径；模型先编译过，钩子后挂。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. When a module's <code>backward</code> hook fires, has the weight's <code>.grad</code> been written?</summary>Yes, where the input needs a gradient; otherwise not yet (section 7.3).</details>
-# <details><summary>2. A cell that registers a hook is run again. How do you keep hooks from stacking?</summary>Store the handle outside of the cell; <code>remove()</code> the old one first.</details>
-# <details><summary>3. Give two reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>); the model was compiled before the hook came.</details>
+# <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>For a layer such as <code>Linear</code> it has, where the input needs a gradient; otherwise not yet (section 7.3).</details>
+# <details><summary>2. A cell that registers a hook is run again. How do you keep hooks from stacking?</summary>Store the handle outside of the cell; <code>remove()</code> the old hook before you register the new one.</details>
+# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>); the module around it takes a fast path; the model was compiled before the hook came.</details>
 # </div>
 
 # %% [markdown]
@@ -796,14 +968,12 @@ check("08.5", count_calls)
 #
 # <div lang="zh">
 #
-# PyTorch 自己的 `FlopCounterMode` 要知道眼下是哪个模块在运行。它用的 `ModuleTracker` 挂全局钩子，离开 `with` 就取下：搜索
-# `torch/utils/module_tracker.py`。下面是你到目前为止的进度。
+# PyTorch 自己的 `FlopCounterMode` 要知道眼下是哪个模块在运行。它用的 `ModuleTracker` 注册全局钩子，离开 `with` 时就取下：可以搜索 `torch/utils/module_tracker.py`。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch's own `FlopCounterMode` has to know which module is running right now. Its `ModuleTracker` registers global hooks and takes them off when
-# the `with` is left: search for `torch/utils/module_tracker.py`. Below is your progress so far.
+# PyTorch's own `FlopCounterMode` has to know which module is running at the moment. The `ModuleTracker` that it uses registers global hooks and removes them when the `with` block is left: search for `torch/utils/module_tracker.py`. Below is your progress so far.
 #
 # </div>
 

@@ -83,10 +83,10 @@ for ax, (way, maps) in zip(axes, seen.items(), strict=True):
     print(f"{way:16}  smallest {maps.min():5.2f}  negative {negative:3.0%}  _version {maps._version}")
     plot_feature_maps(maps, tiles=16, title=way, ax=ax)
 
-# %% [markdown]
+# %% [markdown] tags=["F14"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F14)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -245,10 +245,10 @@ for name, (detached, cloned) in seen.items():
 detached, cloned = seen["bn2"]
 print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cloned + identity))
 
-# %% [markdown]
+# %% [markdown] tags=["F15", "F27"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F15)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
@@ -264,7 +264,7 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F27)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #

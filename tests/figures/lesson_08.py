@@ -2,8 +2,8 @@
 
 FIGURES = {
     "E8": [
-        r"forward_pre +torch\.Size\(\[6, 5\]\)\n",
-        *(rf"{kind} +torch\.Size\(\[6, 5\]\) torch\.Size\(\[6, 3\]\)\n" for kind in ("forward", "backward")),
+        r"forward_pre +6×5\n",
+        *(rf"{kind} +6×5 6×3\n" for kind in ("forward", "backward")),
     ],
     "E9": [
         *(rf"{name} +10×64×112×112\n" for name in ("conv1", "bn1", "relu")),
@@ -27,15 +27,15 @@ FIGURES = {
     "F12": [
         r"one forward pass, fired: 3",
         *(rf"forward {place} " for place in range(3)),
-        r"taken off: 3  left: 0",
+        r"removed: 3  left: 0",
     ],
     "F20": [
         r"forward_pre .*\nforward itself\nforward .*\noutput_grad .*\nbackward_pre .*\nparam_grad .*\n"
         r"post_accumulate .*\nbackward .*\ninput_grad "
     ],
     "F21": [
-        r"global forward hook .*\n +own, prepend=True .*\n +own, first .*\n +own, second ",
-        r"forward fails:\n +always_call: None\n(?! +plain)",
+        r"global forward hook .*\nown, prepend=True .*\nown, first .*\nown, second ",
+        r"forward fails:\nalways_call: None\n(?!plain)",
     ],
     "F22": [
         r"registered after the first call, len\(seen\): 0  warnings: 0",
@@ -58,9 +58,15 @@ FIGURES = {
         r"the hook on out_proj fired: 0",
         r"diagnose: never_fired self_attn\.out_proj\ndiagnose: registered_twice linear1\n",
     ],
+    "F40": [
+        r"registered after the call: +\['output_grad', 'backward_pre'\]\n",
+        r"registered in a forward hook: +\['backward_pre', 'output_grad'\]",
+    ],
+    "F41": [r"with gradients: +9\nno_grad: +1\nno_grad, a hook on linear1: +9"],
 }
 
 OF_THIS_TORCH = (
     "F22",
     "F25",
+    "F41",
 )
