@@ -18,7 +18,7 @@ def make_case(rng: Draw) -> Paths:
     """
     signs = [1.0, 1.0, -1.0, -1.0]
     rng.shuffle(signs)
-    size = torch.tensor([float(v) for v in rng.sample(range(2, 10), 4)])
+    size = torch.tensor([float(v) for v in rng.sample([2, 4, 5, 7, 8], 4)])  # no third of these is exact
     if rng.turn == 1:
         size = torch.tensor([1.0, 1.0, 5.0, 5.0]) / 8
         signs = [1.0, -1.0, -1.0, 1.0]
