@@ -1,7 +1,6 @@
 # %% tags=["setup"]
 import warnings
 
-import matplotlib.pyplot as plt
 import torch
 
 from hookedu import LanguageToggle, check, hint, plot_graph, progress, solution
@@ -15,17 +14,17 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 权重常常从小的数开始。`a` 直接写出 `0.5`，`b` 先建一串 `1`，再乘以 `0.5`。
-# 它们的值一样，也都说自己需要梯度。接着对两者做同样的计算，再反向传播，最后交给优化器。
+# 神经网络的权重，一开始通常都是些小的数。下面用两种写法各造一份：`a` 直接写出 `0.5`；`b` 先建一串 `1`，再整个乘以 `0.5`。
+# 两者的值一样，也都说自己需要梯度（`requires_grad`）。接着让它们做同样的计算，各做一次反向传播。
 #
 # **先猜一猜**：`a.grad` 和 `b.grad` 会一样吗？
 #
 # </div>
 # <div lang="en">
 #
-# Weights often start small. `a` writes `0.5` down at once; `b` starts from ones (`1`) and multiplies them by `0.5`. Both hold the
-# same values, and both say that they require a gradient. Then the same computation runs on each, and backward; last, each is
-# handed to an optimizer.
+# The weights of a neural network usually start as small numbers. Here are two ways to make them: `a` writes `0.5` down directly;
+# `b` starts from ones (`1`) and multiplies them by `0.5`. Both hold the same values and say that they require a gradient
+# (`requires_grad`). Each goes through the same computation and one backward pass.
 #
 # **Guess first**: will `a.grad` and `b.grad` be the same?
 #
@@ -35,30 +34,50 @@ LanguageToggle()
 a = torch.tensor([0.5, 0.5], requires_grad=True)
 b = 0.5 * torch.ones(2, requires_grad=True)
 
-print("same values:", torch.equal(a, b), " require a gradient:", a.requires_grad, b.requires_grad)
+print("the same values:", torch.equal(a, b))
+print("require a gradient:", a.requires_grad, b.requires_grad)
 
 (3 * a).sum().backward()
 (3 * b).sum().backward()
-
 print("a.grad:", a.grad)
 print("b.grad:", b.grad)
 
+# %% [markdown]
+# <div lang="zh">
+#
+# 不一样：`a.grad` 里是 3，`b.grad` 却是 `None`。这可不是小事，因为优化器要靠 `.grad` 来更新权重。我们把两者各交给一个优化器试试。
+#
+# </div>
+# <div lang="en">
+#
+# No: `a.grad` holds 3s, while `b.grad` is `None`. That matters, because an optimizer needs `.grad` to update a weight. Let us hand
+# each of them to one.
+#
+# </div>
+
+# %%
 torch.optim.SGD([a], lr=0.1)
 try:
     torch.optim.SGD([b], lr=0.1)
 except ValueError as error:
     print("ValueError:", error)
 
+ones = torch.ones(2, requires_grad=True)
+b = 0.5 * ones  # as before, but this time the ones have a name
+(3 * b).sum().backward()
+print("ones.grad:", ones.grad)
+
 # %% [markdown]
 # <div lang="zh">
 #
-# `b` 没有梯度，优化器也拒收它：它不是**叶子**（leaf）。差别在来历：`a` 是你直接建的，`b` 是算出来的。
+# 优化器收下了 `a`，却拒收 `b`，理由是它不是**叶子**（leaf）。`a` 是你直接建的张量；`b` 是乘法算出来的，真正的叶子是乘法里那个全为 `1` 的张量。
+# 给它取个名字 `ones`，就看到梯度留在了它那里。
 #
 # </div>
 # <div lang="en">
 #
-# `b` has no gradient, and the optimizer refuses it: it is not a **leaf**. The difference is where they came from: you made `a`
-# yourself, `b` was computed.
+# The optimizer took `a` and refused `b`, because `b` is not a **leaf**. You made `a` directly, whereas `b` came out of a
+# multiplication; the leaf is the tensor of ones (`1`) that went into it. Give it a name, `ones`, and you see that it has the gradient.
 #
 # </div>
 #
@@ -66,15 +85,19 @@ except ValueError as error:
 #
 # <div lang="zh">
 #
-# 凡是用到需要梯度的张量，PyTorch 就把那一步运算记在结果的 `grad_fn` 里。这些记录连起来，就是**计算图**。
-# 没有 `grad_fn` 的张量是图的起点，也就是叶子。再看一条链，**先猜**：谁的 `.grad` 会留下？
+# 反向传播要沿着计算的步骤往回走，所以 PyTorch 必须知道每个结果是怎样算出来的。运算里只要用到了需要梯度的张量，PyTorch 一般就会把这一步记在结果的
+# `grad_fn` 里（1.3 节会看到什么时候不记）。这些记录前后相连，就是**计算图**。没有 `grad_fn` 的张量，前面再没有任何记录，它就是叶子。
+#
+# **先猜**：下面的 `x`、`y`、`z` 三者之中，谁的 `.grad` 会留下？
 #
 # </div>
 # <div lang="en">
 #
-# Whenever a tensor that requires a gradient is used, PyTorch notes the operation in the result's `grad_fn`. These
-# notes, linked up, are the **computation graph**. A tensor without `grad_fn` is where the graph starts: a leaf. Here is a chain.
-# **Guess** who keeps a `.grad`.
+# Backward retraces the steps of the computation, so PyTorch has to know how each result was made. When an operation uses a tensor that requires a
+# gradient, PyTorch normally notes the step in the `grad_fn` of the result (section 1.3 shows when it does not). Linked up, these
+# notes are the **computation graph**. A tensor without `grad_fn` has no record before it, and that makes it a leaf.
+#
+# **Guess**: of `x`, `y` and `z` below, which keeps its `.grad`?
 #
 # </div>
 
@@ -93,13 +116,15 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 # %% [markdown]
 # <div lang="zh">
 #
-# 前向传播从左往右，梯度从右往左。它经过 `z` 和 `y`，用完就扔，省下内存；只有叶子 `x`（双线框）留住了自己的那一份。
+# 只有 `x`，图中画着双线框的那个。前向传播从左往右算出 `z`，反向传播从右往左把梯度传回来。梯度一定经过了 `z` 和 `y`，否则到不了 `x`；
+# 可是中间结果往往又多又大，梯度全都留着太占内存，所以用过就扔，只有叶子留住自己的那一份。
 #
 # </div>
 # <div lang="en">
 #
-# Forward runs left to right, the gradient right to left. It passed `z` and `y` and was thrown away after use, which saves
-# memory; only the leaf `x` (double frame) kept its share.
+# Only `x`, the one with the double frame. Forward computed `z` from left to right, and backward took the gradient from right to left. It must have
+# passed `z` and `y`, for there is no other way to `x`. But results in the middle tend to be many and large, and keeping all their gradients would take
+# too much memory. PyTorch throws each away once it has been used, and only the leaf keeps its share.
 #
 # </div>
 #
@@ -107,64 +132,84 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 #
 # <div lang="zh">
 #
-# 那么，凡是叶子都有梯度吗？下面有 8 个张量。**先猜**每一行的两个布尔值，尤其是 `data`。
+# 那么，凡是叶子都会有梯度吗？下面有 8 个张量。其中 `quiet` 是在 `torch.no_grad()` 里算的，PyTorch 在那里面不作记录；
+# `cured` 是 1.1 节的 `b` 换了一种写法：先算好数值，最后才用 `requires_grad_()` 说需要梯度。
+#
+# **先猜**每一行的两个布尔值，尤其是 `data`、`2 * data` 和 `quiet`。
 #
 # </div>
 # <div lang="en">
 #
-# So does every leaf have a gradient? Below are 8 tensors. **Guess** the two booleans in each line, above all for `data`.
+# So does every leaf get a gradient? Below are 8 tensors. `quiet` is computed under `torch.no_grad()`, where PyTorch records nothing. `cured` is the `b` of section 1.1
+# written differently: first the values are computed, and only then does `requires_grad_()` ask for a gradient.
+#
+# **Guess** the two booleans in each line, above all for `data`, `2 * data` and `quiet`.
 #
 # </div>
 
 # %%
 w = torch.ones(2, requires_grad=True)
 data = torch.tensor([3.0, 4.0])
-with torch.no_grad():  # nothing is recorded in here
+with torch.no_grad():
     quiet = 2 * w
-cured = (0.5 * torch.ones(2)).requires_grad_()  # b of section 1.1: compute first, then ask for a gradient
+cured = (0.5 * torch.ones(2)).requires_grad_()
 
-tensors = {
-    "w": w,
-    "data": data,
-    "2 * data": 2 * data,
-    "2 * w": 2 * w,
-    "w.double()": w.double(),
-    "w.detach()": w.detach(),
-    "quiet": quiet,
-    "cured": cured,
-}
+tensors = {"w": w, "cured": cured, "2 * w": 2 * w, "w.double()": w.double()}
+tensors |= {"data": data, "2 * data": 2 * data, "w.detach()": w.detach(), "quiet": quiet}
 for name, tensor in tensors.items():
     print(f"{name:11} requires_grad {tensor.requires_grad!s:5}  is_leaf {tensor.is_leaf}")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 不需要梯度的张量也算叶子，却永远没有梯度。**留住梯度，两样缺一不可**：`requires_grad` 和 `is_leaf`。
-# `w.double()`（以及真正搬动数据的 `w.to(device)`）也是算出来的，不再是叶子。`b` 的治法是 `cured`：先算好，再 `requires_grad_()`。
+# `data`、`2 * data` 和 `quiet` 都不需要梯度，却都是叶子，`w.detach()` 也是。后三个虽是算出来的，PyTorch 却没有记录：
+# `2 * data` 没有用到需要梯度的张量，`quiet` 那里关掉了记录，`detach()` 则专门用来和计算图断开。没有记录就算叶子；可是不需要梯度的叶子，得不到梯度。
+#
+# 所以，**张量要留住梯度，两样缺一不可**：`requires_grad` 为真，`is_leaf` 也为真。这里只有 `w` 和 `cured` 做到了。
+#
+# 常有人栽在 `w.double()` 上：它要转换数值，只好算出一个新的张量，优化器也就不收了；`w.to(device)` 真要换设备时也一样。
+# 治法就是 `cured` 的写法：先转换，最后再 `requires_grad_()`。
 #
 # </div>
 # <div lang="en">
 #
-# A tensor that requires no gradient counts as a leaf too, but never gets one. **To keep it takes both**: `requires_grad` and
-# `is_leaf`. `w.double()`, like a `w.to(device)` that really moves data, is computed: no longer a leaf. The cure for `b` is `cured`:
-# compute first, then `requires_grad_()`.
+# `data`, `2 * data` and `quiet` require no gradient, and yet they are leaves, and so is `w.detach()`. The last three were computed, but PyTorch has no record of it:
+# `2 * data` uses no tensor that requires a gradient, recording was off for `quiet`, and cutting a tensor off from its graph is what `detach()` is for. No record
+# makes a leaf, but a leaf that requires no gradient gets none.
+#
+# So **it takes both to keep a gradient**: `requires_grad` and `is_leaf` must be true. Here only `w` and `cured` qualify.
+#
+# People often trip over `w.double()`. It has to convert the numbers, so it computes a new tensor, and an optimizer refuses that one; the same goes for `w.to(device)`
+# when it really changes the device. The cure is what `cured` does: convert first, and call `requires_grad_()` last.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 01.1：给张量分类 · Exercise 01.1: Classify tensors
 #
 # ●● · 6 min
 #
 # <div lang="zh">
 #
-# 写 `classify(tensors)`：收到字典「名字 → 张量」，返回字典「名字 → 词」。`"keeps"`：反向传播把梯度留在 `.grad`；
-# `"passes"`：梯度只是路过；`"none"`：梯度根本不来。卡住了就运行 `hint("01.1")`。
+# 写 `classify(tensors)`：收到字典「名字 → 张量」，返回字典「名字 → 词」。设想反向传播从张量后面的某个结果出发，那么：
+#
+# - `"keeps"`：梯度会留在它的 `.grad` 里；
+# - `"passes"`：梯度只是路过；
+# - `"none"`：梯度不会来。
+#
+# 不用真的做反向传播。卡住了就运行 `hint("01.1")`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `classify(tensors)`: a dictionary from names to tensors in, one from names to words out. `"keeps"`: backward
-# leaves the gradient in `.grad`; `"passes"`: it only passes; `"none"`: none ever comes. Stuck? Run `hint("01.1")`.
+# Write `classify(tensors)`, which takes a dictionary from names to tensors and returns one from names to words. Imagine that backward starts from some
+# result computed from the tensor. Then the word is
+#
+# - `"keeps"` if the gradient stays in its `.grad`,
+# - `"passes"` if the gradient only passes,
+# - `"none"` if no gradient comes.
+#
+# There is no need to run backward. If you are stuck, run `hint("01.1")`.
 #
 # </div>
 
@@ -196,12 +241,16 @@ check("01.1", classify)
 #
 # <div lang="zh">
 #
-# 现在 `w` 有两条路通向 `y`：一条经过 `a`，一条经过 `b`。**拿支笔算一算**：`w.grad` 是多少？
+# 刚才的计算图只有一条链。现在 `w` 有两条路通向 `y`：一条经过 `a`，一条经过 `b`，所以 $y=(w+x)(w+1)$。
+#
+# **拿支笔算一算**：$w=1$、$x=2$ 的时候，`w.grad` 是多少？
 #
 # </div>
 # <div lang="en">
 #
-# Now `w` has two paths to `y`, one through `a` and one through `b`. **Take a pencil**: what is `w.grad`?
+# So far the graph was a single chain. Now `w` has two paths to `y`, one through `a` and one through `b`, so that $y=(w+x)(w+1)$.
+#
+# **Take a pencil**: for $w=1$ and $x=2$, what is `w.grad`?
 #
 # </div>
 
@@ -220,32 +269,38 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # %% [markdown]
 # <div lang="zh">
 #
-# 经过 `b` 的那条路带来 `3`，经过 `a` 的带来 `2`。**各条路**的梯度在汇合处相加，这里是 `w`，得 `5`。
+# 是 `5`。前向传播算出 `a` 是 `3`，`b` 是 `2`。`y` 是两者的积，`a` 增加多少，`y` 就增加它的 `b` 倍，所以经过 `a` 的路给 `w` 带来 `2`；
+# 同理，经过 `b` 的路带来 `3`。**各条路**带来的梯度，在它们汇合的地方相加：$2+3=5$。`x` 只有经过 `a` 的一条路，所以是 `2`。
 #
 # </div>
 # <div lang="en">
 #
-# The path through `b` brought `3`, the one through `a` brought `2`. The gradients of **paths** add up where the paths meet, here at `w`,
-# to `5`.
+# It is `5`. In forward, `a` became `3` and `b` became `2`. As `y` is their product, it grows by the value of `b` for each unit by which `a` grows, so the path through
+# `a` brings `w` a `2`; likewise, the path through `b` brings `3`. Where **paths** meet, the gradients that they bring are added: $2+3=5$. From `x` there is only
+# the path through `a`, hence `2`.
 #
 # </div>
-#
+
+# %% [markdown]
 # ## 1.5 再走一遍 · Once more through the graph
 #
 # <div lang="zh">
 #
-# `w.grad` 还会把**各次**反向传播的梯度相加。
+# 刚才相加的，是同一次反向传播里的几条路。叶子的 `.grad` 还会把**各次**反向传播的梯度加在一起：新来的不替换旧的，而是加上去。
 #
-# 反向传播一边走，一边释放图里存着的数；还要再走，就写 `retain_graph=True`。
-# 下面对同一个 `y` 做三次 `backward`，再清零。**先猜**每一行。
+# 反向传播会用到前向传播时存在图里的数，一边用，一边就释放了。所以，如果同一张图还要再走一遍，就写 `retain_graph=True`。
+#
+# 下面对同一个 `y` 做三次 `backward`，只有第一次这样写。**先猜**每一行打印什么。
 #
 # </div>
 # <div lang="en">
 #
-# And `w.grad` adds up those of all backward **passes**.
+# Those were the paths of a single backward pass. The `.grad` of a leaf also adds up the gradients of all backward **passes**: a new gradient does not
+# replace the old one but is added to it.
 #
-# As it goes, backward frees the values stored in the graph. If you need them again, say `retain_graph=True`. Below, `backward` runs
-# three times on the same `y`, then we clear. **Guess** each line.
+# Backward uses values that forward stored in the graph, and frees them as it goes. So if you mean to go through the same graph again, say `retain_graph=True`.
+#
+# Below, `backward` runs three times from the same `y`, and only the first call says so. **Guess** what each line prints.
 #
 # </div>
 
@@ -255,46 +310,73 @@ y = w**2
 
 y.backward(retain_graph=True)
 print("first time: ", w.grad)
-y.backward()  # this one frees the graph
+y.backward()
 print("second time:", w.grad)
 try:
     y.backward()
 except RuntimeError as error:
     print("third time:  RuntimeError:", str(error).split(" (")[0])
 
-torch.optim.SGD([w], lr=0.1).zero_grad()  # the same as w.grad = None
-print("cleared:    ", w.grad)
-y = w**2  # a new forward pass builds a new graph
+# %% [markdown]
+# <div lang="zh">
+#
+# 第一次得到斜率 $2w=6$。第二次走得通，因为第一次把图留住了；又来一个 6，加起来是 12。
+# 第二次没有写 `retain_graph=True`，于是释放了图里的数，第三次只好报错。
+#
+# 训练时每一步的梯度都要重新算起，所以要清零。**再猜**：清零之后 `w.grad` 是什么？重新算一遍 `y` 再反向传播，又是什么？
+#
+# </div>
+# <div lang="en">
+#
+# The first pass finds the slope, $2w=6$. The second is possible because the first kept the graph; it brings another 6, and together they are 12.
+# This second call did not say `retain_graph=True`, so it freed the values in the graph, and the third can only fail.
+#
+# In training, every step should start afresh, so the gradients are cleared. **Guess** again: what is `w.grad` after clearing? And after `y` has been computed
+# anew and backward has run once?
+#
+# </div>
+
+# %%
+torch.optim.SGD([w], lr=0.1).zero_grad()
+print("cleared:  ", w.grad)
+
+y = w**2
 y.backward()
-print("new graph:  ", w.grad)
+print("new graph:", w.grad)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 所以每个训练循环都要清零：优化器的 `zero_grad()` 做的就是 `w.grad = None`。有时却正要累加。
+# 清零以后是 `None`，不是 0：优化器的 `zero_grad()` 默认就是 `w.grad = None`。重新做前向传播，得到的是一张新的图，
+# 它的反向传播不会报错；没有旧的梯度可加，`w.grad` 又是 6。
+#
+# 所以训练循环里一般都有一行 `zero_grad()`。不过有时候，我们要的恰恰是累加，比如下面的练习。
 #
 # </div>
 # <div lang="en">
 #
-# So every training loop has to clear: an optimizer's `zero_grad()` does just that, `w.grad = None`. Sometimes, though, adding up is what you
-# want.
+# After clearing it is `None`, not 0: by default, an optimizer's `zero_grad()` does just that, `w.grad = None`. A new forward pass builds a new graph, so
+# its backward raises nothing; and with no old gradient to add to, `w.grad` is 6 again.
+#
+# That is why training loops call `zero_grad()`. Sometimes, though, adding up is just what you want, as in the next exercise.
 #
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 01.2：累加与清零 · Exercise 01.2: Add up and zero
 #
-# ●●● · 7 min
+# ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 写 `sum_gradients(w, losses)`：列表 `losses` 里的损失都由 `w` 算出，而且**共用**一段计算图。之后 `w.grad` 应当是它们梯度的总和；
-# 调用之前 `w.grad` 里已有的值不算在内。什么也不用返回。
+# 写 `sum_gradients(w, losses)`：列表 `losses` 里的损失都由 `w` 算出，而且**共用**计算图里的一段。调用之后，`w.grad` 应当是这些损失的梯度之和；
+# 调用之前 `w.grad` 里已有的值不算在内。不需要返回什么。
 #
 # </div>
 # <div lang="en">
 #
-# Write `sum_gradients(w, losses)`. The losses in the list `losses` were computed from `w` and **share** a part of the computation graph. Afterwards
-# `w.grad` should be the sum of their gradients, without what it held before. Nothing needs to be returned.
+# Write `sum_gradients(w, losses)`. The losses in the list `losses` were all computed from `w`, and they **share** a part of the computation graph. After the
+# call, `w.grad` should be the sum of the gradients of these losses, without what it held before the call. Nothing needs to be returned.
 #
 # </div>
 
@@ -320,18 +402,22 @@ check("01.2", sum_gradients)
 #
 # <div lang="zh">
 #
-# 刚才说 `5` 是 `2` 加 `3`，口说无凭：`a` 和 `b` 的梯度都扔掉了。对非叶子，可以**事先**吩咐一句 `retain_grad()`，
-# 让它经过时在 `.grad` 里留一份。
+# 在 1.4 节，我们说 `5` 是 `2` 加 `3`，但那是用笔算的，`a` 和 `b` 的梯度并没有留下来作证。其实可以要求它们留下：**在反向传播之前**，
+# 对一个非叶子调用 `retain_grad()`，梯度经过时就会在 `.grad` 里存一份。
 #
-# （名字相近：`retain_grad` 留住梯度，`retain_graph` 留住图。）**先猜**：`a.grad` 是 `2` 还是 `3`？
+# 名字别弄混：`retain_grad` 留住梯度，`retain_graph` 留住图。
+#
+# **先猜**：`a.grad` 是 `2` 还是 `3`？
 #
 # </div>
 # <div lang="en">
 #
-# The `5` was `2` plus `3`, we said, but the gradients of `a` and `b` had been thrown away. Let us see them. You can tell a
-# non-leaf **beforehand**, with `retain_grad()`, to keep its gradient in `.grad` as it passes.
+# In section 1.4 a pencil told us that the `5` is `2` plus `3`; the gradients of `a` and `b` were not kept as evidence. You can ask for
+# them: **before backward**, call `retain_grad()` on a non-leaf, and its gradient is stored in `.grad` as it passes.
 #
-# (Mind the names: `retain_grad` keeps a gradient, `retain_graph` keeps the graph.) **Guess**: is `a.grad` `2` or `3`?
+# Mind the names: `retain_grad` keeps a gradient, `retain_graph` the graph.
+#
+# **Guess**: is `a.grad` `2` or `3`?
 #
 # </div>
 
@@ -352,27 +438,29 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # %% [markdown]
 # <div lang="zh">
 #
-# `a` 的梯度是另一个因子 `b` 的值 `2`，`b` 的梯度是 `a` 的值 `3`。每条路上相乘，路汇合的地方（这里是叶子 `w`）再相加，
-# 这就是链式法则。
+# `a.grad` 是 `2`，也就是另一个因子 `b` 的值；`b.grad` 是 `a` 的值 `3`。两者之和正是 `w.grad`。
+#
+# 这里用的就是链式法则：沿着每条路，把一步步的斜率乘起来；到了路汇合的地方，再把各条路的结果加起来。
 #
 # </div>
 # <div lang="en">
 #
-# The gradient of `a` is the value of the other factor, `b`, namely `2`; that of `b` is the value of `a`, `3`. Multiply along each
-# path and add where the paths meet, here at the leaf `w`: that is the chain rule.
+# `a.grad` is `2`, the value of the other factor, `b`; and `b.grad` is the value of `a`, `3`. Their sum is `w.grad`, as promised.
+#
+# This is the chain rule at work: along each path, multiply the slopes of its steps; where paths meet, add up what they bring.
 #
 # </div>
 #
-# ## 1.7 什么时候吩咐 · When to ask
+# ## 1.7 什么时候说才来得及 · When to ask
 #
 # <div lang="zh">
 #
-# 如果反向传播以后才想起来吩咐呢？不需要梯度的 `data` 又会怎样？
+# 如果反向传播做完了，才想起来调用 `retain_grad()` 呢？**先猜**下面两行各打印什么。
 #
 # </div>
 # <div lang="en">
 #
-# And what if you remember to ask only after backward? Or ask `data`, which needs no gradient?
+# And what if you remember `retain_grad()` only when backward is over? **Guess** what the two lines print.
 #
 # </div>
 
@@ -380,50 +468,70 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 x = torch.ones(2, requires_grad=True)
 y = x**2
 y.sum().backward(retain_graph=True)
-y.retain_grad()  # too late for this backward
+y.retain_grad()
 print("asked after backward, y.grad:", y.grad)
 
 y.sum().backward()
 print("after the next backward, y.grad:", y.grad)
 
+# %% [markdown]
+# <div lang="zh">
+#
+# 第一行是 `None`：那次反向传播的梯度早已扔掉，事后要求也找不回来。第二行有了值，但那是第二次反向传播的梯度。
+#
+# 那么 `data` 这样不需要梯度的张量，又会怎么说？
+#
+# </div>
+# <div lang="en">
+#
+# The first line says `None`: the gradient of that backward pass is gone, and asking afterwards does not bring it back. The second line has a value, but it
+# is the gradient of the second pass.
+#
+# And what does a tensor such as `data` say, which requires no gradient?
+#
+# </div>
+
+# %% tags=["F5"]
 data = torch.ones(2)
 try:
     data.retain_grad()
 except RuntimeError as error:
     print("RuntimeError:", error)
 
-# %% [markdown]
+# %% [markdown] tags=["F5"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F5)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# `retain_grad()` 只管**以后**的反向传播：过去的梯度已经扔掉，找不回来。不需要梯度的张量会拒绝它。
+# 有人在反向传播之后才调用 `retain_grad()`，然后奇怪为什么没有梯度。它只对**以后**的反向传播有效：想要过去那一次的梯度，只能再做一次反向传播。
+# 不需要梯度的张量则会直接报错。
 #
 # </div>
 # <div lang="en">
 #
-# `retain_grad()` works from the **next** backward on: the gradient of the last one has been thrown away. A tensor that requires no
-# gradient refuses it.
+# People call `retain_grad()` after backward and wonder where the gradient is. It works for **later** passes only: to get the gradient of one that is over, all you can do
+# is to run backward again. A tensor that requires no gradient raises an error at once.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ### 练习 01.3：留住每一个梯度 · Exercise 01.3: Keep every gradient
 #
 # ●● · 5 min
 #
 # <div lang="zh">
 #
-# 写 `keep_all(tensors, loss)`：`loss` 已由字典 `tensors` 里的张量算出。请做一次反向传播，之后每个张量的 `.grad` 里都有它的梯度；
-# 跳过 `requires_grad` 为 `False` 的，也不要留下钩子。什么也不用返回。
+# 写 `keep_all(tensors, loss)`：`loss` 已经由字典 `tensors` 里的张量算好了。请做一次反向传播，之后每个张量的 `.grad` 里都有自己的梯度；
+# 跳过 `requires_grad` 为 `False` 的张量，也不要留下钩子。不需要返回什么。
 #
 # </div>
 # <div lang="en">
 #
-# Write `keep_all(tensors, loss)`, where `loss` has been computed from the tensors in the dictionary `tensors`. Run backward once so that
-# every tensor then has its gradient in `.grad`; skip those whose `requires_grad` is `False`, and leave no hooks on. Nothing needs to be returned.
+# Write `keep_all(tensors, loss)`, where `loss` has already been computed from the tensors in the dictionary `tensors`. Run backward once, so that each of these
+# tensors has its gradient in `.grad` afterwards. Skip tensors whose `requires_grad` is `False`, and leave no hooks on. Nothing needs to be returned.
 #
 # </div>
 
@@ -446,33 +554,51 @@ def keep_all(tensors, loss):
 check("01.3", keep_all)
 
 # %% [markdown]
-# ## 1.8 一个数不够 · When the output is not one number
+# ## 1.8 选学：一个数不够 · Optional: when the output is not one number
 #
 # <div lang="zh">
 #
-# 到现在为止，反向传播都从标量出发。如果 `y` 是 3 个数呢？直接 `y.backward()` 会报错：该从哪个数出发？
+# 1.8 到 1.10 节和练习 01.4 可以以后再读；想马上认识钩子，就先去 1.11 节。
 #
-# 你来给每个输出一个权重，组成向量 `v`。`y.backward(v)` 等于 `(v * y).sum().backward()`。**先猜**下面的结果。
+# 到现在为止，反向传播都从标量出发：损失是一个数，梯度说的是它怎样变。如果 `y` 是 3 个数呢？
 #
 # </div>
 # <div lang="en">
 #
-# So far, backward always started from a scalar. What if `y` is 3 numbers? A plain `y.backward()` fails: from which of them
-# should it start?
+# Sections 1.8 to 1.10 and exercise 01.4 can wait: if you would rather meet a hook now, go to section 1.11 first.
 #
-# You give each output a weight, in a vector `v`: `y.backward(v)` is the same as `(v * y).sum().backward()`. **Guess** what comes out.
+# So far, backward always started from a scalar. The loss is one number, and a gradient says how that number changes. But what if `y` is 3 numbers?
 #
 # </div>
 
 # %%
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-y = x**2  # the slopes are 2 * x: 2, 4, 6
+y = x**2
 
 try:
     y.backward()
 except RuntimeError as error:
     print("RuntimeError:", error)
 
+# %% [markdown]
+# <div lang="zh">
+#
+# 它不肯：3 个数各有各的梯度，该用哪一个？所以要由你给每个输出一个权重，组成向量 `v`。`y.backward(v)` 得到的梯度，
+# 等于 `(v * y).sum().backward()` 得到的，这就又是从一个数出发了。
+#
+# $x^2$ 的斜率是 $2x$，也就是 2、4、6。**先猜**每个 `v` 给出的 `x.grad`。
+#
+# </div>
+# <div lang="en">
+#
+# It refuses: each of the 3 numbers has a gradient of its own, and which of them is meant? So you give each output a weight, in a vector `v`. The gradient that
+# `y.backward(v)` finds is the one that `(v * y).sum().backward()` finds, and there we are again with one number to start from.
+#
+# The slopes of $x^2$ are $2x$, that is 2, 4 and 6. **Guess** the `x.grad` for each `v`.
+#
+# </div>
+
+# %%
 for v in ([1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, 10.0, 1.0]):
     x.grad = None
     y.backward(torch.tensor(v), retain_graph=True)
@@ -482,60 +608,73 @@ x.grad = None
 (torch.tensor(v) * y).sum().backward(retain_graph=True)
 print("(v * y).sum(), last v  ->", x.grad)
 
-(slope,) = torch.autograd.grad(y, x, torch.ones(3))
-print("autograd.grad returns", slope, "and leaves x.grad at", x.grad)
-
 # %% [markdown]
 # <div lang="zh">
 #
-# `y[i]` 只依赖 `x[i]` 时，全 1 的向量给出各个斜率；`0` 让一个输出不说话。`torch.autograd.grad` 把梯度返回给你（装在元组里），不写 `.grad`。
+# 全 1 的向量给出的就是斜率，因为这里 `y[i]` 只依赖 `x[i]`。权重是 `0` 的输出不起作用，权重是 `10` 的算十份：第三行里 4 成了 40。
+# 最后一行证实了两种写法相等。
+#
+# 如果只想拿到梯度，不想写进 `x.grad`，可以用 `torch.autograd.grad`：它把梯度装在元组里返回。
 #
 # </div>
 # <div lang="en">
 #
-# Where `y[i]` depends on `x[i]` only, a vector of 1s gives the slopes; a `0` silences an output. `torch.autograd.grad` returns the
-# gradient to you (in a tuple) and writes no `.grad`.
+# A vector of 1s gives the slopes themselves, because here each `y[i]` depends on `x[i]` only. An output with weight `0` has no say, and one with weight `10` counts
+# tenfold: in the third line, 4 has become 40. The last line confirms that both ways of writing it agree.
+#
+# If you want to have a gradient returned and not written into `x.grad`, there is `torch.autograd.grad`, which returns it in a tuple.
 #
 # </div>
-#
+
+# %%
+x.grad = None
+(slope,) = torch.autograd.grad(y, x, torch.ones(3))
+print("returned:", slope)
+print("x.grad:  ", x.grad)
+
+# %% [markdown]
 # ## 1.9 三次，全在一起 · Three times, all at once
 #
 # <div lang="zh">
 #
-# 现在把学过的放在一起：`inp` 是 4 行 5 列，对角线上是 1，其余是 0；`out` 是 $(inp+1)^2$ 的转置。做三次反向传播，第三次之前清零。
-# **先猜**：每次之后，对角线上是几？
+# 现在把学过的放到一起。`inp` 有 4 行 5 列，对角线上是 1，其余是 0；`out` 是 $(inp+1)^2$ 的转置。从它做三次反向传播，每次 `v` 全是 1，第三次之前把梯度清零。
+#
+# **先猜**：每次之后，`inp.grad` 的对角线上是几，其余是几？
 #
 # </div>
 # <div lang="en">
 #
-# Now everything together: `inp` has 4 rows and 5 columns, 1 on the diagonal and 0 elsewhere; `out` is $(inp+1)^2$, transposed. Backward runs three
-# times, with zeroing before the third. **Guess** what the diagonal holds after each.
+# Now put it all together. `inp` has 4 rows and 5 columns, with 1 on the diagonal and 0 elsewhere; `out` is $(inp+1)^2$, transposed. Backward runs from it
+# three times, each time with a `v` full of 1s, and the gradient is zeroed before the third.
+#
+# **Guess**: after each of them, what does `inp.grad` hold on the diagonal, and what elsewhere?
 #
 # </div>
 
 # %% tags=["E7"]
 inp = torch.eye(4, 5, requires_grad=True)
 out = (inp + 1).pow(2).T
-v = torch.ones_like(out)  # one weight for each of the 5 * 4 outputs
-elsewhere = inp == 0  # off the diagonal
+v = torch.ones_like(out)
 
 out.backward(v, retain_graph=True)
 print("first call:\n", inp.grad)
 out.backward(v, retain_graph=True)
-print("second call, added up:     diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[elsewhere].unique())
+print("second call: diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[inp == 0].unique())
 inp.grad.zero_()
 out.backward(v, retain_graph=True)
-print("third call, after zeroing: diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[elsewhere].unique())
+print("third call:  diagonal", inp.grad.diagonal(), " elsewhere", inp.grad[inp == 0].unique())
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 刚才的斜率是 $2(inp+1)$：对角线上 4，其余 2；转置只换了位置。
+# 第一次得到斜率 $2(inp+1)$：对角线上是 4，其余是 2；转置只是换了位置，不改变斜率。第二次加上去，成了 8 和 4。第三次之前 `zero_()` 把它变成 0，
+# 所以又是 4 和 2。
 #
 # </div>
 # <div lang="en">
 #
-# The slopes just now were $2(inp+1)$: 4 on the diagonal, 2 elsewhere; transposing only moved them.
+# The first pass finds the slopes, $2(inp+1)$: 4 on the diagonal and 2 elsewhere. Transposing moves them around and changes none. The second pass adds the
+# same again, which makes 8 and 4. Before the third, `zero_()` sets everything to 0, and so it is 4 and 2 once more.
 #
 # </div>
 #
@@ -543,18 +682,18 @@ print("third call, after zeroing: diagonal", inp.grad.diagonal(), " elsewhere", 
 #
 # <div lang="zh">
 #
-# 如果每个输出都牵涉好几个输入，斜率就排成一张表：**雅可比矩阵** $J$，第 $i$ 行是 $y_i$ 对各个输入的导数。
-# `backward(v)` 算的正是 $v^\top J$，所以叫**向量-雅可比积**；整张 $J$ 它从不建出来。
+# 如果每个输出都依赖好几个输入，斜率就排成一张表，叫**雅可比矩阵** $J$：第 $i$ 行是 $y_i$ 对各个输入的导数。
+# `backward(v)` 算出的是 $v^\top J$，所以叫**向量-雅可比积**，而整张 $J$ 从来不用建出来。
 #
-# 想看第 $i$ 行，就让 `v` 只在那里取 1。
+# 想看 $J$ 的第 $i$ 行，就让 `v` 只有第 $i$ 个数是 1，其余是 0。这样的三个 `v`，正是单位矩阵的三行。
 #
 # </div>
 # <div lang="en">
 #
-# If each output depends on several inputs, the slopes form a table: the **Jacobian** $J$, whose row $i$ holds the derivatives of
-# $y_i$ with respect to each input. What `backward(v)` computes is $v^\top J$, hence the name **vector-Jacobian product**; the whole $J$ is never built.
+# If each output depends on several inputs, the slopes form a table, the **Jacobian** $J$: its row $i$ holds the derivatives of $y_i$ with respect to each input.
+# What `backward(v)` computes is $v^\top J$, hence the name **vector-Jacobian product**, and the whole of $J$ is never built.
 #
-# To see row $i$, let `v` be 1 only there.
+# To see row $i$ of $J$, let number $i$ of `v` be 1 and the others 0. The three `v` that do this are the rows of the identity matrix.
 #
 # </div>
 
@@ -562,47 +701,50 @@ print("third call, after zeroing: diagonal", inp.grad.diagonal(), " elsewhere", 
 x = torch.tensor([2.0, 3.0, 5.0], requires_grad=True)
 y = torch.stack([x[0] * x[1], x[1] * x[2], x.sum()])
 
-rows = []
-for i in range(3):
-    x.grad = None  # a new tensor for each row; zero_() would overwrite the rows we keep
-    y.backward(torch.eye(3)[i], retain_graph=True)  # 1 in place i, 0 elsewhere
-    rows.append(x.grad)
-J = torch.stack(rows)
-
-fig, ax = plt.subplots(figsize=(3.2, 2.6), layout="constrained")
-ax.imshow(J, cmap="RdBu_r", vmin=-8, vmax=8)
-for i in range(3):
-    for j in range(3):
-        ax.text(j, i, f"{J[i, j]:g}", ha="center", va="center")
-ax.set(xticks=range(3), xticklabels=["x[0]", "x[1]", "x[2]"])
-ax.set(yticks=range(3), yticklabels=["y[0]", "y[1]", "y[2]"], title="Jacobian: d y[i] / d x[j]")
+J = torch.stack([torch.autograd.grad(y, x, row, retain_graph=True)[0] for row in torch.eye(3)])
+print(J)
 
 v = torch.tensor([1.0, 2.0, 3.0])
-x.grad = None
 y.backward(v)
 print("v @ J:        ", v @ J)
 print("y.backward(v):", x.grad)
 
 # %% [markdown]
-# ### 练习 01.4：选一个向量 · Exercise 01.4: Choose the vector
-#
-# ●●●● · 8 min
-#
 # <div lang="zh">
 #
-# 反过来：结果给定，求 `v`。`y` 由 `x` **逐元素**算出（`y[i]` 只依赖 `x[i]`），公式你不知道。
-#
-# 写 `choose_vector(x, y, wanted)`：返回 `v`，使调用者接着执行 `y.backward(v)` 之后，`x.grad` 等于 `wanted`。
-# 调用之前 `x.grad` 是 `None`，让它仍是 `None`；也别释放计算图，`torch.autograd.grad` 也会释放它。
+# 第一行可以用笔来验：`x[0] * x[1]` 对 `x[0]` 的导数是 `x[1]` 的值 3，对 `x[1]` 的导数是 2，和 `x[2]` 无关。最后两行一样：`y.backward(v)` 不用 $J$ 就得到了 $v^\top J$。
 #
 # </div>
 # <div lang="en">
 #
-# The other way round: the result is given, find `v`. `y` was computed from `x` **element by element** (`y[i]` depends on `x[i]` only), by a
-# formula that you do not know.
+# Check the first row with a pencil: the derivative of `x[0] * x[1]` with respect to `x[0]` is the value of `x[1]`, 3; with respect to `x[1]` it is 2; `x[2]` plays
+# no part. The last two lines agree: without $J$, `y.backward(v)` arrived at $v^\top J$.
 #
-# Write `choose_vector(x, y, wanted)`. Return `v` such that, when your caller then runs `y.backward(v)`, `x.grad` equals `wanted`. Before the
-# call `x.grad` is `None`: leave it `None`. And do not free the computation graph, which `torch.autograd.grad` does too.
+# </div>
+
+# %% [markdown]
+# ### 练习 01.4：选一个向量 · Exercise 01.4: Choose the vector
+#
+# ●●●● · 10 min
+#
+# <div lang="zh">
+#
+# 这回反过来：结果给定，要找的是 `v`。`y` 由 `x` **逐元素**算出，也就是 `y[i]` 只依赖 `x[i]`，但用的什么公式，你不知道。
+#
+# 写 `choose_vector(x, y, wanted)`：返回 `v`，使调用者接着执行 `y.backward(v)` 之后，`x.grad` 等于 `wanted`。
+#
+# 调用之前 `x.grad` 是 `None`，请让它仍是 `None`。也不要释放计算图，因为调用者还要用；`torch.autograd.grad` 和反向传播一样，也会释放它。
+#
+# </div>
+# <div lang="en">
+#
+# Now the other way round: the result is given, and you look for `v`. `y` was computed from `x` **element by element**, so `y[i]` depends on `x[i]` only,
+# but you do not know the formula.
+#
+# Write `choose_vector(x, y, wanted)`. Return `v` such that `x.grad` equals `wanted` once your caller has run `y.backward(v)`.
+#
+# Before the call `x.grad` is `None`: leave it `None`. And do not free the computation graph, which your caller still needs; `torch.autograd.grad` frees it
+# just as backward does.
 #
 # </div>
 
@@ -627,20 +769,20 @@ check("01.4", choose_vector)
 #
 # <div lang="zh">
 #
-# `retain_grad` 只会留一份。若想趁梯度经过时自己做点什么，就用 `register_hook` 挂一个**钩子**：它是个函数，收到梯度，可以返回新的来替换。
+# `retain_grad` 只会把梯度留下。若想趁梯度经过时自己做点什么，就用 `register_hook` 注册一个**钩子**：它是你写的函数，PyTorch 把梯度交给它，
+# 它可以返回一个新的梯度，换掉原来的。
 #
-# 下面的 `v` 本身就是叶子，`v.backward(g)` 直接把 `g` 送进 `v.grad`；钩子半路把它平方。
-# 再下一格的两个钩子只看不改：`print` 什么也不返回，梯度照旧。**先猜** `v.grad`，以及 `y`、`a` 上的钩子看到什么。
+# 下面的 `v` 是叶子，前面没有任何计算。`v.backward(g)` 就是说「`v` 的梯度是 `g`」，所以 `g` 直接进了 `v.grad`。
+# 第二次，半路上有一个钩子，它把梯度平方。**先猜**两次的 `v.grad`。
 #
 # </div>
 # <div lang="en">
 #
-# `retain_grad` only keeps. To do more while the gradient passes, register a **hook** with `register_hook`: a
-# function that gets the gradient and may return a new one.
+# All that `retain_grad` does is keep. To do something of your own while the gradient passes, register a **hook** with `register_hook`: a function of yours to which PyTorch
+# hands the gradient, and which may return a new gradient to take its place.
 #
-# Below, `v` is itself a leaf: `v.backward(g)` sends `g` straight into `v.grad`, and a hook squares it on the way. The two hooks in the
-# cell after it only look: `print` returns nothing, so the gradient goes on as it was. **Guess** `v.grad`, and what the hooks on `y` and
-# `a` see.
+# Below, `v` is a leaf, with no computation before it. `v.backward(g)` says that `g` is the gradient of `v`, so `g` goes straight into `v.grad`. The second
+# time there is a hook on the way, which squares it. **Guess** both values of `v.grad`.
 #
 # </div>
 
@@ -654,6 +796,24 @@ v.grad = None
 v.register_hook(lambda grad: grad**2)
 v.backward(g)
 print("with the hook,  v.grad:", v.grad)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 没有钩子时是 `g` 本身；有了钩子，留在 `v.grad` 里的是它返回的平方。
+#
+# 钩子也可以只看不改。下面两个钩子只调用 `print`，而 `print` 返回 `None`，梯度就照旧。
+# **先猜**：1.2 节的 `y` 和 1.4 节的 `a` 没有留下的梯度，钩子看得到吗？
+#
+# </div>
+# <div lang="en">
+#
+# Without a hook it is `g` itself; with the hook, what ends up in `v.grad` are the squares that it returned.
+#
+# A hook may also look and change nothing. The two below just call `print`, and since `print` returns `None`, the gradient goes on as it was.
+# **Guess**: can they see the gradients that `y` in section 1.2 and `a` in section 1.4 did not keep?
+#
+# </div>
 
 # %% tags=["E1", "E13"]
 x = torch.full((4,), 2.0, requires_grad=True)
@@ -672,33 +832,35 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# `v.grad` 里是平方。后两个钩子看到的梯度，`y.grad` 和 `a.grad` 却没有留下。
+# 看得到：`y` 的梯度是 4 个 `0.25`；`a` 的是 `2`，和 1.6 节用 `retain_grad` 留住的一样。`y.grad` 和 `a.grad` 仍然是 `None`，因为只看的钩子什么也没有存。
 #
 # </div>
 # <div lang="en">
 #
-# `v.grad` holds the squares. The hooks saw gradients that `y.grad` and `a.grad` did not keep.
+# They can: the gradient of `y` is `0.25`, 4 times, and that of `a` is `2`, as `retain_grad` told us in section 1.6. `y.grad` and `a.grad` are still `None`, because a hook that only
+# looks stores nothing.
 #
 # </div>
-#
+
+# %% [markdown]
 # ## 1.12 小结 · Recap
 #
 # <div lang="zh">
 #
-# 1. 梯度留在叶子里：`requires_grad` 和 `is_leaf` 都得为真。
-# 2. 非叶子要留住梯度，须在反向传播之前调用 `retain_grad()`。
-# 3. `.grad` 只会累加：每次反向传播都加上去，用 `w.grad = None` 清掉。一次之内，各条路的梯度在汇合处相加。
-# 4. 同一张图要走两遍，第一遍写 `retain_graph=True`。
-# 5. `y.backward(v)` 算的是 $v^\top J$。
+# 1. 张量要自动留住梯度，两样都得为真：`requires_grad` 和 `is_leaf`。
+# 2. 想让非叶子也留住梯度，要在反向传播之前调用 `retain_grad()`。
+# 3. 一次反向传播之内，各条路的梯度在汇合处相加；各次之间，`.grad` 继续累加，直到你用 `w.grad = None` 清掉。
+# 4. 同一张图要走两遍，就在第一遍写 `retain_graph=True`。
+# 5. `y.backward(v)` 算的是 $v^\top J$；输出是一个数时，不用写 `v`。
 #
 # </div>
 # <div lang="en">
 #
-# 1. Gradients stay in leaves: `requires_grad` and `is_leaf` must both be true.
-# 2. To keep a non-leaf's gradient, call `retain_grad()` before backward.
-# 3. `.grad` only adds: every backward pass adds to it; clear with `w.grad = None`. Within one pass, paths add up where they meet.
-# 4. To go through a graph twice, say `retain_graph=True` the first time.
-# 5. `y.backward(v)` computes $v^\top J$.
+# 1. A tensor keeps its gradient of its own accord if both are true: `requires_grad` and `is_leaf`.
+# 2. To have a non-leaf keep its gradient, call `retain_grad()` before backward.
+# 3. Within one backward pass, the gradients of paths add up where the paths meet; from pass to pass, `.grad` keeps adding, until you clear it with `w.grad = None`.
+# 4. To go through the same graph twice, say `retain_graph=True` the first time.
+# 5. `y.backward(v)` computes $v^\top J$; if the output is a single number, you need no `v`.
 #
 # </div>
 
@@ -706,28 +868,34 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 # ## 1.13 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>，为什么 <code>b.grad</code> 是 <code>None</code>？</summary>它是乘出来的；叶子是那个没有名字、全为 1 的张量。</details>
-# <details><summary>2. 再做一次反向传播，梯度为什么翻倍？</summary><code>.grad</code> 会累加。</details>
-# <details><summary>3. 怎样读出雅可比矩阵的一行？</summary>让 <code>v</code> 只在那一行取 1。</details>
+# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>，为什么反向传播之后 <code>b.grad</code> 是 <code>None</code>？</summary>它是乘法算出来的，不是叶子；叶子是那个没有名字、全为 1 的张量，梯度留在那里。</details>
+# <details><summary>2. 不清零，对同一个损失再做一次反向传播，叶子的梯度为什么翻倍？</summary>因为 <code>.grad</code> 会累加：第二次的梯度加在第一次的上面。</details>
+# <details><summary>3. 怎样读出雅可比矩阵的一行？</summary>让 <code>v</code> 里与那一行对应的数是 1，其余是 0，再用 <code>y.backward(v)</code> 做反向传播。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>: why is <code>b.grad</code> <code>None</code>?</summary>It is a product; the leaf is the nameless tensor of 1s.</details>
-# <details><summary>2. Why does a second backward double the gradient?</summary><code>.grad</code> adds up.</details>
-# <details><summary>3. How do you read one row of a Jacobian?</summary>Let <code>v</code> be 1 in that row only.</details>
+# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>: why is <code>b.grad</code> <code>None</code> after backward?</summary>It was computed by a multiplication and is no leaf. The leaf is the nameless tensor of 1s, and the gradient is kept there.</details>
+# <details><summary>2. Nothing is cleared, and backward runs again from the same loss. Why does the gradient of a leaf double?</summary>Because <code>.grad</code> adds up: the second gradient is added to the first.</details>
+# <details><summary>3. How do you read one row of a Jacobian?</summary>Let the number in <code>v</code> for that row be 1 and the others 0, then run <code>y.backward(v)</code>.</details>
 # </div>
-#
+
+# %% [markdown]
 # ## 1.14 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# 显存放不下大批次时，就把它拆开，做几次反向传播才清一次零，这叫**梯度累积**（搜索 `gradient_accumulation_steps`）。
-# 下一站：第 02 课，钩子。下面是你的进度。
+# 显存放不下一个大批次时，可以把它拆成几个同样大的小批次，每个都做一次反向传播，梯度自己会累加（损失若是平均值，先除以份数）；走完一轮，才更新权重并清零。这叫**梯度累积**，
+# 许多训练框架都有这个选项（搜索 `gradient_accumulation_steps`）。
+#
+# 下一站是第 02 课，主角是钩子。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# A batch too large for memory is split, and gradients are cleared only after several backward passes: **gradient accumulation**
-# (search for `gradient_accumulation_steps`). Next, lesson 02: hooks. Below is your progress.
+# If a large batch does not fit into memory, you can split it into small ones of equal size and run backward for each. The gradients add up by themselves (if the loss is a mean, divide it by the number
+# of parts), and only after the last are the weights updated and the gradients cleared. This is **gradient accumulation**, an option of many training frameworks (search for
+# `gradient_accumulation_steps`).
+#
+# Next comes lesson 02, where hooks take the stage. Below is your progress.
 #
 # </div>
 

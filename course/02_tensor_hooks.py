@@ -1,12 +1,11 @@
 # %% tags=["setup"]
-import math
 import warnings
 from functools import partial
 
 import matplotlib.pyplot as plt
 import torch
 
-from hookedu import LanguageToggle, check, hint, plot_graph, progress, solution
+from hookedu import HookTimeline, LanguageToggle, check, hint, plot_graph, progress, solution
 
 # We look at .grad where PyTorch would rather not have us look; it warns about that, and rightly so.
 warnings.filterwarnings("ignore", message="The .grad attribute of a Tensor that is not a leaf")
@@ -19,16 +18,15 @@ LanguageToggle()
 #
 # 下面分两步计算 $z=\frac{1}{4}\sum_i x_i^2$，中间结果叫 `y`。反向传播时，梯度要先经过 `y`，才到得了 `x`。
 #
-# **先猜一猜**：跑完之后，`x.grad`、`y.grad`、`z.grad` 里各是什么（1.2 节）？没有留下的那个梯度，还看得到吗？
+# **先猜一猜**：反向传播之后，`x.grad`、`y.grad`、`z.grad` 里各是什么？没有留下的梯度，还有办法看到吗？
 #
 # </div>
 # <div lang="en">
 #
-# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps; the result in between is called `y`. In backward, the
-# gradient has to pass `y` before it can reach `x`.
+# The next cell computes $z=\frac{1}{4}\sum_i x_i^2$ in two steps; the result in between is called `y`. In backward, the gradient has to pass `y` before it
+# can reach `x`.
 #
-# **Guess first**: when it is over, what is in `x.grad`, `y.grad` and `z.grad` (section 1.2)?
-# Can a gradient that was not kept be seen at all?
+# **Guess first**: what is in `x.grad`, `y.grad` and `z.grad` afterwards? And is there any way to see a gradient that was not kept?
 #
 # </div>
 
@@ -45,27 +43,32 @@ print("z.grad:", z.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# `y.grad` 是 `None`，可是梯度明明经过了 `y`：只有**叶子**（这里是 `x`）才留得住（1.2 节）。想看，就得趁它经过的那一刻看。
+# 只有 `x.grad` 有值，因为三者之中只有 `x` 是**叶子**（1.2 节）。`y.grad` 是 `None`，可是梯度明明经过了 `y`。想看到它，就得在它经过的那一刻守在旁边；
+# 这正是钩子要做的事。
 #
 # </div>
 # <div lang="en">
 #
-# `y.grad` is `None`, and yet the gradient did pass `y`: only a **leaf** (here `x`) keeps it (section 1.2). To see it, you
-# have to look as it passes.
+# Only `x.grad` has a value, because only `x` is a **leaf** (section 1.2). `y.grad` is `None`, and yet the gradient did pass `y`. To see it, somebody has to be there at
+# the moment it passes, and that is the job of a hook.
 #
 # </div>
 #
-# ## 2.2 在路上挂一个钩子 · Attach a hook on the path
+# ## 2.2 在路上挂一个钩子 · A hook on the path
 #
 # <div lang="zh">
 #
-# **钩子**是你写的函数，用 `register_hook` 挂在张量上。反向传播一算出这个张量的梯度，PyTorch 就调用它，把梯度交给它。
+# **钩子**是你写的一个函数，用 `register_hook` 注册到张量上。反向传播一算好这个张量的梯度，就会调用这个函数，把梯度作为唯一的参数交给它。
+#
+# 下面的钩子叫 `keep`，它把梯度放进列表 `seen`。注册时写的是函数本身，后面没有括号：要由 PyTorch 来调用它，而不是我们。
 #
 # </div>
 # <div lang="en">
 #
-# A **hook** is a function of yours, attached to a tensor with `register_hook`. As soon as backward has that tensor's
-# gradient, PyTorch calls the hook and hands it over.
+# A **hook** is a function of yours that you register on a tensor with `register_hook`. As soon as backward has the gradient of that tensor, PyTorch calls the
+# function with the gradient as its only argument.
+#
+# The hook below is called `keep`, and it puts the gradient into the list `seen`. It is registered without parentheses, because PyTorch will call it, not we.
 #
 # </div>
 
@@ -79,23 +82,21 @@ def keep(grad):
     seen.append(grad)
 
 
-y.register_hook(keep)  # the function itself, without parentheses
+y.register_hook(keep)
 z = y.mean()
 z.backward()
-
 print("the hook saw:", seen[0])
 print("y.grad:", y.grad)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度找到了：$\partial z/\partial y_i=\frac{1}{4}$，也就是 `0.25`。`y.grad` 依旧是 `None`，是钩子替我们把它记在了 `seen` 里。
+# 看到了：$\partial z/\partial y_i=\frac{1}{4}$，也就是 4 个 `0.25`。`y.grad` 依旧是 `None`，梯度是钩子替我们存在 `seen` 里的。
 #
 # </div>
 # <div lang="en">
 #
-# There it is: $\partial z/\partial y_i=\frac{1}{4}$, that is `0.25`. `y.grad` is still `None`; it was the hook that kept
-# the gradient for us, in `seen`.
+# There it is: $\partial z/\partial y_i=\frac{1}{4}$, that is `0.25`, 4 times. `y.grad` is still `None`; it was the hook that kept the gradient for us, in `seen`.
 #
 # </div>
 #
@@ -103,13 +104,18 @@ print("y.grad:", y.grad)
 #
 # <div lang="zh">
 #
-# 再看 1.4 节那张有岔路的图：`w` 同时通向 `a` 和 `b`。这回不用 `retain_grad`。**先猜**：`a` 上的钩子看到多少？`b` 的梯度呢？
+# 再看 1.4 节那张有岔路的图：`w` 同时通向 `a` 和 `b`，两条路给它带来 2 和 3。这一次，`a` 和 `w` 上各有一个钩子，而且都只看不改：
+# `update` 和 `print` 都返回 `None`，钩子返回 `None`，梯度就照旧。
+#
+# **先猜**：`a` 上的钩子看到多少？`w` 上的钩子运行几次，是每条路一次吗？
 #
 # </div>
 # <div lang="en">
 #
-# Now the graph of section 1.4, with its fork: `w` leads to both `a` and `b`. This time without `retain_grad`. **Guess**: what does
-# a hook on `a` see, and what becomes of the gradient of `b`?
+# Back to the graph of section 1.4 with its fork: `w` leads to both `a` and `b`, and the two paths bring it 2 and 3. This time there is a hook on `a` and one on `w`. Both only
+# look: `update` and `print` return `None`, and a hook that returns `None` changes nothing.
+#
+# **Guess**: what does the hook on `a` see? And how often does the one on `w` run, once for each path?
 #
 # </div>
 
@@ -119,9 +125,9 @@ x = torch.tensor(2.0, requires_grad=True)
 a = w + x
 b = w + 1
 y = a * b
-
 seen = {}
-a.register_hook(lambda grad: seen.update(a=grad))  # update() returns None: the gradient stays as it is
+a.register_hook(lambda grad: seen.update(a=grad))
+w.register_hook(lambda grad: print("the hook on w saw:", grad))
 y.backward()
 
 print("w.grad:", w.grad, " x.grad:", x.grad)
@@ -132,27 +138,32 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# 图里，双线框是叶子，它们的 `.grad` 留下来了；`a` 的梯度多亏钩子才看得到；`b` 的就此消失。
+# `a` 上的钩子看到 2。`w` 上的只运行一次，看到的是总和 5：两条路的梯度都到齐、加好之后，钩子才运行。
+#
+# 图里画双线框的是叶子，它们的 `.grad` 留了下来；`a` 的梯度只有钩子看到了；`b` 上没有钩子，它的梯度已经找不回来。
 #
 # </div>
 # <div lang="en">
 #
-# In the picture, double frames are leaves: their `.grad` stayed. We know the gradient of `a` thanks to the hook, and
-# that of `b` is gone for good.
+# The hook on `a` sees 2. The one on `w` runs only once and sees the total, 5: a hook waits until the gradients of all paths have arrived and been added.
+#
+# In the picture, double frames are leaves, whose `.grad` was kept. The gradient of `a` is known to us only through its hook; there was none on `b`, so that gradient is
+# lost.
 #
 # </div>
-#
+
+# %% [markdown]
 # ## 2.4 什么时候触发 · When it fires
 #
 # <div lang="zh">
 #
-# 那么钩子到底何时运行？下面先挂钩子，再做两次反向传播。**先猜**：`hook` 那一行会出现几次，每次的数一样吗？
+# 钩子到底在什么时候运行？下面先注册一个，再做两次反向传播。**先猜**：`hook` 那一行会出现几次，每次的数一样吗？`x.grad` 又是多少？
 #
 # </div>
 # <div lang="en">
 #
-# So when exactly does a hook run? Below, one is attached and backward runs twice. **Guess**: how often will the line
-# `hook` appear, and with the same number each time?
+# When exactly does a hook run? Below, one is registered, and then backward runs twice. **Guess**: how often will the line `hook` appear, and with the same number
+# each time? And what is `x.grad` in the end?
 #
 # </div>
 
@@ -172,31 +183,81 @@ print("x.grad:", x.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 钩子在挂上时不运行，每次反向传播才运行一次；它看到的是**这一次**的 `12`，而 `x.grad` 把几次的都加在一起。
+# 两次，每次都是 `12`。注册的时候钩子不运行，每次反向传播走到 `y` 时才运行一次，看到的只是**这一次**的梯度；而 `x.grad` 把两次的 24 加成了 48。
+#
+# 那么反过来：什么时候它不运行？下面两次反向传播，一次从 `5 * x` 出发，另一次之前，重新算了一遍 `y`。**先猜**：`hook` 出现几次？
 #
 # </div>
 # <div lang="en">
 #
-# A hook does not run when you attach it, but once in each backward pass; it sees the `12` of **this** pass, while
-# `x.grad` adds the passes up.
+# Twice, and both times with `12`. A hook does not run when it is registered, but once each time backward comes to `y`, and it sees the gradient of **this** pass only, while
+# `x.grad` has added the 24 of both passes up to 48.
+#
+# And when does it not run? Below, one backward pass starts from `5 * x`, and before the other, `y` is computed anew. **Guess** how often `hook` appears.
 #
 # </div>
+
+# %%
+print("backward from another result of x")
+(5 * x).backward()
+
+y = 2 * x
+print("backward through a new y")
+(y**2).backward()
+
+# %% [markdown]
+# <div lang="zh">
 #
-# ### 练习 02.1：看住一个梯度 · Exercise 02.1: Watch one gradient
+# 一次也没有。`5 * x` 的梯度不经过 `y`，所以那里的钩子不触发。第二个原因更容易忘：钩子挂在张量上，不是挂在名字上。
+# 重新计算以后，`y` 是另一个张量，上面什么也没有，所以中间结果的钩子每次前向传播都要重新注册。权重则一直是同一个张量，凡是用到它的训练步，它的钩子都会触发。
+#
+# 有一种特殊情况值得知道：`chunk` 把一个张量切成几块，如果反向传播只用到其中一块，别的块上的钩子会怎样？
+#
+# </div>
+# <div lang="en">
+#
+# Not once. The gradient of `5 * x` does not pass `y`, so the hook there stays silent. The second reason is easier to forget: a hook sits on a tensor, not on a name. Computed
+# anew, `y` is another tensor with nothing on it, so hooks on results in the middle have to be registered again in every forward pass. A weight, in contrast, stays the same
+# tensor, and a hook on it fires in every step that uses it.
+#
+# One special case is good to know. `chunk` cuts a tensor into pieces. If backward uses only one of them, what about a hook on another?
+#
+# </div>
+
+# %%
+first, second = torch.ones(4, requires_grad=True).chunk(2)
+second.register_hook(lambda grad: print("the hook on second got:", grad))
+(2 * first).sum().backward()
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 它触发了，收到的却是 `None`：两块出自同一步运算，反向传播经过那一步时，会叫上每一块的钩子，没有梯度的就给 `None`。所以，钩子里要用 `grad.norm()` 这样的方法，
+# 而张量又是切出来的，就先问一句 `grad is not None`。
+#
+# </div>
+# <div lang="en">
+#
+# It fired, but with `None`. Both pieces come out of one operation, and when backward goes through that operation, it calls the hooks of every piece; where there is no
+# gradient, the hook gets `None`. So if a tensor was cut from another, and your hook uses something like `grad.norm()`, first ask whether `grad is not None`.
+#
+# </div>
+
+# %% [markdown]
+# ### 练习 02.1：监视一个梯度 · Exercise 02.1: Watch one gradient
 #
 # ●● · 6 min
 #
 # <div lang="zh">
 #
-# 轮到你了：写 `watch(y, seen)`，把 `y` 的每个梯度都添加到列表 `seen` 的末尾，梯度本身不要动；再把 `register_hook` 给你的
-# **句柄**返回（以后靠它取下钩子，见 2.5）。卡住了就运行 `hint("02.1")`。
+# 写 `watch(y, seen)`：在 `y` 上注册一个钩子，把每次的梯度添加到列表 `seen` 的末尾，梯度本身不要动。最后返回 `register_hook` 给你的
+# **句柄**，调用者以后要靠它取下钩子（见 2.5 节）。卡住了就运行 `hint("02.1")`。
 #
 # </div>
 # <div lang="en">
 #
-# Your turn: write `watch(y, seen)`. Every gradient of `y` goes at the end of the list `seen`, the gradient itself stays
-# as it is, and you return the **handle** that `register_hook` gives you (it takes the hook off later, see 2.5). Stuck? Run
-# `hint("02.1")`.
+# Write `watch(y, seen)`. It registers a hook on `y` that adds every gradient at the end of the list `seen` and does not change the gradient itself. Return the
+# **handle** that `register_hook` gives you: your caller will need it to take the hook off (see section 2.5). If you are stuck, run `hint("02.1")`.
 #
 # </div>
 
@@ -224,23 +285,23 @@ check("02.1", watch)
 #
 # <div lang="zh">
 #
-# 句柄是用来取下钩子的：`handle.remove()`。下面的钩子让梯度翻倍（返回一个张量就会替换梯度，第 03 课细讲），
-# 所以它还在不在，看 `x` 的梯度就知道（这里用 `torch.autograd.grad` 直接取得，不写 `.grad`）。
+# 看完以后，钩子要取下来，否则以后每次反向传播经过这里，它都白白运行。`register_hook` 返回的句柄就是做这件事的：`handle.remove()`。
 #
-# 句柄也能放进 `with`：离开那个块，钩子就取下了。**先猜**最后两行。
+# 为了看出钩子还在不在，下面的钩子把梯度翻倍：钩子如果返回一个张量，它就取代原来的梯度（第 03 课细讲）。
+# `x` 的梯度用 `torch.autograd.grad` 取得，它把梯度直接返回，不往 `x.grad` 里加。
 #
 # </div>
 # <div lang="en">
 #
-# The handle is there to take the hook off: `handle.remove()`. The hook below doubles the gradient (what a hook
-# returns replaces the gradient, see lesson 03), so the gradient of `x` tells whether it is still on
-# (`torch.autograd.grad` returns it directly and writes no `.grad`).
+# Once you have seen enough, take the hook off, or it will run for nothing whenever backward comes by. The handle that `register_hook` returns is there for this:
+# `handle.remove()`.
 #
-# A handle also works in a `with` statement: once the block is left, the hook is off. **Guess** the last two lines.
+# To make it visible whether a hook is on, the one below doubles the gradient: if a hook returns a tensor, that tensor takes the place of the gradient (more in lesson 03).
+# We get the gradient of `x` from `torch.autograd.grad`, which returns it and adds nothing to `x.grad`.
 #
 # </div>
 
-# %% tags=["E22", "F6"]
+# %% tags=["E22"]
 x = torch.tensor(3.0, requires_grad=True)
 y = 2 * x
 
@@ -249,31 +310,52 @@ def gradient_of_x():
     return torch.autograd.grad(y**2, x, retain_graph=True)[0]
 
 
-print("no hook yet:        ", gradient_of_x())
+print("no hook yet:   ", gradient_of_x())
 handle = y.register_hook(lambda grad: 2 * grad)
-print("with the hook:      ", gradient_of_x())
+print("with the hook: ", gradient_of_x())
 handle.remove()
-print("after remove():     ", gradient_of_x())
-handle.remove()  # a second time: nothing happens
-
-with y.register_hook(lambda grad: 2 * grad):
-    print("inside the with:    ", gradient_of_x())
-print("after the with:     ", gradient_of_x())
+print("after remove():", gradient_of_x())
 
 # %% [markdown]
-# <div class="mistake">
-#
-# **常见错误 · Common mistake** (F6)
-#
 # <div lang="zh">
 #
-# 丢了句柄，就没有正规的办法取下钩子了。`remove()` 多调用一次没有坏处；少调用一次，钩子就一直挂着。
+# 钩子把 24 翻倍成 48，取下以后又是 24。
+#
+# 句柄也可以用在 `with` 里。**先猜**：块里面和块后面，梯度各是多少？对一个已经取下的句柄再调用一次 `remove()`，会报错吗？
 #
 # </div>
 # <div lang="en">
 #
-# Lose the handle and there is no proper way to take the hook off. One `remove()` too many does no harm; after one too
-# few the hook stays for good.
+# The hook doubles 24 to 48, and once it is off, it is 24 again.
+#
+# A handle also works in a `with` statement. **Guess**: what is the gradient inside the block, and what after it? And does it raise an error to call `remove()` on a
+# handle once more?
+#
+# </div>
+
+# %% tags=["F6"]
+with y.register_hook(lambda grad: 2 * grad) as handle:
+    print("inside the with:", gradient_of_x())
+print("after the with: ", gradient_of_x())
+
+handle.remove()
+print("removed again:  ", gradient_of_x())
+
+# %% [markdown] tags=["F6"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 离开 `with`，钩子就取下了，所以先是 48，后是 24；再 `remove()` 一次也没有坏处。常犯的错误是没有留下句柄：那就没有正规的办法取下钩子，
+# 张量存在多久，它就挂多久；在权重上，那就是整个训练。
+#
+# </div>
+# <div lang="en">
+#
+# Leaving the `with` takes the hook off, so it is 48 first and then 24, and one `remove()` too many does no harm. The mistake is not to keep the handle: without it there is no
+# proper way to take a hook off, and it stays as long as its tensor lives. On a weight, that is the whole training.
 #
 # </div>
 # </div>
@@ -282,56 +364,55 @@ print("after the with:     ", gradient_of_x())
 #
 # <div lang="zh">
 #
-# 刚才算梯度用的是 `torch.autograd.grad`，钩子照样触发。叶子上还能挂另一种钩子：post-accumulate 钩子，
-# 用 `register_post_accumulate_grad_hook` 挂上。下面数一数各触发几次。
+# 刚才用的不是 `backward()`，而是 `torch.autograd.grad`，钩子照样触发了。叶子上还可以注册另一种钩子，叫 post-accumulate 钩子，
+# 要等梯度加进 `.grad` 以后才运行。
+#
+# **先猜**：两种反向传播各触发哪些钩子？post-accumulate 钩子的参数 `param` 是梯度，还是别的？
 #
 # </div>
 # <div lang="en">
 #
-# That was `torch.autograd.grad`, and the hook fired all the same. A leaf can carry another kind as well: a post-accumulate
-# hook, attached with `register_post_accumulate_grad_hook`. Let us count both.
+# It was not `backward()` that we called just now but `torch.autograd.grad`, and the hook fired all the same. On a leaf you can register another kind of hook as well, the
+# post-accumulate hook, which runs once the gradient has been added to `.grad`.
+#
+# **Guess**: which of the two does each kind of backward fire? And is `param`, the argument of the post-accumulate hook, the gradient, or something else?
 #
 # </div>
 
 # %% tags=["F3"]
 w = torch.tensor(3.0, requires_grad=True)
-fired = {"tensor hook": 0, "post-accumulate hook": 0}
-received = []
-
-
-def on_gradient(grad):
-    fired["tensor hook"] += 1
-
-
-def on_accumulated(param):
-    fired["post-accumulate hook"] += 1
-    received.append(param)
-
-
-w.register_hook(on_gradient)
-w.register_post_accumulate_grad_hook(on_accumulated)
+fired = []
+w.register_hook(lambda grad: fired.append("tensor hook"))
+w.register_post_accumulate_grad_hook(lambda param: fired.append("post-accumulate hook"))
+w.register_post_accumulate_grad_hook(lambda param: print("param is w:", param is w))
 
 torch.autograd.grad(w**2, w)
-print("after autograd.grad:", fired)
-(w**2).backward()
-print("after backward:     ", fired)
-print("post-accumulate received w itself:", received[0] is w, "with .grad", received[0].grad)
+print("autograd.grad fires:", fired)
 
-# %% [markdown]
+fired.clear()
+(w**2).backward()
+print("backward fires:     ", fired)
+print("w.grad:", w.grad)
+
+# %% [markdown] tags=["F3"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F3)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# `register_post_accumulate_grad_hook` 等的是「`.grad` 已写好」：`torch.autograd.grad` 不写 `.grad`，它便不触发；
-# 它收到的是张量 `w` 本身（在模型里就是那个权重），不是梯度。
+# 这两种钩子常被混为一谈。张量钩子两次都触发；post-accumulate 钩子只在 `backward()` 时触发，因为 `torch.autograd.grad`
+# 不往叶子的 `.grad` 里写东西，它等的那一刻就不会来。
+#
+# 它的参数也不是梯度，而是张量 `w` 本身，在模型里就是那个权重；梯度要从 `.grad` 里读，而且那是上次清零以来各次相加的总和。
 #
 # </div>
 # <div lang="en">
 #
-# `register_post_accumulate_grad_hook` waits until `.grad` is written. `torch.autograd.grad` writes no `.grad`, so it
-# stays silent; and what it receives is the tensor `w` itself (in a model: the weight), not the gradient.
+# The two are easily confused. The tensor hook fires both times; the post-accumulate hook fires in `backward()` only: `torch.autograd.grad` writes
+# nothing into the `.grad` of a leaf, so the moment for which it waits never comes.
+#
+# Nor is its argument the gradient: it is the tensor `w` itself, in a model the weight. The gradient has to be read from `.grad`, which holds the sum of all passes since it was last cleared.
 #
 # </div>
 # </div>
@@ -340,12 +421,12 @@ print("post-accumulate received w itself:", received[0] is w, "with .grad", rece
 #
 # <div lang="zh">
 #
-# 反向传播过后再挂钩子，还来得及吗？没有 `requires_grad` 的张量呢？
+# 反向传播做完了才注册钩子，还来得及吗？**先猜**：下面的列表 `late` 第一次是空的吗，第二次呢？
 #
 # </div>
 # <div lang="en">
 #
-# Is there still time for a hook after backward? And what about a tensor without `requires_grad`?
+# Is it too late for a hook once backward is over? **Guess**: is the list `late` below empty the first time, and the second time?
 #
 # </div>
 
@@ -362,41 +443,60 @@ print("retain_grad after backward:", y.grad)
 y.sum().backward()
 print("after the next backward:", late, y.grad)
 
+# %% [markdown]
+# <div lang="zh">
+#
+# 第一次是空的，`y.grad` 也是 `None`：已经过去的梯度，钩子和 `retain_grad` 都看不到。下一次反向传播，两者就都有了。
+#
+# 不需要梯度的张量呢？它永远没有梯度可看。
+#
+# </div>
+# <div lang="en">
+#
+# The first time it is empty, and `y.grad` is `None`: neither a hook nor `retain_grad` can see a gradient that has already passed. In the next backward pass both of them get it.
+#
+# And a tensor that requires no gradient? There will never be one to see.
+#
+# </div>
+
+# %% tags=["F5"]
 data = torch.ones(2)
 try:
     data.register_hook(late.append)
 except RuntimeError as error:
     print("RuntimeError:", error)
 
-# %% [markdown]
+# %% [markdown] tags=["F5"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F5)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 钩子只看得到挂上**以后**的反向传播，和 `retain_grad` 一样（1.7 节）。不需要梯度的张量根本不接受钩子。
+# 有人在反向传播之后才注册钩子，可是它和 `retain_grad` 一样（1.7 节），只看得到注册**以后**的反向传播。不需要梯度的张量则根本不接受钩子。
 #
 # </div>
 # <div lang="en">
 #
-# A hook sees only what passes **after** it was attached, just like `retain_grad` (section 1.7). A tensor that needs no
-# gradient takes no hook at all.
+# People register a hook after backward; but like `retain_grad` (section 1.7), it sees only the passes that come **later**. And a tensor that requires no gradient does
+# not accept a hook at all.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 2.8 许多钩子，各有各的名字 · Many hooks, each with its name
 #
 # <div lang="zh">
 #
-# 一个循环给两个张量各挂一个钩子，每个钩子应当记下自己那个张量的名字。**先猜**会打印出什么？
+# 要监视的往往不止一个张量，而钩子只收到梯度，不知道自己在哪个张量上，所以名字要由我们给它。下面的循环给两个张量各注册一个钩子，触发时记下名字。
+# **先猜** `seen` 里会有什么？
 #
 # </div>
 # <div lang="en">
 #
-# One loop attaches a hook to each of two tensors; each hook should note the name of its tensor. **Guess** what is
-# printed.
+# Often there are several tensors to watch. A hook gets only a gradient and does not know which tensor it is on, so it needs a name from us. The loop below registers a hook
+# on each of two tensors, to note the name when it fires. **Guess** what `seen` will hold.
 #
 # </div>
 
@@ -411,68 +511,98 @@ for name, tensor in tensors.items():
 (tensors["double"] + tensors["triple"]).sum().backward()
 print(seen)
 
-# %% [markdown]
+# %% [markdown] tags=["F9"]
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F9)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 两个都报 `triple`！这叫**延迟绑定**：钩子运行时才去查 `name`，那时循环早已走完，只剩最后一个名字。
-# 改法有三种，都在循环的当下把名字固定住：默认参数、工厂函数（闭包）、`functools.partial`。
+# 两个钩子都报 `triple`！这叫**延迟绑定**：函数到运行时才去查 `name` 的值，而钩子在反向传播时才运行，那时循环早已走完，`name` 停在最后一个值上。
+#
+# 改法有三种，都是在循环的当下就把名字固定住：默认参数、工厂函数（闭包）和 `functools.partial`。
 #
 # </div>
 # <div lang="en">
 #
-# Both say `triple`! This is **late binding**: the hook looks `name` up when it runs, and by then the loop is over and only the
-# last name is left. There are three cures, all of which fix the name inside the loop: a default argument, a factory
-# function (a closure), `functools.partial`.
+# Both hooks say `triple`! This is **late binding**: a function looks `name` up when it runs, and hooks run in backward, when the loop is long over and `name` has its last value.
+#
+# There are three cures, all of which fix the name inside the loop: a default argument, a factory function (a closure), and `functools.partial`.
 #
 # </div>
+# </div>
+#
+# <div lang="zh">
+#
+# 先看默认参数：`name=name` 在定义函数的那一刻就求值。（下面打印前先排序，因为反向传播不一定按循环的次序来。）
+#
+# </div>
+# <div lang="en">
+#
+# First the default argument: `name=name` is evaluated at the moment the function is defined. (The names are sorted before printing, because backward need not follow
+# the order of the loop.)
+#
+# </div>
+
+# %% tags=["F9"]
+seen = []
+tensors = {"double": 2 * x, "triple": 3 * x}
+for name, tensor in tensors.items():
+    tensor.register_hook(lambda grad, name=name: seen.append(name))
+
+(tensors["double"] + tensors["triple"]).sum().backward()
+print("default:", sorted(seen))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 再看另外两种，这回在每个张量上各注册一个钩子。工厂函数 `named` 每调用一次，就有一个属于那次调用的 `name`，它返回的函数记住的是这一个。
+# `partial(note, name)` 则把第一个参数先填好，得到的函数只等第二个，也就是梯度。
+#
+# </div>
+# <div lang="en">
+#
+# Now the other two, with one hook of each kind on either tensor. Each call of the factory function `named` has a `name` of its own, and the function that it returns remembers that one.
+# As for `partial(note, name)`, it fills in the first argument, and the function that results waits for the second, the gradient.
+#
 # </div>
 
 
 # %% tags=["F9"]
-def named(name):  # a factory: each call has a `name` of its own
-    def note(grad):
-        seen.append(name)
-
-    return note
+def named(name):
+    return lambda grad: seen.append(f"factory {name}")
 
 
-def note_with(name, grad):
-    seen.append(name)
+def note(name, grad):
+    seen.append(f"partial {name}")
 
 
-for way in ("default", "factory", "partial"):
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    tensors, seen = {"double": 2 * x, "triple": 3 * x}, []
-    for name, tensor in tensors.items():
-        hooks = {
-            "default": lambda grad, name=name: seen.append(name),
-            "factory": named(name),
-            "partial": partial(note_with, name),
-        }
-        tensor.register_hook(hooks[way])
-    (tensors["double"] + tensors["triple"]).sum().backward()
-    print(f"{way}:", sorted(seen))  # sorted: backward need not follow the loop's order
+seen, tensors = [], {"double": 2 * x, "triple": 3 * x}
+for name, tensor in tensors.items():
+    tensor.register_hook(named(name))
+    tensor.register_hook(partial(note, name))
+(tensors["double"] + tensors["triple"]).sum().backward()
+print(sorted(seen))
 
 # %% [markdown]
-# ### 练习 02.2：按名字看住许多张量 · Exercise 02.2: Watch many tensors by name
+# ### 练习 02.2：按名字监视许多张量 · Exercise 02.2: Watch many tensors by name
 #
-# ●●● · 8 min
+# ●●● · 10 min
 #
 # <div lang="zh">
 #
-# 写 `watch_many(tensors, seen)`：`tensors` 是「名字 → 张量」的字典。每次反向传播之后，`seen[name]` 应当是那个张量**这一次**的梯度。
+# 写 `watch_many(tensors, seen)`：`tensors` 是「名字 → 张量」的字典。每当一个张量的梯度到来，`seen[name]` 就应当成为**这一次**的梯度，不与以前的相加。
+# （反向传播没有经过的张量，它那一项可以留着旧的。）
+#
 # 跳过 `requires_grad` 为 `False` 的张量；返回一个列表，装着所有句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_many(tensors, seen)`, where `tensors` is a dictionary from names to tensors. After each backward, `seen[name]`
-# should be that tensor's gradient in **this** pass. Skip tensors whose `requires_grad` is `False`; return a list of all
-# handles.
+# Write `watch_many(tensors, seen)`, where `tensors` is a dictionary from names to tensors. Whenever the gradient of a tensor arrives, `seen[name]` should become the
+# gradient of **this** pass, not added to earlier ones. (Where backward does not come by, the old entry may stay.)
+#
+# Skip tensors whose `requires_grad` is `False`, and return a list of all handles.
 #
 # </div>
 
@@ -504,15 +634,17 @@ check("02.2", watch_many)
 #
 # <div lang="zh">
 #
-# 8 层全连接，每层后面是 sigmoid。在每层的输出上挂一个钩子，只记下梯度的大小（范数）。
-# 一次反向传播就能看出：离损失越远，梯度越小。sigmoid 的导数不超过 $\frac{1}{4}$，这里的初始权重又小，所以每过一层大约只剩七分之一。
+# 用同样的办法，可以给一个网络做检查。下面是 8 层全连接，每层后面有一个 sigmoid；每层的输出上都有一个钩子，只记下梯度有多大（范数）。
+#
+# **先猜**：离损失最远的 `h1`，它的梯度是 `h8` 的几分之一？
 #
 # </div>
 # <div lang="en">
 #
-# 8 linear layers, a sigmoid after each. A hook on every layer's output notes only how large its gradient is (the norm).
-# One backward pass shows it: the further from the loss, the smaller the gradient. The slope of a sigmoid is never more than
-# $\frac{1}{4}$, and the initial weights are small as well: each layer lets about a seventh through.
+# In the same way you can examine a network. The one below has 8 linear layers, with a sigmoid after each. A hook on the output of every layer notes only how large its gradient
+# is (the norm).
+#
+# **Guess**: `h1` is furthest from the loss. What fraction of the gradient of `h8` will it get?
 #
 # </div>
 
@@ -530,12 +662,38 @@ for layer in range(1, 9):
     h = torch.sigmoid(torch.nn.Linear(32, 32)(h))
     h.register_hook(partial(note_norm, f"h{layer}"))
 h.sum().backward()
+print(f"h8 / h1: {norms['h8'] / norms['h1']:.0e}")
 
+# %%
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 ax.bar(list(reversed(norms)), list(reversed(norms.values())))
 ax.set(yscale="log", ylabel="gradient norm", xlabel="layer output, from input to loss")
 print("order of firing:", *norms)
-print("h8 / h1 is about 10 to the power", round(math.log10(norms["h8"] / norms["h1"])))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 大约百万分之一！钩子从 `h8` 到 `h1` 依次触发，每过一层，梯度只剩七分之一左右。原因有两个：sigmoid 的导数不超过 $\frac{1}{4}$，这里的初始权重又小，
+# 而链式法则把它们一层层乘起来。靠近输入的层，几乎得不到梯度。
+#
+# 想亲眼看钩子怎样依次触发，可以用 `HookTimeline`：它运行一次模型，然后让你一步一步地看。其中 `output_grad`、`param_grad` 和 `input_grad` 是张量钩子，
+# 分别在一层的输出、参数和输入上；`post_accumulate` 你也认识；其余几种从第 05 课起再讲。先选 **观看** 走一遍，再选 **预测**，猜下一个是谁。
+#
+# </div>
+# <div lang="en">
+#
+# About a millionth! The hooks fire in turn from `h8` to `h1`, and each layer lets only about a seventh of the gradient through. There are two reasons: the slope of a sigmoid is
+# never more than $\frac{1}{4}$, and the initial weights here are small; the chain rule multiplies them, layer by layer. The layers near the input get next to no gradient.
+#
+# To watch hooks fire one after the other, use `HookTimeline`, which runs a model once and lets you step through. Its events `output_grad`, `param_grad` and
+# `input_grad` are tensor hooks, on the output, the parameters and the input of a layer; `post_accumulate` you know; the others come in lesson 05 and later. Choose **Watch** first, then **Predict**, and guess which is next.
+#
+# </div>
+
+# %%
+small = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), torch.nn.Linear(2, 1))
+steps = HookTimeline(small, torch.ones(1, 2))
+steps
 
 # %% [markdown]
 # ### 练习 02.3：只看一次 · Exercise 02.3: Observe once
@@ -544,15 +702,14 @@ print("h8 / h1 is about 10 to the power", round(math.log10(norms["h8"] / norms["
 #
 # <div lang="zh">
 #
-# 有时只需要看第一次反向传播。写 `observe_once(y, seen)`：把 `y` 的第一个梯度添加到 `seen` 末尾（原有的留着），然后钩子**自己取下自己**；
+# 有时只想看第一次反向传播。写 `observe_once(y, seen)`：钩子把 `y` 的第一个梯度添加到 `seen` 末尾（原有的留着），然后**自己取下自己**；
 # 别人挂在 `y` 上的钩子不受影响。仍然返回句柄，好让调用者提前取消。
 #
 # </div>
 # <div lang="en">
 #
-# Sometimes the first backward is all you want to see. Write `observe_once(y, seen)`: it adds the first gradient of `y`
-# at the end of `seen` (what is there stays), and then the hook **takes itself off**. Hooks that others attached to `y` stay. Return the handle as before,
-# so that a caller can cancel early.
+# Sometimes the first backward pass is all you want to see. Write `observe_once(y, seen)`: its hook adds the first gradient of `y` at the end of `seen` (what is there stays), and
+# then **takes itself off**. Hooks that others registered on `y` stay. Return the handle as before, so that a caller can cancel early.
 #
 # </div>
 
@@ -580,12 +737,12 @@ check("02.3", observe_once)
 # %% [markdown]
 # ### 练习 02.4：用完不留痕迹 · Exercise 02.4: Leave nothing behind
 #
-# ●●●● · 10 min
+# ●●●● · 12 min
 #
 # <div lang="zh">
 #
-# 写一个上下文管理器：`with watching(tensors) as seen:`。进入块时才挂上钩子；在块里面，`seen` 像 02.2 那样收集梯度；
-# 离开时取下**自己挂的**所有钩子（别人的留着），**哪怕块里抛出了异常**，而且异常要照常传出去。每次 `with` 都给出新的字典。
+# 写一个上下文管理器：`with watching(tensors) as seen:`。进入块时才注册钩子；在块里面，`seen` 像 02.2 那样收集梯度；
+# 离开时取下**自己注册的**所有钩子（别人的留着），**哪怕块里抛出了异常**，而且异常要照常传出去。每次 `with` 都给出新的字典。
 #
 # 可以用 `contextlib.contextmanager`（`yield` 之前是进入，之后是离开），也可以写一个带 `__enter__` 和 `__exit__` 的类（那就删掉
 # `@contextmanager` 那一行）。
@@ -593,12 +750,11 @@ check("02.3", observe_once)
 # </div>
 # <div lang="en">
 #
-# Write a context manager: `with watching(tensors) as seen:`. It attaches hooks on entering the block. Inside, `seen`
-# collects gradients as in 02.2; on the way out all hooks **of its own** come off (others' stay), **even if the block raised an exception**, and that exception
-# must still come through. Each `with` yields a new dictionary.
+# Write a context manager: `with watching(tensors) as seen:`. It registers hooks only when the block is entered. Inside, `seen` collects gradients as in 02.2. On the way out, all hooks
+# **of its own** come off (others' stay), **even if the block raised an exception**, and the exception must still propagate. Each `with` yields a new dictionary.
 #
-# You may use `contextlib.contextmanager` (before the `yield`: entering; after it: leaving), or a class with `__enter__` and
-# `__exit__` (then delete the line `@contextmanager`).
+# You may use `contextlib.contextmanager` (what stands before the `yield` happens on entering, what stands after it on leaving), or write a class with `__enter__` and `__exit__` (then
+# delete the line `@contextmanager`).
 #
 # </div>
 
@@ -608,7 +764,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def watching(tensors):
-    """在 with 块内看住这些张量：给出新的字典 seen，离开时取下自己的钩子。
+    """在 with 块内监视这些张量：给出新的字典 seen，离开时取下自己的钩子。
 
     Watch these tensors inside a with block: yields a new dict seen, takes its own hooks off at the end.
     """
@@ -629,54 +785,159 @@ def watching(tensors):
 check("02.4", watching)
 
 # %% [markdown]
-# ## 2.10 小结 · Recap
+# ## 2.10 破案：凶手是哪一行 · A bug hunt: which line did it?
 #
 # <div lang="zh">
 #
-# 1. 钩子是在梯度经过张量时被调用的函数。
-# 2. 只看不改，就什么也不返回。
-# 3. 只要梯度经过它的张量，`backward()` 和 `torch.autograd.grad` 都会触发它；只对挂上以后的有效。
-# 4. 循环里要当场固定名字。
+# 现在用钩子破一个真实的案子。一个网络把样本变成平面上的点，训练的目标是让成对的点靠近：算出差、平方和，再开方，得到距离。
+# 这样的代码到处都有，看上去毫无问题。请运行它。
+#
+# </div>
+# <div lang="en">
+#
+# Now solve a real case with hooks. A network turns samples into points in the plane and is trained to bring the points of each pair together: difference, sum of squares and
+# square root give the distance. There is code like this everywhere, and it looks harmless. Run it.
+#
+# </div>
+
+# %%
+torch.manual_seed(0)
+left = torch.randn(4, 3)
+right = torch.cat([torch.randn(2, 3), left[2:3], torch.randn(1, 3)])
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+for step in range(3):
+    difference = net(left) - net(right)
+    squared = difference.pow(2).sum(dim=1)
+    distance = squared.sqrt()
+    optimizer.zero_grad()
+    distance.mean().backward()
+    optimizer.step()
+    print("step", step, "loss", round(distance.mean().item(), 3))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 第一步的损失好好的，第二步就成了 `nan`。第一次前向传播的数都正常，嫌疑便落在第一次反向传播上。
+#
+# **先猜**：在算出 `difference`、`squared`、`distance` 的三行里，凶手是哪一行？下面用一个新的网络重演第一步，三个张量上各注册一个钩子，把经过的梯度打印出来。
+#
+# </div>
+# <div lang="en">
+#
+# The loss of the first step is fine, that of the second is `nan`. As the first forward pass gave normal numbers, suspicion falls on the first backward pass.
+#
+# **Guess**: of the three lines that compute `difference`, `squared` and `distance`, which is to blame? Below, the first step is replayed with a new network, and a hook on each of the three tensors prints the
+# gradient that passes.
+#
+# </div>
+
+# %%
+net = torch.nn.Linear(3, 2)
+difference = net(left) - net(right)
+squared = difference.pow(2).sum(dim=1)
+distance = squared.sqrt()
+
+distance.register_hook(partial(print, "distance  "))
+squared.register_hook(partial(print, "squared   "))
+difference.register_hook(partial(print, "difference"))
+distance.mean().backward()
+print("net.bias.grad", net.bias.grad)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 顺着反向传播读证词：到 `distance` 为止一切正常，到了 `squared` 出现一个 `inf`，到了 `difference` 就成了 `nan`。凶手在前两者之间：开方。
+# $\sqrt{s}$ 的斜率是 $\frac{1}{2\sqrt{s}}$，在 0 处是无穷大；第三对的两个样本恰好相同，`squared` 正是 0。再往回一步，平方的斜率也是 0，无穷大乘以 0 就是 `nan`，
+# 它流进权重的梯度，一对坏样本就毁了整个网络。
+#
+# 治法是让开方永远碰不到 0：先加上一个很小的数。
+#
+# </div>
+# <div lang="en">
+#
+# Read the evidence in the order of backward. At `distance` all is well, at `squared` there is an `inf`, and at `difference` it has become `nan`. So the culprit stands between the first two: the square root.
+# The slope of $\sqrt{s}$ is $\frac{1}{2\sqrt{s}}$, infinite at 0, and the third pair happens to be two equal samples, so its `squared` is 0. One step further back, the slope of the square is 0 as well;
+# infinity times 0 is `nan`. That enters the gradients of the weights, and one bad pair has ruined the whole network.
+#
+# The cure is to keep the root away from 0, by adding a tiny number first.
+#
+# </div>
+
+# %%
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+for step in range(3):
+    squared = (net(left) - net(right)).pow(2).sum(dim=1)
+    distance = (squared + 1e-12).sqrt()
+    optimizer.zero_grad()
+    distance.mean().backward()
+    optimizer.step()
+    print("step", step, "loss", round(distance.mean().item(), 3))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 损失一步步下降，案子结了。这办法到处能用：在一串中间结果上都挂上钩子，找到第一个不正常的梯度，凶手就是它和上一个正常的之间的那一步。
+#
+# </div>
+# <div lang="en">
+#
+# The loss falls, and the case is closed. The method works anywhere: put hooks on a chain of results and find the first bad gradient; the culprit is
+# the operation between it and the last good one.
+#
+# </div>
+#
+# ## 2.11 小结 · Recap
+#
+# <div lang="zh">
+#
+# 1. 张量钩子是一个函数；梯度到达它的张量、各条路都加好之后，PyTorch 用梯度调用它。
+# 2. 只看不改的钩子，什么也不返回。
+# 3. `backward()` 和 `torch.autograd.grad` 都会触发它，但只限于注册以后，而且要经过它的张量；每次重新算出的张量都是新的。
+# 4. 在循环里写钩子，要当场把名字固定住。
 # 5. 留住句柄；用 `with` 或 `finally` 取下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# 1. A hook is a function called while the gradient passes a tensor.
-# 2. To watch and not to change, return nothing.
-# 3. Whenever the gradient reaches its tensor it fires, in `backward()` and in `torch.autograd.grad`, but only after it was attached.
-# 4. In a loop, fix the name on the spot.
+# 1. A tensor hook is a function. When the gradient has arrived at its tensor, and all paths have been added, PyTorch calls it with that gradient.
+# 2. A hook that only watches returns nothing.
+# 3. Both `backward()` and `torch.autograd.grad` fire it, but only after it was registered and where they come to its tensor; a tensor that is computed again is a new one.
+# 4. When you write hooks in a loop, fix the name on the spot.
 # 5. Keep the handle; take hooks off with `with` or `finally`.
 #
 # </div>
 
 # %% [markdown]
-# ## 2.11 回想一下 · Recall
+# ## 2.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 反向传播之后 <code>y.grad</code> 是 <code>None</code>，怎样拿到它？</summary>反向传播之前用 <code>y.register_hook</code> 挂上钩子。</details>
-# <details><summary>2. 循环里的钩子为什么都报最后一个名字？</summary>延迟绑定：运行时才查 <code>name</code>。</details>
-# <details><summary>3. 哪种钩子在 <code>torch.autograd.grad</code> 下不触发？</summary>post-accumulate 钩子。</details>
+# <details><summary>1. 反向传播之后 <code>y.grad</code> 是 <code>None</code>，怎样才看得到它的梯度？</summary>在反向传播之前，用 <code>y.register_hook</code> 注册一个钩子（或者调用 <code>y.retain_grad()</code>），再做一次。</details>
+# <details><summary>2. 循环里写的钩子，为什么都报最后一个名字？</summary>因为延迟绑定：钩子运行时才去查 <code>name</code>，那时循环已经走完。</details>
+# <details><summary>3. 哪种钩子在 <code>torch.autograd.grad</code> 下不触发，为什么？</summary>post-accumulate 钩子：它等的是梯度加进叶子的 <code>.grad</code>，而这里不写 <code>.grad</code>。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. After backward <code>y.grad</code> is <code>None</code>. How do you get at it?</summary>Attach a hook with <code>y.register_hook</code> before backward.</details>
-# <details><summary>2. Why do hooks from a loop all report the last name?</summary>Late binding: <code>name</code> is looked up when they run.</details>
-# <details><summary>3. Which hook stays silent under <code>torch.autograd.grad</code>?</summary>The post-accumulate hook.</details>
+# <details><summary>1. After backward <code>y.grad</code> is <code>None</code>. How do you get to see its gradient?</summary>Before backward, register a hook with <code>y.register_hook</code> (or call <code>y.retain_grad()</code>), then run it again.</details>
+# <details><summary>2. Why do all hooks written in a loop report the last name?</summary>Late binding: they look <code>name</code> up when they run, and by then the loop is over.</details>
+# <details><summary>3. Which hook does not fire under <code>torch.autograd.grad</code>, and why?</summary>The post-accumulate hook: it waits until the gradient has been added to the <code>.grad</code> of a leaf, and no <code>.grad</code> is written here.</details>
 # </div>
 
 # %% [markdown]
-# ## 2.12 真实世界里 · In the wild
+# ## 2.13 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# Grad-CAM 的许多实现都在前向传播里给特征图挂张量钩子，拿到它的梯度（可以搜索 `pytorch-grad-cam` 的 `ActivationsAndGradients`）。
-# 第 11 课我们自己来做。下面是你到目前为止的进度。
+# 第 11 课的 Grad-CAM 要用到特征图的梯度，而特征图是中间结果，`.grad` 不会留下。有名的实现 `pytorch-grad-cam` 就是在前向传播里给它注册一个张量钩子
+# （搜索 `ActivationsAndGradients`）。到时候我们自己来写一个。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Many implementations of Grad-CAM attach a tensor hook to a feature map during forward to get at its gradient (search for
-# `ActivationsAndGradients` in `pytorch-grad-cam`). In lesson 11 we build our own. Below is your progress so far.
+# Grad-CAM, in lesson 11, needs the gradient of a feature map. That is a result in the middle, whose `.grad` is not kept. So a well-known implementation, `pytorch-grad-cam`, registers a tensor hook
+# on it during forward (search for `ActivationsAndGradients`). There we shall write our own. Below is your progress so far.
 #
 # </div>
 

@@ -1,4 +1,6 @@
 # %% tags=["setup"]
+import warnings
+
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
@@ -6,25 +8,125 @@ from torch.autograd.graph import register_multi_grad_hook
 
 from hookedu import LanguageToggle, check, hint, plot_graph, progress, solution
 
+# With create_graph=True PyTorch warns of a reference cycle; it does no harm in examples this small.
+warnings.filterwarnings("ignore", message="Using backward.* with create_graph=True")
 LanguageToggle()
 
 # %% [markdown]
-# ## 4.1 写在前面，就在前面吗 · Written first, run first?
+# ## 4.1 同一个梯度，四种看法 · One gradient, four views
 #
 # <div lang="zh">
 #
-# `a` 是 7，`b` 是 13，`c = a * b`。`c.retain_grad()` 让 `c` 也把梯度留在 `.grad` 里。
+# 「这里的梯度是多少？」听起来只有一个答案。可是 PyTorch 有四种工具来看它：张量钩子、`retain_grad`、post-accumulate 钩子，还有一次看几个梯度的 multi-grad 钩子。看的是同一个梯度，给出的数却可能不同。
 #
-# 下面先不挂钩子跑一遍；再跑一遍，**先**调用 `retain_grad`，**后**挂一个给梯度加 2 的钩子。
-# **先猜**：第二遍的 `c.grad` 是 1 还是 3？
+# 我们把四种全用在一张小图上：`y = 10 * w`，损失是 `3 * y`，所以 `y` 的梯度是 3，`w` 的是 30。反向传播做两次，中间不清零。**先猜一猜**：到第 2 次的时候，谁看到的还是 3 和 30，谁看到的是 6 和 60？
+#
+# 先写好 `note`。每个钩子运行时都调用它，记下自己收到了什么，还有**那一刻**两个 `.grad` 里各是什么。
 #
 # </div>
 # <div lang="en">
 #
-# `a` is 7, `b` is 13 and `c = a * b`. With `c.retain_grad()`, `c` keeps its gradient in `.grad` as well.
+# “What is the gradient here?” sounds like a question with one answer. Yet PyTorch has four tools for looking at it:
+# the tensor hook, `retain_grad`, the post-accumulate hook, and the multi-grad hook, which looks at several gradients
+# at once. They look at the same gradient and may still show different numbers.
 #
-# The next cell runs once without a hook. Then it runs again: `retain_grad` is called **first**, and a hook that adds 2 to
-# the gradient is attached **second**. **Guess**: in the second run, is `c.grad` 1 or 3?
+# We use all four on one small graph: `y = 10 * w`, and the loss is `3 * y`, so the gradient of `y` is 3 and that of `w`
+# is 30. Backward runs twice, and nothing is zeroed in between. **Guess first**: in pass 2, who still sees 3 and 30,
+# and who sees 6 and 60?
+#
+# We begin with `note`. Every hook calls it to record what it received, and what both `.grad` hold **at that moment**.
+#
+# </div>
+
+
+# %%
+def text(grad):
+    return "None" if grad is None else f"{grad.item():g}"
+
+
+def note(row, *grads):
+    received = ", ".join(text(grad) for grad in grads)
+    moments.append({row: received, "y.grad": text(y.grad), "w.grad": text(w.grad)})
+
+
+# %%
+w = torch.tensor(1.0, requires_grad=True)
+y, moments = 10 * w, []
+y.retain_grad()
+y.register_hook(lambda grad: note("tensor hook on y", grad))
+w.register_hook(lambda grad: note("tensor hook on w", grad))
+w.register_post_accumulate_grad_hook(lambda param: note("post-accumulate on w", param.grad))
+register_multi_grad_hook((y, w), lambda grads: note("multi-grad on y, w", *grads))
+for _ in range(2):
+    (3 * y).backward(retain_graph=True)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 把记下的时刻画出来：左边是第 1 次反向传播，右边是第 2 次，每次从左到右是时间。橙色的是钩子收到的，蓝色的是那一刻的 `.grad`。
+#
+# </div>
+# <div lang="en">
+#
+# Now we draw what was recorded: backward pass 1 on the left, pass 2 on the right, and in each of them time goes from
+# left to right. Orange is what a hook received, blue what `.grad` held at that moment.
+#
+# </div>
+
+
+# %%
+def draw(moments):
+    rows = sorted(dict.fromkeys(row for m in moments for row in m), key=lambda row: ".grad" in row)
+    half, size = len(moments) // 2, (9, 0.45 * len(rows))
+    _, axes = plt.subplots(1, 2, figsize=size, sharey=True, layout="constrained")
+    for number, ax in enumerate(axes):
+        ax.set(title=f"backward {number + 1}", xlim=(-0.6, half - 0.4), xticks=[])
+        ax.set(yticks=range(len(rows)), yticklabels=rows, ylim=(len(rows) - 0.4, -0.6))
+        for x, moment in enumerate(moments[number * half :][:half]):
+            for row, value in moment.items():
+                box = {"boxstyle": "round", "fc": "#e3eefa" if ".grad" in row else "#fdd49e"}
+                ax.text(x, rows.index(row), value, ha="center", va="center", bbox=box)
+
+
+draw(moments)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 张量钩子和 multi-grad 钩子，两次看到的都是 3 和 30：它们看的是**这一次**路过的梯度。`.grad` 里放的却是**加好的**：`y.grad` 从 3 到 6，`w.grad` 从 30 到 60，不论是 `retain_grad` 存下的，还是叶子自己留下的。post-accumulate 钩子读的就是 `w.grad`，所以它看到 30，然后是 60。
+#
+# 再看时刻。`y` 上的张量钩子运行时，`y.grad` 还是旧的；到了 `w`，`y.grad` 已经写好，`w.grad` 却还没有。post-accumulate 钩子是唯一一个等到 `w.grad` 写好才运行的。multi-grad 钩子则要等 `y` 和 `w` 的梯度都到齐。
+#
+# 这一张图就是这一课。下面逐个来看，每一种都有一处容易看错的地方。
+#
+# </div>
+# <div lang="en">
+#
+# The tensor hooks and the multi-grad hook see 3 and 30 in both passes: they look at what passes **this time**. But
+# `.grad` holds the **sum**: `y.grad` goes from 3 to 6 and `w.grad` from 30 to 60, whether `retain_grad` stores it or a
+# leaf keeps it. The post-accumulate hook reads `w.grad`, and so sees 30 and then 60.
+#
+# Now the moments. While the tensor hook on `y` runs, `y.grad` is still the old one. At `w`, `y.grad` has been written,
+# but `w.grad` has not; only the post-accumulate hook waits for that. And the multi-grad hook waits until the gradients
+# of `y` and `w` are both there.
+#
+# This picture is the whole lesson. Next we take the tools one by one, as each has something that is easily misread.
+#
+# </div>
+
+# %% [markdown]
+# ## 4.2 `retain_grad` 不排队 · `retain_grad` does not queue
+#
+# <div lang="zh">
+#
+# 先看 `retain_grad`。设 `a` 是 7，`b` 是 13，`c = a * b`。没有钩子时，`c` 的梯度是 1。现在**先**调用 `c.retain_grad()`，**后**挂一个给梯度加 2 的钩子。**先猜**：`c.grad` 是 1 还是 3？
+#
+# </div>
+# <div lang="en">
+#
+# First, `retain_grad`. Let `a` be 7, `b` 13, and `c = a * b`; without a hook the gradient of `c` is 1. Now
+# `c.retain_grad()` is called **first**, and a hook that adds 2 to the gradient is registered **second**. **Guess**: is
+# `c.grad` 1 or 3?
 #
 # </div>
 
@@ -36,6 +138,7 @@ c.retain_grad()
 c.backward()
 print("without a hook: a.grad", a.grad.item(), " b.grad", b.grad.item(), " c.grad", c.grad.item())
 
+# %% tags=["E20"]
 a.grad = b.grad = None
 c = a * b
 c.retain_grad()  # first
@@ -47,34 +150,24 @@ ax = plot_graph(c, {"a": a, "b": b, "c": c})
 # %% [markdown]
 # <div lang="zh">
 #
-# `c.grad` 是 3：到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3，所以 `a.grad` 是 $3 \cdot 13 = 39$。
+# 是 3。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3，所以 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。`retain_grad` 写在前面，存下的却是改过的梯度。
+#
+# 那么把两行对调，会不一样吗？这次让钩子自己也看一眼 `c.grad`。
 #
 # </div>
 # <div lang="en">
 #
-# `c.grad` is 3: what reached `c` was 1, the hook made it 3, and 3 is what flowed on. Hence `a.grad` is $3 \cdot 13 = 39$.
+# It is 3. What reached `c` was 1, the hook made it 3, and 3 is what flowed on; hence `a.grad` is $3 \cdot 13 = 39$ and
+# `b.grad` is $3 \cdot 7 = 21$. Although `retain_grad` was called first, it stored the changed gradient.
 #
-# </div>
-#
-# ## 4.2 `retain_grad` 不排队 · `retain_grad` does not queue
-#
-# <div lang="zh">
-#
-# 可是 `retain_grad` 明明写在钩子前面。把两行对调，会不一样吗？再让钩子自己看一眼 `c.grad`。
-#
-# </div>
-# <div lang="en">
-#
-# And yet `retain_grad` was written before the hook. Does it matter if the two lines change places? And what does the hook
-# itself find in `c.grad`?
+# Does it matter, then, if the two lines change places? This time the hook itself looks at `c.grad` as well.
 #
 # </div>
 
 
 # %% tags=["F2", "E20"]
 def gradients(*steps):
-    a = torch.tensor(7.0, requires_grad=True)
-    b = torch.tensor(13.0, requires_grad=True)
+    a, b = (torch.tensor(value, requires_grad=True) for value in (7.0, 13.0))
     c = a * b
 
     def add_two(grad):
@@ -82,10 +175,7 @@ def gradients(*steps):
         return grad + 2
 
     for step in steps:
-        if step == "retain_grad":
-            c.retain_grad()
-        else:
-            c.register_hook(add_two)
+        c.retain_grad() if step == "retain_grad" else c.register_hook(add_two)
     c.backward()
     return a.grad.item(), b.grad.item(), c.grad.item()
 
@@ -93,102 +183,88 @@ def gradients(*steps):
 print("retain_grad, then hook:", gradients("retain_grad", "hook"))
 print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 
-# %% [markdown]
+# %% [markdown] tags=["F2"]
+# <div lang="zh">
+#
+# 不会：两种次序都是 39、21、3，而且钩子运行时 `c.grad` 还是 `None`。
+#
+# </div>
+# <div lang="en">
+#
+# It does not: both orders give 39, 21 and 3, and while the hook runs, `c.grad` is still `None`.
+#
+# </div>
+#
 # <div class="mistake">
 #
-# **常见错误 · Common mistake** (F2)
+# **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 以为 `retain_grad` 存的是「刚到」的梯度。张量钩子按注册的次序一个个运行，`retain_grad` 不排这个队：
-# 它总在最后，存下**继续往下传**的梯度。所以钩子运行时 `c.grad` 还是 `None`。想看没改过的，就把自己的钩子注册在最前面。
+# 以为 `retain_grad` 存的是「刚到」的梯度。张量钩子按注册的次序一个个运行，`retain_grad` 却不排这个队：不论什么时候调用，它都在所有张量钩子之后，存下**继续往下传**的梯度。想看没改过的，就把自己的钩子注册在最前面。
 #
 # </div>
 # <div lang="en">
 #
-# Thinking that `retain_grad` stores the gradient as it arrives. Tensor hooks run in the order they were registered, but
-# `retain_grad` does not queue: it comes last and stores what **flows on**. That is why the hook still finds `None` in
-# `c.grad`. To see the unchanged gradient, register a hook of your own first.
+# Thinking that `retain_grad` stores the gradient as it arrives. Tensor hooks run in the order of registration, but
+# `retain_grad` does not stand in that queue: whenever it was called, it comes after all tensor hooks and stores what
+# **flows on**. To see the unchanged gradient, register a hook of your own before all others.
 #
 # </div>
 # </div>
 #
-# ## 4.3 路过的和加好的 · What passes and what adds up
+# ## 4.3 一站一站地走 · Station by station
 #
 # <div lang="zh">
 #
-# 叶子上有两种钩子：张量钩子，和第 02 课见过的 post-accumulate 钩子。反向传播两次，不清零。
-# **先猜**：第 2 次的 4 行各是多少？
+# 把两件事合在一起：还是 4.1 节的图，但 `y` 上有三个钩子，第二个给梯度加 1。**先猜**：在第 2 次反向传播里，三个钩子、`y.grad`、`w` 上的钩子、`w.grad` 各是多少？
 #
 # </div>
 # <div lang="en">
 #
-# A leaf can carry a tensor hook and the post-accumulate hook of lesson 02. Backward runs twice, nothing is zeroed.
-# **Guess** the 4 lines of backward 2.
+# Now both together: the graph of 4.1 again, but with three hooks on `y`, the second of which adds 1 to the gradient.
+# **Guess**: what are the numbers of pass 2, for the three hooks, `y.grad`, the hook on `w`, and `w.grad`?
 #
 # </div>
+
 
 # %%
-w = torch.tensor(1.0, requires_grad=True)
-y = 2 * w
-
-y.register_hook(lambda grad: print("   hook on y:           ", grad))
-y.retain_grad()
-w.register_hook(lambda grad: print("   hook on w:           ", grad, "while w.grad is", w.grad))
-w.register_post_accumulate_grad_hook(lambda param: print("   post-accumulate on w:", param.grad))
-
-for number in (1, 2):
-    print("backward", number)
-    (5 * y).backward(retain_graph=True)
-    print("   y.grad afterwards:   ", y.grad)
-
-# %% [markdown]
-# <div lang="zh">
-#
-# 钩子看到的是**这一次**路过的：`5` 和 `10`，两次都一样。两个 `.grad` 里是**加好的**：`y.grad` 从 `5` 到 `10`，`w.grad` 从 `10` 到 `20`。
-# `w` 上的张量钩子运行时，这一次的还没加进 `w.grad`；post-accumulate 钩子运行时，已经加好。
-#
-# 把一次反向传播的每一站都画出来。这回 `y` 上有 3 个钩子，第 2 个给梯度加 1（`retain_grad` 的位置依 4.2 节，由我们补上）：
-#
-# </div>
-# <div lang="en">
-#
-# Hooks see what passes in **this** backward: `5` and `10`, both times. The two `.grad` hold the sum: `y.grad` goes from
-# `5` to `10`, `w.grad` from `10` to `20`. While the tensor hook on `w` runs, this pass is not yet in `w.grad`; when
-# the post-accumulate hook runs, it is.
-#
-# Here are all stations of one backward. This time `y` has 3 hooks, and hook 2 adds 1 to the gradient (we place
-# `retain_grad` ourselves, by section 4.2):
-#
-# </div>
-
-# %%
-w = torch.tensor(1.0, requires_grad=True)
-y = 2 * w
-stations = []
-
-
 def add_one(grad):
-    stations.append(("hook 2 on y\nreturns", grad + 1))
+    note("hook two on y returns", grad + 1)
     return grad + 1
 
 
-y.register_hook(lambda grad: stations.append(("hook 1 on y\nsees", grad)))
+# %%
+w = torch.tensor(1.0, requires_grad=True)
+y, moments = 10 * w, []
 y.retain_grad()
+y.register_hook(lambda grad: note("hook one on y", grad))
 y.register_hook(add_one)
-y.register_hook(lambda grad: stations.append(("hook 3 on y\nsees", grad)))
-w.register_hook(lambda grad: stations.append(("hook on w\nsees", grad)))
-w.register_post_accumulate_grad_hook(lambda p: stations.append(("post-accumulate\nw.grad is", p.grad)))
-(5 * y).backward()
-stations.insert(3, ("retain_grad\ny.grad is", y.grad))  # after the hooks, as in 4.2
-fig, ax = plt.subplots(figsize=(9, 1.2), layout="constrained")
-box = {"boxstyle": "rarrow", "fc": "#e3eefa"}
-for at, (station, value) in enumerate(stations):
-    ax.text(at, 0, f"{station} {value:g}", ha="center", va="center", bbox=box)
-ax.set(xlim=(-0.5, len(stations) - 0.4), ylim=(-1, 1))
-ax.set_axis_off()
+y.register_hook(lambda grad: note("hook three on y", grad))
+w.register_hook(lambda grad: note("tensor hook on w", grad))
+w.register_post_accumulate_grad_hook(lambda param: note("post-accumulate on w", param.grad))
+for _ in range(2):
+    (3 * y).backward(retain_graph=True)
+draw(moments)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 第一个钩子两次都收到 3：它排在改动之前，看到的又只是这一次的。第三个收到改过的 4，`w` 上的钩子收到 40。`y.grad` 把离开 `y` 的加起来，从 4 到 8；`w.grad` 从 40 到 80。
+#
+# 所以，看到一个梯度，要问两个问题：是改动之前的，还是之后的？是这一次的，还是加好的？
+#
+# </div>
+# <div lang="en">
+#
+# The first hook receives 3 in both passes: it comes before the change, and it sees this pass only. The third receives
+# the changed gradient, 4, and the hook on `w` receives 40. `y.grad` adds up what flows on from `y`, 4 and then 8, and
+# `w.grad` goes from 40 to 80.
+#
+# So of any gradient you see, ask two things: is it from before a change or after it, and is it of this pass or a sum?
+#
+# </div>
+#
 # ### 练习 04.1：预测 4 个数 · Exercise 04.1: Predict 4 values
 #
 # ●● · 8 min
@@ -210,15 +286,14 @@ ax.set_axis_off()
 #
 # <div lang="zh">
 #
-# 三个 `look` 只看不改。写 `predict(k, m, s)`，按次序返回**第 2 次**反向传播里的 4 个数：`look` 看到的，之后的 `y.grad`，
-# `look_w` 看到的，`look_after` 看到的 `param.grad`。只用加法和乘法；拿不准，就另开一个单元跑一跑。
+# 三个 `look` 只看不改。写 `predict(k, m, s)`，按次序返回**第 2 次**反向传播里的 4 个数：`look` 收到的、之后的 `y.grad`、`look_w` 收到的、`look_after` 看到的 `param.grad`。只用加法和乘法；拿不准，就在自己的单元格里跑一跑。
 #
 # </div>
 # <div lang="en">
 #
-# The three `look` functions only look. Write `predict(k, m, s)` and return, in this order, 4 numbers of backward
-# **number 2**: what `look` sees, `y.grad` afterwards, what `look_w` sees, and the `param.grad` that `look_after` sees.
-# Use nothing but sums and products; if in doubt, try it in a cell of your own.
+# The three `look` functions change nothing. Write `predict(k, m, s)`, which returns, in this order, 4 numbers of
+# backward **number 2**: what `look` receives, `y.grad` afterwards, what `look_w` receives, and the `param.grad` that
+# `look_after` sees. Use only sums and products, and if in doubt, run it in a cell of your own.
 #
 # </div>
 
@@ -242,61 +317,72 @@ def predict(k, m, s):
 check("04.1", predict)
 
 # %% [markdown]
-# ## 4.4 没有人写叶子的 `.grad` 的时候 · When nobody writes a leaf's `.grad`
+# ## 4.4 不写叶子的 `.grad` 时 · When no leaf's `.grad` is written
 #
 # <div lang="zh">
 #
-# `torch.autograd.grad` 把梯度直接返回给你，不写叶子的 `.grad`。第 02 课数过两种，现在加上 `retain_grad`。
-# **先猜**：张量钩子、post-accumulate 钩子、`retain_grad`，哪些照常工作？post-accumulate 钩子能不能挂在 `y` 上？
+# `torch.autograd.grad` 把梯度直接返回给你，不往叶子的 `.grad` 里写。第 02 课比较过张量钩子和 post-accumulate 钩子，现在再加上 `retain_grad`。**先猜**：三种里，哪些照常工作？
 #
 # </div>
 # <div lang="en">
 #
-# `torch.autograd.grad` hands the gradient straight to you and writes no `.grad` of a leaf. Lesson 02 counted two; now
-# add `retain_grad`. **Guess**: which still work, the tensor hook, the post-accumulate hook, `retain_grad`? And can a
-# post-accumulate hook be attached to `y`?
+# `torch.autograd.grad` returns the gradient straight to you and writes nothing to the `.grad` of a leaf. Lesson 02
+# compared the tensor hook with the post-accumulate hook; now `retain_grad` joins them. **Guess**: which of the three
+# still work?
 #
 # </div>
 
 # %% tags=["F3"]
 w = torch.tensor(3.0, requires_grad=True)
-y = 2 * w
-fired = {"tensor hook": 0, "post-accumulate hook": 0}
-
-
-def on_accumulated(param):
-    fired["post-accumulate hook"] += 1
-
-
-w.register_hook(lambda grad: fired.update({"tensor hook": fired["tensor hook"] + 1}))
-w.register_post_accumulate_grad_hook(on_accumulated)
+y, fired = 2 * w, []
 y.retain_grad()
-torch.autograd.grad(y**2, w, retain_graph=True)
-print("after autograd.grad:", fired)
-print("   y.grad:", y.grad, " w.grad:", w.grad)
+w.register_hook(lambda grad: fired.append("tensor hook"))
+w.register_post_accumulate_grad_hook(lambda param: fired.append("post-accumulate hook"))
+
+(slope,) = torch.autograd.grad(y**2, w, retain_graph=True)
+print("autograd.grad:", fired, " y.grad:", y.grad, " w.grad:", w.grad)
+
+fired.clear()
 (y**2).backward()
-print("after backward:     ", fired)
-print("   y.grad:", y.grad, " w.grad:", w.grad)
-try:
-    y.register_post_accumulate_grad_hook(on_accumulated)
-except RuntimeError as error:
-    print("RuntimeError:", error)
+print("backward:     ", fired, " y.grad:", y.grad, " w.grad:", w.grad)
 
 # %% [markdown]
-# <div class="mistake">
-#
-# **常见错误 · Common mistake** (F3)
-#
 # <div lang="zh">
 #
-# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上；没人写叶子的 `.grad` 就不触发；收到的是**参数**，梯度在 `param.grad` 里。
-# 张量钩子和 `retain_grad` 却两种情况都工作。
+# 张量钩子触发了，`y.grad` 也存了 12；只有 post-accumulate 钩子没有动静，因为 `w.grad` 没有人写。之后的 `backward()` 里它才触发，`y.grad` 也累加到了 24。
+#
+# 那么，能把 post-accumulate 钩子挂在不是叶子的 `y` 上吗？`y` 也有 `.grad` 呀。
 #
 # </div>
 # <div lang="en">
 #
-# Using a post-accumulate hook like a tensor hook. It goes on leaves only, is silent where nobody writes a leaf's
-# `.grad`, and receives the **parameter** (gradient: `param.grad`). Tensor hooks and `retain_grad` work either way.
+# The tensor hook fired, and 12 was stored in `y.grad`. Only the post-accumulate hook was silent, because nobody wrote
+# `w.grad`; it fired in the `backward()` that followed, where `y.grad` grew to 24.
+#
+# And can a post-accumulate hook go on `y`, which is no leaf? After all, `y` has a `.grad` too.
+#
+# </div>
+
+# %% tags=["F3"]
+try:
+    y.register_post_accumulate_grad_hook(print)
+except RuntimeError as error:
+    print("RuntimeError:", error)
+
+# %% [markdown] tags=["F3"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上，挂在 `y` 上会报错；没有人写叶子的 `.grad`，它就不触发；它收到的是**参数**，梯度要到 `param.grad` 里去取。
+#
+# </div>
+# <div lang="en">
+#
+# Using a post-accumulate hook like a tensor hook. It goes on leaves only, and on `y` it is an error; it is silent
+# where nobody writes the `.grad` of its leaf; and it receives the **parameter**, whose gradient is in `param.grad`.
 #
 # </div>
 # </div>
@@ -305,85 +391,141 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# post-accumulate 钩子触发时，这个参数的梯度已经写完，反向传播自己不再用它。只要你也不需要各参数一起看（如按总范数裁剪），也不做梯度累积，
-# 就可以当场用掉、当场放掉。每次触发时，有几个参数留着 `.grad`？
+# 那它有什么好处？它触发的时候，这个参数的梯度已经加好了，反向传播自己也不再需要它。只要你不必等所有梯度到齐（比如按总范数裁剪），也不做梯度累积，就可以当场用掉，当场放掉。
+#
+# 我们先数一数：不放的话，每次触发时有几个参数留着 `.grad`？下面的模型有 6 个参数张量。
 #
 # </div>
 # <div lang="en">
 #
-# When a post-accumulate hook fires, its parameter's gradient is complete, and backward no longer needs it. Unless you
-# need all gradients together (clipping by total norm) or accumulate over passes, use it and let it go. How many
-# parameters hold a `.grad` whenever one fires?
+# What is it good for, then? By the time it fires, the gradient of its parameter is complete, and backward itself
+# needs it no more. So unless you have to wait for all gradients (to clip by their total norm, say) or accumulate over
+# several passes, you can use it on the spot and let it go.
+#
+# First we count: if nothing is let go, how many parameters hold a `.grad` whenever one fires? The model below has 6
+# parameter tensors.
 #
 # </div>
 
 # %%
 model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 1))
+x, alive = torch.ones(2, 4), []
 
 
-def count_alive(let_go):
-    alive = []
-
-    def on_accumulated(param):
-        alive.append(sum(p.grad is not None for p in model.parameters()))
-        if let_go:
-            param.grad = None
-
-    handles = [p.register_post_accumulate_grad_hook(on_accumulated) for p in model.parameters()]
-    model(torch.ones(2, 4)).sum().backward()
-    for handle in handles:
-        handle.remove()
-    model.zero_grad()
-    return alive
+def count(param):
+    alive.append(sum(p.grad is not None for p in model.parameters()))
 
 
-print("kept:  ", count_alive(let_go=False))
-print("let go:", count_alive(let_go=True))
+for param in model.parameters():
+    param.register_post_accumulate_grad_hook(count)
+model(x).sum().backward()
+print("kept:  ", alive)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 留着，`.grad` 就越积越多，一直到 6 个；用完就放，从来只有 1 个。训练大模型时，这省下的内存几乎有整个模型那么大。
-#
-# 动手之前再看两件事：反向传播里，梯度模式（就是 `torch.no_grad()` 关掉的那个）开着吗？post-accumulate 钩子可以返回东西吗？
+# 留着，`.grad` 就一个一个攒起来，直到 6 个。现在给每个参数再挂一个钩子，数完就放掉梯度。**先猜**：这一行会变成什么？
 #
 # </div>
 # <div lang="en">
 #
-# Kept, the `.grad` pile up until there are 6; let go, there is never more than 1. In a large model that saves nearly as
-# much memory as the model itself takes.
-#
-# Two more things before you try it: is grad mode (what `torch.no_grad()` switches off) on during backward, and may
-# a post-accumulate hook return something?
+# If they are kept, one `.grad` after the other piles up until there are 6. Now each parameter gets a second hook,
+# which lets its gradient go after the count. **Guess** the new line.
 #
 # </div>
 
-# %%
-w = torch.tensor(3.0, requires_grad=True)
-handle = w.register_post_accumulate_grad_hook(
-    lambda param: print("grad mode is on:", torch.is_grad_enabled())
-)
-(w**2).backward()
-handle.remove()
 
-w.register_post_accumulate_grad_hook(lambda param: 0.5 * param.grad)  # returns a new tensor
+# %%
+def let_go(param):
+    param.grad = None
+
+
+for param in model.parameters():
+    param.register_post_accumulate_grad_hook(let_go)
+model.zero_grad()
+alive.clear()
+model(x).sum().backward()
+print("let go:", alive)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 从来只有 1 个。所有梯度加在一起，和所有参数一样大；训练大模型时，省下的差不多就是这么多内存。
+#
+# 既然如此，参数也可以在钩子里当场更新。可是要就地修改一个需要梯度的叶子，梯度模式得关着才行，也就是 `torch.no_grad()` 做的那件事。**先猜**：在反向传播里，它开着还是关着？
+#
+# </div>
+# <div lang="en">
+#
+# There is never more than 1. All gradients together are as large as all parameters, so in training a large model
+# nearly that much memory is saved.
+#
+# This being so, a hook might as well update its parameter on the spot. But a leaf that requires a gradient may only
+# be changed in place while grad mode is off, which is what `torch.no_grad()` sees to. **Guess**: during backward, is
+# it on or off?
+#
+# </div>
+
+
+# %% tags=["F34"]
+def step(param):
+    print("   grad mode is on:", torch.is_grad_enabled())
+    param -= 0.1 * param.grad
+
+
+w = torch.tensor(3.0, requires_grad=True)
+w.register_post_accumulate_grad_hook(step)
+(w**2).backward()
+print("after backward: w is", round(w.item(), 4))
+
 try:
-    (w**2).backward()
+    (w**2).backward(create_graph=True)
 except RuntimeError as error:
     print("RuntimeError:", error)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度模式是关着的，所以可以就地改参数。钩子应当返回 `None`：返回新的张量就报错。
-# 写 `def`，就不会顺手返回什么。
+# 平常的反向传播里它关着，所以 `w` 走了一步。到了 `backward(create_graph=True)` 却开着：这时梯度还要再被求导，反向传播的每一步都得记进图里，包括钩子做的事。于是同一行代码就报错了。
+#
+# 这种钩子还有一处要小心：它可以返回东西吗？
 #
 # </div>
 # <div lang="en">
 #
-# Grad mode is off, so parameters may change in place. The hook should return `None`: a new tensor is an error.
-# A `def` returns nothing by accident.
+# In a plain backward it is off, and so `w` took its step. Under `backward(create_graph=True)` it is on: there the
+# gradients are to be differentiated again, so every step of backward is recorded in a graph, whatever hooks do
+# included. Hence the error, from the very same line.
 #
+# One more question about this kind of hook: may it return something?
+#
+# </div>
+
+# %%
+w = torch.tensor(3.0, requires_grad=True)
+w.register_post_accumulate_grad_hook(lambda param: 0.5 * param.grad)  # returns a new tensor
+try:
+    (w**2).backward()
+except RuntimeError as error:
+    print("RuntimeError:", error)
+
+# %% [markdown] tags=["F34"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 指望反向传播里梯度模式总是关着。要在钩子里更新参数，就自己写上 `with torch.no_grad():`，两种反向传播里就都不会报错。另外，post-accumulate 钩子应当返回 `None`；`lambda` 会把算出来的东西返回去，用 `def` 更稳妥。
+#
+# </div>
+# <div lang="en">
+#
+# Relying on grad mode to be off in backward. If a hook updates a parameter, write `with torch.no_grad():` yourself,
+# and neither kind of backward raises. Besides, a post-accumulate hook should return `None`; since a `lambda` returns
+# whatever it computes, a `def` is the safer choice.
+#
+# </div>
 # </div>
 #
 # ### 练习 04.2：反向传播里的 SGD · Exercise 04.2: SGD inside backward
@@ -392,16 +534,18 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 写 `sgd_in_backward(model, lr)`：此后每次 `backward()`，每个参数各走一步 SGD（减去 `lr` 乘梯度），并把自己的 `.grad` 放掉。
-# 只用到一部分参数的反向传播也如此；两个模块共用的参数也只走一步。跳过冻结的参数（`requires_grad` 为 `False`，
-# 它们的 `.grad` 也不动）；几次调用互不影响；返回句柄的列表。
+# 写 `sgd_in_backward(model, lr)`，返回句柄的列表。此后每次 `backward()`，它用到的每个参数都走一步 SGD（减去 `lr` 乘梯度），并放掉自己的 `.grad`；几个模块共用的参数也只走一步。
+#
+# 冻结的参数（`requires_grad` 为 `False`）要跳过，它们的 `.grad` 也不动。调用几次，各次之间互不影响。
 #
 # </div>
 # <div lang="en">
 #
-# Write `sgd_in_backward(model, lr)`: in every later `backward()` each parameter it reaches, also one that modules share,
-# takes one SGD step (subtract `lr` times the gradient) and lets its `.grad` go. Skip frozen ones (`requires_grad` is
-# `False`), their `.grad` too. Calls must not affect each other; return a list of the handles.
+# Write `sgd_in_backward(model, lr)` and return a list of the handles. In every later `backward()`, each parameter that
+# it reaches takes one step of SGD (subtract `lr` times the gradient) and lets its `.grad` go; one that several modules
+# share takes one step as well.
+#
+# Skip frozen parameters (`requires_grad` is `False`) and leave their `.grad` alone. One call must not affect another.
 #
 # </div>
 
@@ -415,7 +559,8 @@ def sgd_in_backward(model, lr):
 
     ### BEGIN SOLUTION
     def step(param):
-        param -= lr * param.grad  # grad mode is off
+        with torch.no_grad():
+            param -= lr * param.grad
         param.grad = None
 
     handles = []
@@ -434,54 +579,64 @@ check("04.2", sgd_in_backward)
 #
 # <div lang="zh">
 #
-# `y = 3 * x`，挂钩子，`retain_grad`，然后 `y.mul_(2)` 就地翻倍。变量还是 `y`，图却多了一步。
-# **先猜**：钩子和 `y.grad` 看到的是同一个梯度吗？
+# 接下来是一个更隐蔽的陷阱。给 `y = 3 * x` 挂上钩子，再调用 `retain_grad`，然后用 `y.mul_(2)` 把它就地翻倍。变量还叫 `y`，计算却多了一步。**先猜**：先前的钩子和 `y.grad` 得到的是同一个梯度吗？
 #
 # </div>
 # <div lang="en">
 #
-# `y = 3 * x`, then a hook, then `retain_grad`; and then `y.mul_(2)` doubles it in place. The variable is still `y`, but
-# the graph has one step more. **Guess**: do the hook and `y.grad` get the same gradient?
+# Next comes a trap that is harder to see. `y = 3 * x` gets a hook, then `retain_grad`; after that, `y.mul_(2)` doubles
+# it in place. The variable is still called `y`, but the computation has one step more. **Guess**: do the earlier hook
+# and `y.grad` get the same gradient?
 #
 # </div>
 
 # %% tags=["F4"]
 x = torch.tensor(1.0, requires_grad=True)
 y = 3 * x
-seen = []
-y.register_hook(seen.append)
+y.register_hook(lambda grad: print("the hook from before saw:  ", grad))
 y.retain_grad()
 y.mul_(2)
 y.register_hook(lambda grad: print("a hook from after mul_ saw:", grad))
 y.backward()
-print("the hook from before saw:  ", seen[0])
 print("y.grad:                    ", y.grad)
 
-# The same, with a name for each value
-x = torch.tensor(1.0, requires_grad=True)
-seen = []
-old = 3 * x
-old.register_hook(seen.append)
-y = 2 * old
-y.retain_grad()
-y.backward()
-ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients={"old": seen[0]})
-
 # %% [markdown]
-# <div class="mistake">
-#
-# **常见错误 · Common mistake** (F4)
-#
 # <div lang="zh">
 #
-# 先挂钩子，再就地修改张量。旧钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 跟着张量 `y` 本身走，存下**新的值**的梯度 `1`。
-# 等就地修改都做完再挂，或者干脆不就地修改。
+# 不是：先前的钩子看到 2，`y.grad` 和后来的钩子却是 1。给每个值都起一个名字，写成不就地的样子，就看得清楚了：
 #
 # </div>
 # <div lang="en">
 #
-# Changing a tensor in place after attaching a hook. The hook stays with the **old value** (`old` in the picture) and
-# sees `2`; `retain_grad` follows the tensor `y` itself and stores `1`, the gradient of the **new value**. Attach hooks
+# No: the earlier hook saw 2, while `y.grad` and the later hook have 1. It becomes clear if every value gets a name of
+# its own and nothing is done in place:
+#
+# </div>
+
+# %%
+x = torch.tensor(1.0, requires_grad=True)
+seen = {}
+old = 3 * x
+old.register_hook(lambda grad: seen.update(old=grad))
+y = 2 * old  # instead of mul_
+y.retain_grad()
+y.backward()
+ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
+
+# %% [markdown] tags=["F4"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 挂上钩子之后，又就地修改张量。钩子留在**旧的值**上（图里的 `old`），看到 `2`；`retain_grad` 却跟着张量 `y` 走，存下**新的值**的梯度 `1`。要么等就地修改全都做完再挂，要么干脆不就地修改。
+#
+# </div>
+# <div lang="en">
+#
+# Changing a tensor in place after registering a hook. The hook stays with the **old value** (`old` in the picture) and
+# sees `2`, whereas `retain_grad` follows the tensor `y` and stores `1`, the gradient of the **new value**. Register
 # after the last change in place, or change nothing in place.
 #
 # </div>
@@ -491,13 +646,13 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients={"old": seen[0]})
 #
 # <div lang="zh">
 #
-# 要比较两个梯度，得等它们都到齐。`register_multi_grad_hook` 替你等。**先猜**：如果这次只用到 `a`，它会一直等 `b` 吗？
+# 想比较两个梯度，就得等它们都到齐；`register_multi_grad_hook` 替你等。可要是这一次反向传播只用到了 `a`，**先猜**：它会一直等 `b`，永远不运行吗？
 #
 # </div>
 # <div lang="en">
 #
-# To compare two gradients, both must be there. `register_multi_grad_hook` waits for you. **Guess**: if only `a` is
-# used, does it wait for `b` forever?
+# To compare two gradients you need both of them, and `register_multi_grad_hook` waits for you until both are there.
+# But suppose a pass uses only `a`. **Guess**: does it wait for `b` and never run at all?
 #
 # </div>
 
@@ -512,13 +667,70 @@ print("both are used")
 (a * b).backward(retain_graph=True)
 print("only a is used")
 (7 * a).backward(retain_graph=True)
-handle.remove()
 
-x.grad = None
+# %% [markdown]
+# <div lang="zh">
+#
+# 不会。PyTorch 一开始就知道这一次会经过哪些张量，没用到的 `b` 就填 `None`。再看第一次：`b` 先到，列表里却仍是 `a` 在前，因为次序是你给的，不是到达的先后。
+#
+# 它的返回值算不算数？下面的钩子一个返回零，一个就地清零。不动的话，`x.grad` 是 60。**先猜**两个结果。
+#
+# </div>
+# <div lang="en">
+#
+# It does not. PyTorch knows from the start which tensors a pass will reach, and puts `None` in the place of the unused
+# `b`. Look at the first pass, too: `b` arrives first, and still `a` stands first in the list, whose order is the one
+# you gave and not that of arrival.
+#
+# Does its return value count? Of the hooks below, one returns zeros, and the other zeroes in place. Left alone,
+# `x.grad` would be 60. **Guess** both results.
+#
+# </div>
+
+
+# %% tags=["F29"]
+def return_zeros(grads):
+    return [0 * grad for grad in grads]
+
+
+def zero_in_place(grads):
+    for grad in grads:
+        grad.zero_()
+
+
+for hook in (return_zeros, zero_in_place):
+    x.grad, a, b = None, 3 * x, 5 * x
+    with register_multi_grad_hook((a, b), hook):
+        (a * b).backward()
+    print(f"{hook.__name__}: x.grad {x.grad.item():g}")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 返回什么都不算数，`x.grad` 还是 60。就地清零却成了 30：`a` 的梯度来得及清掉，先到的 `b` 早已往下走了。这样只改得掉一半，所以 multi-grad 钩子只用来看。
+#
+# 还有两个问题。不想等到齐，只想知道第一个梯度什么时候到，可以用 `mode="any"`。**先猜**：它会收到什么，一次反向传播运行几回？如果列表里有叶子 `x`，又用 `torch.autograd.grad` 求它的梯度，会怎样？
+#
+# </div>
+# <div lang="en">
+#
+# What it returns is ignored: `x.grad` is still 60. Zeroing in place gave 30, as the gradient of `a` was caught in
+# time, while that of `b` had come earlier and gone on. That does half the job, so use a multi-grad hook for looking
+# only.
+#
+# Two more questions. If you do not want to wait for all, but to know when the first gradient arrives, there is
+# `mode="any"`. **Guess** what it receives, and how often it runs in a pass. And what if the list holds a leaf, `x`,
+# and `torch.autograd.grad` is asked for its gradient?
+#
+# </div>
+
+# %% tags=["F29", "F35"]
 a, b = 3 * x, 5 * x
-with register_multi_grad_hook((a, b), lambda grads: [0 * grad for grad in grads]):
-    (a * b).backward()
-print("x.grad, though the hook returned zeros:", x.grad)
+a.register_hook(lambda grad: print("   a arrives"))
+b.register_hook(lambda grad: print("   b arrives"))
+register_multi_grad_hook((a, b), lambda grad: print("   any:", grad), mode="any")
+register_multi_grad_hook((a, b), lambda grads: print("   all:", grads))
+(a * b).backward()
 
 register_multi_grad_hook((x,), print)  # x is a leaf
 try:
@@ -526,22 +738,33 @@ try:
 except RuntimeError as error:
     print("RuntimeError:", str(error).split(".")[0])
 
-# %% [markdown]
-# <div class="mistake">
-#
-# **常见错误 · Common mistake** (F29)
-#
+# %% [markdown] tags=["F29", "F35"]
 # <div lang="zh">
 #
-# 指望它改梯度，或者报告先后。它**到齐了才运行一次**，按你给的次序交出一个列表（`b` 先到，列表里还是 `a` 在前）；
-# 没用到的是 `None`；返回什么都不算数。列表里有叶子、又用 `torch.autograd.grad` 求它的梯度，就会报错。
+# `b` 一到，`mode="any"` 的钩子就运行了，而且只运行这一次；它收到的是那一个梯度，不是列表。求叶子 `x` 的梯度则会报错。
 #
 # </div>
 # <div lang="en">
 #
-# Expecting it to change gradients, or to tell who came first. It runs **once, when all are there**, with a list in the
-# order you named them (`b` arrives first, `a` stands first). An unused one gives `None`; what it returns is ignored.
-# Asking `torch.autograd.grad` for a leaf in the list fails.
+# The hook with `mode="any"` runs once, as soon as `b` arrives, and receives that one gradient, not a list. Asking for
+# the gradient of the leaf `x` is an error.
+#
+# </div>
+#
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 指望 multi-grad 钩子改梯度，或者报告先后。平常（`mode="all"`）它**到齐了才运行一次**，按你给的次序交出一个列表，没用到的是 `None`。返回值不算数。要用 `torch.autograd.grad` 求梯度的叶子，别放进列表。
+#
+# </div>
+# <div lang="en">
+#
+# Expecting it to change gradients, or to tell who came first. As a rule (`mode="all"`) a multi-grad hook runs **once,
+# when all are there**, with a list in your order and `None` for what is not used; what it returns is ignored. A leaf
+# that you ask `torch.autograd.grad` for must not be in the list.
 #
 # </div>
 # </div>
@@ -550,20 +773,24 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 一个点，两个目标，两个损失的梯度分别从 `for_a` 和 `for_b` 回来。到齐时算一次余弦：`1` 是同向，`-1` 是正相反。
+# 平面上有一个点和两个目标，各有一个损失把点往自己那边拉。两股拉力的方向一致吗？
+#
+# 到了 `point` 那里，两个梯度已经加在一起了。所以和第 03 课一样，给每个损失一个自己的张量 `for_a` 和 `for_b`，等两个梯度到齐，算一次余弦：`1` 是同向，`-1` 是正相反。
 #
 # </div>
 # <div lang="en">
 #
-# One point, two goals. The gradients of two losses come back through `for_a` and `for_b`; take their cosine: `1` means
-# the same way, `-1` opposite ways.
+# A point has two goals, each with a loss that pulls it there. Do they pull the same way?
+#
+# At `point` itself both gradients have been added up already. So, as in lesson 03, each loss gets a tensor of its own,
+# `for_a` and `for_b`. When both gradients are there, we take their cosine: `1` means the same direction, `-1` the
+# opposite one.
 #
 # </div>
 
 # %%
 goals = torch.tensor([[4.0, 1.0], [2.0, 3.0]])
-point = torch.zeros(2, requires_grad=True)
-cosines = []
+point, cosines = torch.zeros(2, requires_grad=True), []
 
 
 def compare(grads):
@@ -571,14 +798,14 @@ def compare(grads):
 
 
 for _ in range(25):
-    for_a, for_b = point.clone(), point.clone()  # a branch for each loss, with a gradient of its own
+    for_a, for_b = point.clone(), point.clone()
     register_multi_grad_hook((for_a, for_b), compare)  # new tensors in each step: nothing to remove
-    loss = (for_a - goals[0]).square().sum() + (for_b - goals[1]).square().sum()
-    loss.backward()
+    (for_a - goals[0]).square().sum().add((for_b - goals[1]).square().sum()).backward()
     with torch.no_grad():
         point -= 0.04 * point.grad
-        point.grad = None
+    point.grad = None
 
+# %%
 fig, ax = plt.subplots(figsize=(6, 2.4), layout="constrained")
 ax.axhline(0, color="gray", linewidth=0.8)
 ax.plot(cosines, marker="o", markersize=3)
@@ -588,13 +815,14 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 起初两个损失往同一边拉，点走到两个目标之间，两股拉力就互相抵消。多任务训练里，这就叫梯度冲突。
+# 起初两个损失大致往同一边拉；等点走到两个目标中间，两股力就正好相反，谁也拉不动谁。多任务训练里把这叫作梯度冲突，有些方法就是先这样量出来，再去掉互相抵消的那一部分。
 #
 # </div>
 # <div lang="en">
 #
-# At first both losses pull the same way; between the two goals they cancel. In training with several tasks this is
-# called gradient conflict.
+# At first both losses pull more or less the same way. Once the point lies between the goals, they pull in opposite
+# directions, and neither gets anywhere. In training for several tasks this is known as gradient conflict; some
+# methods measure it like this, and then remove the part that cancels.
 #
 # </div>
 #
@@ -605,41 +833,43 @@ print(f"first step: {cosines[0]:.2f}, last step: {cosines[-1]:.2f}")
 # | | 挂在 | 看到 | `autograd.grad` 下 | 改梯度 |
 # |---|---|---|---|---|
 # | `register_hook` | 张量 | 这一次的梯度 | 触发 | 能，返回新的 |
-# | `retain_grad` | 非叶子 | 钩子之后的，累加 | 照存 | 否 |
-# | post-accumulate | 叶子 | 参数 | 不触发 | 只能改 `.grad` |
-# | multi-grad | 几个张量 | 一串梯度 | 触发；求叶子则报错 | 否 |
+# | `retain_grad` | 非叶子 | 所有钩子之后的，累加 | 照存 | 否 |
+# | post-accumulate | 叶子 | 参数，`.grad` 已写好 | 不触发 | 只能改 `.grad` |
+# | multi-grad | 几个张量 | 到齐的列表；`mode="any"`：第一个 | 触发；求列表里的叶子，`"all"` 报错 | 否，返回不算 |
 #
 # </div>
 # <div lang="en">
 #
-# | | goes on | sees | in `autograd.grad` | may change it |
+# | | goes on | sees | in `autograd.grad` | can change the gradient |
 # |---|---|---|---|---|
 # | `register_hook` | a tensor | this pass's gradient | fires | yes, by returning |
-# | `retain_grad` | a non-leaf | the hooks' result, summed | stores it | no |
-# | post-accumulate | a leaf | the parameter | silent | `.grad` only |
-# | multi-grad | some tensors | their gradients | fires; fails for leaves | no |
+# | `retain_grad` | a non-leaf | what all hooks made of it, summed | stores it | no |
+# | post-accumulate | a leaf | the parameter, with `.grad` written | silent | only `.grad` |
+# | multi-grad | some tensors | a list when all are there; `mode="any"`: the first | fires; asked for a leaf of the list, `"all"` fails | no, returning is ignored |
 #
 # </div>
 
 # %% [markdown]
 # ### 练习 04.3：冻结嵌入的几行 · Exercise 04.3: Freeze rows of an embedding
 #
-# ●●● · 8 min
+# ●●● · 10 min
 #
 # <div lang="zh">
 #
-# `nn.Embedding` 的 `embedding.weight` 里，一行是一个词的向量；有些词不该再学。写 `freeze_rows(embedding, rows)`：
-# 列表 `rows`（不空，各不相同，没有负数）中的行，梯度总是零，其余照旧，`.grad` 里先前攒下的也照旧；dtype 不限；返回句柄。
-# 用 `torch.autograd.grad` 来要梯度，或者直接用 `embedding.weight` 计算，也得如此；
-# 别的张量的梯度不能受影响（第 03 课）。先想好：用哪种钩子？
+# `nn.Embedding` 的权重 `embedding.weight` 里，一行就是一个词的向量，有些词不该再学了。写 `freeze_rows(embedding, rows)`，返回句柄：列表 `rows` 中的行，梯度总是零；其余的行照旧，`.grad` 里先前攒下的也照旧。
+#
+# `rows` 不空、不重复、没有负数；权重可以是任何浮点 dtype；梯度是稠密的（没有用 `sparse=True`）。用 `torch.autograd.grad` 来求，或者直接用 `embedding.weight` 计算，也都要如此，而且别的张量的梯度不能受影响（第 03 课）。先想好：该用哪种钩子？
 #
 # </div>
 # <div lang="en">
 #
-# Each row of `embedding.weight` in `nn.Embedding` is the vector of a word; some should learn no more. Write
-# `freeze_rows(embedding, rows)`: for the rows in the list `rows` (not empty, all different, none negative) the gradient
-# is always zero; the others, and what lay in `.grad` before, stay; any dtype. Return the handle. It must hold under `torch.autograd.grad` and where `embedding.weight` is used directly, and no other
-# tensor's gradient may suffer (lesson 03). Decide first: which kind of hook?
+# In `embedding.weight`, the weight of an `nn.Embedding`, each row is the vector of one word, and some words should
+# learn no more. Write `freeze_rows(embedding, rows)` and return the handle: the rows in the list `rows` always get a
+# gradient of zero; the other rows, and what lay in `.grad` before, stay as they are.
+#
+# `rows` is not empty, has no duplicates and no negatives; the weight may have any floating-point dtype; the gradient
+# is dense (no `sparse=True`). All this must hold under `torch.autograd.grad` too, and where `embedding.weight` is used
+# directly, and no other tensor's gradient may suffer (lesson 03). Decide first: which kind of hook?
 #
 # </div>
 
@@ -665,23 +895,58 @@ def freeze_rows(embedding, rows):
 check("04.3", freeze_rows)
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 梯度是零，这一行就一定不动了吗？**先猜**：下面两个优化器各走一步，权重还是 1 吗？
+#
+# </div>
+# <div lang="en">
+#
+# Does a gradient of zero mean that a row stays where it is? **Guess**: after one step of each optimizer below, is the
+# weight still 1?
+#
+# </div>
+
+# %%
+for optimizer in (torch.optim.SGD, torch.optim.AdamW):
+    weight = nn.Parameter(torch.ones(1))
+    weight.grad = torch.zeros(1)
+    optimizer([weight], lr=0.1).step()
+    print(f"{optimizer.__name__}: weight {weight.item():.4f}")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# SGD 没有动它，AdamW 却把它缩小了一点：它的权重衰减不看梯度，梯度是零也照样衰减。要让这些行在任何优化器下都不动，就得在每一步之后把它们写回去，或者给它们单独一个冻结的张量。
+#
+# </div>
+# <div lang="en">
+#
+# SGD left it alone, but AdamW shrank it a little: its weight decay does not look at the gradient and goes on where
+# that is zero. For rows that stay put under any optimizer, write them back after each step, or give them a frozen
+# tensor of their own.
+#
+# </div>
+#
 # ### 练习 04.4：按反向传播的次序记下范数 · Exercise 04.4: Norms in backward order
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 写 `watch_norms(model, seen)`：每次反向传播时，谁的梯度先到，就先往列表 `seen` 里添一对 `(name, norm)`。
-# 名字来自 `model.named_parameters()`；范数取自**这一次**的梯度，有没有人清零 `.grad` 都一样，零也要记，不取整；记成 Python 的数（`.item()`）。
-# `seen` 里先有的东西要留着。跳过冻结的参数；返回句柄的列表。
+# 写 `watch_norms(model, seen)`，返回句柄的列表。每次反向传播时，谁的梯度先到，就先往列表 `seen` 里添一对 `(name, norm)`：名字来自 `model.named_parameters()`，范数是 Python 的数（`.item()`）。
+#
+# 范数取自**这一次**的梯度，有没有人清零 `.grad` 都一样；是零也要记，不要取整。`seen` 里原有的东西要留着；跳过冻结的参数。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_norms(model, seen)`: in every backward, as each gradient arrives, a pair `(name, norm)` is added to the
-# list `seen`. Names come from `model.named_parameters()`; the norm, a Python number (`.item()`), is that of **this**
-# pass's gradient, whether or not anybody zeroed `.grad`; note a norm of zero as well, and do not round. Whatever lies in `seen` before
-# stays there. Skip frozen parameters; return a list of the handles.
+# Write `watch_norms(model, seen)` and return a list of the handles. In every backward, as each gradient arrives, a
+# pair `(name, norm)` is added to the list `seen`: the name is that of `model.named_parameters()`, the norm a Python
+# number (`.item()`).
+#
+# The norm is that of **this** pass's gradient, whether or not anybody zeroed `.grad`; record norms of zero as well,
+# and do not round. What was in `seen` before stays there; skip frozen parameters.
 #
 # </div>
 
@@ -713,20 +978,23 @@ check("04.4", watch_norms)
 #
 # <div lang="zh">
 #
-# 1. 张量钩子看这一次路过的梯度，按注册的次序运行。
-# 2. `retain_grad` 在所有张量钩子之后，存下它们改过的梯度。
-# 3. post-accumulate 钩子等 `.grad` 加好，收到参数，应当返回 `None`。
-# 4. multi-grad 钩子等到齐了看一次，改不了梯度。
-# 5. 就地修改之后，旧钩子留在旧的值上。
+# 1. 张量钩子收到这一次路过的梯度，按注册的次序运行；返回的张量会取代梯度。
+# 2. `retain_grad` 在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
+# 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到参数，应当返回 `None`；更新参数要写 `torch.no_grad()`。
+# 4. multi-grad 钩子等到齐了运行一次，用 `mode="any"` 则在第一个到达时；返回值不算数。
+# 5. 就地修改之后，先前的钩子留在旧的值上，`retain_grad` 跟着张量走。
 #
 # </div>
 # <div lang="en">
 #
-# 1. Tensor hooks see what passes this time, in the order they were registered.
-# 2. `retain_grad` comes after all tensor hooks and stores what they made of it.
-# 3. A post-accumulate hook waits until `.grad` is summed, receives the parameter and should return `None`.
-# 4. A multi-grad hook looks once, when all are there, and changes nothing.
-# 5. After a change in place, an old hook stays with the old value.
+# 1. A tensor hook receives what passes this time. Such hooks run in the order of registration, and a tensor that one
+#    returns replaces the gradient.
+# 2. `retain_grad` comes after all tensor hooks and adds what they made of the gradient to `.grad`.
+# 3. A post-accumulate hook waits until a leaf's `.grad` is written, receives the parameter and should return `None`; to
+#    update the parameter, use `torch.no_grad()`.
+# 4. A multi-grad hook runs once, when all are there, or with `mode="any"` when the first arrives; what it returns is
+#    ignored.
+# 5. After a change in place, an earlier hook stays with the old value, while `retain_grad` follows the tensor.
 #
 # </div>
 
@@ -735,13 +1003,13 @@ check("04.4", watch_norms)
 #
 # <div lang="zh">
 # <details><summary>1. 先 <code>retain_grad</code>，后挂改梯度的钩子，<code>.grad</code> 里是哪个梯度？</summary>改过的：<code>retain_grad</code> 总在张量钩子之后。</details>
-# <details><summary>2. 想在 <code>.grad</code> 写好之后立刻用掉它，用哪种钩子？</summary>post-accumulate 钩子，它收到参数。</details>
-# <details><summary>3. 为什么 multi-grad 钩子看不出梯度到达的先后？</summary>它等到齐才运行，按你给的次序排列。</details>
+# <details><summary>2. 想在叶子的 <code>.grad</code> 写好之后立刻用掉它，用哪种钩子？</summary>post-accumulate 钩子，它收到参数。</details>
+# <details><summary>3. 为什么不带 <code>mode</code> 的 multi-grad 钩子看不出梯度到达的先后？</summary>它等到齐才运行，而且列表按你给的次序排列。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. First <code>retain_grad</code>, then a hook that changes the gradient: which one is in <code>.grad</code>?</summary>The changed one: <code>retain_grad</code> always comes after the tensor hooks.</details>
-# <details><summary>2. Which hook lets you use <code>.grad</code> up as soon as it is written?</summary>The post-accumulate hook, which receives the parameter.</details>
-# <details><summary>3. Why can a multi-grad hook not tell which gradient arrived first?</summary>It runs when all are there, and lists them in the order you named them.</details>
+# <details><summary>2. Which hook lets you use up a leaf's <code>.grad</code> as soon as it is written?</summary>The post-accumulate hook, which receives the parameter.</details>
+# <details><summary>3. Why can a multi-grad hook without a <code>mode</code> not tell which gradient arrived first?</summary>It runs when all are there, and its list has the order you gave.</details>
 # </div>
 
 # %% [markdown]
@@ -749,15 +1017,15 @@ check("04.4", watch_norms)
 #
 # <div lang="zh">
 #
-# torchtune 微调大模型时就把优化器放进反向传播（搜索 `register_optim_in_bwd_hooks`）；PyTorch 的 FSDP 在 `_runtime_utils.py` 里两种都用：
-# post-accumulate 钩子和 `register_multi_grad_hook`。下面是你到目前为止的进度。
+# torchtune 微调大模型时，就把优化器放进反向传播，做法和练习 04.2 一样，可以搜索 `register_optim_in_bwd_hooks`。PyTorch 的 FSDP 用 `register_multi_grad_hook` 来收拾冻结的参数：它们自己没有梯度，只好等所属模块的输入的梯度到齐，再释放内存（见 `_runtime_utils.py`）。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# torchtune fine-tunes large models with the optimizer inside backward (search for `register_optim_in_bwd_hooks`). The
-# FSDP of PyTorch uses both post-accumulate hooks and `register_multi_grad_hook`, in `_runtime_utils.py`. Below is your
-# progress so far.
+# torchtune fine-tunes large models with the optimizer inside backward, just as in exercise 04.2; search for
+# `register_optim_in_bwd_hooks`. PyTorch's FSDP uses `register_multi_grad_hook` for frozen parameters: as they have no
+# gradients themselves, it waits until those of their module's inputs are all there, and then frees the memory (in
+# `_runtime_utils.py`). Below is your progress so far.
 #
 # </div>
 

@@ -1,10 +1,12 @@
 # %% tags=["setup"]
+from copy import deepcopy
 from functools import partial
 
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
-from torch.nn.utils import prune
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.nn.utils import parametrize, prune
 
 from hookedu import LanguageToggle, check, hint, progress, solution
 
@@ -22,10 +24,9 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# The small network below is in training mode and gets one bad batch: of 12 numbers, 1 is `nan`. Then we switch to
-# `eval()`, and it gets good data.
+# The small network below is in training mode and receives one bad batch: of its 12 numbers, 1 is `nan`. Then we switch to `eval()`, and it receives good data.
 #
-# **Guess first**: how many `nan` are in the output for the good data? Will there be an error?
+# **Guess first**: how many `nan` are there in the output for the good data? Will there be an error?
 #
 # </div>
 
@@ -47,13 +48,12 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 # %% [markdown]
 # <div lang="zh">
 #
-# 全是 `nan`，还照样「预测」出了类别，也没有报错：`nan` 留在了 `running_mean` 里，再好的数据也救不回来。
+# 全是 `nan`，却没有报错，还照样「预测」出了类别。坏批次的 `nan` 进了 `BatchNorm1d` 的 `running_mean`，从此留在里面；在 `eval()` 里，每一批数据都要减去它，再好的数据也救不回来。所以坏输入要在层运行**之前**拦住。
 #
 # </div>
 # <div lang="en">
 #
-# All `nan`, and still a class is "predicted", without any error: the `nan` stayed in `running_mean`, and no good data
-# can mend that.
+# All of them are `nan`, and still there is no error, and a class is "predicted". The `nan` of the bad batch went into the `running_mean` of `BatchNorm1d` and stays there; in `eval()` every batch has it subtracted, and no good data can mend that. So bad input must be stopped **before** the layer runs.
 #
 # </div>
 #
@@ -61,15 +61,16 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 #
 # <div lang="zh">
 #
-# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，太晚了。要赶在前面，用**前置钩子**：
-# `register_forward_pre_hook`。它收到 `(module, args)`。**先猜**：此时输出存在吗？`args` 里有几项？
+# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，来不及了。要赶在前面，用**前置钩子**，即 `register_forward_pre_hook`，它收到 `(module, args)`。
+#
+# **先猜一猜**：前置钩子运行的时候，输出存在吗？卷积只有一个输入，`args` 是那个张量吗？
 #
 # </div>
 # <div lang="en">
 #
-# The `register_forward_hook` of lesson 05 runs **after** `forward`: too late. To be first, use a **pre-hook**,
-# `register_forward_pre_hook`. It gets `(module, args)`. **Guess**: does an output exist yet? How many items does
-# `args` hold?
+# The `register_forward_hook` of lesson 05 runs **after** `forward`, which is too late. To be there first, use a **pre-hook**, `register_forward_pre_hook`, which receives `(module, args)`.
+#
+# **Guess first**: while a pre-hook runs, does an output exist? The convolution has a single input; is `args` that tensor?
 #
 # </div>
 
@@ -95,12 +96,12 @@ print(seen[0])
 # %% [markdown]
 # <div lang="zh">
 #
-# 输出还不存在。`args` 和 5.1 节一样，是位置参数的**元组**，哪怕只有一个输入。
+# 输出还不存在，钩子也收不到它。和 5.1 节一样，`args` 是位置参数的**元组**，哪怕只有一个输入，也要写 `args[0]`。
 #
 # </div>
 # <div lang="en">
 #
-# There is no output yet. As in section 5.1, `args` is a **tuple** of the positional arguments, even for a single input.
+# There is no output yet, and the hook receives none. As in section 5.1, `args` is a **tuple** of the positional arguments; even with a single input you write `args[0]`.
 #
 # </div>
 #
@@ -108,13 +109,16 @@ print(seen[0])
 #
 # <div lang="zh">
 #
-# 现在给 `Linear(5, 3)` 挂上三种钩子，故意先挂反向传播的那个（第 07 课细讲）。**先猜**：三行按什么次序打印？
+# 现在给 `Linear(5, 3)` 挂上三种钩子，故意先挂反向传播的那个（第 07 课细讲），最后挂前置钩子。
+#
+# **先猜一猜**：三行按什么次序打印？
 #
 # </div>
 # <div lang="en">
 #
-# Now `Linear(5, 3)` gets three kinds of hooks, the one for backward first, on purpose (more on it in lesson 07).
-# **Guess**: in which order are the three lines printed?
+# Now `Linear(5, 3)` gets hooks of three kinds. On purpose, the one for backward (more on it in lesson 07) is registered first and the pre-hook last.
+#
+# **Guess first**: in which order are the three lines printed?
 #
 # </div>
 
@@ -145,14 +149,12 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 不同种类之间，次序由种类决定，与谁先挂无关：前置钩子 → `forward` → `register_forward_hook` → 反向传播；
-# 同一种类的，先挂先运行（6.6 节）。
+# 不同种类之间，次序由种类决定，与谁先注册无关：前置钩子、`forward`、`register_forward_hook` 的钩子，然后才是反向传播。同一种类的，先注册的先运行（6.6 节）。
 #
 # </div>
 # <div lang="en">
 #
-# Between kinds, the kind decides, not the order of registration: pre-hook → `forward` → `register_forward_hook` →
-# backward; within one kind, first registered runs first (section 6.6).
+# Between kinds, the kind decides and not the order of registration: the pre-hook, `forward`, the hook of `register_forward_hook`, and then backward. Within one kind, the first registered runs first (section 6.6).
 #
 # </div>
 #
@@ -160,13 +162,16 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 前置钩子站在门口，所以能当门卫：抛出异常，`forward` 就不会运行。下面的层一运行就打印一行。**先猜**：第二次调用还打印吗？
+# 前置钩子站在门口，所以能当门卫。如果它抛出异常，`forward` 就不会运行。下面的层每次运行都打印一行。
+#
+# **先猜一猜**：第二次调用里有一个 `255`，超过了允许的 `100`。那一行还会打印吗？
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook stands at the door, so it can be a guard: if it raises an exception, `forward` does not run. The layer below
-# prints a line whenever it runs. **Guess**: does the second call print it too?
+# A pre-hook stands at the door and can act as a guard: if it raises an exception, `forward` does not run. The layer below prints a line whenever it runs.
+#
+# **Guess first**: the second call contains a `255`, which is more than the `100` allowed. Is the line printed again?
 #
 # </div>
 
@@ -196,6 +201,17 @@ except ValueError as error:
 handle.remove()
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 不会：第二次只有异常，`forward` 没有运行，层里什么也没有改变。
+#
+# </div>
+# <div lang="en">
+#
+# It is not: the second call only raises the exception, `forward` has not run, and nothing in the layer has changed.
+#
+# </div>
+#
 # ### 练习 06.1：拒绝 NaN · Exercise 06.1: Refuse NaN
 #
 # ●● · 7 min
@@ -249,25 +265,24 @@ check("06.1", refuse_nan)
 #
 # 前置钩子返回的东西会替换输入；什么也不返回，输入就不变。
 #
-# 下面这一层把输入相加，所以 `[1, 2]` 得 `3`。4 个钩子里，第一个什么也不返回，另外 3 个都想把输入乘以 `10`，
-# 返回的形式各不相同。**先猜**：哪几个得 `30`？
-# 最后一层要两个输入，又会怎样？
+# 下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。4 个钩子里，第一个什么也不返回，另外 3 个都想把输入乘以 `10`，返回的形式却不同：元组、张量、列表。
+#
+# **先猜一猜**：哪几个得到 `30`？最后一层要两个输入，钩子只返回一个张量，又会怎样？
 #
 # </div>
 # <div lang="en">
 #
 # What a pre-hook returns replaces the input; if it returns nothing, the input stays.
 #
-# The layer below adds its inputs up, so `[1, 2]` gives `3`. Of the 4 hooks the first returns nothing; the other 3 all
-# mean to multiply the input by `10`, each returning it in another form. **Guess**: which of them give `30`? And the
-# last layer, which wants two inputs?
+# The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. Of the 4 hooks, the first returns nothing; the other 3 all mean to multiply the input by `10`, but return it in different forms: a tuple, a tensor, a list.
+#
+# **Guess first**: which of them give `30`? And what happens to the last layer, which wants two inputs, when the hook returns a single tensor?
 #
 # </div>
 
 # %% tags=["F30"]
 adder = nn.Linear(2, 1, bias=False)
 nn.init.ones_(adder.weight)
-two = nn.Bilinear(2, 2, 1)
 x = torch.tensor([[1.0, 2.0]])
 returns = {
     "nothing": lambda module, args: None,
@@ -282,6 +297,8 @@ for form, hook in returns.items():
         except TypeError as error:
             print(f"{form:9} TypeError: {error}")
 
+# %% tags=["F30"]
+two = nn.Bilinear(2, 2, 1)
 with two.register_forward_pre_hook(returns["a tensor"]):
     try:
         two(x, x)
@@ -295,32 +312,31 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 不是元组的返回值会被包成元组，替换**全部**位置参数：列表只算一个值，所以报错；层有两个输入而只返回一个张量，
-# 第二个就丢了。请返回 `(new, *args[1:])`。
+# 元组和张量得到 `30`。不是元组的返回值会被包成元组，替换**全部**位置参数：列表只算一个值，所以报错；层有两个输入而钩子只返回一个张量，第二个就丢了。请返回 `(new, *args[1:])`。
 #
 # </div>
 # <div lang="en">
 #
-# What is not a tuple is wrapped into one and replaces **all** positional arguments: a list counts as one value and
-# fails; with two inputs and one tensor returned, the second is lost. Return `(new, *args[1:])`.
+# The tuple and the tensor give `30`. Whatever is not a tuple is wrapped into one and replaces **all** positional arguments: a list counts as one value and fails; if a layer has two inputs and the hook returns one tensor, the second is lost. Return `(new, *args[1:])`.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 6.6 别人的张量 · Somebody else's tensor
 #
 # <div lang="zh">
 #
-# 就地修改（`mul_`）不必返回，看起来更省事。**先猜**：调用两次后，`x` 是多少？
+# 就地修改（`mul_`）不必返回什么，看起来更省事。
 #
-# 后半段是 3 个钩子：加 `1`、只看、乘 `10`。中间那个看到什么？
+# **先猜一猜**：下面把同一个 `x` 送进去两次。两次的输出一样吗？之后 `x` 是多少？
 #
 # </div>
 # <div lang="en">
 #
-# Changing the input in place (`mul_`) needs no return, which looks handy. **Guess**: what is `x` after two calls?
+# Changing the input in place (`mul_`) needs no return value, which looks handy.
 #
-# After that come 3 hooks: add `1`, only look, multiply by `10`. What does the one in the middle see?
+# **Guess first**: below, the same `x` goes in twice. Are the two outputs the same? What is `x` afterwards?
 #
 # </div>
 
@@ -335,6 +351,23 @@ def in_place(module, args):
 with adder.register_forward_pre_hook(in_place):
     print("in place:", adder(x).item(), "then", adder(x).item(), " x is now", x)
 
+# %% [markdown]
+# <div lang="zh">
+#
+# 第一次得 `30`，第二次得 `300`，`x` 成了原来的 100 倍：`args[0]` 就是调用者的张量，就地修改，改的是调用者的数据。
+#
+# 返回新的张量就没有这个问题。下面挂 3 个钩子：加 `1`，只看，乘 `10`。**先猜一猜**：中间那个看到什么？
+#
+# </div>
+# <div lang="en">
+#
+# The first call gives `30`, the second `300`, and `x` is 100 times what it was: `args[0]` is the caller's own tensor, and changing it in place changes the caller's data.
+#
+# A new tensor that is returned does no such harm. Below are 3 hooks: add `1`, only look, multiply by `10`. **Guess first**: what does the one in the middle see?
+#
+# </div>
+
+# %%
 x, seen = torch.tensor([[1.0, 2.0]]), []
 handles = [
     adder.register_forward_pre_hook(lambda module, args: args[0] + 1),
@@ -349,13 +382,12 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# `args[0]` 就是调用者的张量，就地修改会连它一起改掉。返回新的就没事；几个钩子依次接力，后一个看到前一个的结果。
+# 几个钩子依次接力，后一个看到前一个的结果：中间那个看到加过 `1` 的，还没有乘 `10`。两次调用的结果一样，`x` 没有变。
 #
 # </div>
 # <div lang="en">
 #
-# `args[0]` is the caller's own tensor, and in place you change that too. Return a new one and all is well; several hooks
-# form a chain, each sees what the one before returned.
+# Several hooks form a chain, and each sees what the one before it returned: the one in the middle sees the input with `1` added, not yet multiplied by `10`. Both calls give the same, and `x` has not changed.
 #
 # </div>
 #
@@ -365,13 +397,13 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 写 `normalise(layer, mean, std)`：让层每次（`eval()`、`no_grad` 里也一样）收到的第一个输入变成 `(x - mean) / std`，
+# 写 `normalise(layer, mean, std)`：让层每次（`eval()`、`no_grad` 里也一样）按位置收到的第一个输入变成 `(x - mean) / std`，
 # 其余的（有多有少，也可能是 `None`、数或关键字参数）原样传下去，调用者的 `x` 不变，梯度照样流过。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `normalise(layer, mean, std)`: in every call, also in `eval()` or `no_grad`, the layer's first input becomes
+# Write `normalise(layer, mean, std)`: in every call, also in `eval()` or `no_grad`, the layer's first input, given by position, becomes
 # `(x - mean) / std`, the others, if any (`None`, numbers and keyword arguments, too), pass as they are, the caller's `x`
 # does not change, and the gradient still flows. Return the handle.
 #
@@ -401,15 +433,16 @@ check("06.2", normalise)
 #
 # <div lang="zh">
 #
-# 8 层网络，其中一层的权重是应有的 50 倍。给每层挂一个前置钩子，只记下输入的标准差：柱子从哪一层起变高，坏的就是它**前面**一层。
-# 然后在第 4 层的入口再挂一个钩子，把输入缩回来，作为急救。
+# 一个 8 层的网络，其中一层的权重是应有的 50 倍。给每一层挂一个前置钩子，记下输入的标准差。柱子从哪一层起变高，坏的就是它**前面**的一层。然后在第 4 层的入口再挂一个钩子，把输入缩回来，当作急救。
+#
+# **先猜一猜**：急救的钩子挂在第 4 层，第 4 层自己的柱子会变矮吗？
 #
 # </div>
 # <div lang="en">
 #
-# A network of 8 layers, one of which has weights 50 times as large as they should be. A pre-hook on every layer
-# notes the standard deviation of its input: where the bars jump up, the layer **before** is at fault. As first aid, one
-# more pre-hook on layer 4 scales its input back.
+# In a network of 8 layers, one has weights 50 times as large as they should be. A pre-hook on every layer notes the standard deviation of its input: where the bars jump up, the layer **before** is at fault. Then, as first aid, one more pre-hook on layer 4 scales its input back.
+#
+# **Guess first**: the first aid sits on layer 4. Does the bar of layer 4 itself become lower?
 #
 # </div>
 
@@ -419,22 +452,30 @@ def note(sizes, name, module, args):
     sizes[name] = args[0].std().item()
 
 
+def input_sizes(first_aid):
+    sizes, handles = {}, []
+    for name, layer in net.named_children():
+        handles.append(layer.register_forward_pre_hook(partial(note, sizes, name)))
+    if first_aid:
+        shrink = net[4].register_forward_pre_hook(lambda module, args: args[0] / args[0].std())
+        handles.append(shrink)
+    net(x)
+    for handle in handles:
+        handle.remove()
+    return sizes
+
+
+# %%
 torch.manual_seed(0)
 net = nn.Sequential(*(nn.Linear(32, 32, bias=False) for _ in range(8)))
 for layer in net:
     nn.init.orthogonal_(layer.weight)  # keeps the size of its input
 net[3].weight.data *= 50
 x = torch.randn(16, 32)
+
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
-for label, shift in {"as it is": -0.2, "with first aid on layer 4": 0.2}.items():
-    sizes, handles = {}, []
-    for name, layer in net.named_children():
-        handles.append(layer.register_forward_pre_hook(partial(note, sizes, name)))
-    if shift > 0:
-        handles.append(net[4].register_forward_pre_hook(lambda module, args: args[0] / args[0].std()))
-    net(x)
-    for handle in handles:
-        handle.remove()
+for label, first_aid, shift in (("as it is", False, -0.2), ("first aid on layer 4", True, 0.2)):
+    sizes = input_sizes(first_aid)
     ax.bar([int(name) + shift for name in sizes], list(sizes.values()), width=0.4, label=label)
     print("times layer 0:", [round(size / sizes["0"]) for size in sizes.values()], label)
 ax.legend()
@@ -443,13 +484,12 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 # %% [markdown]
 # <div lang="zh">
 #
-# 第 4 层的橙色柱子还是高的：记录的钩子先挂，先看到；从第 5 层起才恢复。坏的是第 3 层。
+# 第 4 层的橙色柱子还是高的：记录的钩子先注册，所以先运行，看到的是急救之前的输入；从第 5 层起才恢复。坏的是第 3 层。
 #
 # </div>
 # <div lang="en">
 #
-# The orange bar of layer 4 is still high: the hook that notes was attached first and sees first; from layer 5 on all is
-# well. Layer 3 is at fault.
+# The orange bar of layer 4 is still high: the hook that notes was registered first, so it runs first and sees the input before the first aid; from layer 5 on all is well. Layer 3 is at fault.
 #
 # </div>
 #
@@ -457,13 +497,16 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 #
 # <div lang="zh">
 #
-# 回到门卫。同一个坏输入送两次，第二次用关键字：`layer(input=broken)`。**先猜**：拦住几次？
+# 回到门卫。同一个坏输入送两次，第二次按关键字传：`layer(input=broken)`。
+#
+# **先猜一猜**：两次里拦住几次？
 #
 # </div>
 # <div lang="en">
 #
 # Back to the guard. The same bad input comes twice, the second time by keyword: `layer(input=broken)`.
-# **Guess**: how often is it stopped?
+#
+# **Guess first**: how many of the two calls are stopped?
 #
 # </div>
 
@@ -493,28 +536,31 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 普通的前置钩子只收到位置参数；按关键字调用时 `args` 是空的 `()`。要看全，注册时写 `with_kwargs=True`。
+# 只拦住一次。普通的前置钩子只收到位置参数；按关键字调用时，`args` 是空的 `()`，门卫什么也没看到。要看全，注册时写 `with_kwargs=True`。
 #
 # </div>
 # <div lang="en">
 #
-# A plain pre-hook gets positional arguments only; in a call by keyword `args` is an empty `()`. To see everything,
-# register with `with_kwargs=True`.
+# Only one is stopped. A plain pre-hook receives positional arguments only; in a call by keyword, `args` is an empty `()`, and the guard sees nothing. To see everything, register it with `with_kwargs=True`.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 6.9 看见全部 · Seeing everything
 #
 # <div lang="zh">
 #
-# 这时钩子收到 `(module, args, kwargs)`，要改就返回一对 `(args, kwargs)`。**先猜**：放进这一对的是 `args[0]` 而不是 `args`，会怎样？
+# 这样注册的钩子收到 `(module, args, kwargs)`。要改输入，就返回一对 `(args, kwargs)`。
+#
+# **先猜一猜**：放进这一对的如果是 `args[0]`，而不是 `args`，会怎样？会像 6.5 节那样包成元组吗？
 #
 # </div>
 # <div lang="en">
 #
-# The hook now gets `(module, args, kwargs)`, and to change something it returns a pair `(args, kwargs)`. **Guess**: what
-# if that pair holds `args[0]` instead of `args`?
+# A hook that was registered in this way receives `(module, args, kwargs)`. To change the input it returns a pair `(args, kwargs)`.
+#
+# **Guess first**: what happens if the pair holds `args[0]` instead of `args`? Is it wrapped into a tuple as in section 6.5?
 #
 # </div>
 
@@ -544,14 +590,12 @@ for form, hook in returns.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 这里不再自动包元组，`args[0]` 被按行拆开：这里恰好只有一行，所以少了一维却不报错；有两行，就成了两个参数，
-# `forward` 报错。
+# 这里不再自动包成元组。`args[0]` 是一个张量，被当成参数的列表，按行拆开：这里恰好只有一行，所以少了一维却不报错；有两行，就成了两个参数，`forward` 会报错。
 #
 # </div>
 # <div lang="en">
 #
-# No wrapping any more: `args[0]` was unpacked by rows. One row loses a dimension silently;
-# with two, `forward` gets two arguments and fails.
+# Nothing is wrapped here. `args[0]` is a tensor; it is taken for the list of arguments and unpacked by rows. With just one row, as here, a dimension is lost without an error; with two rows, `forward` would get two arguments and fail.
 #
 # </div>
 #
@@ -579,7 +623,8 @@ for form, hook in returns.items():
 def log_kwargs(layer, log):
     """每次调用往 log 里加一个字典：关键字参数的名字 → 值（张量记形状）。返回句柄。
 
-    Add one dictionary a call to log: keyword -> value (for a tensor, its shape). Return the handle.
+    Add one dictionary per call to log: keyword -> value (of a tensor, its shape).
+    Return the handle.
     """
 
     ### BEGIN SOLUTION
@@ -598,20 +643,20 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# `register_module_forward_pre_hook` 挂的是**全局钩子**，它不属于哪个模块：进程里**每个**模块都触发它，所以用完一定取下，最好放进 `with`。
-# 包元组的规则不变。**先猜**：它能看到关键字参数吗？
+# `register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里每个模块被调用时都触发它。所以用完一定要取下，最好放进 `with`。返回单个张量时，照样会包成元组。
+#
+# **先猜一猜**：它也能加上 `with_kwargs=True`，看到关键字参数吗？
 #
 # </div>
 # <div lang="en">
 #
-# `register_module_forward_pre_hook` registers a **global hook**, which belongs to no module: **every** module in the process fires it, so always take it
-# off, preferably in a `with` block. Wrapping works as before. **Guess**: can it see keyword arguments?
+# `register_module_forward_pre_hook` registers a **global hook**, which belongs to no module: it fires for every module in the process that is called. So always remove it when you are done, preferably by a `with` block. A single tensor that it returns is wrapped into a tuple as before.
+#
+# **Guess first**: can it, too, be given `with_kwargs=True` to see keyword arguments?
 #
 # </div>
 
 # %% tags=["E12"]
-from torch.nn.modules.module import register_module_forward_pre_hook
-
 net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
 
 
@@ -632,12 +677,12 @@ except TypeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# torch 2.15.0 的全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。
+# 不能：在 torch 2.15.0 里，全局前置钩子没有 `with_kwargs`，按关键字传的它看不见。上面 `Linear` 的第二次调用，它看到 0 个位置参数。
 #
 # </div>
 # <div lang="en">
 #
-# In torch 2.15.0 the global pre-hook has no `with_kwargs`: it cannot see what comes by keyword.
+# It cannot: in torch 2.15.0 the global pre-hook has no `with_kwargs`, and does not see what comes by keyword. In the second call of `Linear` above, it sees 0 positional arguments.
 #
 # </div>
 #
@@ -645,15 +690,16 @@ except TypeError as error:
 #
 # <div lang="zh">
 #
-# 前置钩子还能改模块本身：可训练的叫 `weight_raw`，`forward` 用的 `weight` 每次从它算出来。下面用 `exp()`，权重便永远是正数。
-# **先猜**：训练三步以后，可训练的参数里还有 `weight` 吗？最后几行看看 PyTorch 自己的剪枝。
+# 前置钩子收到的模块也可以改。下面把可训练的参数改名为 `weight_raw`，`forward` 要用的 `weight` 由钩子在每次运行之前算出来，用的是 `exp()`，所以权重永远是正数。
+#
+# **先猜一猜**：训练三步以后，模块的参数里还有 `weight` 吗？`weight_raw` 得到梯度吗？
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook can change the module as well: `weight_raw` is what is trained, and the `weight` that `forward` uses is
-# computed from it each time. Below we use `exp()`, so the weights are always positive. **Guess**: after three steps, is
-# `weight` still among the parameters? The last lines look into PyTorch's own pruning.
+# A pre-hook can also change the module that it receives. Below, the trained parameter is renamed to `weight_raw`, and a hook computes the `weight` that `forward` uses before each run, as its `exp()`, so that weights are always positive.
+#
+# **Guess first**: after three steps of training, is `weight` still among the parameters? Does `weight_raw` get a gradient?
 #
 # </div>
 
@@ -674,25 +720,18 @@ for _ in range(3):
     optimizer.zero_grad()
     layer(torch.ones(1, 2)).sum().backward()
     optimizer.step()
-    print("weight used:", layer.weight.detach(), " gradient of weight_raw:", layer.weight_raw.grad)
-handle.remove()
+    print("weight used:", layer.weight.detach(), " gradient:", layer.weight_raw.grad)
 print("parameters:", [name for name, _ in layer.named_parameters()])
-
-pruned = prune.random_unstructured(nn.Linear(4, 1, bias=False), "weight", amount=0.5)
-print("prune:", [name for name, _ in pruned.named_parameters()], "hooks:", len(pruned._forward_pre_hooks))
-print("masked:", torch.equal(pruned.weight, pruned.weight_orig * pruned.weight_mask))
-_ = prune.remove(pruned, "weight")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度穿过 `exp()` 到了 `weight_raw`：exp 的导数是它自己，所以梯度等于权重。取下钩子之后 `weight` 停在最后一次算出的值。
+# 参数里只有 `weight_raw`，`weight` 是当场算出的普通张量。梯度穿过 `exp()` 到达 `weight_raw`；exp 的导数是它自己，所以打印出来的梯度就等于用过的权重。如果取下钩子，`weight` 会停在最后一次算出的值，不再跟着 `weight_raw` 变。
 #
 # </div>
 # <div lang="en">
 #
-# `exp()` is its own derivative: the gradient of `weight_raw` equals the weight.
-# After removal `weight` keeps its last value.
+# Only `weight_raw` is a parameter; `weight` is a plain tensor, computed on the spot. The gradient passes through `exp()` to `weight_raw`, and as exp is its own derivative, the printed gradient equals the weight that was used. If the hook were removed, `weight` would keep its last value and no longer follow `weight_raw`.
 #
 # </div>
 #
@@ -749,55 +788,108 @@ def standardise(conv):
 check("06.4", standardise)
 
 # %% [markdown]
-# ## 6.12 小结 · Recap
+# ## 6.12 现成的工具 · Ready-made tools
+#
+# <div lang="zh">
+#
+# PyTorch 自己也这样做：剪枝工具 `prune` 用一个前置钩子，把 `weight_orig` 乘上掩码，得到 `weight`。另一个工具 `parametrize` 做同样的事，却不用钩子。
+#
+# **先猜一猜**：6.11 节的 `layer` 运行过以后，还能用 `deepcopy` 复制吗？用 `parametrize` 写的呢？
+#
+# </div>
+# <div lang="en">
+#
+# PyTorch does the same: its pruning tool `prune` uses a pre-hook that multiplies `weight_orig` by a mask to make `weight`. Another tool, `parametrize`, does the job without a hook.
+#
+# **Guess first**: once the `layer` of section 6.11 has run, can it still be copied with `deepcopy`? And one that was made with `parametrize`?
+#
+# </div>
+
+# %%
+pruned = prune.random_unstructured(nn.Linear(4, 1, bias=False), "weight", amount=0.5)
+print("prune:", [name for name, _ in pruned.named_parameters()], "and a pre-hook")
+print("masked:", torch.equal(pruned.weight, pruned.weight_orig * pruned.weight_mask))
+
+
+# %% tags=["F37"]
+class Exp(nn.Module):
+    def forward(self, raw):
+        return raw.exp()
+
+
+positive = nn.Linear(2, 1, bias=False)
+parametrize.register_parametrization(positive, "weight", Exp())
+for title, module in (("pre-hook:", layer), ("parametrize:", positive)):
+    module(torch.ones(1, 2))
+    try:
+        print(title, "copied,", torch.equal(deepcopy(module).weight, module.weight))
+    except RuntimeError as error:
+        print(title, "RuntimeError:", str(error).split(" at the moment")[0])
+
+# %% [markdown] tags=["F37"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 前置钩子每次都把一个带计算图的张量存成 `module.weight`，而 `deepcopy` 只能复制叶子，所以运行过的模块复制不了。要让权重由别的张量算出来，用 `torch.nn.utils.parametrize`：它在读取 `weight` 的时候才计算，不把结果留在模块里。
+#
+# </div>
+# <div lang="en">
+#
+# The pre-hook stores a tensor with its graph as `module.weight`, and `deepcopy` can copy only leaves, so a module that has run cannot be copied. To compute a weight from other tensors, use `torch.nn.utils.parametrize`: it computes `weight` when it is read and does not leave the result in the module.
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# ## 6.13 小结 · Recap
 #
 # <div lang="zh">
 #
 # 1. 前置钩子在 `forward` 之前运行，收到 `(module, args)`，`args` 是元组。
-# 2. 抛出异常就能拦住，层里什么都不会弄脏。
+# 2. 抛出异常就能拦住坏输入，`forward` 不会运行，层里什么都不会弄脏。
 # 3. 返回的东西替换全部位置参数；单个值会被包成元组。
 # 4. 不要就地修改：那是调用者的张量。
-# 5. 关键字参数要 `with_kwargs=True` 才看得到，返回 `(args, kwargs)`。
+# 5. 要看到关键字参数，注册时写 `with_kwargs=True`，并且返回 `(args, kwargs)`。
 #
 # </div>
 # <div lang="en">
 #
-# 1. A pre-hook runs before `forward` and gets `(module, args)`; `args` is a tuple.
-# 2. Raise an exception to refuse, and nothing in the layer is spoilt.
+# 1. A pre-hook runs before `forward` and receives `(module, args)`, where `args` is a tuple.
+# 2. Raise an exception to refuse bad input: `forward` does not run, and nothing in the layer is spoilt.
 # 3. What it returns replaces all positional arguments; a single value is wrapped into a tuple.
 # 4. Do not change in place: the tensor is the caller's.
-# 5. Keyword arguments show only with `with_kwargs=True`; return `(args, kwargs)`.
+# 5. To see keyword arguments, register with `with_kwargs=True`, and return `(args, kwargs)`.
 #
 # </div>
 
 # %% [markdown]
-# ## 6.13 回想一下 · Recall
+# ## 6.14 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么查 <code>nan</code> 要用前置钩子，而不用 <code>register_forward_hook</code>？</summary>后者运行时，层已经用过坏输入，BatchNorm 的统计已经脏了。</details>
+# <details><summary>1. 为什么查 <code>nan</code> 要用前置钩子，而不用 <code>register_forward_hook</code>？</summary>后者运行时，层已经用过坏输入；如果是训练模式下的 BatchNorm，它的统计已经脏了。</details>
 # <details><summary>2. 层有两个输入，只想改第一个，返回什么？</summary><code>(new, *args[1:])</code></details>
 # <details><summary>3. 钩子看到的 <code>args</code> 是 <code>()</code>，为什么？</summary>输入是按关键字传的；注册时写 <code>with_kwargs=True</code>。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why look for <code>nan</code> in a pre-hook and not with <code>register_forward_hook</code>?</summary>When the latter runs, the layer has used the bad input, and BatchNorm's statistics are spoilt.</details>
-# <details><summary>2. A layer has two inputs and you change the first. What do you return?</summary><code>(new, *args[1:])</code></details>
+# <details><summary>1. Why look for <code>nan</code> in a pre-hook and not with <code>register_forward_hook</code>?</summary>When the latter runs, the layer has already used the bad input; if it is BatchNorm in training mode, its statistics are spoilt.</details>
+# <details><summary>2. A layer has two inputs and you change only the first. What do you return?</summary><code>(new, *args[1:])</code></details>
 # <details><summary>3. A hook sees <code>()</code> for <code>args</code>. Why?</summary>The input came by keyword; register with <code>with_kwargs=True</code>.</details>
 # </div>
 
 # %% [markdown]
-# ## 6.14 真实世界里 · In the wild
+# ## 6.15 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# 6.11 节末尾的 `torch.nn.utils.prune` 是 PyTorch 自己的剪枝，就靠一个前置钩子：可训练的叫 `weight_orig`，
-# 每次前向传播前乘上掩码得到 `weight`，写法和你的练习 06.4 如出一辙。想读源码，搜索 `BasePruningMethod`。
+# 6.12 节的 `torch.nn.utils.prune` 就靠一个前置钩子：可训练的叫 `weight_orig`，每次前向传播之前乘上掩码得到 `weight`，写法和你的练习 06.4 如出一辙。想读源代码，搜索 `BasePruningMethod`。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# The `torch.nn.utils.prune` at the end of 6.11, PyTorch's own pruning, rests on a pre-hook: what is trained is called
-# `weight_orig`, and before each forward it is multiplied by a mask to make `weight`, just like your exercise 06.4.
-# To read its source, search for `BasePruningMethod`.
+# The `torch.nn.utils.prune` of section 6.12 rests on a pre-hook: what is trained is called `weight_orig`, and before each forward it is multiplied by a mask to make `weight`, just as in your exercise 06.4. To read its source, search for `BasePruningMethod`. Below is your progress so far.
 #
 # </div>
 

@@ -244,8 +244,7 @@ def in_order(events):
     """
     ### BEGIN SOLUTION
     up = ["forward_pre", "forward"]
-    down = ["output_grad", "backward_pre", "param_grad", "post_accumulate"]
-    down += ["backward", "input_grad"]
+    down = ["output_grad", "backward_pre", "param_grad", "post_accumulate", "backward", "input_grad"]
 
     def place(event):
         kind, layer = event
@@ -476,9 +475,7 @@ def output_shapes(model, x):
     def note(name, module, args, output):
         shapes[name] = tuple(output.shape)
 
-    handles = []
-    for name, child in model.named_children():
-        handles.append(child.register_forward_hook(partial(note, name)))
+    handles = [child.register_forward_hook(partial(note, name)) for name, child in model.named_children()]
     try:
         model(x)
     finally:

@@ -11,9 +11,8 @@ FIGURES = {
         r"hook, then retain_grad: \(39\.0, 21\.0, 3\.0\)",
     ],
     "F3": [
-        r"after autograd\.grad: \{'tensor hook': 1, 'post-accumulate hook': 0\}",
-        r"y\.grad: tensor\(12\.\)  w\.grad: None",
-        r"after backward: +\{'tensor hook': 2, 'post-accumulate hook': 1\}",
+        r"autograd\.grad: \['tensor hook'\]  y\.grad: tensor\(12\.\)  w\.grad: None",
+        r"backward: +\['tensor hook', 'post-accumulate hook'\]  y\.grad: tensor\(24\.\)  w\.grad: tensor\(24\.\)",
         r"RuntimeError: post accumulate grad hooks cannot be registered on non-leaf tensors",
     ],
     "F4": [
@@ -24,7 +23,17 @@ FIGURES = {
     "F29": [
         r"b arrives\s+a arrives\s+multi-grad hook: \[tensor\(10\.\), tensor\(6\.\)\]",
         r"only a is used\s+a arrives\s+multi-grad hook: \[tensor\(7\.\), None\]",
-        r"the hook returned zeros: tensor\(60\.\)",
+        r"return_zeros: x\.grad 60",
+        r"zero_in_place: x\.grad 30",
         r"RuntimeError: A leaf node was passed to _will_engine_execute_node",
+    ],
+    "F34": [
+        r"grad mode is on: False",
+        r"after backward: w is 2\.4",
+        r"grad mode is on: True",
+        r"RuntimeError: a leaf Variable that requires grad is being used in an in-place operation",
+    ],
+    "F35": [
+        r"b arrives\s+any: tensor\(6\.\)\s+a arrives\s+all: \[tensor\(10\.\), tensor\(6\.\)\]",
     ],
 }

@@ -28,6 +28,10 @@ FIGURES = {
         r"\(args\[0\], kwargs\) +\(1,\)",
         r"args +RuntimeError: forward pre-hook must return None or a tuple of \(new_args, new_kwargs\)",
     ],
+    "F37": [
+        r"pre-hook: RuntimeError: Only Tensors created explicitly by the user \(graph leaves\) support the deepcopy",
+        r"parametrize: copied, True",
+    ],
     "F30": [
         r"nothing +3\.0",
         r"a tuple +30\.0",

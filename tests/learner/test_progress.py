@@ -90,9 +90,9 @@ def test_each_outcome_stands_in_its_cell_and_no_other():
     tried = {"02.1": "correct", "02.3": "raised", "02.4": "incorrect"}
     assert outcomes == dict.fromkeys(ALL, "not_attempted") | tried
     text = shown["02.1"]["text"]
-    for said in ("✓", "02.1 看住一个梯度：正确，试过 1 次", "02.1 Watch one gradient: Correct, tries: 1"):
+    for said in ("✓", "02.1 监视一个梯度：正确，试过 1 次", "02.1 Watch one gradient: Correct, tries: 1"):
         assert said in text
-    assert "Watch one gradient" in shown["02.1"]["title"] and "看住一个梯度" in shown["02.1"]["title"]
+    assert "Watch one gradient" in shown["02.1"]["title"] and "监视一个梯度" in shown["02.1"]["title"]
     assert "02  ✓ ○ ⚠ ✗ " in repr(progress())
 
 

@@ -79,7 +79,7 @@ edited(
 edited(
     "04.2",
     "rebinds_param",
-    ("        param -= lr", "        if model.training:\n            param -= lr"),
+    ("            param -= lr", "            if model.training:\n                param -= lr"),
 )
 
 # One tensor for all passes, a second call for the same embedding, eval mode, other dtypes, infinities.
