@@ -1,5 +1,6 @@
 # %% tags=["setup"]
 import gc
+import logging
 import weakref
 from collections import Counter
 from functools import partial
@@ -277,14 +278,14 @@ labels = ax.bar_label(bars, fmt="%.0f MB", padding=3)
 #
 # <div lang="zh">
 #
-# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)`（新做法，要写明）只存输入，反向传播一开始，就把前向传播整个重算一遍。大模型是分段的，每段一个 `checkpoint`。
+# 图里 checkpoint 那一条只有 2 MB，这就是检查点（activation checkpointing）：`checkpoint(net, x, use_reentrant=False)`（新做法，要写明）只存输入，反向传播一开始，就重新运行前向传播，把要用的中间结果再算出来。大模型是分段的，每段一个 `checkpoint`。
 #
 # **先猜**：两层，每层一个前置钩子、一个前向钩子。反向传播期间（`|` 之后），哪些会再触发？每层各用一个 `checkpoint` 呢？
 #
 # </div>
 # <div lang="en">
 #
-# The bar named checkpoint is only 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` (the newer of two ways, to be named) keeps the input only, and runs the whole of forward again as backward begins. Large models are cut into blocks, each with a `checkpoint`.
+# The bar named checkpoint is only 2 MB. That is activation checkpointing: `checkpoint(net, x, use_reentrant=False)` (the newer of two ways, to be named) keeps the input only; as backward begins, it runs forward again to compute what backward needs. Large models are cut into blocks, each with a `checkpoint`.
 #
 # **Guess**: two layers, each with a pre-hook and a forward hook. Which of them fire again during backward, that is, after the `|`? And with a `checkpoint` for each layer?
 #
@@ -324,14 +325,14 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 前向传播又跑一遍，钩子也跟着触发，停在半路：第 1 层开始了（`pre1`），它的输入一存好，反向传播要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
+# 前向传播重新运行，钩子也跟着触发，但没有跑完：第 1 层开始了（`pre1`），它的输入一存好，反向传播要的就齐了，`fwd1` 不再触发（torch 2.15.0）。
 # 每层一个 `checkpoint`，就一次只重算一层，从后往前；合用一个，就从头一口气重算。
 # 在钩子里计数、累加或写日志，会多算；`BatchNorm` 也更新了 2 次。只想数重算，就在 `backward()` 之前清零。
 #
 # </div>
 # <div lang="en">
 #
-# Forward ran again, hooks too, and stopped halfway: layer 1 has begun (`pre1`), its input is saved, no more is wanted, and `fwd1` never comes (torch 2.15.0).
+# Forward ran again, hooks too, but not to its end: layer 1 has begun (`pre1`), its input is saved, no more is wanted, and `fwd1` never comes (torch 2.15.0).
 # With a `checkpoint` each, layers are computed again one by one, from the last; with one for all, in one go from the first.
 # A hook that counts, adds up or logs does so too often; `BatchNorm` was updated 2 times. To count recomputation only, reset the counts before `backward()`.
 #
@@ -461,13 +462,54 @@ torch.compiler.reset()
 # <div lang="zh">
 #
 # 编译的是类的代码，同类的模型共用：先挂也可能不触发（torch 2.15.0），先 `reset()` 才稳妥。结果还是对的：每个模型用的是自己的权重。挂在编译好的模型自己身上的，照常触发。
-# 钩子编进去之后，`seen` 一变长就要重新编译；`torch.compiler.disable(hook)` 让它留在外面。
+# 钩子编进去之后，`seen` 每变长一次就要重新编译；`torch.compiler.disable(hook)` 让它留在外面。
 #
 # </div>
 # <div lang="en">
 #
 # What is compiled is the code of the class, which its models share: a hook may not fire even though it was registered before (torch 2.15.0); `reset()` first to be safe. Results are right all the same: each model uses weights of its own. A hook on the compiled
-# model itself fires as usual. Once a hook is compiled in, each growth of `seen` compiles all of it anew; `torch.compiler.disable(hook)` keeps the hook out.
+# model itself fires as usual. Once a hook is compiled in, it is compiled anew whenever `seen` has grown; `torch.compiler.disable(hook)` keeps the hook out.
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 上面只调用了 5 次。**先猜一猜**：调用 12 次，会编译 12 次吗？
+#
+# </div>
+# <div lang="en">
+#
+# There were only 5 calls above. **Guess first**: do 12 calls compile 12 times?
+#
+# </div>
+
+# %% tags=["F46"]
+seen.clear(), graphs.clear()
+torch._logging.set_logs(dynamo=logging.ERROR)  # leaves out a long warning that names the limit
+with one[0].register_forward_hook(keep):
+    again = torch.compile(one, backend=backend)
+    for _ in range(12):
+        again(x)
+print(f"12 calls, compiled {len(graphs)}x, fired {len(seen)}x")
+print("torch._dynamo.config.recompile_limit:", torch._dynamo.config.recompile_limit)
+torch._logging.set_logs()
+torch.compiler.reset()
+
+# %% [markdown] tags=["F46"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 不会：编译到第 8 次就到了 `recompile_limit`，以后不再编译，这个函数照普通的 Python 运行，也就没有了编译的好处。PyTorch 只打印一次警告；钩子每次都触发，结果也对，只是慢。
+#
+# </div>
+# <div lang="en">
+#
+# They do not: after compiling 8 times, `recompile_limit` is reached, and from then on the function runs as plain Python, without what compiling gains. PyTorch prints a single warning; the hook fires in every call and results are right, only slower.
 #
 # </div>
 # </div>
@@ -518,16 +560,16 @@ check("12.3", layer_output)
 #
 # <div lang="zh">
 #
-# `DistributedDataParallel`（DDP）在每个进程里放一份模型，各算各的数据，反向传播时把梯度取平均。`run_ranks` 真的启动 2 个进程，
-# 返回各自打印的内容；它们用 gloo（CPU 上的通信方式）通信。都要导入 torch，得等几秒。脚本从 `sys.argv` 拿到三样：自己的编号（rank）、进程数、碰头用的文件。
+# 用 `DistributedDataParallel`（DDP），每个进程各建一份模型，开始时都收到进程 0 的权重；之后各算各的数据，反向传播时把梯度取平均。`run_ranks` 真的启动 2 个进程，
+# 返回各自打印的内容；它们用 gloo（CPU 上的通信方式）通信。都要导入 torch，得等几秒。脚本从 `sys.argv` 拿到三样：自己的编号（rank，这里是 0 或 1）、进程数、碰头用的文件。
 #
 # **先猜**：进程 1 的输入是进程 0 的 10 倍。张量钩子看到的是自己的梯度，还是平均后的？post-accumulate 钩子呢？
 #
 # </div>
 # <div lang="en">
 #
-# `DistributedDataParallel` (DDP) copies the model into each process; each has its own data, and backward averages gradients. `run_ranks` starts 2 real
-# processes, which talk through gloo (for CPUs), and returns what they print; importing torch takes some seconds. `sys.argv` holds a number (rank), the number
+# With `DistributedDataParallel` (DDP), each process builds a model of its own and receives the weights of rank 0 at the start; each has its own data, and backward averages gradients. `run_ranks` starts 2 real
+# processes, which talk through gloo (for CPUs), and returns what they print; importing torch takes some seconds. `sys.argv` holds a number (the rank, 0 or 1 here), the number
 # of processes and a file to meet at.
 #
 # **Guess**: rank 1's input is 10 times rank 0's. Does a tensor hook see its rank's gradient, or the average? And a post-accumulate hook?
@@ -666,7 +708,7 @@ check("12.4", half_hook)
 # <div lang="zh">
 #
 # 1. `saved_tensors_hooks` 管 autograd 存什么；`pack` 里也要 `detach()`。
-# 2. 检查点会再运行一遍前向传播，停在半路：钩子会多触发。
+# 2. 检查点会重新运行前向传播，到要用的都有了为止：钩子会多触发。
 # 3. 编译好的代码不理会新钩子；要看里面，用 `set_stance("force_eager")`。
 # 4. DDP 里，参数的钩子看到的是自己的梯度，平均在后。
 # 5. 通信钩子返回 Future：先除再求和，结果到了才读。
@@ -675,7 +717,7 @@ check("12.4", half_hook)
 # <div lang="en">
 #
 # 1. `saved_tensors_hooks` decide what autograd saves; `detach()` belongs in `pack`, too.
-# 2. Checkpointing runs forward again and stops halfway: hooks fire more often.
+# 2. Checkpointing runs forward again, until all that is needed is there: hooks fire more often.
 # 3. Compiled code ignores new hooks; to look inside, use `set_stance("force_eager")`.
 # 4. Under DDP, hooks on a parameter see their own gradient; the average comes later.
 # 5. A communication hook returns a Future: divide before the sum, and read only what has arrived.
@@ -686,12 +728,12 @@ check("12.4", half_hook)
 # ## 12.9 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回输出？</summary>输出连着图，图又留着它，绕成一圈，谁也放不掉。</details>
+# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回输出？</summary>输出连着计算图，计算图又留着输出，成了循环引用；光靠引用计数，谁也放不掉。</details>
 # <details><summary>2. 用了检查点，<code>fwd1</code> 为什么只触发一次？</summary>重算在最后一个要存的张量存好时就停，这一层没有运行完。</details>
 # <details><summary>3. 编译好的模型里，怎样临时看一层的输出？</summary>挂上钩子，在 <code>set_stance("force_eager")</code> 里运行，再取下。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why must <code>pack</code> not return an output as it is?</summary>The output holds the graph and the graph holds the output: a ring that nobody can free.</details>
+# <details><summary>1. Why must <code>pack</code> not return an output as it is?</summary>The output holds the computation graph, and that holds the output: a reference cycle, which reference counts alone never free.</details>
 # <details><summary>2. Under checkpointing, why does <code>fwd1</code> fire only once?</summary>Recomputation stops when the last tensor to be saved is there, before that layer is done.</details>
 # <details><summary>3. How do you look at a layer of a compiled model for a moment?</summary>Register a hook, run inside <code>set_stance("force_eager")</code>, and take the hook off.</details>
 # </div>

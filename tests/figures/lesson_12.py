@@ -6,6 +6,7 @@ FIGURES = {
         r"pack kept its half\(\): 0 MB\n",
         r"pack kept the tensor itself: 34\d MB",
     ],
+    "F46": [r"12 calls, compiled 8x, fired 12x\ntorch\._dynamo\.config\.recompile_limit: 8"],
     "F22": [
         r"registered after the first call, len\(seen\): 0",
         r"the same under force_eager, len\(seen\): +1",
