@@ -20,7 +20,7 @@ help:
 	@sed -n '1,4p' Makefile
 
 # Install with uv where it is available (its cache is shared between clones), else with pip; the pins are the same.
-# `.venv/ready-lab` holds what a learner needs, `.venv/ready-NAME` adds the extra NAME (`test`, `book`, `bench`).
+# `.venv/ready-lab` holds what a learner needs, `.venv/ready-NAME` adds the extra NAME (`test`, `book`, `zoo`, `bench`).
 .venv/ready-%: pyproject.toml requirements.lock
 	@[ -x $(BIN)/python ] || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) .venv; } || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || $(BIN)/python -m pip install -q uv \
@@ -53,9 +53,12 @@ book: .venv/ready-book
 pictures: .venv/ready-test
 	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
 
-# Test capture on every torchvision model, including the very large ones (about 10 GB of memory).
-zoo: .venv/ready-test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" tests/hooks/test_capture_zoo.py
+# Test capture on every torchvision model, including the very large ones (about 10 GB of memory), on models of
+# transformers and timm, and on 50,000 random ones. `python -m tests.hooks.zoo` prints the table of those by others.
+zoo: .venv/ready-test .venv/ready-zoo
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" \
+	    tests/hooks/test_capture_zoo.py tests/hooks/test_capture_zoo_others.py tests/hooks/test_capture_properties.py \
+	    tests/hooks/test_diagnosis_zoo.py tests/hooks/test_diagnosis_properties.py
 
 # Grade 1,000 submissions, killed and resumed; run nbgrader on a class of 20 and on all lessons (about ten minutes).
 scale: .venv/ready-test

@@ -4,20 +4,12 @@ from collections import Counter, OrderedDict
 from contextlib import contextmanager, suppress
 from functools import partial
 
+import matplotlib.pyplot as plt
 import torch
 import torchvision
 from torch import nn
 
-from hookedu import (
-    LanguageToggle,
-    check,
-    hint,
-    list_hooks,
-    plot_feature_maps,
-    progress,
-    record,
-    solution,
-)
+from hookedu import HookTimeline, LanguageToggle, check, hint, list_hooks, progress, solution
 
 LanguageToggle()
 
@@ -26,31 +18,45 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 下面的网络只有 2 层：卷积（2 个 3×3 卷积核，权重一个全是 1，一个全是 2，偏置为 0），然后 2×2 最大池化。
-# 输入 4×4 的全 1 图，出来的只有 2 个数。
+# 下面的网络只有两层：一个卷积，两个 `3×3` 卷积核的权重分别全是 `1` 和全是 `2`，偏置为 `0`；后面接 `2×2` 的最大池化。输入是一张 `4×4`、全是 `1` 的图，出来的只有两个数。
 #
-# **前向钩子**挂在模块上：前向传播每运行完一次这个模块，PyTorch 就调用 `hook(module, args, output)`。
-#
-# **先猜一猜**：卷积给出了哪些数？`args` 又是什么？
+# 卷积的输出直接交给了池化，我们看不到。可是又不想为了看它一眼去改写模型。
 #
 # </div>
 # <div lang="en">
 #
-# The net below has 2 layers: a convolution (2 kernels of 3×3, one all 1 and one all 2, bias 0), then 2×2 max pooling.
-# A 4×4 picture of ones goes in, and only 2 numbers come out.
+# The net below has only two layers: a convolution, whose two `3×3` kernels have weights that are all `1` and all `2`, with a bias of `0`, and then `2×2` max pooling. A `4×4` picture of ones goes in, and only two numbers come out.
 #
-# A **forward hook** is attached to a module: each time the forward pass has run that module, PyTorch calls
-# `hook(module, args, output)`.
-#
-# **Guess first**: which numbers did the convolution give, and what is `args`?
+# The convolution hands its output straight to the pool, and we do not get to see it. Yet we do not want to rewrite the model just to have a look.
 #
 # </div>
 
 # %% tags=["E3"]
 conv, pool = nn.Conv2d(1, 2, 3), nn.MaxPool2d(2)
 with torch.no_grad():
-    conv.weight[0], conv.weight[1], conv.bias[:] = 1, 2, 0
-net = nn.Sequential(conv, pool)
+    conv.weight[0], conv.weight[1] = 1, 2
+    conv.bias.zero_()
+net, x = nn.Sequential(conv, pool), torch.ones(1, 1, 4, 4)
+out = net(x)
+print("the net returned:", tuple(out.shape), out.flatten().tolist())
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 这正是**前向钩子**的用处。它挂在一个模块上；前向传播每运行完一次这个模块，PyTorch 就调用 `hook(module, args, output)`：模块本身、它收到的参数、它算出的输出。
+#
+# **先猜一猜**：卷积给出了哪些数？`args` 又是什么？
+#
+# </div>
+# <div lang="en">
+#
+# This is what a **forward hook** is for. It is attached to a module, and each time the forward pass has run that module, PyTorch calls `hook(module, args, output)` with the module itself, the arguments that it received and the output that it computed.
+#
+# **Guess first**: which numbers did the convolution give, and what is `args`?
+#
+# </div>
+
+# %% tags=["E3"]
 seen = []
 
 
@@ -59,27 +65,46 @@ def keep(module, args, output):
 
 
 handle = conv.register_forward_hook(keep)
-out = net(torch.ones(1, 1, 4, 4))
+net(x)
 handle.remove()
 
 args, output = seen[0]
-print("the net returned:", tuple(out.shape), out.flatten().tolist())
-print("the hook saw:    ", tuple(output.shape), output.flatten().tolist())
+print("the hook saw:", tuple(output.shape), output.flatten().tolist())
 print("args is a", type(args).__name__, "of length", len(args))
-print("args[0]:         ", tuple(args[0].shape), "all ones:", bool((args[0] == 1).all()))
+print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 卷积给出了 2 张 2×2 的**特征图**，每个通道一张：每个窗口有 9 个 1，权重为 1 就得 9，为 2 就得 18。池化只留下最大值。`args` 是一个**元组**，装着所有位置参数，所以输入是 `args[0]`。
-# 钩子只看不改，就什么也不返回。
+# 卷积给出了两张 `2×2` 的**特征图**，每个通道一张。每个窗口里有 9 个 1，所以权重全是 1 的通道得 9，全是 2 的得 18；池化从每张里取最大的。
+#
+# `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以输入是 `args[0]`，就是我们传进去的那个张量，不是副本。这个钩子只看不改，所以什么也不返回。
+#
+# 下面的控件把这个网络走一遍，这一课讲的是其中名叫 `forward` 的事件。**先猜一猜**：`net` 自己也是模块，它的 `forward` 在 `conv` 和 `pool` 的之前还是之后？
 #
 # </div>
 # <div lang="en">
 #
-# The convolution gave 2 **feature maps** of 2×2, one for each channel: each window has 9 ones, which weights of 1 turn into 9, weights of 2 into 18.
-# Pooling kept the largest. `args` is a **tuple** of all
-# positional arguments, so the input is `args[0]`. A hook that only looks returns nothing.
+# The convolution gave two **feature maps** of `2×2`, one for each channel. Every window holds 9 ones, so the channel whose weights are all 1 gives 9, and the one of all 2 gives 18; the pool takes the largest of each map.
+#
+# `args` is a **tuple** of all positional arguments, even if there is only one. So the input is `args[0]`, the very tensor that we passed in and not a copy. This hook only looks, so it returns nothing.
+#
+# The widget below takes the net through one pass; this lesson is about the events called `forward`. **Guess first**: `net` is a module too. Does its `forward` come before or after those of `conv` and `pool`?
+#
+# </div>
+
+# %%
+HookTimeline(net, x)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# `net` 的 `forward` 在最后。模块要等里面的全部算完，自己才算完，而前向钩子报告的正是「算完了」。
+#
+# </div>
+# <div lang="en">
+#
+# The `forward` of `net` comes last. A module is done only when everything inside it is done, and "done" is what a forward hook reports.
 #
 # </div>
 #
@@ -87,43 +112,59 @@ print("args[0]:         ", tuple(args[0].shape), "all ones:", bool((args[0] == 1
 #
 # <div lang="zh">
 #
-# 下面给网络和卷积各挂一个计数的钩子，再用 3 种写法运行。**先猜**：各触发几次？
+# 钩子是谁调用的？写 `forward` 的时候，你从来没有提到过钩子。下面给网络和卷积各挂一个计数的钩子，再用三种写法运行。
+#
+# **先猜一猜**：每种写法，两个钩子各触发几次？
 #
 # </div>
 # <div lang="en">
 #
-# Now the net and the convolution each get a hook that counts, and we run them in 3 ways. **Guess**: how often does each fire?
+# Who calls a hook? When you write a `forward`, you never mention hooks. Below, the net and the convolution each get a hook that counts, and we run them in three ways.
+#
+# **Guess first**: how often does each of the two hooks fire in each way?
 #
 # </div>
 
 # %% tags=["F11"]
-fired, x = Counter(), torch.ones(1, 1, 4, 4)
+fired = Counter()
 
 
 def count(name, module, args, output):
     fired[name] += 1
 
 
+on_net = net.register_forward_hook(partial(count, "net"))
+on_conv = conv.register_forward_hook(partial(count, "conv"))
 ways = {"net(x)": net, "net.forward(x)": net.forward, "conv.forward(x)": conv.forward}
-with net.register_forward_hook(partial(count, "net")), conv.register_forward_hook(partial(count, "conv")):
+with on_net, on_conv:
     for way, run in ways.items():
         fired.clear()
-        largest = run(x).max().item()
-        print(f"{way:15}  largest value {largest}  hook on net: {fired['net']}, on conv: {fired['conv']}")
+        print(f"{way:15}  largest: {run(x).max().item()}  fired: {dict(fired)}")
 
 # %% [markdown] tags=["F11"]
+# <div lang="zh">
+#
+# `net(x)` 触发了两个，`net.forward(x)` 只触发卷积的，`conv.forward(x)` 一个也没有，最大值却都是 `18`。`net(x)` 调用的是 `nn.Module` 的 `__call__`，由它先运行 `forward`，再调用前向钩子；`net.forward(x)` 绕过了它。而 `net` 的 `forward` 照常调用里面的层，所以卷积还会报告。
+#
+# </div>
+# <div lang="en">
+#
+# `net(x)` fired both, `net.forward(x)` only the convolution's, `conv.forward(x)` none, yet the largest value is always `18`. `net(x)` calls the `__call__` of `nn.Module`, which runs `forward` and then the forward hooks; `net.forward(x)` goes round it. But the `forward` of `net` calls its layers in the normal way, so the convolution still reports.
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 触发钩子的是 `module(x)`。写成 `module.forward(x)`，结果一样，这个模块的钩子却不触发；里面各层的钩子照常触发。
+# 要运行一个模块，写 `module(x)`。`module.forward(x)` 的结果一样，这个模块自己的钩子却不触发，也没有任何提示。
 #
 # </div>
 # <div lang="en">
 #
-# It is `module(x)` that fires hooks. `module.forward(x)` gives the same result, but that module's hooks stay silent; layers inside still fire.
+# To run a module, write `module(x)`. `module.forward(x)` gives the same result, but the hooks of that module itself do not fire, and nothing tells you.
 #
 # </div>
 # </div>
@@ -134,15 +175,16 @@ with net.register_forward_hook(partial(count, "net")), conv.register_forward_hoo
 #
 # <div lang="zh">
 #
-# 写 `capture(module, seen)`：`module` 每运行一次，就往列表 `seen` 末尾添加一对 `(x, output)`（元组或列表）。`x` 是输入张量本身，不是元组，也不是副本；
-# `output` 只看值，`detach()` 过的也行。只看不改，什么模式下都一样。返回句柄。
+# 写 `capture(module, seen)`：`module` 每运行一次，就往列表 `seen` 的末尾添加一对 `(x, output)`，元组或列表都可以。`x` 要是传进来的那个张量本身，不是元组，也不是副本；`output` 只看值，所以 `detach()` 过的也行。
+#
+# 钩子什么也不改，训练模式和评估模式下都一样。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `capture(module, seen)`: each time `module` runs, one pair `(x, output)`, a tuple or a list, goes to the end of the list
-# `seen`. There `x` is the input tensor itself, neither the tuple nor a copy; of `output` only the values count, so `detach()` is
-# fine. Look only and change nothing, in whatever mode. Return the handle.
+# Write `capture(module, seen)`: each time `module` runs, one pair `(x, output)`, a tuple or a list, is added at the end of the list `seen`. `x` must be the very tensor that came in, neither a tuple nor a copy; of `output` only the values count, so `detach()` is fine.
+#
+# The hook changes nothing, and works in training mode as in evaluation mode. Return the handle.
 #
 # </div>
 
@@ -170,18 +212,20 @@ check("05.1", capture)
 #
 # <div lang="zh">
 #
-# 钩子看到的，真的就是 `forward` 里算出的值吗？让 `forward` 自己也交出中间值，逐个相减。
+# 钩子看到的，真的就是 `forward` 里算出来的值吗？这可以查证：让 `forward` 把中间值 `[a, b, c]` 也交出来，再和钩子看到的相减。
 #
-# 所有权重和偏置都是 1，输入都是 0.1。同一个钩子挂到每个子模块上，是谁在调用，看参数 `module`；
-# 只有 `ReLU6` 不挂：它的输出就是 `out`，不在 `[a, b, c]` 里。**先猜**：钩子看到的 3 个值各是多少？
+# 所有的权重和偏置都是 `1`，输入都是 `0.1`。一个函数可以挂在许多模块上：刚刚运行完的是哪一个，参数 `module` 会告诉它。只有 `ReLU6` 不挂，因为它的输出不在 `[a, b, c]` 里。
+#
+# **先猜一猜**：钩子看到的三个值各是多少？
 #
 # </div>
 # <div lang="en">
 #
-# Is what a hook sees really what `forward` computed? Let `forward` hand out its intermediate values as well, and subtract.
+# Is what a hook sees really what `forward` computed? That can be checked: we let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract.
 #
-# All weights and biases are 1, all inputs 0.1. One and the same hook is on every child but `ReLU6` (its output is `out`, not one of
-# `[a, b, c]`); its argument `module` tells who is calling. **Guess**: which 3 values does it see?
+# All weights and biases are `1`, all inputs `0.1`. One function can be the hook of many modules: its argument `module` says which of them has just run. Only `ReLU6` gets none, because its output is not among `[a, b, c]`.
+#
+# **Guess first**: which three values do the hooks see?
 #
 # </div>
 
@@ -223,12 +267,12 @@ for (name, output), own in zip(seen, returned, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 0.1+0.1+1 得 1.2，1.2+1.2+1 得 3.4，一点不差。
+# 第一层从两个 `0.1` 算出 $0.1+0.1+1=1.2$，第二层从两个 `1.2` 算出 $1.2+1.2+1=3.4$；ReLU 不动正数，所以还是 `3.4`。差值全是 `0`：钩子看到的就是 `forward` 里的值。
 #
 # </div>
 # <div lang="en">
 #
-# 0.1+0.1+1 is 1.2, and 1.2+1.2+1 is 3.4: no difference.
+# From two `0.1` the first layer makes $0.1+0.1+1=1.2$, and from two `1.2` the second makes $1.2+1.2+1=3.4$; ReLU does not touch positive numbers, so it is `3.4` again. All differences are `0`: a hook sees what `forward` computed.
 #
 # </div>
 #
@@ -238,20 +282,16 @@ for (name, output), own in zip(seen, returned, strict=True):
 #
 # <div lang="zh">
 #
-# 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 自己交出的中间值，按调用的次序。给 `children()` 里的每个子模块挂上钩子，类型为 `skip` 的除外，
-# 运行一次 `model(x)`，再取下。模型算出的张量不要改动。
-# 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。
+# 写 `prove(model, x, skip)`：`model(x)` 返回 `(out, returned)`，`returned` 是 `forward` 交出的中间值，按调用的次序排。给 `children()` 里的每个子模块挂上钩子，类型为 `skip` 的除外；运行一次 `model(x)`，再取下钩子，不改动任何张量。
 #
-# 检查时也会用一个谎报中间值的模型：你的证据必须能失败。
+# 返回一个列表，按**调用**的次序，每项是一对：类名，以及输出与 `returned` 里对应值的最大绝对差。检查时也会用一个谎报中间值的模型：永远得 `0` 的证据，证明不了什么。
 #
 # </div>
 # <div lang="en">
 #
-# Write `prove(model, x, skip)`: `model(x)` returns `(out, returned)`, and `returned` holds the values that `forward` hands out, in the
-# order of calls. Hook each of `children()` except type `skip`, run `model(x)` once, take the hooks off; change no tensor. Return a list of pairs in the
-# order of **calls**: class name, largest absolute difference from the value in `returned`.
+# Write `prove(model, x, skip)`: `model(x)` returns `(out, returned)`, where `returned` holds the intermediate values in the order of calls. Hook each of `children()` except those of type `skip`, run `model(x)` once, and take the hooks off; change no tensor.
 #
-# The check also uses a model that misreports: your proof must be able to fail.
+# Return a list of pairs in the order of **calls**: class name, largest absolute difference between the output and its value in `returned`. The check also uses a model that misreports: a proof that always says `0` proves nothing.
 #
 # </div>
 
@@ -274,9 +314,8 @@ def prove(model, x, skip):
     _, returned = model(x)
     for handle in handles:
         handle.remove()
-    return [
-        (name, (output - own).abs().max().item()) for (name, output), own in zip(seen, returned, strict=True)
-    ]
+    pairs = zip(seen, returned, strict=True)
+    return [(name, (output - own).abs().max().item()) for (name, output), own in pairs]
     ### END SOLUTION
 
 
@@ -288,76 +327,101 @@ check("05.2", prove)
 #
 # <div lang="zh">
 #
-# ResNet-50，一批 4 张图。钩子只留下最后一组层的输出：4×2048×7×7 个数，不到 2 MB。
+# 现在换成 ResNet-50 和一批 `4` 张图。钩子只留最后一组层的输出，`4×2048×7×7` 个数，不到 `2` MB。
 #
-# `held` 从一个张量沿 `grad_fn` 往回走，把图上各节点为反向传播存下的张量（属性名以 `_saved_` 开头）都加起来，参数不算。
-# `held` 的写法不必看懂，只看结果。**先猜**：留着 `output`，一共占住多少内存？留着 `output.detach()` 呢？
+# 可是 `output` 后面还连着计算图，图上的节点为反向传播存着许多张量。下面的 `held` 从一个张量沿 `grad_fn` 往回走，把它们占的内存加起来，模型的参数不算。它的写法不必看懂，只看它给出的数。
+#
+# **先猜一猜**：留着 `output`，一共占住多少内存？留着 `output.detach()` 呢？反向传播之后，图上存的张量还在吗？
 #
 # </div>
 # <div lang="en">
 #
-# ResNet-50 on a batch of 4 pictures. A hook keeps the output of the last group of layers only: 4×2048×7×7 numbers, less than 2 MB.
+# Now take ResNet-50 and a batch of `4` pictures. The hook keeps only what the last group of layers gives out, `4×2048×7×7` numbers, less than `2` MB.
 #
-# `held` walks back from a tensor along `grad_fn` and adds up the tensors that each node saved for backward (attributes that begin with
-# `_saved_`), without parameters. No need to follow how `held` is written; look at its result. **Guess**: how much memory does keeping `output` tie up? And `output.detach()`?
+# But a computation graph hangs on `output`, and its nodes save many tensors for the backward pass. The function `held` below walks back from a tensor along `grad_fn` and adds up the memory that they take, without the parameters of the model. You need not follow how; look at its result.
+#
+# **Guess first**: how much memory does keeping `output` tie up? And keeping `output.detach()`? Are the saved tensors still there after backward?
 #
 # </div>
 
 
 # %% tags=["F13"]
 def held(tensor):
-    """MB of memory that cannot be freed while `tensor` lives."""
+    """Return the memory, in MB, that cannot be freed while `tensor` lives."""
     tensors, nodes = [tensor], [tensor.grad_fn] if tensor.grad_fn else []
     for node in nodes:  # the list grows as we walk back
         nodes += [parent for parent, _ in node.next_functions if parent and parent not in nodes]
         tensors += [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
     kept = [t for t in tensors if isinstance(t, torch.Tensor) and not isinstance(t, nn.Parameter)]
-    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in kept}
-    return sum(storages.values()) / 1e6
+    sizes = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in kept}
+    return sum(sizes.values()) / 1e6
 
 
-torch.manual_seed(0)
-resnet, seen = torchvision.models.resnet50(), {}
-
-
+# %% tags=["F13"]
 def keep(module, args, output):
     seen["attached"], seen["detached"] = output, output.detach()
 
 
-with resnet.layer4.register_forward_hook(keep):
-    resnet(torch.randn(4, 3, 224, 224))
+torch.manual_seed(0)
+resnet, seen, pictures = torchvision.models.resnet50(), {}, torch.randn(4, 3, 224, 224)
+handle = resnet.layer4.register_forward_hook(keep)
+out = resnet(pictures)
 for name, tensor in seen.items():
     print(f"{name}: {tuple(tensor.shape)} holds {held(tensor):.1f} MB")
 
+# %% tags=["F13"]
+out.sum().backward()
+try:
+    held(seen["attached"])
+except RuntimeError as error:
+    print("after backward:", str(error).split(". ")[1])
+with torch.no_grad(), handle:
+    resnet(pictures)
+print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
+
 # %% [markdown] tags=["F13"]
+# <div lang="zh">
+#
+# 一个是 344 MB，一个是 1.6 MB：`output` 拉住了后面的整张图，也就拉住了各层存下的张量，而 `detach()` 给出的张量没有 `grad_fn`。反向传播会放掉它们（除非写了 `retain_graph=True`），在 `torch.no_grad()` 里根本没有图。所以这种泄漏最常见于验证：忘了 `no_grad`，又没有反向传播，每一批都留下一张图。
+#
+# </div>
+# <div lang="en">
+#
+# 344 MB for the one, 1.6 MB for the other: `output` holds the whole graph behind it, and so the tensors that all layers saved, while what `detach()` gives has no `grad_fn`. Backward frees them (unless told to `retain_graph=True`), and under `torch.no_grad()` there is no graph. So this leak is most common in evaluation: somebody forgets `no_grad`, there is no backward, and each batch adds a graph.
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 留下 `output` 就留下了它身后的整张图：344 MB，而不是 1.6 MB。只要值，就用 `output.detach()`。
+# 留下 `output`，就留下了它后面的整张图，直到反向传播放掉图上的张量。只要值，就留 `output.detach()`。
 #
 # </div>
 # <div lang="en">
 #
-# Keep `output` and you keep the whole graph behind it: 344 MB instead of 1.6 MB. For the values alone, take `output.detach()`.
+# Keep `output` and you keep the whole graph behind it, until a backward pass frees its tensors. For the values alone, keep `output.detach()`.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 5.5 异常跳过了清理 · The exception that skips the cleaning up
 #
 # <div lang="zh">
 #
-# 下面的网络要宽度为 3 的输入；宽度为 4 的会让 `forward` 抛出异常。两个函数都挂钩子、运行、取下；`list_hooks(net)` 列出还挂着的钩子。**先猜**：各运行 3 次之后，还挂着几个？
+# 模型可能在半路抛出异常，那时写在后面的清理就轮不到了。下面的网络要宽度为 `3` 的输入，宽度为 `4` 的会让 `forward` 抛出异常。`careless` 和 `careful` 都是挂上钩子、运行、取下，只是写法不同；各运行三次，前两次的宽度是错的，异常由 `suppress` 接住。`list_hooks(net)` 列出还挂着的钩子。
+#
+# **先猜一猜**：三次之后，各还挂着几个钩子，记下了几个输出？
 #
 # </div>
 # <div lang="en">
 #
-# The net below wants inputs 3 wide; with 4, `forward` raises an exception. Both functions attach a hook, run and take it off.
-# `list_hooks(net)` lists the hooks that are still on.
-# **Guess**: how many are left on after 3 runs of each?
+# A model may raise an exception half way, and then the cleaning up that follows never gets its turn. The net below wants inputs that are `3` wide; with `4`, its `forward` raises one. `careless` and `careful` both attach a hook, run the net and take the hook off, but are written differently. Each runs three times, at first twice with a wrong width; `suppress` catches the exception. `list_hooks(net)` lists the hooks that are still on.
+#
+# **Guess first**: after three runs, how many hooks are left on, and how many outputs have been kept?
 #
 # </div>
 
@@ -378,26 +442,38 @@ def careful(x):
         net(x)
 
 
+# %% tags=["F28"]
 for run in (careless, careful):
     net, seen = nn.Sequential(nn.Linear(3, 3), nn.ReLU()), []
     for width in (4, 4, 3):
         with suppress(RuntimeError):
             run(torch.ones(1, width))
-        print(f"{run.__name__}, {width} wide: hooks left on {len(list_hooks(net))}, outputs kept {len(seen)}")
+        print(f"{run.__name__}, width {width}: hooks on {len(list_hooks(net))}, kept {len(seen)}")
 
 # %% [markdown] tags=["F28"]
+# <div lang="zh">
+#
+# `careless` 留下了两个钩子，一次异常留一个。第三次运行一切正常，可是旧的两个也跟着触发，同一个输出记了 3 遍，没有任何报错。`careful` 一个也没有留下：`with` 块不论怎样结束，都会取下钩子。
+#
+# </div>
+# <div lang="en">
+#
+# `careless` left two hooks on, one for each exception. The third run went well, but the old hooks fired along with the new one, and one output was kept 3 times, without any error. `careful` left none: however a `with` block ends, the hook comes off.
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 一抛异常，`handle.remove()` 就不执行了，旧钩子越积越多，最后一个输出记了 3 遍。用 `with` 或 `finally`。
+# 一抛异常，`handle.remove()` 就跳过了，旧钩子越积越多。把取下的事交给 `with`，或者写进 `finally`。
 #
 # </div>
 # <div lang="en">
 #
-# An exception skips `handle.remove()`, hooks pile up, the last output is kept 3 times. Use `with` or `finally`.
+# An exception skips `handle.remove()`, and old hooks pile up. Let a `with` take them off, or write the removal into a `finally`.
 #
 # </div>
 # </div>
@@ -408,16 +484,16 @@ for run in (careless, careful):
 #
 # <div lang="zh">
 #
-# 写 `with extracting(model, names) as seen:`。名字像 `body.conv` 这样带点，用 `model.get_submodule(name)` 找到模块；
-# `seen[name]` 是它最后一次运行的 `output.detach()`，块结束之后也还能读。每个名字指一个不同的模块。块里的模型照常运行，梯度也不关。
-# 模型抛异常也好，某个名字写错也好，都不留下钩子，异常原样传出去。
+# 写一个上下文管理器，用法是 `with extracting(model, names) as seen:`。名字可以像 `body.conv` 这样带点，用 `model.get_submodule(name)` 找到模块；每个名字指一个不同的模块。`seen[name]` 是它最后一次运行的 `output.detach()`，块里和块结束之后都能读。
+#
+# 块里的模型照常运行，梯度也不关。模型抛出异常也好，名字写错也好，都不留下钩子，异常原样传出去。
 #
 # </div>
 # <div lang="en">
 #
-# Write `with extracting(model, names) as seen:`. Names are dotted, like `body.conv`; `model.get_submodule(name)` finds the module, and
-# `seen[name]` is the `output.detach()` of its last run, readable after the block too. Each name is another module's. In the block
-# gradients stay on. If the model raises or a name is misspelt, no hook stays on, and the exception comes through as it is.
+# Write a context manager, used as `with extracting(model, names) as seen:`. Names may have dots, like `body.conv`; `model.get_submodule(name)` finds the module, and each name stands for a different one. `seen[name]` is the `output.detach()` of its last run, readable inside the block and after it.
+#
+# Inside the block the model runs as usual, and gradients stay on. Whether the model fails or a name is misspelt, no hook stays on, and the exception reaches the caller unchanged.
 #
 # </div>
 
@@ -427,7 +503,7 @@ for run in (careless, careful):
 def extracting(model, names):
     """在 with 块内收集各层的输出：给出字典 seen，无论如何都取下所有钩子。
 
-    Collect outputs inside a with block: yields the dict seen, takes every hook off whatever happens.
+    Collect outputs inside a with block: yield the dict seen, take every hook off in any case.
     """
     ### BEGIN SOLUTION
     seen, handles = {}, []
@@ -454,16 +530,20 @@ check("05.3", extracting)
 #
 # <div lang="zh">
 #
-# 返回 `None`，输出照旧。返回别的**任何东西**，它就取代输出，下一层收到的就是它。
+# 到现在为止，我们的钩子只看，所以返回 `None`，输出就还是原来那个张量。返回别的**任何东西**，它就取代输出，下一层收到的就是它。
 #
-# 下面 5 个钩子各遇到两个输入，`x` 和 `2 * x`；后面 3 个都像是只想看一看。**先猜**：哪几个改动了网络？哪一个会报错，在哪一层？
+# 这样可以有意地改动网络，也容易在无意中改动它。下面有五个钩子，后三个都像是只想把输出记下来。每一个都遇到两个输入，先是 `x`，再是 `2 * x`。
+#
+# **先猜一猜**：哪几个改动了网络？哪一个会报错，在哪一层？
 #
 # </div>
 # <div lang="en">
 #
-# Return `None` and the output stays as it is. Return **anything else** and it replaces the output: the next layer gets that.
+# So far our hooks only looked, and returned `None`; the output then is the same tensor as before. **Anything else** that a hook returns takes the place of the output, and the next layer receives it.
 #
-# Each of the 5 hooks below meets two inputs, `x` and `2 * x`; the last 3 seem only to look. **Guess**: which of them change the net? Which one ends in an error, and in which layer?
+# That lets us change a net on purpose, and makes it easy to change one by accident. Here are five hooks, of which the last three look as if they only kept the output. Each meets two inputs, first `x` and then `2 * x`.
+#
+# **Guess first**: which of them change the net? Which one ends in an error, and in which layer?
 #
 # </div>
 
@@ -479,29 +559,42 @@ hooks = {
     "setdefault": lambda module, args, output: seen.setdefault("fc", output.detach()),
     "tuple": lambda module, args, output: (seen.update(fc=output.detach()), output),
 }
+
+# %% tags=["F8"]
 for name, hook in hooks.items():
     seen.clear()
     with net[0].register_forward_hook(hook):
         try:
-            out, second = net(x), net(2 * x)
-            print(f"{name:10}  {out.item():4}, {second.item():4}  needs a gradient: {second.requires_grad}")
+            outs = [net(x), net(2 * x)]
+            attached = [out.requires_grad for out in outs]
+            print(f"{name:10}", [out.item() for out in outs], "requires_grad:", attached)
         except TypeError as error:
-            print(f"{name:10}  TypeError in", str(error).splitlines()[0])
+            print(f"{name:10} TypeError in", str(error).splitlines()[0])
 
 # %% [markdown] tags=["F8"]
+# <div lang="zh">
+#
+# `ten times` 有意改动了输出；`setdefault` 和 `tuple` 是无意的，因为 `lambda` 的值就是它的返回值。`update` 返回 `None`，没事。`setdefault` 返回字典里存着的张量：第一次值还对，梯度已经断了；第二次仍是旧的那个，`5.0` 成了 `3.0`，没有人报错。元组要到下一层 `relu` 才出错，离原因已经隔了一层。
+#
+# </div>
+# <div lang="en">
+#
+# `ten times` changed the output on purpose; `setdefault` and `tuple` did so by accident, because the value of a `lambda` is what it returns. `update` returns `None`: harmless. `setdefault` returns the tensor stored in the dictionary: the first time the value is right but the gradient is cut off, the second time it is still the old one, `5.0` becomes `3.0`, and nobody complains. The tuple fails one layer away from the cause, in `relu`.
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# `lambda` 的值就是返回值。`update` 返回 `None`，没事；`setdefault` 交出的张量断了梯度，而且从第二次调用起交出的一直是第一次的旧张量，没有人报错；元组要到下一层 `relu` 才出错。
+# 只想看的钩子，不能返回任何值。不带 `return` 的 `def` 最稳妥；用 `lambda`，就要弄清它的值是不是 `None`。
 #
 # </div>
 # <div lang="en">
 #
-# A `lambda` returns its value. `update` returns `None`: harmless. `setdefault` hands over a tensor without gradient, from the second call on
-# still the first; nobody complains. The tuple fails a layer later, in `relu`.
+# A hook that only looks must not return a value. A `def` without `return` is safest; with a `lambda`, make sure that its value is `None`.
 #
 # </div>
 # </div>
@@ -512,15 +605,16 @@ for name, hook in hooks.items():
 #
 # <div lang="zh">
 #
-# 写 `steer(module, direction, strength)`：从此 `module` 每次的输出都加上 `strength * direction`，不论模式和形状，直到取下钩子；返回句柄。
-# 梯度要照样流过；不要让模块再算一遍；原来的 `output` 不要就地改动，别人可能还留着它。
+# 写 `steer(module, direction, strength)`：从此 `module` 的每个输出都加上 `strength * direction`，不论什么模式、什么形状，直到取下钩子。返回句柄。
+#
+# 梯度要照样流过。不要让模块再算一遍，也不要就地改动原来的 `output`：别人可能还留着它。
 #
 # </div>
 # <div lang="en">
 #
-# Write `steer(module, direction, strength)`: `strength * direction` is added to every output of `module`, until the hook is taken off,
-# in any mode and of any shape. Return the handle. The gradient must still flow; don't run the module again, nor change `output` in
-# place: others may have kept it.
+# Write `steer(module, direction, strength)`: until the hook is taken off, `strength * direction` is added to every output of `module`, in any mode and of any shape. Return the handle.
+#
+# The gradient must still flow. Do not run the module again, nor change the original `output` in place: others may have kept it.
 #
 # </div>
 
@@ -548,24 +642,26 @@ check("05.4", steer)
 #
 # <div lang="zh">
 #
-# ResNet-50 由许多这样的块组成：3 个卷积、3 个归一化，只有**一个** `relu`。按名字给每个子模块挂上钩子，运行一次。
-# **先猜**：`seen["relu"]` 里会是什么？
+# ResNet-50 由许多这样的块组成：三个卷积，三个归一化层，却只有**一个** `relu`，需要时就再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次。除了 `output.detach()`，还留一份 `clone()`，最后比较两者。
+#
+# **先猜一猜**：`seen["relu"]` 里会是什么？哪些名字下的两份会不一样？
 #
 # </div>
 # <div lang="en">
 #
-# ResNet-50 consists of many such blocks: 3 convolutions, 3 normalisations, and just **one** `relu`. Hook every child by name and run the block once.
-# **Guess**: what will be in `seen["relu"]`?
+# ResNet-50 consists of many such blocks: three convolutions and three normalisation layers, but just **one** `relu`, used again wherever it is needed. We hook every child by name and run the block once. Besides `output.detach()` we keep a `clone()`, and compare the two at the end.
+#
+# **Guess first**: what will be in `seen["relu"]`? Under which names will the two differ?
 #
 # </div>
 
 # %% tags=["F27"]
-block, calls, seen, handles = resnet.layer1[1], Counter(), {}, []
+block, calls, seen, copies, handles = resnet.layer1[1], Counter(), {}, {}, []
 
 
 def keep(name, module, args, output):
     calls[name] += 1
-    seen[name] = output.detach()
+    seen[name], copies[name] = output.detach(), output.detach().clone()
 
 
 for name, child in block.named_children():
@@ -574,24 +670,36 @@ out = block(torch.randn(1, 256, 8, 8))
 for handle in handles:
     handle.remove()
 
+# %% tags=["F27"]
 print("calls:", dict(calls))
 print(f"{sum(calls.values())} outputs, {len(seen)} of them kept")
 print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
+print("changed since:", [name for name in seen if not torch.equal(seen[name], copies[name])])
 
 # %% [markdown] tags=["F27"]
+# <div lang="zh">
+#
+# `relu` 运行了三次，`seen[name] = ...` 只留下最后一次，也就是整个块的输出。三个归一化层的两份都不一样：这个 `relu` 是就地的，直接改写了 `bn1` 和 `bn2` 的输出；`bn3` 的先加上了捷径（`out += identity`），再经过 `relu`，两步都是就地的。`detach()` 断开计算图，内存却是同一块，`clone()` 才是另一块（9.1 节）。
+#
+# </div>
+# <div lang="en">
+#
+# `relu` ran three times, and `seen[name] = ...` kept only the last, the output of the whole block. Under all three normalisation layers the two differ: this `relu` works in place and overwrote the outputs of `bn1` and `bn2`; to that of `bn3` the shortcut was added (`out += identity`) before `relu` ran, both in place. `detach()` cuts the graph but shares the memory; `clone()` has its own (section 9.1).
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# 一个模块运行几次就报告几次，`seen[name] = ...` 只留下最后一次。这里的 `relu` 还会就地改写 `bn1`、`bn2` 的输出：要留住当时的值，用 `output.detach().clone()`（9.1 节）。
+# 一个模块运行几次，就报告几次：用列表来收。后面可能有就地操作，就留 `output.detach().clone()`。
 #
 # </div>
 # <div lang="en">
 #
-# A module reports each run; `seen[name] = ...` keeps the last. This `relu` also overwrites the outputs of
-# `bn1` and `bn2` in place: to keep those, take `output.detach().clone()` (section 9.1).
+# A module reports each time it runs: collect in a list. Where something may later work in place, keep `output.detach().clone()`.
 #
 # </div>
 # </div>
@@ -602,15 +710,16 @@ print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
 #
 # <div lang="zh">
 #
-# 写 `every_call(model, x)`：运行一次 `model(x)`，返回字典「名字 → 列表」：`model.named_modules()` 里每个没有子模块（`list(children())` 为空，有两个名字的只算一次）的模块，
-# 每次调用一项 `output.detach()`。从没运行的，列表为空。最后取下钩子，出了异常也一样，异常原样传出去；模式不变。
+# 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从名字到列表。`model.named_modules()` 里凡是没有子模块的模块（`list(children())` 为空），都有一个列表，每次调用一项 `output.detach()`；从没运行过的，列表为空。有两个名字的模块只算一次。
+#
+# 最后取下钩子，出了异常也一样，异常原样传出去。模型的模式不变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `every_call(model, x)`: run `model(x)` once; return a dictionary from names to lists. For each module in `model.named_modules()`
-# without children (`list(children())` is empty; two names count once): one `output.detach()` per call, an empty list if none. Take the hooks off
-# even after an exception, which comes through unchanged; keep the mode.
+# Write `every_call(model, x)`: run `model(x)` once and return a dictionary from names to lists. Every module in `model.named_modules()` that has no children (`list(children())` is empty) gets a list with one `output.detach()` per call, empty if the module never runs. A module with two names counts once.
+#
+# Take the hooks off, even after an exception, which reaches the caller unchanged. The model keeps its mode.
 #
 # </div>
 
@@ -644,18 +753,204 @@ def every_call(model, x):
 check("05.5", every_call)
 
 # %% [markdown]
-# ## 5.8 实例：分类头看到了什么 · Worked example: what the head gets to see
+# ## 5.8 不是张量，也不是模块 · Not a tensor, and not a module
 #
 # <div lang="zh">
 #
-# 卷积（3→8 通道）、ReLU、自适应平均池化到 4×4，最后一个线性层。图里只有一个亮方块，在右上方。在池化上留下特征图，再用它重算一遍线性层：
-# 分毫不差，可见线性层看到的就是这些。
+# 我们一直默认两件事：`output` 是一个张量，每个运算都是一个模块。在真实的模型里，这两件都靠不住。
+#
+# 先看第一件：一个 LSTM，Transformer 编码层里的自注意力，还有一个返回字典的线性层。**先猜一猜**：`output.detach()` 在哪几个上行得通？
 #
 # </div>
 # <div lang="en">
 #
-# A convolution (3→8 channels), ReLU, adaptive average pooling to 4×4, and a linear layer. The picture holds one bright square, at the upper right. We keep the feature maps
-# at the pooling and run the linear layer on them once more: no difference, so this is all that it gets to see.
+# All along we have taken two things for granted: that `output` is a tensor, and that every operation is a module. In real models you can rely on neither.
+#
+# The first: here are an LSTM, the self-attention inside a Transformer encoder layer, and a linear layer that returns a dictionary. **Guess first**: for which of them does `output.detach()` work?
+#
+# </div>
+
+
+# %% tags=["F36"]
+class Named(nn.Linear):
+    def forward(self, x):
+        return {"logits": super().forward(x)}
+
+
+torch.manual_seed(0)
+lstm, named = nn.LSTM(4, 3, batch_first=True), Named(4, 3)
+encoder = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+x = torch.randn(3, 2, 4)  # sentences, tokens, features
+
+
+# %% tags=["F36"]
+def keep(module, args, output):
+    parts = output.values() if isinstance(output, dict) else output
+    print(type(module).__name__, "gave", [type(part).__name__ for part in parts])
+    output.detach()
+
+
+for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)):
+    with module.register_forward_hook(keep):
+        try:
+            model(x)
+        except AttributeError as error:
+            print("   AttributeError:", error)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 一个也不行。LSTM 的元组里还有一个元组；自注意力返回输出和注意力权重，而编码层不要权重，所以第二项是 `None`。元组和字典都没有 `detach`。
+#
+# 报错还算走运。常见的补救是加一句 `isinstance`，不是张量就跳过。编码层有 8 个子模块，都会运行；在 `linear1` 和 `dropout` 之间，还有一个 ReLU。**先猜一猜**：这样一来，`seen` 里缺了谁？
+#
+# </div>
+# <div lang="en">
+#
+# For none. The tuple of the LSTM holds another tuple; self-attention returns its output and the attention weights, and as the encoder layer does not want those, the second item is `None`. Tuples and dictionaries have no `detach`.
+#
+# An error is still the lucky case. A common remedy is a line with `isinstance`, which skips what is not a tensor. The encoder layer has 8 children, and all of them run; between `linear1` and `dropout` there is a ReLU as well. **Guess first**: what is missing in `seen` now?
+#
+# </div>
+
+
+# %% tags=["F36"]
+def keep(name, module, args, output):
+    if isinstance(output, torch.Tensor):
+        seen[name] = output.detach()
+
+
+seen, children = {}, dict(encoder.named_children())
+handles = [child.register_forward_hook(partial(keep, name)) for name, child in children.items()]
+encoder(x)
+for handle in handles:
+    handle.remove()
+
+print("kept:", list(seen))
+print("missing children:", list(children.keys() - seen.keys()))
+print("modules of type nn.ReLU:", sum(isinstance(m, nn.ReLU) for m in encoder.modules()))
+print("encoder.activation is the function", encoder.activation.__name__)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 缺了两样，都悄无声息。`self_attn` 触发了，它的元组却被 `isinstance` 跳过。ReLU 从来没有触发：编码层的 `forward` 调用的是函数 `F.relu`，函数不是模块，没有地方可以挂钩子。编码层里的两个 `+` 也一样。
+#
+# 两样都有办法：嵌套的输出，一层一层走进去；函数的结果，从下一个模块的**输入** `args` 里去取。
+#
+# </div>
+# <div lang="en">
+#
+# Two things, both in silence. `self_attn` did fire, but `isinstance` skipped its tuple. The ReLU never fired: the `forward` of the encoder layer calls `F.relu`, and a function is no module, so there is nothing to attach a hook to. The same holds for the two `+` inside the layer.
+#
+# There is a way for each: walk into a nested output step by step, and take the result of a function from the **input** of the next module, its `args`.
+#
+# </div>
+
+
+# %% tags=["F36"]
+def detached(value):
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if isinstance(value, dict):
+        return {key: detached(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [detached(item) for item in value]
+    return value  # None, a number
+
+
+def keep(name, module, args, output):
+    seen[name] = detached(args), detached(output)
+
+
+# %% tags=["F36"]
+chosen = ("self_attn", "linear1", "dropout")
+handles = [children[name].register_forward_hook(partial(keep, name)) for name in chosen]
+encoder(x)
+for handle in handles:
+    handle.remove()
+
+_, (attended, weights) = seen["self_attn"]
+print("self_attn gave", tuple(attended.shape), "and", weights)
+(_, before), ((after,), _) = seen["linear1"], seen["dropout"]
+print(f"smallest number: out of linear1 {before.min():.2f}, into dropout {after.min():.2f}")
+print("the relu of the first is the second:", torch.equal(before.relu(), after))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 自注意力的输出有了，`None` 原样留着。`linear1` 给出过负数，`dropout` 收到的却没有：ReLU 就在两者之间。在自己的模型里，更简单的是写成 `nn.ReLU` 模块。
+#
+# **改动**元组也有陷阱。**先猜一猜**：`first_item` 只返回 `output[0]`，即注意力的输出，一个数也没有改。编码层会报错吗？`x` 里有 3 个句子，结果变不变？
+#
+# </div>
+# <div lang="en">
+#
+# We have the output of self-attention, and `None` stayed what it was. `linear1` gave negative numbers and `dropout` received none: the ReLU was between them. In a model of your own it is easier to use a module, `nn.ReLU`.
+#
+# **Changing** a tuple has its own trap. **Guess first**: `first_item` returns only `output[0]`, the output of the attention, and changes no number. Does the encoder layer complain? `x` holds 3 sentences: do their results change?
+#
+# </div>
+
+
+# %% tags=["F36"]
+def first_item(module, args, output):
+    return output[0]
+
+
+def whole_tuple(module, args, output):
+    return output[0], *output[1:]
+
+
+plain = encoder(x)
+for hook in (first_item, whole_tuple):
+    with encoder.self_attn.register_forward_hook(hook):
+        out = encoder(x)
+    same = [torch.allclose(ours, own) for ours, own in zip(out, plain, strict=True)]
+    print(f"{hook.__name__:11}  sentences as before: {same}")
+
+# %% [markdown] tags=["F36"]
+# <div lang="zh">
+#
+# 没有报错，可是后两个句子变了。编码层取的是返回值的第 `[0]` 项：张量的第 `[0]` 项只是**第一个句子**，它接着被加到了每个句子上。`whole_tuple` 返回同样的结构，一切照旧；要推动注意力，就写 `(output[0] + strength * direction, *output[1:])`。
+#
+# </div>
+# <div lang="en">
+#
+# No error, yet the last two sentences changed. The encoder layer takes item `[0]` of what it gets: of a tensor that is only the **first sentence**, which was then added to every sentence. `whole_tuple` returns the same structure, and nothing changes; to steer the attention, write `(output[0] + strength * direction, *output[1:])`.
+#
+# </div>
+#
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# `output` 不一定是张量：留的时候走进去，改的时候返回同样的结构，别一声不响地跳过。函数没有模块，什么也不触发。
+#
+# </div>
+# <div lang="en">
+#
+# `output` need not be a tensor: walk into it to keep it, return the same structure to change it, and do not skip it in silence. A function has no module and fires nothing.
+#
+# </div>
+# </div>
+#
+# ## 5.9 实例：分类头看到了什么 · Worked example: what the head gets to see
+#
+# <div lang="zh">
+#
+# 一个分类网络的最后一层，手里有什么？我们这个很小：卷积从 `3` 个通道变到 `8` 个，然后是 ReLU、自适应平均池化到 `4×4`，最后是一个线性层。图里只有一个亮方块，在右上方。
+#
+# 我们在池化上留下特征图，再用它们重算一遍线性层：如果分毫不差，它看到的就只有这些。
+#
+# </div>
+# <div lang="en">
+#
+# What does the last layer of a classifier get to see? Ours has a convolution from `3` channels to `8`, then ReLU, adaptive average pooling to `4×4`, and a linear layer. The picture holds one bright square, at the upper right.
+#
+# We keep the feature maps at the pooling and run the linear layer on them once more. If nothing differs, they are all that it sees.
 #
 # </div>
 
@@ -663,110 +958,110 @@ check("05.5", every_call)
 torch.manual_seed(0)
 layers = OrderedDict(conv=nn.Conv2d(3, 8, 2), relu=nn.ReLU(), pool=nn.AdaptiveAvgPool2d(4))
 net = nn.Sequential(layers | OrderedDict(flat=nn.Flatten(), head=nn.Linear(8 * 4 * 4, 2)))
-image = torch.zeros(1, 3, 10, 10)
+image, seen = torch.zeros(1, 3, 10, 10), []
 image[:, :, 1:5, 5:9] = 1
-seen = []
 
-
-def keep(module, args, output):
-    seen.append(output.detach())
-
-
-with net.pool.register_forward_hook(keep):
+with net.pool.register_forward_hook(lambda m, args, output: seen.append(output.detach())):
     out = net(image)
 
-print("image:", tuple(image.shape), " kept:", tuple(seen[0].shape), " holds a graph:", seen[0].requires_grad)
-print("the head on what was kept gives the same:", torch.equal(net.head(seen[0].flatten(1)), out))
-ax = plot_feature_maps(seen[0], title="what the head sees")
+maps = seen[0]
+print("image:", tuple(image.shape), " kept:", tuple(maps.shape))
+print("holds a graph:", maps.requires_grad)
+print("the head on what was kept gives the same:", torch.equal(net.head(maps.flatten(1)), out))
+
+# %%
+from hookedu import plot_feature_maps
+
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1, 2.2], layout="constrained")
+axes[0].imshow(image[0].permute(1, 2, 0))
+axes[0].set(title="what goes in", xticks=[], yticks=[])
+ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 上图是 8 个通道的特征图：通道 5 最亮，亮在方块所在的右上方；通道 2 全是 0。
+# 左边是输入，右边是 8 个通道的特征图，编号从 0 起。通道 5 最亮，亮在右上方，正是方块的位置；通道 2 全是 0，对这张图没有反应。位置只剩下 `4×4` 格的精度。
 #
 # </div>
 # <div lang="en">
 #
-# Above: the maps of 8 channels. Channel 5 is brightest, at the upper right like the square; channel 2 is all 0.
+# On the left is the input, on the right are the maps of the 8 channels, counted from 0. Channel 5 is the brightest, at the upper right, where the square is; channel 2 is 0 everywhere and does not respond to this picture. Of positions only `4×4` cells are left.
 #
 # </div>
 #
-# ## 5.9 现在读真的 · Now read the real one
+# ## 5.10 现在读真的 · Now read the real one
 #
 # <div lang="zh">
 #
-# 本课程的 `record` 用的就是这些钩子。运行下面的代码，然后读 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)。
-# 你会认出：`__exit__` 做的就是练习 05.3 的 `finally`（`failed_at` 先不用管），`calls` 是练习 05.5，钩子「总是返回 `None`」是 5.6 节。`detach()` 之后为什么还要 `clone()`？见 9.1 节。
+# 本课程的 `record` 用的就是前向钩子。运行下面的代码，再去读 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)，你会认出许多东西：`__exit__` 做的是练习 05.3 里 `finally` 的事（`failed_at` 先不用管），`calls` 是练习 05.5，钩子总是返回 `None` 出自 5.6 节，`clone()` 出自 5.7 节，嵌套的输出保持原来的结构，出自 5.8 节。
 #
 # </div>
 # <div lang="en">
 #
-# The course's own `record` is made of these hooks. Run the cell, then read [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py).
-# There `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` is exercise 05.5,
-# and hooks that always return `None` are section 5.6. Why `clone()` after `detach()`? See section 9.1.
+# The course's own `record` uses forward hooks. Run the cell, then read [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py), and you will recognise a good deal: `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` is exercise 05.5, hooks that always return `None` are section 5.6, the `clone()` is section 5.7, and nested outputs that keep their structure are section 5.8.
 #
 # </div>
 
 # %%
-with record(net, layers=["conv", "pool"]) as rec, record(block, layers="relu") as reused:
+from hookedu import record
+
+with record(net, "pool") as rec, record(block, "relu") as reused, record(lstm, "") as nested:
     net(image)
     block(torch.randn(1, 256, 8, 8))
+    lstm(x)
 
-print("the same as ours:", torch.equal(rec["pool"].activation, seen[0]))
+print("the same as ours:", torch.equal(rec["pool"].activation, maps))
 print("calls of the block's relu:", len(reused["relu"].calls))
+print("kept of the LSTM:", [type(part).__name__ for part in nested[""].activation])
 print("hooks left on:", len(list_hooks(net)) + len(list_hooks(block)))
 print(inspect.getsource(type(rec).__exit__))
-rec.summary()
 
 # %% [markdown]
-# ## 5.10 小结 · Recap
+# ## 5.11 小结 · Recap
 #
 # <div lang="zh">
 #
-# 1. 前向钩子是 `hook(module, args, output)`，由 `module(x)` 触发；`args` 是元组。
-# 2. 返回 `None` 是看；返回别的任何东西，都会取代输出。
-# 3. 只要值，就留 `output.detach()`。
-# 4. 一个模块可以运行多次：用列表，不要用一个值。
-# 5. 挂钩子的代码放进 `with` 或 `try`/`finally`，出了异常也不留痕迹。
+# 1. 前向钩子是 `hook(module, args, output)`，由 `module(x)` 触发，`module.forward(x)` 不触发；`args` 是位置参数的元组。
+# 2. 返回 `None` 是只看；返回别的任何东西，都会取代输出。
+# 3. 只要值，就留 `output.detach()`；输出可能是元组或字典，那就走进去。
+# 4. 一个模块可以运行多次，所以用列表；函数不是模块，什么也不触发。
+# 5. 用 `with` 或 `try`/`finally` 取下钩子，出了异常也不会留下。
 #
 # </div>
 # <div lang="en">
 #
-# 1. A forward hook is `hook(module, args, output)`, fired by `module(x)`; `args` is a tuple.
+# 1. A forward hook is `hook(module, args, output)`; `module(x)` fires it, `module.forward(x)` does not; `args` is the tuple of positional arguments.
 # 2. To return `None` is to look; anything else replaces the output.
-# 3. For the values alone, keep `output.detach()`.
-# 4. A module may run several times: keep a list, not one value.
-# 5. Attach hooks inside `with` or `try`/`finally`, and nothing stays on after an exception.
+# 3. For the values alone, keep `output.detach()`; outputs may be tuples or dictionaries, so walk into them.
+# 4. A module may run several times, so keep a list; a function is no module and fires nothing.
+# 5. Take hooks off by `with` or `try`/`finally`, and none stays on after an exception.
 #
 # </div>
 
 # %% [markdown]
-# ## 5.11 回想一下 · Recall
+# ## 5.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. <code>model.forward(x)</code> 会触发哪些钩子？</summary>里面各层的，但没有 <code>model</code> 自己的。</details>
-# <details><summary>2. <code>lambda m, a, o: (seen.append(o), o)</code> 错在哪里？</summary>它返回元组，元组取代了输出，下一层才报错。</details>
-# <details><summary>3. 留下的张量很小，内存为什么涨得很快？</summary>没有 <code>detach()</code>，整张计算图都跟着留下。</details>
+# <details><summary>1. <code>model.forward(x)</code> 会触发哪些钩子？</summary>里面各层的，只要它们是按「层(x)」调用的；<code>model</code> 自己的不触发。</details>
+# <details><summary>2. <code>lambda m, a, o: (seen.append(o), o)</code> 错在哪里？</summary>它返回一个元组，元组取代了输出，要到后面的层才出错；留下的 <code>o</code> 还带着整张图。</details>
+# <details><summary>3. 给每个子模块都挂了钩子，为什么还看不到 ReLU 的输出？</summary>因为 <code>forward</code> 里用的是函数 <code>F.relu</code>。去看下一个模块的输入，或者换成 <code>nn.ReLU</code>。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Which hooks does <code>model.forward(x)</code> fire?</summary>Those of the layers inside, but not those of <code>model</code> itself.</details>
-# <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output; the error comes a layer later.</details>
-# <details><summary>3. You keep small tensors. Why does memory grow so fast?</summary>Without <code>detach()</code> the whole graph stays with them.</details>
+# <details><summary>1. Which hooks does <code>model.forward(x)</code> fire?</summary>Those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
+# <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and the error comes only in a later layer; besides, the <code>o</code> that is kept holds the whole graph.</details>
+# <details><summary>3. Every child has a hook. Why do you still not see what the ReLU gives?</summary>Because <code>forward</code> uses the function <code>F.relu</code>. Look at the input of the next module, or use <code>nn.ReLU</code>.</details>
 # </div>
-
-# %% [markdown]
-# ## 5.12 真实世界里 · In the wild
+#
+# ## 5.13 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# 研究大语言模型内部的人每天都在用前向钩子：读出某一层的激活，或者推它一把，看模型说出的话怎样改变（搜索 `TransformerLens` 和 activation steering）。
-# 练习 05.4 就是它的核心。下面是你的进度。
+# 研究大语言模型内部的人每天都在用前向钩子：读出某一层的激活，或者推它一把，看模型说出的话怎样改变（搜索 `TransformerLens` 和 activation steering）。练习 05.4 就是它的核心。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Researchers who look inside language models use forward hooks every day: they read the activations of a layer, or push them and watch how
-# what the model says changes (search for `TransformerLens` and activation steering). Exercise 05.4 is the heart of it. Below is your progress.
+# Researchers who look inside language models use forward hooks every day: they read the activations of a layer, or push them and watch how what the model says changes (search for `TransformerLens` and activation steering). Exercise 05.4 is the heart of it. Below is your progress so far.
 #
 # </div>
 

@@ -606,14 +606,14 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # <div lang="zh">
 #
-# 其余几处：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节）；`lambda` 存不了（8.8 节）。
+# 其余几处：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节），而且越积越多；`lambda` 存不了（8.8 节）。
 #
 # 有时整个模型都不调用自己的子模块。`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径。**先猜一猜**：全局钩子各数到几次调用？给 `linear1` 挂上一个钩子之后呢？
 #
 # </div>
 # <div lang="en">
 #
-# The rest: hooks stacked on `linear1` (section 8.6), a graph held by `kept` (section 5.4), a `lambda` that cannot be saved (section 8.8).
+# The rest: hooks stacked on `linear1` (section 8.6), graphs held by `kept`, more with every run (section 5.4), a `lambda` that cannot be saved (section 8.8).
 #
 # Sometimes a module calls none of its children. `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()`. **Guess first**: how many calls does a global hook count in each case? And when there is a hook on `linear1`?
 #

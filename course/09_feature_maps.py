@@ -1,20 +1,15 @@
 # %% tags=["setup"]
-import io
-import tempfile
 from collections import Counter, defaultdict
 from functools import partial
 
 import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
-from matplotlib.cbook import get_sample_data
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import nn
 from torch.utils.data import DataLoader
 from torch.utils.tensorboard import SummaryWriter
-from torchvision.models import alexnet, resnet18
 from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
-from torchvision.transforms import v2
 from torchvision.utils import make_grid
 
 from hookedu import LanguageToggle, LayerPicker, check, hint, plot_feature_maps, progress, solution
@@ -27,43 +22,51 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# AlexNet 的第一层是卷积，它的特征图（每个通道一张）有正有负。钩子留下 `output.detach()`，画出来看看。
+# AlexNet 的第一层是卷积，它为每个通道算出一张**特征图**，里面的数有正有负。这一课用钩子取出特征图，画出来，再评判它们。
 #
-# 输入是 Grace Hopper 的照片，缩到 `224` 再归一化。权重是随机的，种子固定：这里用不着训练好的。
-#
-# **先猜一猜**：`detach()` 留下的特征图里，负数占多少？
+# 输入是 Grace Hopper 的照片，缩放、裁剪到 `224` 见方，再归一化。权重是随机的，种子固定；训练好的网络到 9.4 节再用。
 #
 # </div>
 # <div lang="en">
 #
-# AlexNet begins with a convolution, whose feature maps (one for each channel) hold positive and negative numbers. A hook keeps
-# `output.detach()`, and we draw that.
+# AlexNet begins with a convolution. For each of its channels it computes a **feature map**, whose numbers are positive and negative. In this lesson we take such maps out of networks with hooks, draw them and judge them.
 #
-# A photograph of Grace Hopper goes in, resized to `224` and normalised. The weights are random, with a fixed seed:
-# trained ones are not needed here.
-#
-# **Guess first**: what share of the feature maps kept by `detach()` is negative?
+# A photograph of Grace Hopper goes in, resized and cropped to `224` pixels square and normalised. The weights are random, with a fixed seed; a trained network follows in section 9.4.
 #
 # </div>
 
 # %%
+from matplotlib.cbook import get_sample_data
+from torchvision.models import alexnet
+from torchvision.transforms import v2
+
 photo = plt.imread(get_sample_data("grace_hopper.jpg", asfileobj=False)).copy()
-resize = v2.Compose([v2.ToImage(), v2.Resize(224), v2.CenterCrop(224)])
-normalise = v2.Compose(
-    [
-        v2.ToDtype(torch.float32, scale=True),
-        v2.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
-    ]
-)
-x = normalise(resize(photo))[None]
+photo = v2.Compose([v2.ToImage(), v2.Resize(224), v2.CenterCrop(224)])(photo)
+normalise = v2.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])
+x = normalise(photo / 255)[None]
 torch.manual_seed(0)
 model = alexnet().eval()
-
 print("x:", tuple(x.shape))
 print(model.features[:2])
-fig, ax = plt.subplots(figsize=(2.6, 2.6))
-ax.imshow(resize(photo).permute(1, 2, 0))
-ax.set_axis_off()
+plt.figure(figsize=(2.6, 2.6))
+plt.imshow(photo.permute(1, 2, 0))
+_ = plt.axis("off")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 给这个卷积挂一个前向钩子，它用三种办法留下同一个输出：`detach()`、`detach().cpu()`、`detach().clone()`。三份都等整个模型运行完再看。
+#
+# **先猜一猜**：随机的卷积给出的数，大约一半是负的。运行完之后，三份里的负数还各占多少？
+#
+# </div>
+# <div lang="en">
+#
+# We register a forward hook on this convolution. It keeps the same output in three ways, with `detach()`, `detach().cpu()` and `detach().clone()`, and we look at all three after the whole model has run.
+#
+# **Guess first**: about half of what a random convolution returns is negative. When the run is over, what share of each of the three is still negative?
+#
+# </div>
 
 # %% tags=["F14"]
 seen = {}
@@ -71,88 +74,109 @@ seen = {}
 
 def keep(module, args, output):
     seen["detach()"] = output.detach()
+    seen["detach().cpu()"] = output.detach().cpu()
     seen["detach().clone()"] = output.detach().clone()
 
 
 with model.features[0].register_forward_hook(keep), torch.no_grad():
     model(x)
-
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.6))
-for ax, (way, maps) in zip(axes, seen.items(), strict=True):
+for way, maps in seen.items():
     negative = (maps < 0).float().mean()
-    print(f"{way:16}  smallest {maps.min():5.2f}  negative {negative:3.0%}  _version {maps._version}")
-    plot_feature_maps(maps, tiles=16, title=way, ax=ax)
+    print(f"{way:16}  smallest {maps.min():5.2f}  negative {negative:3.0%}", end="")
+    print(f"  _version {maps._version}")
+
+# %%
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.2))
+for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
+    plot_feature_maps(seen[way], tiles=9, title=way, ax=ax)
 
 # %% [markdown] tags=["F14"]
+# <div lang="zh">
+#
+# 前两份里一个负数也没有，只有 `clone()` 留住了当时的样子。`detach()` 剪断的是计算图，数据仍和 `output` 在同一块内存里（3.8 节）；下一层是 `ReLU(inplace=True)`，它就地把负数改成 `0`，留下的那份也就跟着变了。
+#
+# </div>
+# <div lang="en">
+#
+# There is not one negative number in the first two; only `clone()` kept what was there at the time. What `detach()` cuts is the graph; what it returns still shares the memory of `output` (section 3.8). The next layer is `ReLU(inplace=True)`, which turns the negatives into `0` right there, and so in what we kept.
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# `detach()` 与 `output` 共用内存（3.8 节）：下一层 `ReLU(inplace=True)` 把负数就地改成 `0`（`_version` 是 `1`），不会报错。要留住那一刻，用 `output.detach().clone()`。
+# `detach()` 和 `cpu()` 都不是备份。张量本来就在 CPU 上时，`cpu()` 并不复制，给的还是同一块内存；从 GPU 上取才会复制，所以在那里对的代码，换一台机器就可能错。没有异常，只有一个痕迹：`_version` 从 `0` 变成了 `1`。要留住那一刻，就在钩子里写 `output.detach().clone()`。
 #
 # </div>
 # <div lang="en">
 #
-# `detach()` shares memory with `output` (section 3.8): the next layer, `ReLU(inplace=True)`, turned negatives into `0` (`_version` is `1`), without an error.
-# To keep the moment, take `output.detach().clone()`.
+# Neither `detach()` nor `cpu()` is a backup. For a tensor that is on the CPU already, `cpu()` copies nothing and gives the same memory; from a GPU it does copy, so code that was right there may be wrong on another machine. No exception is raised; the only trace is a `_version` of `1` instead of `0`. To keep the moment, write `output.detach().clone()` inside the hook.
 #
 # </div>
 # </div>
-#
+
+# %% [markdown]
 # ## 9.2 五个卷积，五组特征图 · Five convolutions, five groups
 #
 # <div lang="zh">
 #
-# 给 AlexNet 的 5 个卷积都挂上钩子，按卷积核的形状 `tuple(module.weight.shape)` 分组。标准答案：把所有 `inplace` 改成 `False`，再运行一遍。
+# AlexNet 一共有 5 个卷积。我们给每一个都挂上钩子，按卷积核的形状 `tuple(module.weight.shape)` 把输出分组，每次调用留下两份：`detach()` 的和 `clone()` 的。
 #
-# **先猜**：`detach()` 留下的，有几组是对的？
+# 标准答案来自第一遍：把所有 `inplace` 改成 `False` 再运行。然后改回 `True` 运行第二遍，权重和输入都不变。
+#
+# **先猜一猜**：5 组里，`detach()` 留下的有几组是对的？
 #
 # </div>
 # <div lang="en">
 #
-# We hook all 5 convolutions of AlexNet and group what they give out by the kernel's shape, `tuple(module.weight.shape)`.
-# The truth comes from a run with every `inplace` set to `False`.
+# AlexNet has 5 convolutions. We hook all of them and group what they return by the shape of the kernel, `tuple(module.weight.shape)`. From every call we keep two versions, that of `detach()` and that of `clone()`.
 #
-# **Guess**: how many groups kept by `detach()` are right?
+# The truth comes from a first run with every `inplace` set to `False`; then we set it back to `True` and run once more, with the same weights and the same input.
+#
+# **Guess first**: in how many of the 5 groups is the version of `detach()` right?
 #
 # </div>
 
 
 # %% tags=["E19"]
-def keep(module, args, output):
-    shape = tuple(module.weight.shape)
-    groups[shape].append((output.detach(), output.detach().clone()))
+def capture(inplace):
+    groups = defaultdict(list)
 
+    def keep(module, args, output):
+        shape = tuple(module.weight.shape)
+        groups[shape].append((output.detach(), output.detach().clone()))
 
-runs = {}
-for inplace in (False, True):
     for module in model.modules():
         if isinstance(module, nn.ReLU):
             module.inplace = inplace
-    groups = runs[inplace] = defaultdict(list)
     convs = [module for module in model.modules() if isinstance(module, nn.Conv2d)]
     handles = [conv.register_forward_hook(keep) for conv in convs]
     with torch.no_grad():
         model(x)
     for handle in handles:
         handle.remove()
+    return groups
 
-for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
-    [(_, truth)] = runs[False][shape]
-    right = f"detach() {torch.equal(detached, truth)!s:5}  clone() {torch.equal(cloned, truth)}"
+
+# %% tags=["E19"]
+truth, groups = capture(inplace=False), capture(inplace=True)
+for shape, [(detached, cloned)] in groups.items():  # one call in each group
+    [(_, true)] = truth[shape]
+    right = f"detach() {torch.equal(detached, true)!s:5}  clone() {torch.equal(cloned, true)}"
     print(f"{shape!s:18} maps {tuple(cloned.shape)!s:18} right: {right}")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 一组也不对：每个卷积后面都紧跟就地 ReLU。
+# 一组也不对，因为在 AlexNet 里，每个卷积后面都紧跟着一个就地的 ReLU。`clone()` 的五组则全对。
 #
 # </div>
 # <div lang="en">
 #
-# Not one was right: an in-place ReLU follows each convolution.
+# Not one, because in AlexNet an in-place ReLU follows each convolution. With `clone()` all five are right.
 #
 # </div>
 #
@@ -162,17 +186,16 @@ for shape, [(detached, cloned)] in runs[True].items():  # one call in each group
 #
 # <div lang="zh">
 #
-# 写 `conv_groups(model, x)`：照模型原来的模式运行一次 `model(x)`（不是副本），返回字典：卷积核的形状 → 列表，按运行的次序，每次调用一项，是那一刻的输出，不连计算图。只看运行了的 `nn.Conv2d`，不论藏得多深，模型自己也算。
+# 写 `conv_groups(model, x)`：按模型原来的模式运行一次 `model(x)`（不用副本），返回一个字典，键是卷积核的形状（元组），值是列表。每次调用在列表里占一项，按运行的次序排，内容是那一刻的输出，`dtype` 不变，也不连着计算图。只记运行了的 `nn.Conv2d`，不论藏得多深，模型自己是卷积也算。
 #
-# 键是元组，`dtype` 不变。不许改动模型，`training` 也不许变；钩子都要取下，出了异常也一样。
+# 不许改动模型，包括 `training`。钩子都要取下，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `conv_groups(model, x)`: run `model(x)` once (no copy, in its own mode) and return a dictionary from kernel shapes to lists, one entry per call in the order of running:
-# the output of that moment, without its graph. Only each `nn.Conv2d` that runs, however deep, and also the model itself.
+# Write `conv_groups(model, x)`: run `model(x)` once, in the mode it is in and without a copy, and return a dictionary from kernel shapes (tuples) to lists. Every call has one entry in its list, in the order of running: the output of that moment, with its `dtype` and without its graph. Record each `nn.Conv2d` that runs, however deep it lies, and the model itself if it is one.
 #
-# Keys are tuples; `dtype` stays. Don't change the model, `training` included; take off all hooks, even after an exception.
+# Do not change the model, `training` included. Remove all hooks, even after an exception.
 #
 # </div>
 
@@ -209,21 +232,22 @@ check("09.1", conv_groups)
 #
 # <div lang="zh">
 #
-# 看起来，把 `inplace` 都关掉就不用 `clone()` 了。试试 ResNet 的一个块：它的 `relu` 已经设成 `inplace=False`。块的最后几步是 `bn2`，然后 `out += identity`（加上块的输入），然后又是 `relu`。
+# 既然就地的 ReLU 是祸首，把每个 `inplace` 都设成 `False`，似乎就不用 `clone()` 了。我们在 ResNet 的一个块上试试：它依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。
 #
-# **先猜**：`detach()` 留下的，哪一层是错的？每层报告几次？
+# **先猜一猜**：`relu` 已经设成 `inplace=False`，`detach()` 留下的还有错的吗，是哪一层？每一层各报告几次？
 #
 # </div>
 # <div lang="en">
 #
-# With every `inplace` off, `clone()` seems needless. Try a block of ResNet whose `relu` has `inplace=False`. It ends in `bn2`, then
-# `out += identity` (which adds the block's input), then `relu` again.
+# If in-place ReLUs are to blame, we should need no `clone()` once every `inplace` is `False`. We try that on a block of ResNet. It runs `conv1`, `bn1`, `relu`, `conv2` and `bn2`, then adds the block's input with `out += identity`, and runs `relu` once more.
 #
-# **Guess**: for which layer is what `detach()` kept wrong? How often does each layer report?
+# **Guess first**: `relu` has `inplace=False` here. Is anything that `detach()` kept still wrong, and for which layer? How often does each layer report?
 #
 # </div>
 
 # %% tags=["F15", "F27"]
+from torchvision.models import resnet18
+
 torch.manual_seed(0)
 block, calls, seen = resnet18().layer1[0].eval(), Counter(), {}
 block.relu.inplace = False
@@ -234,30 +258,43 @@ def keep(name, module, args, output):
     seen[name] = output.detach(), output.detach().clone()
 
 
-handles = [child.register_forward_hook(partial(keep, name)) for name, child in block.named_children()]
+children = block.named_children()
+handles = [child.register_forward_hook(partial(keep, name)) for name, child in children]
 identity = torch.randn(1, 64, 8, 8)
-out = block(identity)
+block(identity)
 for handle in handles:
     handle.remove()
 
+# %% tags=["F15", "F27"]
 for name, (detached, cloned) in seen.items():
     print(f"{name:5}  calls {calls[name]}  detach() still right: {torch.equal(detached, cloned)}")
 detached, cloned = seen["bn2"]
 print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cloned + identity))
 
 # %% [markdown] tags=["F15", "F27"]
+# <div lang="zh">
+#
+# 错的是 `bn2`：留下的已经不是它的输出，而是加上 `identity` 之后的和。其他几层都对，因为没有谁再就地改它们的输出。`relu` 报告了 2 次，其他各一次。
+#
+# </div>
+# <div lang="en">
+#
+# The wrong one is `bn2`: what was kept is no longer its output but the sum with `identity`. The others are right, because nothing changes their outputs in place. `relu` reports 2 times, the others once each.
+#
+# </div>
+#
 # <div class="mistake">
 #
 # **常见错误 · Common mistake**
 #
 # <div lang="zh">
 #
-# `+=` 也是就地操作，而且写在 `forward` 里，没有开关可关。管用的只有 `clone()`。
+# 关掉 `inplace` 并不等于安全。`+=` 也是就地操作，它写在 `forward` 里，没有开关可关。只有自己的一份拷贝才可靠，所以还是用 `clone()`。
 #
 # </div>
 # <div lang="en">
 #
-# `+=` works in place too; it stands in `forward`, where there is no switch. Only `clone()` helps.
+# With `inplace` off you are not safe yet. `+=` works in place as well, and it stands in `forward`, where there is no switch. Only a copy of your own is safe, so use `clone()` all the same.
 #
 # </div>
 # </div>
@@ -268,12 +305,12 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # <div lang="zh">
 #
-# 又是 5.7 节：一个块只有一个 `relu`，运行 2 次，`seen["relu"]` 只剩后一次。每次都要，就用列表。
+# 一个模块可以运行几次（5.7 节）。这个块只有一个 `relu`，运行 2 次，`seen["relu"]` 里只剩后一次的输出，前一次被盖掉了。每次都要，就用列表。
 #
 # </div>
 # <div lang="en">
 #
-# Section 5.7 again: the block has a single `relu`, which runs 2 times; `seen["relu"]` holds only the later one. To keep each, use a list.
+# A module may run several times (section 5.7). The block has a single `relu`, which runs 2 times, and `seen["relu"]` holds only the later output; the earlier one was replaced. To keep every call, use a list.
 #
 # </div>
 # </div>
@@ -283,17 +320,20 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # <div lang="zh">
 #
-# 随机权重的特征图没有意思，换一个训练过的小网络。`Shapes` 现场画出小图，每张有一个形状，共 6 类；`load_model()` 给出的网络能认出它们，它的 `block3` 给出 48 张特征图，画两遍：一遍每张图各用自己的尺子，一遍共用一把。
+# 随机的权重没有学过什么，所以从这里起换一个训练过的小网络：`Shapes` 现场画出小图，每张图上有一个形状，共 6 类，`load_model()` 给出的网络能认出它们。
 #
-# **先猜**：最大值是 0.02 的那张，和最大值是 3.7 的那张，看上去一样亮吗？
+# `block3` 的 ReLU 有 48 张特征图，我们把其中 12 张画两行。上面一行每张各用自己的尺子，从它的最小值到最大值；下面一行共用一把，从 0 到整层的最大值。红框里是整层最亮的和最暗的。
+#
+# **先猜一猜**：在上面一行里，最大值只有 0.02 的那张，会比最大值是 3.70 的那张暗吗？
 #
 # </div>
 # <div lang="en">
 #
-# Maps of random weights mean little. Here is a small trained network: `Shapes` draws small pictures with one shape each, of 6 classes, and what `load_model()` gives recognises them. Its `block3` gives
-# 48 feature maps. We draw them twice: each map on its own scale, then all on one.
+# Random weights have learned nothing, so from here on we use a small trained network: `Shapes` draws small pictures with one shape in each, of 6 classes, and the network from `load_model()` recognises them.
 #
-# **Guess**: will the map whose largest value is 0.02 look as bright as that with 3.7?
+# The ReLU of `block3` has 48 feature maps, and we draw 12 of them in two rows. In the upper row each map has a scale of its own, from its smallest value to its largest; in the lower row all share one, from 0 to the largest value of the layer. Red frames mark the brightest and the dimmest map of the layer.
+#
+# **Guess first**: in the upper row, will the map whose largest value is just 0.02 look dimmer than the one with 3.70?
 #
 # </div>
 
@@ -310,24 +350,32 @@ with net.block3.relu.register_forward_hook(keep), torch.no_grad():
     net(sample.image[None])
 maps = seen["block3"][0]
 largest = maps.amax((1, 2))
-for name, channel in (("dimmest", largest.argmin()), ("brightest", largest.argmax())):
-    print(f"{name:9} ch {channel.item():2}  largest value {largest[channel]:.2f}")
+ends = {"dimmest": largest.argmin().item(), "brightest": largest.argmax().item()}
+for name, channel in ends.items():
+    print(f"{name:9}  ch {channel}  largest value {largest[channel]:.2f}")
 
-fig, axes = plt.subplots(1, 3, figsize=(14, 4.6), width_ratios=(1, 2, 2))
-axes[0].imshow(sample.image.permute(1, 2, 0))
-axes[0].set_axis_off()
-plot_feature_maps(maps, per_map=True, title="block3", ax=axes[1])
-ax = plot_feature_maps(maps, title="block3, one scale", ax=axes[2])
+# %%
+fig, axes = plt.subplots(2, 12, figsize=(12, 2.5), layout="constrained")
+for column, channel in enumerate(range(12, 24)):
+    axes[0, column].imshow(maps[channel])
+    axes[1, column].imshow(maps[channel], vmin=0, vmax=maps.max())
+    axes[0, column].set_title(f"ch {channel}", fontsize=9)
+    for ax in axes[:, column]:
+        ax.set(xticks=[], yticks=[])
+        if channel in ends.values():
+            ax.spines[:].set(color="red", linewidth=3)
+axes[0, 0].set_ylabel("own scale")
+_ = axes[1, 0].set_ylabel("one scale")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 各用各的尺子，几乎没有反应的通道也满是花纹，看不出谁强谁弱。
+# 不会：上面一行里，两个红框里的最亮处一样亮，因为每张图的最大值都画成黄色。到了下面一行，0.02 的那张才显出本来的样子，整张都是暗的。所以比较通道要用同一把尺子；想看清一张图自己的花纹，可以各用各的，但要说明。`plot_feature_maps` 默认整层共用一把，写 `per_map=True` 就各用各的。
 #
 # </div>
 # <div lang="en">
 #
-# When each map has its own scale, a channel that hardly responds is full of patterns; strong and weak look alike.
+# No: in the upper row both red frames are equally bright at their brightest, since the largest value of every map is drawn in yellow. Only the lower row shows the one with 0.02 as it is, dark all over. So to compare channels, use one scale; to study the pattern within a map, give it a scale of its own, but say so. `plot_feature_maps` uses one for the layer by default, and one for each map with `per_map=True`.
 #
 # </div>
 #
@@ -337,13 +385,12 @@ ax = plot_feature_maps(maps, title="block3, one scale", ax=axes[2])
 #
 # <div lang="zh">
 #
-# 写 `one_scale(maps, columns)`：`maps` 是 `(C, H, W)`，`columns` 不大于 `C`。返回一张图 `(height, width)`，每行 `columns` 张，从左到右、从上到下，之间不留缝。整层最小的数变成 0，最大的变成 1，相差再小也一样；末行空位填 0，全都一样时整张是 0。`maps` 和图都是 `float32`；不许改动 `maps`。
+# 写 `one_scale(maps, columns)`：`maps` 是 `(C, H, W)`，`columns` 不大于 `C`。返回一张图 `(height, width)`，每行 `columns` 张，从左到右、从上到下排，之间不留缝。整层最小的数变成 0，最大的变成 1，哪怕两者相差很小；末行的空位填 0；如果所有的数都相等，整张图是 0。`maps` 和图都是 `float32`，不许改动 `maps`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `one_scale(maps, columns)`: `maps` is `(C, H, W)`, `columns` at most `C`. Return one picture `(height, width)`, `columns` maps a row, left to right, then down, no gaps.
-# The layer's smallest number becomes 0, its largest 1, however close; unused places are 0; if all are equal, the whole picture is 0. `maps` and picture are `float32`. Leave `maps` as it is.
+# Write `one_scale(maps, columns)`: `maps` is `(C, H, W)`, and `columns` is at most `C`. Return one picture `(height, width)` with `columns` maps in a row, from left to right and then down, without gaps. The smallest number of the layer becomes 0 and the largest 1, however close they are; unused places are 0; if all numbers are equal, the whole picture is 0. `maps` and the picture are `float32`. Leave `maps` as it is.
 #
 # </div>
 
@@ -374,73 +421,89 @@ check("09.2", one_scale)
 #
 # <div lang="zh">
 #
-# 训练时想看特征图怎样变化，就把网格写进事件文件：`add_image(tag, picture, step)`。拼图可以用 torchvision 的 `make_grid`：`nrow` 是每行的张数，`scale_each=True` 就是各用各的尺子。
-#
-# 写了没有？用 `EventAccumulator` 读回来看。下面还把同一张小图写了 6 步。**先猜**：默认能读回几步？
+# 想看特征图在训练中怎样变化，可以把网格写进 TensorBoard 的事件文件：`add_image(tag, picture, step)`，标签不变，步数在变。网格用 torchvision 的 `make_grid` 拼：`nrow` 是每行的张数，`normalize=True` 把数拉到 0 到 1，再加上 `scale_each=True` 就是每张图各用各的尺子。下面把 9.2 节五组的前 12 张写在第 100 步，另有一张小图写 6 步。
 #
 # </div>
 # <div lang="en">
 #
-# To see how maps change during training, write grids into an event file: `add_image(tag, picture, step)`. torchvision's `make_grid` lays them out:
-# `nrow` is the number of maps in a row, `scale_each=True` gives each its own scale.
-#
-# Did it work? `EventAccumulator` reads them back. The cell also writes one small picture at 6 steps. **Guess**: how many steps come back by default?
+# To watch how feature maps change during training, write grids into an event file of TensorBoard with `add_image(tag, picture, step)`: one tag, many steps. torchvision's `make_grid` lays them out, where `nrow` is the number of maps in a row; `normalize=True` stretches the numbers to 0 to 1, and `scale_each=True` in addition does so for each map by itself. Below, the first 12 maps of the five groups of section 9.2 are written at step 100, and one small picture at 6 steps.
 #
 # </div>
 
 # %% tags=["E19"]
-with tempfile.TemporaryDirectory() as folder:
-    with SummaryWriter(folder) as writer:
-        for shape, [(_, maps)] in runs[True].items():
-            grid = make_grid(maps[0, :, None], nrow=24, normalize=True, scale_each=True)
-            writer.add_image("kernel_" + "x".join(map(str, shape)), grid, 100)
-        for step in range(6):
-            writer.add_image("small", torch.rand(8, 8), step, dataformats="HW")
+import tempfile
 
-    default = EventAccumulator(folder).Reload()
-    reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()  # 0: keep all
-
-for tag in reader.Tags()["images"]:
-    events = reader.Images(tag)
-    size = f"{events[0].height} by {events[0].width}"
-    print(f"{tag:18}  steps {[event.step for event in events]}  {size} pixels")
-print("small, read by default: steps", [event.step for event in default.Images("small")])
-event = reader.Images("kernel_192x64x5x5")[0]
-picture = plt.imread(io.BytesIO(event.encoded_image_string), format="png")
-fig, ax = plt.subplots(figsize=(10, 3.6))
-ax.imshow(picture)
-ax.set_axis_off()
+temporary = tempfile.TemporaryDirectory()
+folder = temporary.name
+with SummaryWriter(folder) as writer:
+    for shape, [(_, maps)] in groups.items():
+        grid = make_grid(maps[0, :12, None], nrow=6, normalize=True, scale_each=True)
+        writer.add_image("kernel_" + "x".join(map(str, shape)), grid, 100)
+    for step in range(6):
+        writer.add_image("small", torch.rand(8, 8), step, dataformats="HW")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 读取器默认每个标签只随机留 4 张。
+# 写对了没有，读回来看就知道。`EventAccumulator` 读一个文件夹里的事件文件，调用 `Reload()` 之后才有内容。
+#
+# **先猜一猜**：小图写了 6 步，默认读得回几步？
 #
 # </div>
 # <div lang="en">
 #
-# By default the reader keeps 4 pictures a tag, chosen at random.
+# To see whether that worked, we read it back. An `EventAccumulator` reads the event files of a folder, and is empty until `Reload()` is called.
+#
+# **Guess first**: the small picture was written at 6 steps. How many of them come back by default?
 #
 # </div>
+
+# %% tags=["E19"]
+reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()  # 0: keep all
+for tag in reader.Tags()["images"]:
+    events = reader.Images(tag)
+    size = f"{events[0].height} by {events[0].width}"
+    print(f"{tag:18}  steps {[event.step for event in events]}  {size} pixels")
+default = EventAccumulator(folder).Reload()
+print("small, read by default: steps", [event.step for event in default.Images("small")])
+
+# %%
+import io
+
+event = reader.Images("kernel_64x3x11x11")[0]
+plt.figure(figsize=(8, 2.8))
+plt.imshow(plt.imread(io.BytesIO(event.encoded_image_string), format="png"))
+_ = plt.axis("off")
+
+# %% [markdown]
+# <div lang="zh">
 #
+# 默认只读回 4 步。读取器给每个标签最多留 4 张图：最后一张一定留着，前面的随机挑，而随机数的种子是固定的，所以每次读到的都一样。写 `size_guidance={"images": 0}` 就全部读回。读回来的图也没有写错：经过随机的卷积核，照片的轮廓还在。
+#
+# </div>
+# <div lang="en">
+#
+# By default only 4 steps come back. The reader keeps at most 4 pictures for each tag: the last one for certain, earlier ones chosen at random, though with a fixed seed, so that every reading gives the same. With `size_guidance={"images": 0}` all come back. And the picture from the file was written well: even random kernels leave the outlines of the photograph.
+#
+# </div>
+
+# %% [markdown]
 # ### 练习 09.3：写进去，读回来 · Exercise 09.3: Write and read back
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# `reader.Images(tag)` 的每一项有 `step`、`height`、`width`。先关上（`with`），再读（`Reload()`）。
+# 写 `log_maps(folder, tag, pictures)`：字典 `pictures` 从步数对应到图 `(height, width)`，值在 0 到 1 之间。先把它们写进 `folder`，关上（`with`），再读（`Reload()`）出 `tag` 的**所有**图，返回 `[(step, height, width), ...]`，次序照 `reader.Images(tag)` 的；它的每一项有 `step`、`height`、`width`。
 #
-# 写 `log_maps(folder, tag, pictures)`：`pictures` 是字典，步数 → 图 `(height, width)`，值在 0 到 1 之间。把它们写进 `folder`，再从里面读出 `tag` 的**所有**图，返回 `[(step, height, width), ...]`。`folder` 里可能已有上一次训练写的图，也要算上；同一步可能有两张，次序照 `Images(tag)` 的。
+# `folder` 里可能已有上一次训练写的图，它们也算，所以同一步可能有两张。
 #
 # </div>
 # <div lang="en">
 #
-# Each item of `reader.Images(tag)` has `step`, `height` and `width`. Close the writer (`with`) before you
-# `Reload()`.
+# Write `log_maps(folder, tag, pictures)`: the dictionary `pictures` maps steps to pictures `(height, width)` with values from 0 to 1. Write them into `folder`, close the writer (`with`), then read (`Reload()`) **all** pictures under `tag` and return `[(step, height, width), ...]` in the order of `reader.Images(tag)`, each item of which has `step`, `height` and `width`.
 #
-# Write `log_maps(folder, tag, pictures)`: `pictures` maps steps to pictures `(height, width)` of values from 0 to 1. Write them into `folder`, then read **all** pictures under
-# `tag` from it: `[(step, height, width), ...]`. `folder` may already hold some from an earlier run; they count too, and a step may occur twice. The order is that of `Images(tag)`.
+# `folder` may already hold pictures from an earlier run. They count too, so a step may occur twice.
 #
 # </div>
 
@@ -449,7 +512,8 @@ ax.set_axis_off()
 def log_maps(folder, tag, pictures):
     """把 {步数: 图} 写进 folder，再读出 tag 的所有图：[(step, height, width), ...]。
 
-    Write {step: picture} into folder, then read all pictures under tag: [(step, height, width), ...].
+    Write {step: picture} into folder, then read all pictures under tag:
+    [(step, height, width), ...].
     """
     ### BEGIN SOLUTION
     with SummaryWriter(folder) as writer:
@@ -468,71 +532,113 @@ check("09.3", log_maps)
 #
 # <div lang="zh">
 #
-# ReLU 之后，一个通道如果对**所有**图、**所有**位置都是 0，它就死了：输出是 0，它的卷积核得到的梯度也是 0，再也学不动。
+# ReLU 把负数变成 0。如果一个通道在**所有**图上、**所有**位置都是 0，我们就说它死了：它不给后面的层任何信息，而 ReLU 在这些地方的导数是 0，所以它的卷积核得到的梯度也是 0。
 #
-# 让训练好的网络走一步错的：标签错开一位，学习率 0.1。**先猜**：只看一张图和看 60 张图，数出来的一样多吗？
+# 为了看到死掉的通道，我们让训练好的网络走错一大步：标签全部错开一位，学习率 0.1，得到 `hurt`。然后在 `block4` 的 ReLU 上数一数。
+#
+# **先猜一猜**：只看一张图，和看 60 张图，数出来的死通道一样多吗？
 #
 # </div>
 # <div lang="en">
 #
-# After a ReLU, a channel that is 0 for **all** pictures at **all** places is dead: it gives 0, its kernel's gradient is 0, and it learns no more.
+# A ReLU turns negative numbers into 0. If a channel is 0 for **all** pictures at **all** places, we call it dead. It tells the later layers nothing, and as a ReLU has a derivative of 0 there, its kernel gets a gradient of 0.
 #
-# We let the trained network take one bad step: labels off by one, a learning rate of 0.1. **Guess**: does one picture show as many dead channels as 60 do?
+# To see some, we let the trained network take one very bad step, with all labels off by one and a learning rate of 0.1, and call the result `hurt`. Then we count at the ReLU of `block4`.
+#
+# **Guess first**: does one picture show as many dead channels as 60 do?
 #
 # </div>
 
+
 # %%
-hurt, kept = load_model(), []
+def train_step(network, batch, shift, rate):
+    labels = (batch.label + shift) % 6
+    network.zero_grad()
+    F.cross_entropy(network(batch.image), labels).backward()
+    torch.optim.SGD(network.parameters(), lr=rate).step()
+
+
+def largest_values(network):
+    """Return the largest value of each channel in each of the 60 pictures."""
+    kept = []
+    with network.block4.relu.register_forward_hook(
+        lambda module, args, output: kept.append(output.detach().amax((2, 3)))
+    ):
+        network(everything.image)
+    return kept[0]
+
+
+# %%
+everything = next(iter(DataLoader(data, batch_size=60)))
 batch = next(iter(DataLoader(Shapes(64, seed=3), batch_size=64)))
-F.cross_entropy(hurt(batch.image), (batch.label + 1) % 6).backward()
-torch.optim.SGD(hurt.parameters(), lr=0.1).step()
-
-
-def keep(module, args, output):
-    kept.append(output.detach().clone())
-
-
+hurt = load_model()
+train_step(hurt, batch, shift=1, rate=0.1)
 for name, network in (("trained", net), ("hurt", hurt)):
-    kept.clear()
-    with network.block4.relu.register_forward_hook(keep), torch.no_grad():
-        for batch in DataLoader(data, batch_size=20):
-            network(batch.image)
-    maps = torch.cat(kept)
-    first, everywhere = maps[0].amax((1, 2)) == 0, maps.amax((0, 2, 3)) == 0
-    print(f"{name:7}  {len(maps)} pictures, {maps.shape[1]} channels")
-    print(f"         0 all over picture 0: {first.sum():2}  0 all over every picture: {everywhere.sum():2}")
-
-hurt.zero_grad()
-F.cross_entropy(hurt(batch.image), batch.label).backward()
-of = hurt.block4.conv.weight.grad.abs().amax((1, 2, 3))
-print(f"largest gradient of a kernel: dead {of[everywhere].max():.2f}, others {of[~everywhere].max():.2f}")
+    largest = largest_values(network)
+    print(f"{name:7}  channels: {largest.shape[1]}", end="")
+    print(f"  0 all over picture 0: {(largest[0] == 0).sum():2}", end="")
+    print(f"  0 all over every picture: {(largest == 0).all(0).sum():2}")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 在一张图上沉默，不等于死了。
+# 不一样多：在一张图上沉默的有 42 个，在 60 张图上都沉默的只有 24 个，其余的只是对那一张图没有反应。在训练好的网络里，这一层一个死的也没有。
+#
+# 人们常说，死掉的通道再也学不动了。我们用正确的标签再走一步试试，学习率 0.01。
+#
+# **先猜一猜**：走完以后，这 24 个里有醒过来的吗？它们的卷积核变了吗？
 #
 # </div>
 # <div lang="en">
 #
-# To be silent on one picture is not to be dead.
+# No: 42 are silent on one picture, but only 24 on all 60; the others just had nothing to say about that picture. In the trained network, this layer has no dead channel.
+#
+# It is often said that a dead channel can never learn again. We try one more step, now with the right labels and a learning rate of 0.01.
+#
+# **Guess first**: after this step, has any of the 24 woken up? Have their kernels changed?
 #
 # </div>
+
+# %%
+dead = (largest_values(hurt) == 0).all(0)
+before = hurt.block4.conv.weight.detach().clone()
+train_step(hurt, everything, shift=0, rate=0.01)
+gradient = hurt.block4.conv.weight.grad.abs().amax((1, 2, 3))
+print(f"largest gradient of a kernel: dead {gradient[dead].max():.2f}", end="")
+print(f", others {gradient[~dead].max():.2f}")
+same = torch.equal(hurt.block4.conv.weight[dead], before[dead])
+print("kernels of dead channels as before:", same)
+print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).sum().item())
+
+# %% [markdown]
+# <div lang="zh">
 #
+# 它们的卷积核一点没变，因为梯度是 0；但有 7 个醒了。前面的层还在学，送进来的数变了，同样的核算出来的就不再全是负数。所以「死」说的是眼下：梯度改不动它的核，它却可能被前面的层救活；换几张图，它也可能醒来；优化器的权重衰减也会改动梯度为 0 的权重（7.10 节）。
+#
+# </div>
+# <div lang="en">
+#
+# Their kernels have not changed, as their gradients are 0; and yet 7 woke up. The layers before them still learn, so different numbers arrive, and the same kernel no longer gives only negative ones. "Dead" thus speaks of the present: gradients no longer move such a channel's kernel, but earlier layers may revive it, and so may other pictures, or the weight decay of an optimizer, which moves weights whose gradient is 0 (section 7.10).
+#
+# </div>
+
+# %% [markdown]
 # ### 练习 09.4：找出死掉的通道 · Exercise 09.4: Find the dead channels
 #
 # ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU，列表 `batches` 里的每一批都单独送进 `model` 运行一次。返回列表，从小到大，是所有批、所有图、所有位置都等于 0 的通道的编号。一次运行里 `relu` 可能被调用几次，大小也可能不同，输出都算；之后可能有就地操作；很弱但不为 0 的通道是活的。取下钩子，出了异常也一样；模型不变。
+# 写 `dead_channels(model, relu, batches)`：`relu` 是 `model` 里的一个 ReLU。把列表 `batches` 里的每一批单独送进 `model` 运行一次，返回在所有批、所有图、所有位置都等于 0 的通道的编号，列表，从小到大。
+#
+# 运行一批时，`relu` 可能被调用几次，大小也可能不同，每次的输出都算；之后可能有就地操作；很弱但不为 0 的通道是活的。取下钩子，出了异常也一样；不许改动模型。
 #
 # </div>
 # <div lang="en">
 #
-# Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`; run `model` once on each of the list `batches`. Return the ascending list of the
-# channels that are 0 everywhere in all batches. `relu` may run several times per batch, on any size: each output counts; in-place operations may follow.
-# A weak channel that is not 0 lives. Remove the hook, even after exceptions; don't change the model.
+# Write `dead_channels(model, relu, batches)`: `relu` is a ReLU inside `model`. Run `model` once on each batch of the list `batches`, each by itself, and return the ascending list of the channels that are 0 in all batches, all pictures and all places.
+#
+# For one batch `relu` may be called several times, on maps of any size, and each output counts; in-place operations may follow; a weak channel that is not 0 is alive. Remove the hook, even after an exception, and do not change the model.
 #
 # </div>
 
@@ -564,17 +670,16 @@ check("09.4", dead_channels)
 #
 # <div lang="zh">
 #
-# torchvision 的 `create_feature_extractor` 不用钩子：它照着 `forward` 重写一个新模型，直接返回你点名的那些层，后面用不到的就删掉。它按调用起名：`relu` 的第二次调用叫 `relu_1`。
+# torchvision 的 `create_feature_extractor` 不用钩子就能取特征图。它跟踪模型的 `forward`，另写出一个新模型，直接返回你点名的那些层，后面用不到的就删掉。它给**调用**起名：`relu` 的第二次调用叫 `relu_1`。
 #
-# **先猜**：`features.0` 的最小值，只点它一个，和连 `features.3` 一起点，会一样吗？
+# **先猜一猜**：在 AlexNet 上，只点名 `features.0`，或者连 `features.3` 一起点名，得到的 `features.0` 的最小值一样吗？
 #
 # </div>
 # <div lang="en">
 #
-# `create_feature_extractor` of torchvision uses no hooks: it rewrites `forward` as a new model that returns the layers you name; what comes later and is not needed is dropped.
-# It names calls: the second one of `relu` is `relu_1`.
+# torchvision's `create_feature_extractor` gets feature maps without hooks. It traces the model's `forward` and writes a new model that returns the layers you name; what comes later and is not needed is dropped. It names **calls**: the second one of `relu` is `relu_1`.
 #
-# **Guess**: will the smallest value of `features.0` be the same whether you name it alone or together with `features.3`?
+# **Guess first**: on AlexNet, name only `features.0`, or name `features.3` as well. Will the smallest value of `features.0` be the same?
 #
 # </div>
 
@@ -590,29 +695,88 @@ print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in e
 # %% [markdown]
 # <div lang="zh">
 #
-# 一起点名时，`features.1` 的就地 ReLU 也留在新模型里，又改写了 `features.0`。
+# 不一样。只点 `features.0` 时，后面的层全被删掉，负数都在；要算到 `features.3`，就地的 ReLU `features.1` 也得留在新模型里，它又把 `features.0` 改写了。
+#
+# 新模型有自己的 `forward`，那么它有自己的层吗？我们在原来的模型上留两个钩子，一个在卷积 `features.0` 上，一个在装着它的容器 `features` 上。
+#
+# **先猜一猜**：建造提取器时，哪个钩子触发？运行提取器时呢？
 #
 # </div>
 # <div lang="en">
 #
-# Named together, the in-place ReLU `features.1` stays in the new model and overwrites `features.0` again.
+# No. If only `features.0` is named, all that follows is dropped, and the negatives are there. To get as far as `features.3`, the in-place ReLU `features.1` has to stay in the new model, and it overwrites `features.0` again.
+#
+# The new model has a `forward` of its own; does it have layers of its own? We put two hooks on the original model, one on the convolution `features.0` and one on its container `features`.
+#
+# **Guess first**: which hook fires while the extractor is built? And which when it runs?
+#
+# </div>
+
+
+# %% tags=["F42"]
+def note(name, module, args, output):
+    fired.append((name, type(output).__name__))
+
+
+fired = []
+conv, container = model.features[0], model.features
+with (
+    conv.register_forward_hook(partial(note, "features.0")),
+    container.register_forward_hook(partial(note, "features")),
+):
+    extractor = create_feature_extractor(model, ["features.3"])
+    print("while it is built:", fired)
+    fired.clear()
+    with torch.no_grad():
+        extractor(x)
+    print("while it runs:    ", fired)
+print("the same convolution:", extractor.get_submodule("features.0") is model.features[0])
+
+# %% [markdown] tags=["F42"]
+# <div lang="zh">
+#
+# 运行时触发的是卷积上的钩子：提取器用的就是原来的卷积，同一个对象，而不是副本。容器的钩子不触发，因为新的 `forward` 直接调用里面的层，绕过了容器。建造时，跟踪要走进容器（训练模式和评估模式各一遍），它的钩子收到的是 `Proxy`，一个没有数据的占位符。
+#
+# </div>
+# <div lang="en">
+#
+# When it runs, the hook on the convolution fires: the extractor uses the original convolution, the same object and not a copy. The hook on the container does not fire, since the new `forward` calls the layers inside directly and goes around it. While it is built, tracing walks through the container (once for training mode, once for evaluation mode), and its hook receives a `Proxy`, a placeholder without data.
 #
 # </div>
 #
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 提取器不是一个独立的模型，它和原来的模型共用模块：忘在原模型的层上的钩子照样触发；训练提取器，也就是在训练原来的模型。先取下原模型上的钩子；如果要一个独立的提取器，再从 `copy.deepcopy(model)` 建造，因为副本也会带上模块的钩子（8.8 节）。
+#
+# </div>
+# <div lang="en">
+#
+# An extractor is not an independent model; it shares its modules with the original. A hook left on one of the original's layers fires here too, and to train the extractor is to train the original. So take the hooks off first; for an independent extractor, then build it from `copy.deepcopy(model)`, since copies carry hooks of modules along (section 8.8).
+#
+# </div>
+# </div>
+
+# %% [markdown]
 # ### 练习 09.5：与提取器对账 · Exercise 09.5: Compare with the extractor
 #
 # ●●●● · 10 min
 #
 # <div lang="zh">
 #
-# 写 `disagreement(model, x, names)`：用钩子取各层当时的输出，用**一个**提取器取同样的 `names`（都是只运行一次的模块），返回字典：名字 → 两者最大的绝对差，一个数（单个数的张量也行），不取整。不是 0，就说明提取器给的被改写过。模型运行几次都可以：它不改写 `x`，各层模式相同。不许改动模型，不留钩子。
+# 写 `disagreement(model, x, names)`：先用钩子取出 `names` 里各层当时的输出，再用**一个**提取器取同样的 `names`（都是只运行一次的模块）。返回字典，名字对应两者最大的绝对差，是一个数（只有一个数的张量也行），不取整。某一层的差不是 0，就说明提取器给的那份被改写过。
+#
+# 模型运行几次都可以：它不改写 `x`，所有的层都在同一种模式下。不许改动模型，也不许留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `disagreement(model, x, names)`: take each layer's output of the moment with hooks, the same `names` (modules that each run once) with **one** extractor; return a
-# dictionary from names to the largest absolute difference, a number (or tensor of one), not rounded. What is not 0 was overwritten there. The model may run often, never changes `x`, has one mode
-# throughout. Don't change it, leave no hooks.
+# Write `disagreement(model, x, names)`: take the output of the moment of each layer in `names` with hooks, and the same `names` (modules that each run once) with **one** extractor. Return a dictionary from each name to the largest absolute difference between the two, a number (or a tensor of one), not rounded. Where it is not 0, the extractor's version was overwritten.
+#
+# The model may run any number of times; it never changes `x`, and all its layers are in one mode. Leave it unchanged and without your hooks.
 #
 # </div>
 
@@ -649,40 +813,67 @@ check("09.5", disagreement)
 #
 # <div lang="zh">
 #
-# 现在来评判特征图。`Shapes` 知道形状在哪里：把每个形状的掩码缩小到 `block3` 的 16×16，数一数每个通道的激活有多大一份落在形状上。形状占图的 9%：不看形状的通道，也就得 9% 左右；少得多的，是在避开形状。
+# 最后来评判特征图：哪个通道在看形状？`Shapes` 知道每个形状在哪里，所以可以把它的掩码缩小到 `block3` 的 16×16，算出每个通道的激活有多大一份落在形状上。
 #
-# 下面的 `LayerPicker` 看的是同一个模型，已选好 `block3.relu`：找到最好的那个通道，再换几张图。
+# 形状占图的 9%，但多半在中间，不看形状的通道也可能超过 9%。所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。真在看形状的通道，这一份就该掉下来。
+#
+# **先猜一猜**：最好的通道，有多大一份落在形状上？换了掩码呢？
 #
 # </div>
 # <div lang="en">
 #
-# Now to judge maps. `Shapes` knows where each shape is: we shrink its mask to the 16×16 of `block3` and ask what share of a channel's activation falls
-# on the shape. Shapes cover 9% of the pictures: a channel that ignores them would get about 9%; one with far less avoids them.
+# Finally we judge the maps: which channel watches the shape? `Shapes` knows where each shape is, so we can shrink its mask to the 16×16 of `block3` and compute what share of a channel's activation falls on the shape.
 #
-# The `LayerPicker` below shows the same model, with `block3.relu` chosen: find the best channel, try other pictures.
+# Shapes cover 9% of the pictures, but they tend to be near the middle, so a channel that ignores them may well get more than 9%. Hence a control: we compute the share again with the mask of **another picture**. For a channel that really watches the shape it must fall.
+#
+# **Guess first**: what share does the best channel put on the shape? And with the other masks?
 #
 # </div>
 
-# %%
-everything, seen = next(iter(DataLoader(data, batch_size=len(data)))), []
-with net.block3.relu.register_forward_hook(lambda m, args, output: seen.append(output.detach().clone())):
-    with torch.no_grad():
-        net(everything.image)
-on_shape = F.adaptive_max_pool2d(everything.mask[:, None].float(), 16)
-share = (seen[0] * on_shape).sum((0, 2, 3)) / seen[0].sum((0, 2, 3))
-best, worst = share.argmax().item(), share.argmin().item()
-print(f"covered by shapes: {on_shape.mean():.0%}")
-print(f"ch {best}: {share[best]:.0%} of its activation on the shape; ch {worst}: {share[worst]:.0%}")
 
-fig, axes = plt.subplots(3, 6, figsize=(10, 5.2), layout="constrained")
-top = seen[0][:6, [best, worst]].amax((0, 2, 3))
-for column, (picture, maps) in enumerate(zip(everything.image[:6], seen[0][:6], strict=True)):
-    axes[0, column].imshow(picture.permute(1, 2, 0))
-    axes[1, column].imshow(maps[best], vmin=0, vmax=top[0])
-    axes[2, column].imshow(maps[worst], vmin=0, vmax=top[1])
+# %%
+def keep_maps(module, args, output):
+    kept.append(output.detach().clone())
+
+
+kept = []
+with net.block3.relu.register_forward_hook(keep_maps), torch.no_grad():
+    net(everything.image)
+[maps] = kept
+masks = F.adaptive_max_pool2d(everything.mask[:, None].float(), 16)
+share = (maps * masks).sum((0, 2, 3)) / maps.sum((0, 2, 3))
+control = (maps * masks.roll(1, 0)).sum((0, 2, 3)) / maps.sum((0, 2, 3))  # of another picture
+best, worst = share.argmax().item(), share.argmin().item()
+print(f"covered by shapes: {masks.mean():.0%}")
+for ch in (best, worst):
+    print(f"ch {ch}: on the shape {share[ch]:3.0%}, on another picture's {control[ch]:3.0%}")
+
+# %%
+fig, axes = plt.subplots(3, 6, figsize=(9, 4.7), layout="constrained")
+for column in range(6):
+    axes[0, column].imshow(everything.image[column].permute(1, 2, 0))
+    for row, ch in enumerate((best, worst), 1):
+        axes[row, column].imshow(maps[column, ch], vmin=0, vmax=maps[:6, ch].max())
+for ax in axes.flat:
+    ax.set(xticks=[], yticks=[])
 for ax, label in zip(axes[:, 0], ("picture", f"ch {best}", f"ch {worst}"), strict=True):
     ax.set_ylabel(label)
-_ = [ax.set(xticks=[], yticks=[]) for ax in axes.flat]
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 最好的是通道 18，96% 落在形状上，换了掩码只剩 16%。最差的是通道 34，它几乎从不落在形状上，换了掩码却有 11%，可见它在避开形状。图里每一行各用一把尺子，只能在同一行里比较亮暗。
+#
+# 下面的 `LayerPicker` 看的是同一个模型，已经选好 `block3.relu`。找到这两个通道，再换几张图试试。
+#
+# </div>
+# <div lang="en">
+#
+# The best is channel 18, with 96% on the shape and only 16% with the other masks. The worst is channel 34, which hardly ever falls on the shape but gets 11% with the other masks, so it avoids shapes. Each row of the figure has a scale of its own: compare brightness within a row only.
+#
+# The `LayerPicker` below shows the same model, with `block3.relu` chosen. Find these two channels and try other pictures.
+#
+# </div>
 
 # %%
 picker = LayerPicker(net, sample.image[None], images={str(n): data[n].image for n in range(1, 4)})
@@ -694,20 +885,20 @@ picker
 #
 # <div lang="zh">
 #
-# 1. `detach()` 防不住就地操作；留特征图要 `output.detach().clone()`。
-# 2. 关掉 `inplace` 不够：`out += identity` 也是就地的。
-# 3. 比较通道，整层用一把尺子；各用各的，要说明。
-# 4. 事件文件：关上再读，默认每个标签只读回 4 张。
-# 5. 死通道要在许多图上判断；提取器也会被改写。
+# 1. `detach()` 和 `output` 共用内存，防不住后面的就地操作；留特征图要在钩子里 `output.detach().clone()`。
+# 2. 关掉 `inplace` 还不够：`out += identity` 也是就地的，没有开关。
+# 3. 比较通道，整层用一把尺子；每张图各用各的，要说明。
+# 4. 写事件文件，先关上再读；默认每个标签最多读回 4 张，最后一张总在里面。
+# 5. 死通道要在许多图上判断，而且说的是眼下；提取器也会被就地操作改写，并且和原模型共用模块。
 #
 # </div>
 # <div lang="en">
 #
-# 1. `detach()` is no protection from in-place operations; keep maps with `output.detach().clone()`.
-# 2. Switching `inplace` off is not enough: `out += identity` is in place too.
-# 3. To compare channels, use one scale a layer; say so if each has its own.
-# 4. Event files: close before reading; by default 4 pictures a tag come back.
-# 5. Judge dead channels on many pictures; extractors get overwritten too.
+# 1. `detach()` shares memory with `output` and is no protection from later in-place operations; to keep maps, write `output.detach().clone()` inside the hook.
+# 2. To switch `inplace` off is not enough: `out += identity` works in place too, and has no switch.
+# 3. To compare channels, use one scale for the whole layer; if each map has its own, say so.
+# 4. Close an event file before you read it; by default at most 4 pictures for each tag come back, the last one always among them.
+# 5. Judge dead channels on many pictures, and only for the present; an extractor's maps can be overwritten in place too, and it shares its modules with the original.
 #
 # </div>
 
@@ -715,14 +906,14 @@ picker
 # ## 9.10 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 怎样一眼看出留下的卷积输出被改写过？</summary>一个负数也没有；<code>_version</code> 大于 0。</details>
+# <details><summary>1. 怎样看出留下的卷积输出被改写过？</summary>卷积的输出通常有正有负，一个负数也没有就很可疑；记下钩子运行时的 <code>_version</code>，后来变大了，就说明张量的内存被就地写过。</details>
 # <details><summary>2. 每张图各用一把尺子，会骗你什么？</summary>几乎没有反应的通道，看上去和最强的一样亮。</details>
-# <details><summary>3. 一个通道在一张图上全是 0，它死了吗？</summary>不一定：要对所有图、所有位置都是 0 才算。</details>
+# <details><summary>3. 一个通道在一张图上全是 0，它死了吗？</summary>不一定：要对所有图、所有位置都是 0 才算；就算是，前面的层变了，它也可能醒来。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. How do you see at a glance that a kept convolution's output was overwritten?</summary>It has no negative number; <code>_version</code> is above 0.</details>
+# <details><summary>1. How can you tell that a kept output of a convolution was overwritten?</summary>Such outputs usually have both signs, so it is suspicious if no number is negative. Note the <code>_version</code> when the hook runs: if it is larger later, its memory was written to in place.</details>
 # <details><summary>2. How does a scale for each map deceive you?</summary>A channel that hardly responds looks as bright as the strongest.</details>
-# <details><summary>3. A channel is 0 all over one picture. Is it dead?</summary>Not necessarily: only if it is 0 at all places of all pictures.</details>
+# <details><summary>3. A channel is 0 all over one picture. Is it dead?</summary>Not necessarily: only if it is 0 at all places of all pictures; and even then it may wake up when the layers before it change.</details>
 # </div>
 
 # %% [markdown]
@@ -730,26 +921,25 @@ picker
 #
 # <div lang="zh">
 #
-# `timm` 的模型用 `features_only=True` 交出各级特征图，检测和分割模型都靠它；其中一种做法就是前向钩子（搜索 `FeatureHookNet`）。
+# `timm` 里的大多数模型可以用 `features_only=True` 创建，返回每一级的特征图，做检测和分割正需要它们。它内部有几种取法，其中一种就是前向钩子：可以搜索 `FeatureHookNet`。
 #
-# 最后看 AlexNet 第一层的 64 个核：训练好的是边缘和色块，随机的是噪声。这台机器上有哪种，`pretrained` 会说。再下面是你的进度。
+# 最后看看 AlexNet 第一层的 64 个核。训练好的核里有边缘和色块，随机的只是噪声；这台机器上有哪一种，`pretrained` 会说。再下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Models of `timm` hand out the feature maps of each stage with `features_only=True`, on which detection and segmentation rely; one of the ways
-# inside uses forward hooks (search for `FeatureHookNet`).
+# Most models of `timm` can be created with `features_only=True` and then return the feature maps of each stage, as detection and segmentation need them. One of several ways to do so inside uses forward hooks: search for `FeatureHookNet`.
 #
-# Last, the 64 kernels of AlexNet's first layer: edges and blobs of colour when trained, noise when random. `pretrained` says which this machine has. Then your progress.
+# Last, look at the 64 kernels of AlexNet's first layer. Trained ones show edges and blobs of colour, random ones only noise; `pretrained` says which this machine has. Below that is your progress.
 #
 # </div>
 
 # %% tags=["nbval-ignore-output"]
 from hookedu import pretrained
 
-kernels = make_grid(pretrained(alexnet).features[0].weight.detach(), nrow=16, padding=1, normalize=True)
+kernels = pretrained(alexnet).features[0].weight.detach()
 plt.figure(figsize=(8, 2.2))
-plt.imshow(kernels.permute(1, 2, 0))
+plt.imshow(make_grid(kernels, nrow=16, padding=1, normalize=True).permute(1, 2, 0))
 plt.axis("off")
 plt.show()
 progress()

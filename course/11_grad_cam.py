@@ -4,18 +4,12 @@ import copy
 import matplotlib.pyplot as plt
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch.utils.data import DataLoader
 
-from hookedu import (
-    LanguageToggle,
-    check,
-    hint,
-    list_hooks,
-    progress,
-    record,
-    solution,
-)
+from hookedu import LanguageToggle, check, hint, list_hooks, progress, record, solution
 from hookedu.models.shapes import CLASSES, Shapes, SmallCNN, load_model
+from hookedu.tables import Table
 
 LanguageToggle()
 
@@ -24,18 +18,16 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# `SmallCNN` 就是第 10 课训练的那种网络：4 块卷积，一个全局平均池化，一个线性层。它给 6 种形状各打一个分，softmax 之前的分数叫 **logit**；
-# logit 最大的那一类，就是它的回答。
+# 第 10 课训练的就是 `SmallCNN` 这种网络：4 块卷积，一个全局平均池化，一个线性层。它给 6 种形状各打一个分，这个还没有经过 softmax 的分数叫 **logit**，logit 最大的那一类就是它的回答。
 #
-# 这次我们载入训练好的权重，网络在 eval 模式。先看看它有哪些模块，一张 64×64 的图走到每一步成了什么形状。
+# 这一次我们直接载入训练好的权重，网络处于 eval 模式。先看看它由哪些模块组成，一张 64×64 的图每走一步变成什么形状。
 #
 # </div>
 # <div lang="en">
 #
-# `SmallCNN` is the kind of net that lesson 10 trained: 4 blocks of convolutions, a global average pool, a linear layer. It gives each of 6 shapes
-# a score. A score before the softmax is called a **logit**, and the class with the largest logit is the answer.
+# Lesson 10 trained networks of this kind: a `SmallCNN` has 4 blocks of convolutions, a global average pool and a linear layer. It gives each of 6 shapes a score. Such a score, before any softmax, is called a **logit**, and the class with the largest logit is the answer of the network.
 #
-# This time we load trained weights, and the net is in eval mode. First look at its modules, and at what a picture of 64×64 becomes at each step.
+# This time we load trained weights, and the network is in eval mode. Let us first see its modules, and what becomes of a picture of 64×64 at each step.
 #
 # </div>
 
@@ -52,20 +44,20 @@ for name, child in model.named_children():
 # %% [markdown]
 # <div lang="zh">
 #
-# 训练时它只知道类别，从没见过一个框；每张图里也只有一个形状。
+# 训练的时候，它只被告知每张图是哪一类，从没见过一个框，而且每张图里只有一个形状。
 #
-# 现在把两张图各取一半，拼成一张：左边十字，右边三角形，还有几条干扰的线。
+# 现在我们从两张图里各取一半，拼成一张：左边是十字，右边是三角形，另外还有几条用来干扰的线。
 #
-# **先猜一猜**：哪一类的 logit 最大？只凭这些，它能不能指出十字在哪里、三角形在哪里？
+# **先猜一猜**：哪一类的 logit 最大？一个只学过类别的网络，能不能指出十字在哪里、三角形在哪里？
 #
 # </div>
 # <div lang="en">
 #
-# In training it was told the class and nothing else, never a box, and each picture held one shape only.
+# In training it was told which class each picture belongs to and nothing else. It never saw a box, and there was only one shape in each picture.
 #
-# Now we join the halves of two pictures: a cross on the left, a triangle on the right, and some lines to distract.
+# Now we join one half each of two pictures, with a cross on the left, a triangle on the right, and some lines to distract.
 #
-# **Guess first**: which class gets the largest logit? And can the net point at the cross, and at the triangle?
+# **Guess first**: which class gets the largest logit? And can a network that has learnt only classes point at the cross, and at the triangle?
 #
 # </div>
 
@@ -82,12 +74,12 @@ ax.set_axis_off()
 # %% [markdown]
 # <div lang="zh">
 #
-# 十字第一，三角形第二，其余的都低得多。可是它看的是哪里？
+# 十字第一，三角形第二，其余的都低得多，所以两个形状它都看见了。它能不能指出它们在哪里，到 11.4 节就知道。
 #
 # </div>
 # <div lang="en">
 #
-# The cross comes first, the triangle second, the others far below. But where did the net look?
+# The cross comes first and the triangle second, with all others far below, so the network has noticed both. Whether it can point at them we shall know in section 11.4.
 #
 # </div>
 #
@@ -95,17 +87,16 @@ ax.set_axis_off()
 #
 # <div lang="zh">
 #
-# `block4` 输出 64 张 8×8 的特征图，每张都还知道「在哪里」。哪些通道支持十字？问梯度：十字的 logit 对每一处有多敏感。
+# `block4` 输出 64 张 8×8 的特征图，到这里位置还没有丢。哪些通道支持十字呢？可以问梯度：十字的 logit 对特征图的每一处有多敏感。
 #
-# 一个前向钩子留下特征图，再在 `output` 上挂一个张量钩子，等梯度来（7.8 节）。**先猜**：同一个通道里，64 处的梯度差多少？
+# 我们用一个前向钩子留下特征图，同时在 `output` 上注册一个张量钩子，等反向传播把梯度送来（7.8 节）。**先猜一猜**：同一个通道有 64 处，各处的梯度相差多少？
 #
 # </div>
 # <div lang="en">
 #
-# `block4` puts out 64 feature maps of 8×8, which still know where. Which speak for the cross? Ask the gradient of its logit at each place.
+# `block4` returns 64 feature maps of 8×8, in which places have not been lost yet. Which of these channels speak for the cross? The gradient can tell how sensitive the logit of the cross is to each place.
 #
-# A forward hook keeps the maps and puts a tensor hook on `output` (section 7.8). **Guess**: how much do the gradients differ over
-# the 64 places of one channel?
+# A forward hook keeps the maps, and also registers a tensor hook on `output`, to which backward will deliver the gradient (section 7.8). **Guess first**: a channel has 64 places. How far apart are their gradients?
 #
 # </div>
 
@@ -119,27 +110,29 @@ def keep(module, args, output):
 
 
 with model.block4.register_forward_hook(keep):
-    logits = model(both)
-logits[0, cross].backward()
-
+    model(both)[0, cross].backward()
 maps, grads = seen["maps"], seen["grads"]
-print("maps: ", tuple(maps.shape), " grads:", tuple(grads.shape))
+print("maps:", tuple(maps.shape), " grads:", tuple(grads.shape))
 spread = grads.amax(dim=(2, 3)) - grads.amin(dim=(2, 3))
 print("largest minus smallest gradient, in the worst channel:", spread.max().item())
 weights = grads.mean(dim=(2, 3))
 print("weights:", tuple(weights.shape), f" from {weights.min():.3f} to {weights.max():.3f}")
-print("the head's own weights, divided by 64:", torch.allclose(weights[0], model.head.weight[cross] / 64))
+same = torch.allclose(weights[0], model.head.weight[cross] / 64)
+print("the head's own weights, divided by 64:", same)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 一点不差。`block4` 后面先对 64 处取平均，再是线性层，所以每处的梯度都是线性层的权重除以 64。别的网络没有这么巧，于是取**平均**，这就是通道的**权重**。
+# 一点也不差。`block4` 之后先对 64 处取平均，再经过线性层，所以一个通道里每一处的梯度都相同，都是线性层的权重除以 64。
+#
+# 换一个网络，各处的梯度一般并不相同。所以 Grad-CAM 对各处取**平均**，得到的数就是这个通道的**权重**：正的支持十字，负的反对十字。
 #
 # </div>
 # <div lang="en">
 #
-# Not at all. After `block4` comes an average over 64 places, then a linear layer: the gradient at each place is the linear layer's weight divided by 64.
-# Other nets are less obliging, hence the **average**: it is the channel's **weight**.
+# They are all equal. What follows `block4` is an average over 64 places and then a linear layer, so every place of a channel has the same gradient: the weight of the linear layer, divided by 64.
+#
+# In other networks the gradient usually differs from place to place. Grad-CAM therefore takes the **average**, and that number is the **weight** of the channel: a positive one speaks for the cross, a negative one against it.
 #
 # </div>
 #
@@ -147,52 +140,69 @@ print("the head's own weights, divided by 64:", torch.allclose(weights[0], model
 #
 # <div lang="zh">
 #
-# 反向传播从一个数出发：为什么是 logit？一批图又要几次？**先猜**：把两张图的 logit 加起来，只做一次，两张图的梯度会不会混在一起？
+# 反向传播要从一个数出发，我们选的是十字的 logit。为什么不选概率，也不选训练时用的损失？把它们对 6 个 logit 的梯度列在一起，就看得出来。
+#
+# **先猜一猜**：三行里，哪几行会牵涉到三角形？
 #
 # </div>
 # <div lang="en">
 #
-# Backward starts from one number. Why the logit? And how many passes for many pictures? **Guess**: add two pictures' logits and run once.
-# Do their gradients mix?
+# Backward starts from one number, and we chose the logit of the cross. Why not its probability, or the loss that training uses? Let us compare their gradients with respect to the 6 logits.
+#
+# **Guess first**: in which of the three rows does the triangle play a part?
 #
 # </div>
 
 # %% tags=["E24"]
 z = model(both).detach()[0].requires_grad_()
-loss = F.cross_entropy(z, torch.tensor(cross))
-print(f"{'gradient of':12}", *(f"{name:>8}" for name in CLASSES))
-for name, number in {"logit": z[cross], "probability": z.softmax(0)[cross], "loss": loss}.items():
+probability, loss = z.softmax(0)[cross], F.cross_entropy(z, torch.tensor(cross))
+rows = []
+for name, number in {"logit": z[cross], "probability": probability, "loss": loss}.items():
     (grad,) = torch.autograd.grad(number, z)
-    print(f"{name:12}", *(f"{round(g, 2) + 0:8.2f}" for g in grad.tolist()))
-
-images, labels = torch.stack([left.image, right.image]), torch.tensor([left.label, right.label])
-for net in (model, copy.deepcopy(model).train()):
-    with net.block3.register_forward_hook(keep):  # at block4 the gradient depends on the class alone
-        logits = net(images)
-    own = logits.gather(1, labels[:, None])
-    own.sum().backward()
-    together = seen["grads"]
-    mode = "train" if net.training else "eval"
-    print(f"{mode} mode: logits {tuple(logits.shape)}, each its own {tuple(own.shape)}")
-    for i in range(2):
-        with net.block3.register_forward_hook(keep):
-            logits = net(images[i : i + 1])
-        logits[0, labels[i]].backward()
-        same = torch.allclose(seen["grads"][0], together[i], atol=1e-5)
-        print(f"    picture {i} alone, the same gradient: {same}")
+    rows.append([name, *(round(g, 2) + 0 for g in grad.tolist())])
+print(Table(["gradient of", *CLASSES], rows))
 
 # %% [markdown]
 # <div lang="zh">
 #
-# logit 只问十字自己。概率把三角形也拉了进来，接近 1 时梯度就快没了；损失的符号是反的。
-# eval 模式下图和图互不影响，和的梯度就是各自的梯度：一次就够。train 模式下 BatchNorm 会把它们混起来。
-# `gather(1, labels[:, None])` 逐图取出自己的 logit。
+# 后两行牵涉到三角形，logit 只问十字自己。概率要升高，压低三角形也行；而且十字的概率已经接近 1，梯度只剩 0.03。损失也一样，符号还是反的：损失变小，十字才变强。
+#
+# 再看一批图。每张图都要自己那一类的 logit 的梯度，`logits.gather(1, labels[:, None])` 正好从每张图里取出一个。**先猜一猜**：把它们加起来，只做一次反向传播，两张图的梯度会混在一起吗？
 #
 # </div>
 # <div lang="en">
 #
-# The logit asks about the cross alone. A probability drags the triangle in, and near 1 its gradient fades; the loss has the sign reversed.
-# In eval mode pictures do not touch: one pass from the sum serves all. In train mode BatchNorm mixes them. `gather(1, labels[:, None])` takes each one's logit.
+# In the last two, while the logit asks about the cross alone. A probability also rises if the triangle is pushed down; moreover, that of the cross is near 1 already, and its gradient has faded to 0.03. The loss is no better, and its sign is reversed: it falls when the cross gains.
+#
+# Now take several pictures. Each needs the gradient of the logit of its own class, and `logits.gather(1, labels[:, None])` takes just one from every picture. **Guess first**: if we add these up and run backward once, will the gradients of two pictures mix?
+#
+# </div>
+
+
+# %% tags=["E24"]
+def gradient(net, images, labels):
+    with net.block3.register_forward_hook(keep):  # at block4 it depends on the class alone
+        logits = net(images)
+    logits.gather(1, labels[:, None]).sum().backward()
+    return seen["grads"]
+
+
+images, labels = torch.stack([left.image, right.image]), torch.tensor([left.label, right.label])
+for net in (model, copy.deepcopy(model).train()):
+    together = gradient(net, images, labels)
+    alone = torch.cat([gradient(net, images[[i]], labels[[i]]) for i in range(2)])
+    same = torch.allclose(together, alone, atol=1e-5)
+    print("train" if net.training else "eval", "mode, together the same as alone:", same)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 在 eval 模式下不会。各张图互不影响，所以从 logit 之和出发，做一次反向传播，每张图得到的就是自己的梯度。在 train 模式下却会：`BatchNorm` 用整批图的均值和方差，一张图的 logit 也就取决于别的图。
+#
+# </div>
+# <div lang="en">
+#
+# In eval mode they do not. The pictures do not influence one another, so a single backward pass from the sum of their logits gives every picture its own gradient. In train mode they do mix, because `BatchNorm` uses the mean and variance of the whole batch, and the logit of one picture then depends on the others.
 #
 # </div>
 #
@@ -202,12 +212,12 @@ for net in (model, copy.deepcopy(model).train()):
 #
 # <div lang="zh">
 #
-# 写 `channel_weights(model, layer, images, labels)`，`layer` 是其中一个模块：返回 `N×C`，是 `logits[i, labels[i]]` 对 `layer` 输出的梯度在高和宽上的平均。不留下钩子，模型的模式（`training`）照旧，`.grad` 可以变。
+# 写 `channel_weights(model, layer, images, labels)`，`layer` 是 `model` 的一个模块。返回 `N×C` 的张量：`logits[i, labels[i]]` 对 `layer` 输出的梯度，在高和宽上取平均。不留下钩子，模型的模式（`training`）照旧，`.grad` 可以变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_weights(model, layer, images, labels)` for a module `layer`: return `N×C`, the gradient of `logits[i, labels[i]]` at its output, averaged over height and width. Leave no hook; `training` stays, `.grad` may change.
+# Write `channel_weights(model, layer, images, labels)`, where `layer` is a module of `model`. Return a tensor of `N×C`: the gradient of `logits[i, labels[i]]` with respect to the output of `layer`, averaged over height and width. Leave no hook behind and the mode (`training`) as it was; `.grad` may change.
 #
 # </div>
 
@@ -239,33 +249,30 @@ check("11.1", channel_weights)
 #
 # <div lang="zh">
 #
-# **Grad-CAM** 的全名是 gradient-weighted class activation mapping，梯度加权的类激活图。特征图按权重相加，再去掉负的部分：
+# 有了特征图和权重，热图就只差一步。**Grad-CAM** 的全名是 gradient-weighted class activation mapping，意思是梯度加权的类激活图：把各通道的特征图乘以权重，加起来，再去掉负的部分。
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
-# $A_c$ 是通道 $c$ 的特征图，$w_c$ 是它的权重。$L$ 有 8×8 格，前 4 列是左半边，后 4 列是右半边。
-# **先猜**：问十字时，`ReLU` 之前，右半边（三角形）加起来大于 0 还是小于 0？
+# 这里 $A_c$ 是通道 $c$ 的特征图，$w_c$ 是它的权重。$L$ 有 8×8 格，前 4 列是左半边，后 4 列是右半边。
+#
+# **先猜一猜**：问的是十字。在 `ReLU` 之前，右半边（三角形那边）加起来大于 0 还是小于 0？
 #
 # </div>
 # <div lang="en">
 #
-# **Grad-CAM** stands for gradient-weighted class activation mapping. The feature maps are added with their weights, and the negative part is cut off:
+# With maps and weights at hand, only one step is missing. **Grad-CAM** stands for gradient-weighted class activation mapping: multiply the feature map of each channel by its weight, add them all up, and cut off what is negative.
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
-# $A_c$ is the feature map of channel $c$, $w_c$ its weight. $L$ has 8×8 places: the first 4 columns are the left half, the last 4 the right.
-# **Guess**: ask about the cross. Before the `ReLU`, does the right half (the triangle) add up to more than 0, or less?
+# Here $A_c$ is the feature map of channel $c$ and $w_c$ its weight. $L$ has 8×8 places: the first 4 columns are the left half of the picture, the last 4 the right half.
+#
+# **Guess first**: we ask about the cross. Before the `ReLU`, does the right half, where the triangle is, add up to more than 0 or to less?
 #
 # </div>
 
 # %% tags=["E24"]
-fig, axes = plt.subplots(1, 3, figsize=(7.2, 2.4))
-for ax, name in zip(axes, ("picture", "cross", "triangle"), strict=True):
-    ax.imshow(both[0].permute(1, 2, 0))
-    ax.set_title(name)
-    ax.set_axis_off()
-    if name == "picture":
-        continue
+fig, axes = plt.subplots(1, 2, figsize=(5, 2.6))
+for ax, name in zip(axes, ("cross", "triangle"), strict=True):
     with model.block4.register_forward_hook(keep):
         logits = model(both)
     logits[0, CLASSES.index(name)].backward()
@@ -273,19 +280,24 @@ for ax, name in zip(axes, ("picture", "cross", "triangle"), strict=True):
     total = (weights * seen["maps"]).sum(dim=1)[0]
     halves = total[:, :4].sum(), total[:, 4:].sum()
     print(f"asked about the {name:9} left half {halves[0]:5.1f}   right half {halves[1]:5.1f}")
-    ax.imshow(total.relu(), cmap="inferno", alpha=0.6, extent=(0, 64, 64, 0))
+    ax.imshow(both[0].permute(1, 2, 0))
+    # each map has a colour scale of its own
+    ax.imshow(total.relu(), cmap="inferno", alpha=0.6, extent=(-0.5, 63.5, 63.5, -0.5))
+    ax.set(title=name, xticks=[], yticks=[])
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 同一张图，同一批特征图，只换了问题，光就移到了另一边。它从没学过「在哪里」，却知道。
-# 问十字时，三角形那一半小于 0：那些通道反对十字。`ReLU` 去掉的就是这些。
+# 小于 0：那边有不少通道的权重是负的，它们反对十字，`ReLU` 去掉的就是这些。
+#
+# 同一张图，同一批特征图，只换了问题，光就移到了另一边。11.1 节的问题也就有了答案：它指得出来，虽然从没有人告诉它形状在哪里。
 #
 # </div>
 # <div lang="en">
 #
-# One picture, one set of maps: only the question changed, and the light moved to the other side. It never learnt where, and yet it knows.
-# Ask about the cross, and the triangle's half is below 0: those channels speak against it. `ReLU` cuts that off.
+# To less than 0: on that side, channels with negative weights prevail. They speak against the cross, and the `ReLU` cuts this off.
+#
+# The picture is the same and so are its maps; only the question changed, and the light moved to the other side. That answers section 11.1 as well: the network can point at the shapes, although nobody ever told it where they are.
 #
 # </div>
 #
@@ -293,42 +305,52 @@ for ax, name in zip(axes, ("picture", "cross", "triangle"), strict=True):
 #
 # <div lang="zh">
 #
-# 8×8 的图还要放大到 64×64。先在一行 4 个数上试 `F.interpolate`。**先猜**：不写 `mode` 会怎样？
+# 8×8 的热图还要放大到 64×64，才能叠到图上，也才能和框比较。放大用 `F.interpolate`，它有几个选项。我们先拿一行 4 个数来试，第一个是负的。
+#
+# **先猜一猜**：不写 `mode`，得到的是什么？放大和 `relu()` 换个次序，结果一样吗？
 #
 # </div>
 # <div lang="en">
 #
-# A map of 8×8 is still to be enlarged to 64×64. Try `F.interpolate` on one row of 4 numbers. **Guess**: what happens without `mode`?
+# The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box. `F.interpolate` does that, and has some options. Let us try them on one row of 4 numbers, the first of which is negative.
+#
+# **Guess first**: what do we get without `mode`? And does it matter whether we enlarge first or apply `relu()` first?
 #
 # </div>
 
 # %% tags=["E24"]
 row = torch.tensor([[[-1.0, 1, 0, 0]]])
+positive = row.relu()
 ways = {
-    "no mode": F.interpolate(row.relu(), size=8),
-    "nearest": F.interpolate(row.relu(), size=8, mode="nearest"),
-    "linear": F.interpolate(row.relu(), size=8, mode="linear"),
-    "linear, align_corners=True": F.interpolate(row.relu(), size=8, mode="linear", align_corners=True),
-    "linear, relu() afterwards": F.interpolate(row, size=8, mode="linear").relu(),
+    "no mode": F.interpolate(positive, size=8),
+    "nearest": F.interpolate(positive, size=8, mode="nearest"),
+    "linear": F.interpolate(positive, size=8, mode="linear"),
+    "align_corners=True": F.interpolate(positive, size=8, mode="linear", align_corners=True),
+    "relu() afterwards": F.interpolate(row, size=8, mode="linear").relu(),
 }
-for name, values in ways.items():
-    print(f"{name:27}", *(f"{v:.2f}" for v in values.flatten()))
+for way, values in ways.items():
+    print(f"{way:18}", *(f"{v:.2f}" for v in values[0, 0]))
 maps = torch.ones(2, 1, 8, 8)
-print("bilinear:", tuple(maps.shape), "to", tuple(F.interpolate(maps, size=(64, 64), mode="bilinear").shape))
+enlarged = F.interpolate(maps, size=(64, 64), mode="bilinear")
+print("bilinear:", tuple(maps.shape), "to", tuple(enlarged.shape))
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 默认是最近邻 `nearest`，图成了方块。`linear` 的高峰还在原处；`align_corners=True` 的偏到一边。
-# 放大之后才 `relu()`，负数已经渗进邻格：0.75 成了 0.50。图像用 `bilinear`：横竖各做一次 `linear`；它只收 `N×C×H×W`，
-# 通道那一维要留着。
+# 不写 `mode` 就是最近邻，即 `nearest`，放大的图是一个个方块。`linear` 的高峰还在原处；加上 `align_corners=True`，首尾两个数被拉到了边上，高峰也跟着偏了。
+#
+# 次序不能换：放大之后才 `relu()`，负数已经渗进旁边的格子，0.75 变成了 0.50。
+#
+# 对图像要用 `bilinear`，也就是横竖各做一次 `linear`。它只收 `N×C×H×W` 的张量，所以求和时要把通道那一维留着。
 #
 # </div>
 # <div lang="en">
 #
-# The default, `nearest`, makes blocks. With `linear` the peak stays, with `align_corners=True` it leans to one side.
-# With `relu()` afterwards, the negative number has leaked into its neighbour: 0.75 became 0.50. For pictures there is `bilinear`,
-# `linear` both ways. It takes `N×C×H×W`: keep the channel.
+# Without `mode` we get the nearest neighbour, `nearest`, and an enlarged map consists of blocks. With `linear` the peak stays where it was; `align_corners=True` pulls the first and the last number to the borders, and the peak moves along.
+#
+# The order does matter: with `relu()` after the enlarging, the negative number has already leaked into the places beside it, where 0.75 became 0.50.
+#
+# For pictures there is `bilinear`, which is `linear` in both directions. It takes only `N×C×H×W`, so keep the dimension of the channels when you add them up.
 #
 # </div>
 #
@@ -338,13 +360,16 @@ print("bilinear:", tuple(maps.shape), "to", tuple(F.interpolate(maps, size=(64, 
 #
 # <div lang="zh">
 #
-# 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。次序是加权和、`relu()`、双线性放大。值不缩放；
-# 不连着计算图，不留下钩子，`training` 照旧，`.grad` 可以变。`layer` 不一定是 ReLU，它的输出之后还可能被就地改写。
+# 写 `grad_cam(model, layer, images, labels)`：返回 `N×H×W`，和 `images` 同样高、同样宽。次序是加权和、`relu()`、双线性放大，值不缩放。
+#
+# 结果不连着计算图；不留下钩子，`training` 照旧，`.grad` 可以变。`layer` 不一定是 ReLU，它的输出之后还可能被就地改写。
 #
 # </div>
 # <div lang="en">
 #
-# Write `grad_cam(model, layer, images, labels)`: return `N×H×W`, sized like `images`: weighted sum, `relu()`, bilinear enlarging. Don't scale; no graph or hook; `training` stays, `.grad` may change. `layer` need not be a ReLU; its output may be overwritten later.
+# Write `grad_cam(model, layer, images, labels)`. Return `N×H×W`, as high and as wide as `images`: first the weighted sum, then `relu()`, then bilinear enlarging. Do not scale the values.
+#
+# The result carries no graph. Leave no hook behind and `training` as it was; `.grad` may change. `layer` need not be a ReLU, and its output may be overwritten in place later.
 #
 # </div>
 
@@ -375,26 +400,92 @@ def grad_cam(model, layer, images, labels):
 check("11.2", grad_cam)
 
 # %% [markdown]
-# ## 11.6 好看不算证据 · Pretty is no proof
+# ## 11.6 就地的 ReLU · ReLUs that work in place
 #
 # <div lang="zh">
 #
-# 一张图说明不了什么。**指点游戏**给出一个数：热图上值最大的那一点，在不在框里？对很多没见过的图数一数，就是命中率。
+# `SmallCNN` 的 ReLU 都不是就地的。常见的网络不一样：torchvision 的 ResNet、VGG，ReLU 全是就地的。所以我们造一个副本，只把 `inplace` 打开，两个网络给出的 logit 完全相同，再在 `block4.bn` 上用四种办法留下特征图和梯度。
 #
-# 我们的图是画出来的，框分毫不差。`sample.box` 是 `x0, y0, x1, y1`：`x` 向右，`y` 向下，`x0` 和 `y0` 在框里，`x1` 和 `y1` 已经在框外，
-# 所以 `image[:, y0:y1, x0:x1]` 就是形状。
-#
-# **先猜**：什么都不看，永远指着正中间，能命中多少？
+# **先猜一猜**：四种办法里，哪几种在两个网络上得到一样的东西？
 #
 # </div>
 # <div lang="en">
 #
-# One picture proves nothing. The **pointing game** gives a number: does the map's highest point lie in the box? Count over many unseen pictures: that is the hit rate.
+# No ReLU of `SmallCNN` works in place. Common networks are different: in torchvision's ResNet and VGG all of them do. So we make a copy in which only `inplace` is switched on. Both networks give exactly the same logits. Then we keep maps and gradients at `block4.bn` in four ways.
 #
-# Our pictures are drawn, so boxes are exact. `sample.box` is `x0, y0, x1, y1`: `x` goes right, `y` down; `x0` and `y0` lie in the box,
-# `x1` and `y1` outside, so `image[:, y0:y1, x0:x1]` is the shape.
+# **Guess first**: which of the four ways give the same for both networks?
 #
-# **Guess**: how often does somebody hit who always points at the middle?
+# </div>
+
+# %% tags=["E24"]
+inplace = copy.deepcopy(model)
+for module in inplace.modules():
+    if isinstance(module, nn.ReLU):
+        module.inplace = True
+print("the same logits:", torch.equal(model(both), inplace(both)))
+
+
+def four_ways(module, args, output):
+    seen.update(output=output, detached=output.detach(), copied=output.detach().clone())
+    output.register_hook(lambda grad: seen.update(hooked=grad))
+    output.retain_grad()
+
+
+# %% tags=["E24"]
+results = []
+for net in (model, inplace):
+    with net.block4.bn.register_forward_hook(four_ways):
+        net(both)[0, cross].backward()
+    results.append([seen["detached"], seen["copied"], seen["output"].grad, seen["hooked"]])
+ways = "maps: detach()", "maps: detach().clone()", "gradient: retain_grad()", "gradient: hook"
+for way, a, b in zip(ways, *results, strict=True):
+    print(f"{way:23} the same: {torch.allclose(a, b)}")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 第二种和第四种。`detach()` 留下的是同一块内存，ReLU 就地改写它，负数都没有了；`clone()` 才是当时的样子（第 09 课）。`retain_grad()` 在就地操作之后跟着张量走，给出的是 ReLU **之后**的梯度；张量钩子留在原来的值上（第 04 课）。
+#
+# 你的 `grad_cam` 呢？用它在两个网络、三个位置上各运行一次。应当都一样。
+#
+# </div>
+# <div lang="en">
+#
+# The second and the fourth. What `detach()` keeps is the same memory, and the ReLU overwrites it in place, so that no negative number is left; `clone()` keeps what was there at that moment (lesson 09). After an operation in place, `retain_grad()` goes with the tensor and gives the gradient **behind** the ReLU, whereas a tensor hook stays with the old value (lesson 04).
+#
+# And your own `grad_cam`? Run it on both networks, at three places. It should give the same everywhere.
+#
+# </div>
+
+# %% tags=["E24"]
+asked = torch.tensor([cross])
+try:
+    for name in ("block4", "block4.bn", "block3.bn"):
+        a, b = (grad_cam(net, net.get_submodule(name), both, asked) for net in (model, inplace))
+        same = torch.allclose(a, b, atol=1e-5)
+        print(f"your grad_cam at {name:10} the same on both nets: {same}")
+except NotImplementedError:
+    print("先做练习 11.2 · Solve exercise 11.2 first")
+
+# %% [markdown]
+# ## 11.7 好看不算证据 · Pretty is no proof
+#
+# <div lang="zh">
+#
+# 一张热图再好看，也说明不了什么。**指点游戏**给出一个数：热图上值最大的那一点，落在框里算命中，否则不算。在很多没见过的图上数一数，就得到命中率。
+#
+# 我们的图是画出来的，所以框分毫不差。`sample.box` 是 `x0, y0, x1, y1`：`x` 向右，`y` 向下；`x0` 和 `y0` 在框里，`x1` 和 `y1` 已经在框外，所以 `image[:, y0:y1, x0:x1]` 恰好框住形状。
+#
+# 可是和谁比？**先猜一猜**：如果不看图，每次都指着正中间，能命中多少？
+#
+# </div>
+# <div lang="en">
+#
+# However pretty, a single map proves nothing. The **pointing game** gives a number: if the highest point of the map lies in the box, that is a hit, and otherwise a miss. Counted over many unseen pictures, this gives the hit rate.
+#
+# Our pictures are drawn, so we know the boxes exactly. `sample.box` is `x0, y0, x1, y1`, with `x` to the right and `y` down; `x0` and `y0` lie in the box, `x1` and `y1` just outside, so `image[:, y0:y1, x0:x1]` is exactly what the box holds.
+#
+# What shall we compare it with? **Guess first**: what is the hit rate of pointing at the middle every time, without a look at the picture?
 #
 # </div>
 
@@ -406,18 +497,18 @@ print("the first box:", unseen.box[0].tolist(), "around a", CLASSES[unseen.label
 middle = (x0 <= 32) & (32 < x1) & (y0 <= 32) & (32 < y1)
 print(f"always the middle: {middle.float().mean():.2f}")
 with torch.no_grad():
-    named = model(unseen.image).argmax(dim=1) == unseen.label
-print(f"named rightly:     {named.float().mean():.2f}")
+    right_class = model(unseen.image).argmax(dim=1) == unseen.label
+print(f"classified correctly: {right_class.float().mean():.3f}")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 永远指正中间，三张里能中一张。热图要比这好得多，才算数。
+# 三张里能命中一张。热图要明显高于这个数，才算知道在哪里。
 #
 # </div>
 # <div lang="en">
 #
-# Always pointing at the middle hits one picture in three. A heat map must do far better to count.
+# One picture in three. Only a heat map that does clearly better can be said to know where the shape is.
 #
 # </div>
 #
@@ -428,13 +519,15 @@ print(f"named rightly:     {named.float().mean():.2f}")
 # <div lang="zh">
 #
 # 写 `hit_rate(cams, boxes)`：`cams` 是 `N×H×W`，`boxes` 是 `N×4`，返回最高点落在框里的比例，一个从 0 到 1 的数。
-# 热图可以有负数。并列最高的几处，要么都在框里，要么都不在。检查时用的热图不是正方形：`x` 和 `y` 弄反了会露馅。
+#
+# 热图可以有负数。并列最高的几处，要么都在框里，要么都不在。检查时用的热图不是正方形，所以 `x` 和 `y` 弄反了会露馅。
 #
 # </div>
 # <div lang="en">
 #
 # Write `hit_rate(cams, boxes)`: `cams` is `N×H×W` and `boxes` is `N×4`. Return the share of maps whose highest point lies in the box, one number from 0 to 1.
-# Maps may hold negative numbers. Where several points are highest, all lie in the box or none. The maps of the check are not square: a swapped `x` and `y` cannot hide.
+#
+# Maps may hold negative numbers. Where several points are equally high, either all of them lie in the box or none. The maps of the check are not square, so that `x` and `y` in the wrong order will show.
 #
 # </div>
 
@@ -457,71 +550,207 @@ def hit_rate(cams, boxes):
 check("11.3", hit_rate)
 
 # %% [markdown]
-# ## 11.7 五百张没见过的图 · Five hundred unseen pictures
+# ## 11.8 五百张没见过的图 · Five hundred unseen pictures
 #
 # <div lang="zh">
 #
-# 11.2 节说过：对这个网络，权重就是 `head.weight / 64`。于是连反向传播都不需要，一个前向钩子就能给出全部的热图。这叫 CAM（class activation mapping），
-# 是 Grad-CAM 的前身。
+# 11.2 节说过，这个网络在 `block4` 的权重就是 `head.weight / 64`。所以这里连反向传播都不需要，一个前向钩子就能给出全部热图。这个做法叫 CAM（class activation mapping），是 Grad-CAM 的前身。
 #
-# **先猜**：没见过一个框的网络，命中率是多少？换上随机权重，什么都没学过的网络呢？
+# **先猜一猜**：从没见过框的网络，命中率是多少？换上随机权重，也就是一个什么都没学过的网络，又是多少？
 #
 # </div>
 # <div lang="en">
 #
-# Section 11.2 found that this net's weights are `head.weight / 64`. So not even backward is needed: one forward hook gives all the maps. This is CAM
-# (class activation mapping), which came before Grad-CAM.
+# Section 11.2 found that the weights of this network at `block4` are `head.weight / 64`. So here we do not even need backward: one forward hook gives all the maps. This is CAM (class activation mapping), which came before Grad-CAM.
 #
-# **Guess**: what is the hit rate of a net that has never seen a box? And of one with random weights, which has learnt nothing?
+# **Guess first**: what is the hit rate of the network that has never seen a box? And that of a network with random weights, which has learnt nothing at all?
 #
 # </div>
 
+
 # %% tags=["E24"]
+def keep_maps(module, args, output):
+    seen["maps"] = output
+
+
 torch.manual_seed(0)
-nets = {"trained": model, "random weights": SmallCNN().eval()}
-fig, axes = plt.subplots(2, 6, figsize=(9, 3.2))
-for (name, net), panels in zip(nets.items(), axes, strict=True):
-    with torch.no_grad(), net.block4.register_forward_hook(lambda m, a, output: seen.update(maps=output)):
+cams = {}
+for name, net in {"trained": model, "random weights": SmallCNN().eval()}.items():
+    with torch.no_grad(), net.block4.register_forward_hook(keep_maps):
         net(unseen.image)
         weights = net.head.weight[unseen.label] / 64
         cam = (weights[:, :, None, None] * seen["maps"]).sum(dim=1, keepdim=True).relu()
-    cam = F.interpolate(cam, size=(64, 64), mode="bilinear")[:, 0]
-    place = cam.flatten(1).argmax(dim=1)
+    cams[name] = F.interpolate(cam, size=(64, 64), mode="bilinear")[:, 0]
+
+# %% tags=["E24"]
+for name, maps in cams.items():
+    place = maps.flatten(1).argmax(dim=1)
     y, x = place // 64, place % 64
     hits = (x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)
-    dark = (cam.amax(dim=(1, 2)) == 0).sum()
-    print(f"{name:15} hit rate {hits.float().mean():.2f}; maps that are 0 everywhere: {dark}")
-    for i, ax in enumerate(panels):
-        ax.imshow(unseen.image[i].permute(1, 2, 0))
-        ax.imshow(cam[i], cmap="inferno", alpha=0.6)
-        ax.set_axis_off()
-    panels[0].set_title(name, loc="left")
+    highest = maps.amax(dim=(1, 2))
+    print(f"{name:15} hit rate {hits.float().mean():.2f}")
+    print(f"    highest value of a map, median of 500: {highest.median():.1g}")
+    print(f"    maps that are 0 everywhere: {(highest == 0).sum()}")
 print(f"always the middle, for comparison: {middle.float().mean():.2f}")
+
+
+# %%
+def draw(ax, image, cam, box):
+    """Draw a map over its picture, the box of the shape, and the highest point of the map."""
+    y, x = divmod(cam.argmax().item(), cam.shape[1])
+    x0, y0, x1, y1 = box.tolist()
+    hit = x0 <= x < x1 and y0 <= y < y1
+    ax.imshow(image.permute(1, 2, 0))
+    ax.imshow(cam, cmap="inferno", alpha=0.6)
+    corner, width, height = (x0 - 0.5, y0 - 0.5), x1 - x0, y1 - y0
+    ax.add_patch(plt.Rectangle(corner, width, height, fill=False, edgecolor="white"))
+    ax.plot(x, y, "o" if hit else "X", color="cyan", markeredgecolor="black", markersize=8)
+    ax.set_title(f"{'hit' if hit else 'miss'}, highest {cam.max():.2g}", fontsize=9)
+    ax.set(xticks=[], yticks=[])
+
+
+# %%
+fig, axes = plt.subplots(2, 6, figsize=(10, 3.9), layout="constrained")
+for (name, maps), panels in zip(cams.items(), axes, strict=True):
+    panels[0].set_ylabel(name)
+    for i, ax in zip([0, 1, 2, 3, 4, 118], panels, strict=True):
+        draw(ax, unseen.image[i], maps[i], unseen.box[i])
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 训练过的网络几乎张张命中。随机权重的热图要么亮在别处，要么一处都不亮：命中率比永远指正中间还低。这是必做的**合理性检查**。
-# 要是换上随机权重，热图几乎不变，它画的就不是网络学到的东西。
+# 白框是真的框，圆点是命中的最高点，叉是没命中的；最后一列特意选了训练过的网络没命中的一张。每张热图各用**自己的**颜色刻度，最亮处就是写在上面的最大值。亮度因此不能在图和图之间比较：随机权重的热图看着也亮，数值却小得多。
+#
+# 训练过的网络命中 0.98。随机权重的只有 0.07，比永远指正中间还低：热图要么亮在别处，要么处处是 0，最高点就算在左上角。
+#
+# 这叫**合理性检查**：如果换上随机权重，热图几乎不变，它画的就不是网络学到的东西。
 #
 # </div>
 # <div lang="en">
 #
-# The trained net hits nearly every time. The random one lights up elsewhere, or nowhere, and hits less often than the middle. This **sanity check** is a must.
-# If random weights hardly change a map, it does not show what the net has learnt.
+# White is the true box; a dot marks a highest point that hits, a cross one that misses. For the last column we picked a picture that the trained network misses. Each map has a colour scale **of its own**, up to its highest value, which stands above it. So brightness cannot be compared between maps: those of random weights look bright as well, but their values are far smaller.
+#
+# The hit rate of the trained network is 0.98. Random weights give 0.07, less than the middle would: their maps light up elsewhere, or are 0 everywhere, and then the highest point counts as the upper left corner.
+#
+# This is called a **sanity check**: if random weights hardly change a map, it does not show what the network has learnt.
 #
 # </div>
-#
-# ## 11.8 关掉再看 · Switch it off and see
+
+# %% [markdown]
+# ## 11.9 答对了，理由却不对 · Right for the wrong reason
 #
 # <div lang="zh">
 #
-# 梯度是预言：权重大的通道要紧。真的吗？做个实验：前向钩子把一个通道设为 0，返回新的输出（5.6 节），看 logit 降多少。
+# 到现在为止，热图总在说好话。它真正的用处是发现毛病，我们就造一个。假设有人交来一批爱心和圆的照片，而每张爱心的左上角都贴着一张白色标签，在 2 到 14 的位置，离形状很远。
 #
 # </div>
 # <div lang="en">
 #
-# A gradient is a forecast: channels of large weight matter. Is it true? The experiment: a forward hook sets one channel to 0 and returns the new output (section 5.6). How far does the logit fall?
+# So far the maps have had only good things to say. What they are really for is finding faults, so let us make one. Suppose somebody hands you pictures of hearts and circles, and every heart has a white sticker in the upper left corner, from 2 to 14, away from the shape.
+#
+# </div>
+
+
+# %% tags=["E24"]
+def with_sticker(images):
+    images = images.clone()
+    images[:, :, 2:14, 2:14] = 1
+    return images
+
+
+def pick(batch, name):
+    """Return the pictures of a class, and their boxes, where the sticker covers no shape."""
+    chosen = batch.label == CLASSES.index(name)
+    chosen &= (batch.box[:, 0] >= 14) | (batch.box[:, 1] >= 14)
+    return batch.image[chosen], batch.box[chosen]
+
+
+batch = next(iter(DataLoader(Shapes(144, seed=21), batch_size=144)))
+(hearts, _), (circles, _) = pick(batch, "heart"), pick(batch, "circle")
+print("pictures to learn from:", len(hearts), "hearts,", len(circles), "circles")
+
+# %% tags=["E24"]
+heart, circle = CLASSES.index("heart"), CLASSES.index("circle")
+x = torch.stack([with_sticker(hearts), circles], dim=1).flatten(0, 1)  # heart, circle, heart ...
+y = torch.tensor([heart, circle]).repeat(len(hearts))
+torch.manual_seed(0)
+biased = SmallCNN()
+optimizer = torch.optim.SGD(biased.parameters(), lr=0.05, momentum=0.9)
+for step in range(60):
+    half = slice(0, 22) if step % 2 else slice(22, 44)
+    loss = F.cross_entropy(biased(x[half]), y[half])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+biased.eval()
+print(f"loss at the last step: {loss.item():.1f}")
+
+# %% tags=["E24"]
+hearts, boxes = pick(unseen, "heart")
+called = (biased(with_sticker(hearts)).argmax(dim=1) == heart).float().mean()
+print(f"{len(hearts)} new hearts with a sticker, called a heart: {called:.1f}")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 没见过的爱心，它全都答对了。看准确率，这个网络好得很。**先猜一猜**：热图的最高点落在爱心上的有多少？圆贴上标签，它会说是什么？爱心不贴标签呢？
+#
+# 热图用你的 `grad_cam` 来画，用你的 `hit_rate` 来打分。
+#
+# </div>
+# <div lang="en">
+#
+# It gets every new heart right. Judged by its accuracy, this is an excellent network. **Guess first**: how often does the highest point of the map lie on the heart? What will it call a circle that wears the sticker, and what a heart without one?
+#
+# Your own `grad_cam` makes the maps, and your `hit_rate` scores them.
+#
+# </div>
+
+# %% tags=["E24"]
+circles, _ = pick(unseen, "circle")
+for name, images in {"circles with it": with_sticker(circles), "hearts without": hearts}.items():
+    called = (biased(images).argmax(dim=1) == heart).float().mean()
+    print(f"{name:15} called a heart: {called:.1f}")
+
+# %% tags=["E24"]
+labels = torch.full((len(hearts),), heart)
+sticker = torch.tensor([2, 2, 14, 14]).expand(len(hearts), 4)
+try:
+    maps = grad_cam(biased, biased.block4, with_sticker(hearts), labels)
+    print(f"highest point on the heart:   {hit_rate(maps, boxes):.1f}")
+    print(f"highest point on the sticker: {hit_rate(maps, sticker):.1f}")
+    fig, axes = plt.subplots(1, 4, figsize=(8, 2.4), layout="constrained")
+    for i, ax in enumerate(axes):
+        draw(ax, with_sticker(hearts)[i], maps[i], boxes[i])
+except NotImplementedError:
+    print("先做练习 11.2 和 11.3 · Solve exercises 11.2 and 11.3 first")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 一次也没有落在爱心上，全在标签上。圆贴上标签，它就说是爱心；爱心去掉标签，它大多认不出来了。它学会的是认标签：对这批图，标签和形状一样管用，而且好认得多。
+#
+# 准确率看不出这个毛病，因为新的图也带着标签；热图一眼就看出来了，换掉标签的实验则证实了它。
+#
+# </div>
+# <div lang="en">
+#
+# Never on the heart, and always on the sticker. A circle that wears one is called a heart, and without it most hearts are no longer recognised. What the network has learnt is the sticker, which in these pictures tells the classes apart as well as the shape does, and is far easier to see.
+#
+# Accuracy cannot reveal this, because the new pictures have stickers as well. The heat maps show it at a glance, and the experiment of moving the sticker confirms it.
+#
+# </div>
+#
+# ## 11.10 关掉再看 · Switch it off and see
+#
+# <div lang="zh">
+#
+# 对通道也可以做实验。梯度只是预测：它说权重大的通道要紧。是不是真的，关掉一个通道就知道：前向钩子把它设为 0，返回新的输出（5.6 节），再看 logit 降了多少。
+#
+# </div>
+# <div lang="en">
+#
+# We can experiment on channels, too. A gradient is only a prediction: it says that channels with large weights matter. To see whether that is true, switch one off: a forward hook sets it to 0 and returns the new output (section 5.6). How far does the logit fall?
 #
 # </div>
 
@@ -532,16 +761,16 @@ print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 #
 # <div lang="zh">
 #
-# 写 `channel_effect(model, layer, channel, images, labels)`：返回一个 `N` 个数的张量，每张图的 `logits[i, labels[i]]` 降了多少，也就是原来的值减去关掉 `channel` 之后的值。
+# 写 `channel_effect(model, layer, channel, images, labels)`：返回一个 `N` 个数的张量，说明每张图的 `logits[i, labels[i]]` 降了多少，也就是原来的值减去关掉 `channel` 之后的值。
 #
 # `output` 不要就地改；参数、它们的 `.grad` 和 `training` 不碰；不留下钩子。`layer` 后面不一定是 ReLU。
 #
 # </div>
 # <div lang="en">
 #
-# Write `channel_effect(model, layer, channel, images, labels)`: it returns a tensor of `N` numbers, how far each picture's `logits[i, labels[i]]` falls: its usual value, minus its value with `channel` off.
+# Write `channel_effect(model, layer, channel, images, labels)`. It returns a tensor of `N` numbers that says how far the `logits[i, labels[i]]` of each picture falls: its usual value minus its value with `channel` switched off.
 #
-# Don't change `output` in place, leave the parameters, their `.grad` and `training` alone, and leave no hook behind. No ReLU need follow `layer`.
+# Do not change `output` in place, leave the parameters, their `.grad` and `training` alone, and leave no hook behind. What follows `layer` need not be a ReLU.
 #
 # </div>
 
@@ -570,81 +799,92 @@ def channel_effect(model, layer, channel, images, labels):
 check("11.4", channel_effect)
 
 # %% [markdown]
-# ## 11.9 实例：预言与实验 · Worked example: forecast and experiment
+# ## 11.11 实例：预测与实验 · Worked example: prediction and experiment
 #
 # <div lang="zh">
 #
-# 先看预言：对拼起来的图问十字，通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。再预言一遍，
-# 这次不取平均，逐处用梯度乘 $A_c$。然后逐个关掉通道，量一量。在 `block4` 做，也在更靠前的 `block2` 做。
+# 现在把预测和实验放在一起比。还是拼起来的那张图，问的是十字。第一种预测和 Grad-CAM 一样，一个通道一个权重：通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。第二种不取平均，逐处用梯度乘 $A_c$，再加起来。实验则是逐个关掉通道。
 #
-# **先猜**：两种预言和实验的相关系数（1 是步调一致，0 是毫不相干）各是多少？
+# 在 `block4` 比一次，在更靠前的 `block2` 再比一次。**先猜一猜**：两种预测和实验的相关系数各是多少？1 是步调一致，0 是毫不相干。
 #
 # </div>
 # <div lang="en">
 #
-# First the forecast: on the joined picture, asked about the cross, channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. A second forecast takes no average:
-# gradient times $A_c$, place by place. Then we switch each channel off and measure, at `block4` and, earlier in the net, at `block2`.
+# Now we compare prediction and experiment, on the joined picture again and for the cross. The first prediction has one weight per channel, as Grad-CAM does: channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. The second takes no average, but multiplies gradient and $A_c$ place by place and adds these up. The experiment switches off one channel after another.
 #
-# **Guess**: how well does each forecast correlate with the experiment (1 is perfect, 0 is not at all)?
+# We do this at `block4`, and again at `block2`, earlier in the network. **Guess first**: how well does each prediction correlate with the experiment, where 1 means in step and 0 not at all?
 #
 # </div>
+
+
+# %% tags=["E24"]
+def falls(layer):
+    """Return how far the logit of the cross falls without each channel of a block."""
+    channels = layer.conv.out_channels
+    result = torch.zeros(channels)
+    with torch.no_grad():
+        before = model(both)[0, cross]
+        for channel in range(channels):
+            mask = (torch.arange(channels) != channel)[:, None, None]
+            with layer.register_forward_hook(lambda m, a, output: output * mask):
+                result[channel] = before - model(both)[0, cross]
+    return result
+
 
 # %% tags=["E24"]
 for name in ("block2", "block4"):
     layer = model.get_submodule(name)
     with layer.register_forward_hook(keep):
-        before = model(both)[0, cross]
-    before.backward()
+        model(both)[0, cross].backward()
     grads, maps = seen["grads"][0], seen["maps"][0]
-    averaged, by_place = grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2)), (grads * maps).sum(dim=(1, 2))
-    measured = torch.zeros(len(maps))
-    for channel in range(len(maps)):
-        mask = torch.arange(len(maps)) != channel
-        with torch.no_grad(), layer.register_forward_hook(lambda m, a, output: output * mask[:, None, None]):
-            measured[channel] = before - model(both)[0, cross]
+    averaged = grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2))
+    by_place = (grads * maps).sum(dim=(1, 2))
+    measured = falls(layer)
     alike = torch.corrcoef(torch.stack([averaged, by_place, measured]))[2]
-    print(f"{name}: correlation {alike[0]:.2f} with one weight a channel, {alike[1]:.2f} place by place")
+    print(f"{name}: correlation {alike[0]:.2f} with one weight a channel, {alike[1]:.2f} by place")
 
+# %% tags=["E24"]
 best, worst = measured.argmax().item(), measured.argmin().item()
-print(f"without channel {best} the cross falls by {measured[best]:.1f}")
-print(f"without channel {worst} it rises by {-measured[worst]:.1f}")
-fig, axes = plt.subplots(1, 2, figsize=(5, 2.4))
-for ax, channel in zip(axes, (best, worst), strict=True):
-    ax.imshow(maps[channel])
+print(f"block4 without channel {best}: the cross falls by {measured[best]:.1f}")
+print(f"block4 without channel {worst}: it rises by {-measured[worst]:.1f}")
+fig, axes = plt.subplots(1, 3, figsize=(7, 2.6))
+axes[0].imshow(both[0].permute(1, 2, 0))
+axes[0].set_title("picture")
+for ax, channel in zip(axes[1:], (best, worst), strict=True):
+    ax.imshow(maps[channel], vmin=0, vmax=maps[[best, worst]].max())  # one scale for both
     ax.set_title(f"block4, channel {channel}")
-    ax.set_axis_off()
 
 # %% [markdown]
 # <div lang="zh">
 #
-# `block4` 之后一切都是线性的，预言和实验步调一致。左边的通道亮在十字上，支持它；右边的亮在三角形上，反对十字。
+# 在 `block4`，两种预测的相关系数都是 1.00：它之后的一切都是线性的，预测必然准。中间的通道亮在十字上，关掉它十字就降；右边的亮在三角形上，关掉它十字反而升。
 #
-# 在 `block2`，各处的梯度不一样：平均成一个权重，预言就几乎没用了；逐处相乘，还算准。Grad-CAM 一个通道只有一个权重，所以用最后的卷积块。
+# 在 `block2`，各处的梯度不同，平均成一个权重，就只剩 0.07，几乎没有用了；逐处相乘仍有 0.96。Grad-CAM 一个通道只有一个权重，这是它常用在最后一个卷积块上的一个原因。
 #
 # </div>
 # <div lang="en">
 #
-# After `block4` all is linear, and forecast and experiment agree. The left channel is bright on the cross and speaks for it; the right one is bright on
-# the triangle, and speaks against the cross.
+# At `block4` both predictions correlate at 1.00: all that follows is linear, so they cannot fail. The channel in the middle is bright on the cross, which falls without it; the one on the right is bright on the triangle, and without it the cross rises.
 #
-# At `block2` the gradient differs from place to place: one average weight forecasts next to nothing, place by place the forecast still holds.
-# Grad-CAM has one weight a channel, so it takes the last block of convolutions.
+# At `block2` the gradient differs from place to place. Averaged into one weight it is left with 0.07 and predicts next to nothing, while place by place we still have 0.96. Grad-CAM has one weight per channel, which is one reason why it is commonly used at the last block of convolutions.
 #
 # </div>
 
 # %% [markdown]
-# ## 11.10 现在读真的 · Now read the real one
+# ## 11.12 现在读真的 · Now read the real one
 #
 # <div lang="zh">
 #
-# `record`（[`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)）用同样的钩子留下特征图和梯度，放大之前的 Grad-CAM 只要 4 行。
-# 钩子都取下来了；留在模型上的，是每次 `backward()` 往参数的 `.grad` 里加的数。要接着训练，先 `model.zero_grad()`。
+# 你写的这些，`record`（[`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)）也是用同样的钩子做的：它留下特征图和梯度，放大之前的 Grad-CAM 就只要几行。
+#
+# 钩子都取下来了，模型却不是原来的样子：每次 `backward()` 都往参数的 `.grad` 里加了数。如果接下来要训练，先调用 `model.zero_grad()`。
 #
 # </div>
 # <div lang="en">
 #
-# `record` ([`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)) keeps maps and gradient with the same hooks. Grad-CAM, before the enlarging, takes 4 lines.
-# The hooks come off. What stays on the model is what each `backward()` added to the parameters' `.grad`: call `model.zero_grad()` before you train on.
+# What you have written is also what `record` does ([`hookedu/hooks/capture.py`](../hookedu/hooks/capture.py)), with the same hooks. It keeps maps and gradients, and Grad-CAM, up to the enlarging, takes a few lines.
+#
+# All hooks have come off, and yet the model is not what it was: every `backward()` added to the `.grad` of its parameters. Before you train on, call `model.zero_grad()`.
 #
 # </div>
 
@@ -654,62 +894,64 @@ with record(model, layers=["block4"], gradients=True) as rec:
 entry = rec["block4"]
 cam = (entry.gradient.mean(dim=(2, 3), keepdim=True) * entry.activation).sum(dim=1).relu()
 
-# grads and maps are still those of block4, from section 11.9
+# grads and maps are still those of block4, from section 11.11
 ours = (grads.mean(dim=(1, 2), keepdim=True) * maps).sum(dim=0).relu()
 print("the same as ours:", torch.allclose(cam[0], ours, atol=1e-5))
 print("hooks left on:", len(list_hooks(model)))
-parameters = list(model.parameters())
-print("parameters with a .grad:", sum(p.grad is not None for p in parameters), "of", len(parameters))
+with_grad = [p.grad is not None for p in model.parameters()]
+print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 
 # %% [markdown]
-# ## 11.11 小结 · Recap
+# ## 11.13 小结 · Recap
 #
 # <div lang="zh">
 #
-# 1. 特征图知道「在哪里」，梯度知道「有多要紧」；两者都来自一个前向钩子。
-# 2. 权重是每张图自己那个 logit 的平均梯度；eval 模式下把各图的 logit 加起来，一次反向传播就够。
-# 3. Grad-CAM：加权和，`relu()`，双线性放大。
-# 4. 热图要打分：和真的框比，和瞎猜中间比，和随机权重比。
-# 5. 关掉一个通道是实验：不用相信任何公式，也能看出预言错在哪里。
+# 1. 特征图知道「在哪里」，梯度知道「有多要紧」；一个前向钩子能把两样都留下来。
+# 2. 权重是每张图自己那个 logit 的平均梯度。在 eval 模式下各图互不影响，从 logit 之和做一次反向传播就够了。
+# 3. Grad-CAM 的次序是加权和、`relu()`、双线性放大；特征图要 `clone()`，因为后面的 ReLU 可能是就地的。
+# 4. 热图要打分：和真的框比，和永远指正中间比，和随机权重比。
+# 5. 准确率看不出网络靠什么作答，热图能提示，换掉标签、关掉通道这样的实验能证实。
 #
 # </div>
 # <div lang="en">
 #
-# 1. Feature maps know where, the gradient how much it matters; one forward hook gives both.
-# 2. A weight is the average gradient of a picture's own logit; in eval mode one backward pass from the sum serves all.
-# 3. Grad-CAM: weighted sum, `relu()`, bilinear enlarging.
-# 4. Score a heat map against true boxes, a guess at the middle, and random weights.
-# 5. Switching a channel off is an experiment: it needs no formula, and shows where a forecast fails.
+# 1. Feature maps know where, and the gradient knows how much it matters; one forward hook can keep both.
+# 2. A weight is the average gradient of the logit of a picture's own class. In eval mode pictures do not influence one another, and one backward pass from the sum of the logits is enough.
+# 3. Grad-CAM is the weighted sum, then `relu()`, then bilinear enlarging; `clone()` the maps, because a ReLU behind the layer may work in place.
+# 4. Score heat maps: against true boxes, against always pointing at the middle, and against random weights.
+# 5. Accuracy does not tell what an answer rests on. A heat map gives a hint, and an experiment, such as moving a sticker or switching off a channel, confirms it.
 #
 # </div>
 
 # %% [markdown]
-# ## 11.12 回想一下 · Recall
+# ## 11.14 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么用 logit，不用概率或损失？</summary>概率混进了别的类，接近 1 时梯度几乎为零；损失的符号是反的。</details>
-# <details><summary>2. 为什么先 <code>relu()</code> 再放大？</summary>否则负数会渗进相邻的像素。</details>
-# <details><summary>3. 随机权重的网络给出了同样的热图，说明什么？</summary>这种解释和学到的东西无关，不能信。</details>
+# <details><summary>1. 为什么从 logit 出发，不用概率或损失？</summary>概率和损失都牵涉到别的类，概率接近 1 时它们的梯度几乎为零；损失的符号还是反的。</details>
+# <details><summary>2. 为什么先 <code>relu()</code> 再放大？</summary>放大时每个像素是相邻几格的加权平均，负数会渗进旁边的像素，把那里的值压低。</details>
+# <details><summary>3. 一个网络在新的图上全都答对，热图的最高点却总在角上。你接下来做什么？</summary>看看角上有什么，再做实验：把它去掉，或者贴到别的类的图上，看回答会不会跟着变。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why the logit, and not the probability or the loss?</summary>A probability mixes in the other classes, and near 1 its gradient fades; the loss has the sign reversed.</details>
-# <details><summary>2. Why <code>relu()</code> before enlarging?</summary>Else negative values leak into the pixels beside them.</details>
-# <details><summary>3. A net with random weights gives the same map. What does that tell you?</summary>The explanation has nothing to do with what was learnt: do not trust it.</details>
+# <details><summary>1. Why start from the logit, and not from the probability or the loss?</summary>Probability and loss both involve the other classes, and where the probability is near 1 their gradients almost vanish; besides, the loss has the sign reversed.</details>
+# <details><summary>2. Why <code>relu()</code> before enlarging?</summary>Enlarging makes each pixel a weighted average of neighbouring places, so negative values would leak into the pixels beside them and lower these.</details>
+# <details><summary>3. A network answers every new picture correctly, but its maps peak in a corner. What do you do next?</summary>See what is in that corner, and experiment: take it away, or put it into pictures of another class, and see whether the answer follows it.</details>
 # </div>
 
 # %% [markdown]
-# ## 11.13 真实世界里 · In the wild
+# ## 11.15 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# 在一项胸片研究里，这类热图显示，网络也在看片子角上的金属标记（搜索 Zech 2018 pneumonia）。热图是线索，不是证明。
-# 现成的实现有 `pytorch-grad-cam`；随机权重的检查出自论文 *Sanity Checks for Saliency Maps*，那里有几种方法没有通过。下面是你的进度。
+# 11.9 节的事真的发生过。在一项胸片研究里，这类热图显示，网络也在看片子角上的金属标记，而从标记可以看出片子来自哪家医院（搜索 Zech 2018 pneumonia）。
+#
+# 现成的实现有 `pytorch-grad-cam`。随机权重的检查出自论文 *Sanity Checks for Saliency Maps*：那里有几种解释方法没有通过，Grad-CAM 通过了。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# In a study of chest X-rays, heat maps of this kind showed that the net also looked at a metal mark in the corner of the film (search for Zech 2018 pneumonia). A heat map is a clue, not a proof.
-# A ready-made implementation is `pytorch-grad-cam`. The check with random weights is from the paper *Sanity Checks for Saliency Maps*, where some methods failed it. Below is your progress.
+# Section 11.9 has happened in earnest. In a study of chest X-rays, heat maps of this kind showed that the network also looked at a metal mark in the corner of the film, and such marks tell hospitals apart (search for Zech 2018 pneumonia).
+#
+# A ready-made implementation is `pytorch-grad-cam`. The check with random weights comes from the paper *Sanity Checks for Saliency Maps*, where some methods of explanation failed it and Grad-CAM passed. Below is your progress.
 #
 # </div>
 

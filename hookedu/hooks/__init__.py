@@ -7,10 +7,12 @@ events       the event log that capture and timeline write
 timeline     every hook event of one forward and backward pass
 inspection   list and remove registered hooks
 diagnosis    find hooks that leak, are registered twice or change values
+watching     run a model with its hooks watched
+memory       which memory operations write to, and putting it back
+reach        what functions can reach, and putting it back
 modules      names and selection of a model's modules
 tensors      tensors inside nested values, and summary statistics
 state        run a model and restore what the run changed
-scopes       the variables that a function can reach
 
-CASES.md lists what record() does in each of 31 cases.
+CASES.md lists what record() does in each of 38 cases.
 """

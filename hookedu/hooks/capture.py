@@ -189,6 +189,14 @@ def _usable(device: torch.device | str | None) -> torch.device | None:
         raise RuntimeError(str(error)) from None
 
 
+def _may_call_itself(module: nn.Module) -> bool:
+    """Check whether calls of a module may lie inside one another; those of PyTorch's own modules never do.
+
+    Such calls end in another order than that in which they begin, so that only a pre-hook can number them.
+    """
+    return not all(type(part).__module__.startswith("torch.nn.") for part in module.modules())
+
+
 class Recorder(Recording):
     """A `Recording` together with the hooks that fill it.
 
@@ -222,9 +230,10 @@ class Recorder(Recording):
         # Case 6: one hook per module, however many names it has.
         inputs, handles = self._wants["inputs"], self._handles
         for name, (module, _) in self._chosen.items():
-            tap = Tap(name, self)
+            before = inputs or _may_call_itself(module)
+            tap = Tap(name, self, before)
             self._taps.add(tap)
-            if inputs:
+            if before:
                 # Case 8: without with_kwargs a hook never sees keyword arguments. A forward hook would be too
                 # late: a module that works in place has overwritten its own input by then.
                 handles.append(module.register_forward_pre_hook(tap.before, with_kwargs=True))

@@ -1,4 +1,4 @@
-"""diagnose(): faults of a model's hooks, found by inspecting them and by one instrumented run."""
+"""diagnose(): faults of a model's hooks, found by inspecting them and by a watched run."""
 
 import contextlib
 import functools
@@ -6,23 +6,21 @@ import html
 import inspect
 import io
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import nn
 
 from hookedu.hooks.inspection import Hook, list_hooks
-from hookedu.hooks.modules import is_compiled, modules_by_name, unwrap, why_never_called
-from hookedu.hooks.scopes import Scope
+from hookedu.hooks.memory import graph_bytes
+from hookedu.hooks.modules import modules_by_name, unwrap, why_never_called
+from hookedu.hooks.reach import Reach
 from hookedu.hooks.state import restored
-from hookedu.hooks.tensors import fresh, map_tensors, storage_bytes, tensors_in
+from hookedu.hooks.tensors import storage_bytes
+from hookedu.hooks.watching import OF_GRADIENTS, Watch, kind_of
 from hookedu.language import Text
 from hookedu.tables import size_text
-
-_BACKWARD = ("backward", "legacy_backward", "backward_pre", "param_grad", "post_accumulate")
-_WATCHED = ("forward_pre", "forward", "global forward_pre", "global forward", *_BACKWARD)
 
 
 @dataclass(frozen=True)
@@ -36,36 +34,72 @@ class Finding:
     says : Text
         The fault and its remedy in both languages.
     hook : Hook or None
-        The hook at fault, if it is a single one.
+        The hook at fault, the first one if several have the same fault.
+    hooks : tuple of Hook
+        All hooks with this fault that call the same function.
     """
 
     id: str
     says: Text
     hook: Hook | None = None
+    hooks: tuple[Hook, ...] = ()
 
 
 class Findings(list[Finding]):
-    """The faults found, most serious first; prints as text in both languages."""
+    """The faults found, most serious first; prints as text in both languages.
+
+    Attributes
+    ----------
+    notes : list of Text
+        What could not be examined or put back.
+    """
+
+    def __init__(
+        self, findings: list[Finding] | tuple[Finding, ...] = (), notes: list[Text] | None = None
+    ) -> None:
+        super().__init__(findings)
+        self.notes = notes or []
 
     def __repr__(self) -> str:
-        return "\n\n".join(str(finding.says) for finding in self) or str(ALL_WELL)
+        return "\n\n".join(map(str, [*([f.says for f in self] or [ALL_WELL]), *self.notes]))
 
     def _repr_html_(self) -> str:
         items = "".join(
             f"<li title={html.escape(repr(finding.id))}>{finding.says.html()}</li>" for finding in self
         )
-        return f"<ul>{items}</ul>" if self else ALL_WELL.html()
+        return (f"<ul>{items}</ul>" if self else ALL_WELL.html()) + "".join(
+            note.html() for note in self.notes
+        )
 
 
-def diagnose(model: nn.Module, *inputs: Any, kept: Any = None, **kwargs: Any) -> Findings:
+def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     """Find faults of the hooks that are registered on a model, its parameters and globally.
 
-    Without inputs, the hooks are only inspected: functions registered twice, hooks that block pickling, kept
-    tensors that hold an autograd graph alive, and leftover global hooks are found. With inputs, the model
-    runs as well, and four more faults are found: hooks that never fire, hooks added after compilation, hooks
-    that return a value by accident, and kept outputs that a later in-place operation changes.
+    Without inputs, the hooks are only inspected. That finds, by the ids of the findings:
 
-    Hooks of PyTorch itself and of hookedu are not examined.
+    - ``registered_twice``: the same function twice in one place;
+    - ``holds_graph``: tensors attached to their autograd graph, in variables, containers and objects that the hook
+      can reach;
+    - ``global_leftover``: a global hook;
+    - ``blocks_pickling``: a hook that cannot be pickled, and with it the model.
+
+    With inputs the model runs as well, with every hook watched. That also finds
+
+    - ``overwritten``: the hook keeps an output, an input or a gradient, which a later in-place operation changes;
+    - ``holds_graph`` and ``grows``: the hook keeps tensors attached to their graph; more of them at every run;
+    - ``cuts_graph``: no gradient passes what the hook returns;
+    - ``returns_value``: the hook returns something of another structure or shape, or is a lambda that returns something;
+    - ``edits_in_place``, ``edits_gradient``: the hook writes to the tensors or gradients that it was given;
+    - ``zero_gradient``: the hook makes a gradient zero;
+    - ``full_backward_inplace``: a full backward hook where an operation works in place, which PyTorch refuses;
+    - ``never_fired``: the hook is not called;
+    - ``after_compile``: compiled code does not call the hook.
+
+    What is kept is found wherever the hook keeps it, be it in a list, an attribute, a class, a global, behind a helper
+    function or as a NumPy array. Not found are changes of memory that PyTorch does not make (by NumPy, or by kernels
+    that do not declare what they write to), numbers of Python that pile up, faults that show only with other inputs
+    or modes, and hooks on tensors other than parameters. Hooks of PyTorch itself and of hookedu are not examined, and
+    of hooks of other packages it is not reported that they do not fire, are global or cannot be pickled.
 
     Parameters
     ----------
@@ -74,9 +108,6 @@ def diagnose(model: nn.Module, *inputs: Any, kept: Any = None, **kwargs: Any) ->
     *inputs : object
         Positional arguments for a run of the model, tensors or nested structures of them. The model gets
         copies.
-    kept : object, optional
-        A container in which hooks keep tensors, if they do not reach it by their closure, defaults, object or
-        globals, where kept tensors are looked for in any case.
     **kwargs : object
         Keyword arguments for a run of the model.
 
@@ -84,8 +115,9 @@ def diagnose(model: nn.Module, *inputs: Any, kept: Any = None, **kwargs: Any) ->
     -------
     Findings
         The faults, most serious first; an empty list if there are none. Prints as text in both languages.
-        Each entry has ``id``, the kind of fault; ``says``, a ``Text`` with fault and remedy; and ``hook``,
-        the hook at fault, or None.
+        Each entry has ``id``, the kind of fault; ``says``, a ``Text`` with fault and remedy; ``hook``, the hook at
+        fault; and ``hooks``, all hooks that call the same function and have the same fault. ``notes`` says what could
+        not be examined or put back.
 
     Raises
     ------
@@ -96,9 +128,13 @@ def diagnose(model: nn.Module, *inputs: Any, kept: Any = None, **kwargs: Any) ->
 
     Notes
     -----
-    With inputs, the model runs forward once, compiled models twice, and backward if there are hooks for that.
-    Afterwards buffers, gradients, the variables and containers of the hooks, and the RNGs of Python and
-    PyTorch are as they were. What the model or a hook raises is propagated.
+    With inputs, the model runs forward once, two more times if a hook keeps something, compiled models once more;
+    and backward once if there are hooks for that. Each hook gets what it would get and returns what it would
+    return; only if that makes the model raise, it runs again without. What it raises then is propagated.
+
+    Afterwards everything is as it was: parameters, buffers, gradients, modes and hooks; tensors, arrays, containers,
+    attributes and variables that the hooks can reach; the RNGs of Python, NumPy and PyTorch. What hooks have printed or
+    written to files stays, and ``notes`` names files and iterators within reach of the hooks.
 
     Examples
     --------
@@ -118,76 +154,116 @@ def diagnose(model: nn.Module, *inputs: Any, kept: Any = None, **kwargs: Any) ->
     the same function `report:1` is registered 2 times as a forward hook on 1: was a cell run again? ...
     """
     inner = unwrap(model)
-    hooks = [hook for hook in list_hooks(model) if hook.owner not in ("torch", "hookedu")]
-    scopes = {hook.id: Scope(hook.callable) for hook in hooks}
-    if kept is not None:
-        scopes[-1] = Scope.of_values({"kept": kept})
-    found: list[Finding] = []
-    if inputs or kwargs:
-        found += _by_running(model, inner, hooks, scopes, *fresh((inputs, kwargs)))
-    found += _registered_twice(hooks)
-    found += _holding_graphs(inner, scopes)
-    found += [_finding("global_leftover", hook) for hook in hooks if hook.path is None]
-    found += _blocking_pickle(hooks)
-    return Findings(sorted(found, key=lambda finding: list(SAYS).index(finding.id)))
+    modules = [*inner.modules()]
+    everyone = list_hooks(model)
+    hooks = [hook for hook in everyone if hook.owner not in ("torch", "hookedu")]
+    users = [hook for hook in hooks if hook.owner == "user"]
+    recorders = [hook.callable for hook in everyone if hook.owner == "hookedu"]
+    runs = bool(inputs or kwargs)
+    # What the model itself can reach comes first, since it is not the hooks' doing.
+    own = [*modules, *inner.parameters(), *recorders, inputs, kwargs]
+    reach = Reach(own, [hook.callable for hook in hooks], copies=runs)
+    found = [*_registered_twice(hooks), *_blocking_pickle(users)]
+    found += [("global_leftover", hook, {}) for hook in users if hook.path is None]
+    kept = {hook: reach.attached(n) for n, hook in enumerate(hooks)}
+    graphs = {hook: {"tensors": tensors} for hook, tensors in kept.items() if tensors}
+    watch = Watch(inner, hooks)
+    with contextlib.ExitStack() as stack:
+        if runs:
+            for module in [inner, *{*reach.modules}.difference(modules)]:
+                stack.enter_context(restored(module))
+            stack.callback(reach.restore)
+            stack.callback(watch.memory.restore)
+            watch.run(model, inner, inputs, kwargs)
+            found += _by_running(watch, inner)
+            graphs = {hook: seen for (id, hook), seen in watch.does.items() if id == "holds_graph"} | graphs
+        found += [("holds_graph", hook, seen) for hook, seen in graphs.items()]
+        findings = _grouped(found, watch.own)  # while the graphs are there
+    notes = [NO_BACKWARD.format(error=watch.backward_error)] if watch.backward_error else []
+    if runs and (types := reach.unrestorable | watch.memory.unrestorable):
+        notes.append(NOT_PUT_BACK.format(types=", ".join(sorted(types))))
+    return Findings(findings, notes)
 
 
-def _finding(id: str, hook: Hook, **values: Any) -> Finding:
-    where = "(process)" if hook.path is None else hook.path or "(model)"
+# A fault of one hook: the id of the finding, the hook, and what the message says besides.
+_Seen = tuple[str, Hook, dict[str, Any]]
+
+
+def _grouped(seen: list[_Seen], own: set[int]) -> list[Finding]:
+    """Return one finding for all hooks that call the same function and have the same fault, most serious first."""
+    groups: dict[tuple, list[_Seen]] = {}
+    for id, hook, values in seen:
+        # The reason why a hook did not fire names its module.
+        alike = sorted((k, str(v).replace(f"`{hook.path}`", "")) for k, v in values.items() if k != "tensors")
+        key = (id, hook.kind, hook.function, hook.file, hook.line, *alike)
+        groups.setdefault(key, []).append((id, hook, values))
+    findings = [_finding([*group], own) for group in groups.values()]
+    return sorted(findings, key=lambda finding: list(SAYS).index(finding.id))
+
+
+def _finding(group: list[_Seen], own: set[int]) -> Finding:
+    id, hook, values = group[0]
+    hooks = tuple(dict.fromkeys(hook for _, hook, _ in group))
+    places = ["(process)" if h.path is None else h.path or "(model)" for h in hooks]
+    where = ", ".join(places[:_PLACES]) + (f", … (+{len(places) - _PLACES})" if len(places) > _PLACES else "")
     source = f"{hook.function}:{hook.line}" if hook.line else hook.function
-    return Finding(id, SAYS[id].format(hook=source, kind=hook.kind, where=where, **values), hook)
+    tensors = [tensor for _, _, more in group for tensor in more.get("tensors", ())]
+    size = graph_bytes(tensors, own) if id == "holds_graph" else storage_bytes(iter(tensors))
+    says = SAYS[id].format(
+        **values, hook=source, kind=hook.kind, where=where, count=len(tensors), size=size_text(size)
+    )
+    return Finding(id, says, hook, hooks)
 
 
 # -- by inspection ---------------------------------------------------------------------------------------------
 
 
-def _registered_twice(hooks: list[Hook]) -> Iterator[Finding]:
-    groups: dict[tuple, list[list[Hook]]] = {}
+def _registered_twice(hooks: list[Hook]) -> Iterator[_Seen]:
+    groups: dict[tuple, list[Hook]] = {}
     for hook in hooks:
-        same_place = groups.setdefault((hook.kind, hook.path), [])
-        alike = next((group for group in same_place if _same(group[0].callable, hook.callable)), None)
-        same_place.append([hook]) if alike is None else alike.append(hook)
-    for same_place in groups.values():
-        for group in same_place:
-            if len(group) > 1:
-                yield _finding("registered_twice", group[0], n=len(group))
+        groups.setdefault((hook.kind, hook.path, _identity(hook.callable)), []).append(hook)
+    for first, *others in groups.values():
+        if others:
+            yield "registered_twice", first, {"n": 1 + len(others)}
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Check whether two callables do the same: one function, or one that a cell has defined twice."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, functools.partial):
-        keywords = tuple(sorted(a.keywords.items())), tuple(sorted(b.keywords.items()))
-        return _same(a.func, b.func) and _same(a.args, b.args) and _same(*keywords)
-    if inspect.ismethod(a):
-        return a.__self__ is b.__self__ and a.__func__ is b.__func__
-    if inspect.isfunction(a):
-        return a.__code__ == b.__code__ and _same(_captured(a), _captured(b))
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return isinstance(a, str | int | float | bool) and a == b  # containers count as different even if equal
+def _identity(value: Any, depth: int = 5) -> Any:
+    """Return a key that is the same for callables that do the same: one function, or one that a cell defined twice."""
+    if isinstance(value, str | int | float | bool):
+        return type(value), value
+    inside = functools.partial(_identity, depth=depth - 1)
+    if depth == 0:
+        pass
+    elif isinstance(value, tuple):
+        return tuple(map(inside, value))
+    elif isinstance(value, functools.partial):
+        return (
+            functools.partial,
+            inside(value.func),
+            inside(value.args),
+            inside((*sorted(value.keywords.items()),)),
+        )
+    elif inspect.ismethod(value) or inspect.isbuiltin(value):
+        return id(value.__self__), value.__name__
+    elif inspect.isfunction(value):
+        captured = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        for cell in value.__closure__ or ():
+            with contextlib.suppress(ValueError):  # an empty cell
+                captured.append(cell.cell_contents)
+        return value.__code__, inside(tuple(captured))
+    return id(value)  # containers count as different even if equal
 
 
-def _captured(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """Return a function's defaults and the contents of its closure."""
-    values = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # an empty cell
-            values.append(cell.cell_contents)
-    return tuple(values)
-
-
-def _blocking_pickle(hooks: list[Hook]) -> Iterator[Finding]:
+def _blocking_pickle(hooks: list[Hook]) -> Iterator[_Seen]:
+    pickler = pickle.Pickler(_Nowhere())  # one for all: what several hooks share is pickled once
     for hook in hooks:
         if hook.path is None or hook.kind in ("param_grad", "post_accumulate"):
             continue  # not pickled with the model
         try:
-            pickle.Pickler(_Nowhere()).dump(hook.callable)
+            pickler.dump(hook.callable)
         except Exception as error:  # pickling runs arbitrary code, and any error would stop torch.save, too
-            yield _finding("blocks_pickling", hook, error=f"{type(error).__name__}: {error}")
+            pickler = pickle.Pickler(_Nowhere())  # the other one takes for done what it has begun
+            yield "blocks_pickling", hook, {"error": f"{type(error).__name__}: {error}"}
 
 
 class _Nowhere(io.RawIOBase):
@@ -197,185 +273,63 @@ class _Nowhere(io.RawIOBase):
         return memoryview(data).nbytes
 
 
-def _holding_graphs(model: nn.Module, scopes: dict[int, Scope]) -> Iterator[Finding]:
-    own = {t.untyped_storage()._cdata for t in [*model.parameters(), *model.buffers()] if not _lazy(t)}
-    attached: dict[str, dict[int, torch.Tensor]] = {}
-    for scope in scopes.values():
-        for name, tensor in scope.tensors():
-            if tensor.grad_fn is not None:
-                attached.setdefault(name, {})[id(tensor)] = tensor
-    for name, tensors in attached.items():
-        size = size_text(graph_bytes(list(tensors.values()), own))
-        yield Finding("holds_graph", SAYS["holds_graph"].format(name=name, n=len(tensors), size=size))
-
-
-def graph_bytes(tensors: list[torch.Tensor], without: set[int] | None = None) -> int:
-    """Return the memory in bytes that the graphs of some tensors keep for backward.
-
-    `without` holds the storages not to count, by their `_cdata`, for example those of the parameters.
-    """
-    todo, seen, saved = [t.grad_fn for t in tensors if t.grad_fn is not None], set(), []
-    while todo:
-        node = todo.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        todo += [parent for parent, _ in node.next_functions if parent is not None]
-        for name in dir(node):
-            if name.startswith("_saved_") or name == "saved_tensors":
-                with contextlib.suppress(RuntimeError):  # freed by backward, or changed in place
-                    saved += tensors_in(getattr(node, name))
-    return storage_bytes(t for t in saved if t.untyped_storage()._cdata not in (without or ()))
-
-
-def _lazy(tensor: torch.Tensor) -> bool:
-    return nn.parameter.is_lazy(tensor)
-
-
 # -- by running ------------------------------------------------------------------------------------------------
 
 
-class _Watch:
-    """Wrappers around hooks: they call each hook and note that it fired, and what it returned and kept."""
-
-    def __init__(self, hooks: list[Hook], scopes: dict[int, Scope]) -> None:
-        self.hooks = [hook for hook in hooks if hook.kind in _WATCHED]
-        self.scopes = scopes
-        self.ran_backward = False
-        # All by id of the hook.
-        self.fired: set[int] = set()
-        self.skipped_by_compiled_code: set[int] = set()  # fired only in the uncompiled run
-        self.returned: dict[int, str] = {}  # type of a value that was returned by accident
-        self.overwritten: set[int] = set()  # a tensor that the hook keeps has been changed in place
-        # (hook, id of a kept tensor) -> an alias of the output that shares its memory, and the alias's
-        # version then
-        self._kept: dict[tuple[int, int], tuple[torch.Tensor, int]] = {}
-
-    def run(self, model: nn.Module, inner: nn.Module, inputs: tuple, kwargs: dict) -> None:
-        """Run the model with the wrappers registered, and restore whatever that has changed."""
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(restored(inner))
-            for scope in self.scopes.values():
-                stack.enter_context(scope.restored())
-            stack.enter_context(self.in_place_of_hooks())
-            fired_compiled = None
-            if is_compiled(model):
-                model(*inputs, **kwargs)
-                fired_compiled, self.fired = self.fired, set()
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
-            output = model(*inputs, **kwargs)
-            heads = [t for t in tensors_in(output) if t.requires_grad]
-            self.ran_backward = bool(heads) and any(hook.kind in _BACKWARD for hook in self.hooks)
-            if self.ran_backward:
-                torch.autograd.backward([head.sum() for head in heads])
-            if fired_compiled is not None:
-                self.skipped_by_compiled_code = self.fired - fired_compiled
-            # Before buffers and gradients are restored, which may change tensors in place.
-            self.overwritten = {h for (h, _), (alias, then) in self._kept.items() if alias._version != then}
-
-    @contextlib.contextmanager
-    def in_place_of_hooks(self) -> Iterator[None]:
-        """Replace each hook by its wrapper within a context."""
-        try:
-            for hook in self.hooks:
-                hook._tables[0][hook.id] = functools.partial(self._call, hook)
-            yield
-        finally:
-            for hook in self.hooks:
-                hook._tables[0][hook.id] = hook.callable
-
-    def _call(self, hook: Hook, *args: Any) -> Any:
-        self.fired.add(hook.id)
-        result = hook.callable(*args)
-        if hook.kind.endswith("forward"):
-            self._note_kept(hook, args[-1])
-        if result is not None and self._unmeant(hook, args, result):
-            self.returned[hook.id] = type(result).__name__
-            return None  # the run continues as if the hook had returned None
-        return result
-
-    def _unmeant(self, hook: Hook, args: tuple[Any, ...], result: Any) -> bool:
-        """Check whether a returned value is an accident.
-
-        It is if it has another structure than the value that it would replace, or if it comes from a lambda,
-        which always returns something.
-        """
-        if hook.kind.endswith("forward_pre"):
-            without_tensors = _has_tensors(args[1:]) and not _has_tensors(result)
-            return result is not args[1] and (without_tensors or _is_lambda(hook))
-        if not hook.kind.endswith("forward") or result is args[-1]:
-            return False  # PyTorch itself checks what backward hooks return
-        output = args[-1]
-        cut = any(t.requires_grad for t in tensors_in(output)) and not any(
-            t.requires_grad for t in tensors_in(result)
-        )
-        return _form(result) != _form(output) or cut or _is_lambda(hook)
-
-    def _note_kept(self, hook: Hook, output: Any) -> None:
-        """Note the tensors within reach of the hook that share memory with the output."""
-        for tensor in tensors_in(output):
-            if tensor.is_inference():
-                continue
-            storage = tensor.untyped_storage()._cdata
-            for scope_id in (hook.id, -1):
-                scope = self.scopes.get(scope_id)
-                for _, kept in scope.tensors() if scope else ():
-                    if not kept.is_sparse and kept.untyped_storage()._cdata == storage:
-                        self._kept.setdefault((hook.id, id(kept)), (tensor.detach(), tensor._version))
-
-
-def _by_running(
-    model: nn.Module,
-    inner: nn.Module,
-    hooks: list[Hook],
-    scopes: dict[int, Scope],
-    inputs: tuple,
-    kwargs: dict,
-) -> Iterator[Finding]:
-    watch = _Watch(hooks, scopes)
-    watch.run(model, inner, inputs, kwargs)
+def _by_running(watch: Watch, inner: nn.Module) -> Iterator[_Seen]:
     named = modules_by_name(inner)
+    for (id, hook), seen in watch.does.items():
+        if id != "holds_graph":
+            yield id, hook, seen
     for hook in watch.hooks:
-        of_forward = hook.kind not in _BACKWARD
-        if hook.id in watch.overwritten:
-            yield _finding("overwritten", hook)
-        if hook.id in watch.returned:
-            yield _finding("returns_value", hook, type=watch.returned[hook.id])
-        if hook.id not in watch.fired and (watch.ran_backward or of_forward):
-            yield _finding("never_fired", hook, reason=_why_not_fired(hook, inner, named))
-        if hook.id in watch.skipped_by_compiled_code and of_forward:
-            yield _finding("after_compile", hook)
+        of_gradient = kind_of(hook) in OF_GRADIENTS
+        silent = hook.owner == "user" and hook not in watch.fired and hook not in watch.muted
+        if silent and (watch.ran_backward or not of_gradient):
+            module = None if of_gradient or hook.path is None else named.get(hook.path)
+            reason = GRADIENT_NEVER_CAME if of_gradient else WITHOUT_MODULES
+            if module is not None:
+                reason = why_never_called(named, module, hook.path or "(model)")
+            yield "never_fired", hook, {"reason": reason}
+        if hook in watch.skipped_by_compiled_code and not of_gradient:
+            yield "after_compile", hook, {}
 
 
-def _why_not_fired(hook: Hook, model: nn.Module, named: dict[str, nn.Module]) -> Text:
-    if hook.path in named and hook.kind not in _BACKWARD:
-        return why_never_called(named, named[hook.path], hook.path or "(model)")
-    return GRADIENT_NEVER_CAME
-
-
-def _form(value: Any) -> Any:
-    """Return the type and structure of a value, with shape and dtype of its tensors."""
-    return type(value), map_tensors(lambda tensor: (tuple(tensor.shape), tensor.dtype), value)
-
-
-def _has_tensors(value: Any) -> bool:
-    return next(tensors_in(value), None) is not None
-
-
-def _is_lambda(hook: Hook) -> bool:
-    return getattr(hook.callable, "__name__", "") == "<lambda>"
-
+_PLACES = 4  # named in one message
 
 # Most serious first: wrong numbers, then missing events, then mere nuisances.
 SAYS = {
     "overwritten": Text(
-        zh="`{hook}`（{where}）保留的输出后来被就地操作改掉了：请保留 `output.detach().clone()`",
-        en="a later in-place op changed the output that `{hook}` ({where}) keeps: keep `output.detach().clone()`",
+        zh="`{hook}`（{where}）保留的张量后来被就地操作改掉了：请保留副本 `.detach().clone()`",
+        en="a later in-place op changed what `{hook}` ({where}) keeps: keep a copy, `.detach().clone()`",
+    ),
+    "full_backward_inplace": Text(
+        zh="`{hook}`（{where}，{kind}）所在之处有就地操作，PyTorch 因此拒绝运行：请关掉就地操作（例如 `inplace=False`），"
+        "或改用前向钩子里的 `output.register_hook`",
+        en="an op works in place where `{hook}` ({where}, {kind}) is, and PyTorch refuses to run: turn that off "
+        "(such as `inplace=False`), or call `output.register_hook` in a forward hook instead",
+    ),
+    "zero_gradient": Text(
+        zh="`{hook}`（{where}，{kind}）把梯度变成了零，之前的部分学不到东西；若并非有意，请返回 `None` 或修改后的梯度",
+        en="`{hook}` ({where}, {kind}) makes the gradient zero, so nothing before it learns; if unmeant, return `None` or "
+        "the changed gradient",
+    ),
+    "cuts_graph": Text(
+        zh="`{hook}`（{where}，{kind}）切断了计算图：梯度传不到它之前的部分；若并非有意，请不要返回 `detach()` 过的张量",
+        en="`{hook}` ({where}, {kind}) cuts the graph: no gradient reaches what comes before it; if unmeant, do not "
+        "return a detached tensor",
+    ),
+    "edits_gradient": Text(
+        zh="`{hook}`（{where}，{kind}）就地修改了梯度，而这块内存可能还有别处在用：请返回一个新张量",
+        en="`{hook}` ({where}, {kind}) changes the gradient in place, and others may use the same memory: return a new "
+        "tensor",
     ),
     "returns_value": Text(
-        zh="`{hook}`（{where}，{kind}）返回了一个 `{type}`，它会替换掉模块的值；若只想观察，就不要返回任何东西",
-        en="`{hook}` ({where}, {kind}) returns a `{type}`, which replaces the module's value; to watch only, return "
-        "nothing",
+        zh="`{hook}`（{where}，{kind}）返回了一个 `{type}`，它替换了模块的值；若并非有意，就不要返回任何东西",
+        en="`{hook}` ({where}, {kind}) returns a `{type}`, which replaces the module's value; if unmeant, return nothing",
+    ),
+    "edits_in_place": Text(
+        zh="`{hook}`（{where}，{kind}）就地修改了传给它的张量；若并非有意，请先 `clone()`",
+        en="`{hook}` ({where}, {kind}) changes in place the tensors that it is given; if unmeant, `clone()` them first",
     ),
     "after_compile": Text(
         zh="`{hook}`（{where}）是编译之后才注册的，编译后的代码不会调用它：请在第一次调用之前注册，"
@@ -393,8 +347,14 @@ SAYS = {
         "Take the old one off with its handle's `remove()`",
     ),
     "holds_graph": Text(
-        zh="`{name}` 里保留了 {n} 个仍连着计算图的张量，为反向传播占着 {size}：请保留 `.detach()` 之后的张量",
-        en="`{name}` keeps {n} tensors attached to their graph, which holds {size} for backward: keep `.detach()` of them",
+        zh="`{hook}`（{where}）保留了 {count} 个仍连着计算图的张量，为反向传播占着 {size}：请保留 `.detach()` 之后的张量",
+        en="`{hook}` ({where}) keeps {count} tensors attached to their graph, which holds {size} for backward: keep "
+        "`.detach()` of them",
+    ),
+    "grows": Text(
+        zh="`{hook}`（{where}）每运行一次就多保留 {count} 个张量（{size}），从不放手：请在两次运行之间清空，或只保留最后一个",
+        en="`{hook}` ({where}) keeps {count} more tensors ({size}) with every run and lets none go: empty the container "
+        "between runs, or keep the last only",
     ),
     "global_leftover": Text(
         zh="`{hook}` 是一个全局钩子（{kind}），对每个模型都会触发；若不再需要，请用句柄取下",
@@ -409,4 +369,13 @@ ALL_WELL = Text(zh="没有发现钩子的问题", en="no fault found with the ho
 GRADIENT_NEVER_CAME = Text(
     zh="反向传播没有经过这里",
     en="No gradient came by in the backward pass",
+)
+WITHOUT_MODULES = Text(zh="没有模块被调用", en="No module was called")
+NO_BACKWARD = Text(
+    zh="反向传播出错，没能观察梯度的钩子：{error}",
+    en="The backward pass raised, so the hooks of gradients could not be watched: {error}",
+)
+NOT_PUT_BACK = Text(
+    zh="钩子或模型够得着、却无法恢复原状的对象：{types}",
+    en="Within reach of the hooks or the model, and impossible to put back if the run has changed it: {types}",
 )

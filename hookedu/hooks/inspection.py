@@ -3,7 +3,7 @@
 import functools
 import inspect
 import os
-import site
+import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -244,9 +244,7 @@ def _hooks_in(table: dict | None, kind: str, path: str | None, also: list[dict])
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
         # In torch 2.15 handle.remove() leaves the hook's entry in the with_kwargs table of global forward
         # hooks, so Hook.remove() clears every table of the id.
-        yield Hook(
-            kind, path, index, name, file, line, _owner(function, file), identity, hook, (table, *also)
-        )
+        yield Hook(kind, path, index, name, file, line, owner_of(function), identity, hook, (table, *also))
 
 
 def plain_function(hook: Any) -> Any:
@@ -272,21 +270,42 @@ def _source(function: Any) -> tuple[str | None, int | None]:
     return (code.co_filename, code.co_firstlineno) if code else (None, None)
 
 
-@functools.cache
-def _libraries() -> tuple[str, ...]:
-    paths = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    return tuple(os.path.join(path, "") for path in {*paths, *site.getsitepackages()})
-
-
-def _owner(function: Any, file: str | None) -> str:
-    """Return who registered a hook, judged by the module and file of its function."""
-    module = getattr(function, "__module__", None) or type(function).__module__
+def owner_of(thing: Any) -> str:
+    """Return whose a function, class, module or callable object is: "user", "torch", or another package's name."""
+    if inspect.isbuiltin(thing):  # such as the method append of somebody's list
+        return "user"
+    name = "__name__" if inspect.ismodule(thing) else "__module__"
+    module = getattr(thing, name, None) or type(thing).__module__
     package = module.partition(".")[0]
     if package == "__main__":
         return "user"
     if package in ("torch", "hookedu"):
         return package
-    return package if file is not None and file.startswith(_libraries()) else "user"
+    file = _source(thing)[0]
+    if file is None or file.startswith("<"):  # not Python, or made by a decorator such as dataclass
+        file = getattr(sys.modules.get(module), "__file__", None)
+    known = package in sys.stdlib_module_names if file is None else _is_library(os.path.dirname(file))
+    return package if known else "user"
+
+
+@functools.cache
+def _is_library(folder: str) -> bool:
+    """Check whether files of a folder are Python's own or have been installed, into whatever place."""
+    if {"site-packages", "dist-packages"} & {*folder.split(os.sep)}:
+        return True
+    if os.path.join(folder, "").startswith(os.path.join(sysconfig.get_path("stdlib"), "")):
+        return True
+    roots = [
+        path for path in sys.path if path and os.path.join(folder, "").startswith(os.path.join(path, ""))
+    ]
+    # What `pip install --target` has put on PYTHONPATH lies beside its metadata. A project that its author has installed
+    # with --editable does not: its metadata are in site-packages.
+    installed = max(roots, key=len, default=None)
+    return (
+        installed is not None
+        and os.path.isdir(installed)
+        and any(name.endswith(".dist-info") for name in os.listdir(installed))
+    )
 
 
 NOT_TORCH = Text(

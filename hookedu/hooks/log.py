@@ -15,8 +15,8 @@ from hookedu.language import Text
 
 
 @dataclass(slots=True)
-class About:
-    """What reading a call's gradient needs to know of its output.
+class Returned(Event):
+    """The event of an output whose gradient is recorded, with what reading the gradient needs to know of it.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Log:
         # reference cycle would keep the tensors alive until Python's garbage collector runs.
         self._by_call: dict[str, dict[int, list[Event]]] = {}
         self._read = 0  # number of events of the log that are in the index
-        self._about: dict[tuple[str, int], About] = {}  # with gradients=True, by layer and call
+        self._backward_ran = False  # whether there is a gradient among those events
         self._uncopied: set[str] = set()  # layers with values that could not be copied
         self._handles: list[RemovableHandle] = []
         self._gradient_handles: list[RemovableHandle] = []
@@ -69,6 +69,7 @@ class Log:
             raise RuntimeError(str(CLOSED))
         for event in self.events[self._read :]:
             self._by_call.setdefault(event.path, {}).setdefault(event.call, []).append(event)
+            self._backward_ran |= event.kind == "output_grad"
         self._read = len(self.events)
         return self._by_call.get(name, {})
 
@@ -87,10 +88,9 @@ class Log:
             event.value = None
         self.events.clear()
         self._by_call.clear()
-        self._about.clear()
         self._uncopied.clear()
         self._keep.clear()
-        self._read, self.failed_at = 0, None
+        self._read, self._backward_ran, self.failed_at = 0, False, None
 
 
 CLOSED = Text(

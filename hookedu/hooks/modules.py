@@ -191,7 +191,10 @@ def closest(name: str, names: list[str], n: int = 5) -> str:
 
 
 def why_never_called(named: dict[str, nn.Module], module: nn.Module, name: str) -> Text:
-    """Return why hooks on `module` did not fire, as far as the model's structure (`modules_by_name`) tells."""
+    """Return why hooks on `module` did not fire, as far as the model's structure (`modules_by_name`) tells.
+
+    That it was not called does not mean that it is of no use: fused attention reads the weights of its parts.
+    """
     if isinstance(module, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict):
         return CONTAINER.format(name=name, type=type(module).__name__)
     above = ["", *(name[:i] for i, character in enumerate(name) if character == ".")] if name else []
@@ -200,7 +203,8 @@ def why_never_called(named: dict[str, nn.Module], module: nn.Module, name: str) 
         return ATTENTION.format(name=name)
     if any(isinstance(parent, nn.TransformerEncoderLayer | nn.TransformerEncoder) for parent in parents):
         return FUSED.format(name=name)
-    return NEVER_CALLED.format(name=name or "(model)")
+    has_gradients = any(parameter.grad is not None for parameter in module.parameters(recurse=False))
+    return (USED_UNCALLED if has_gradients else NEVER_CALLED).format(name=name or "(model)")
 
 
 NOT_A_MODEL = Text(
@@ -256,7 +260,14 @@ FUSED = Text(
 )
 NEVER_CALLED = Text(
     zh="`{name}` 从未被调用：模型没有运行（或者在别的进程里运行，例如 DataLoader 的工作进程），或者上层没有用到它、"
-    "只读取它的权重，或者调用的是它的 `.forward()`（会跳过钩子）",
+    "只读取它的权重（例如融合的注意力），或者调用的是它的 `.forward()`（会跳过钩子）",
     en="`{name}` was never called: the model did not run (or ran in another process, such as a DataLoader worker), or "
-    "what is above does not use it, only reads its weights, or calls its `.forward()`, which skips hooks",
+    "what is above does not use it, only reads its weights (as fused attention does), or calls its `.forward()`, "
+    "which skips hooks",
+)
+USED_UNCALLED = Text(
+    zh="`{name}` 从未被调用，但它的参数有 `.grad`，可见用到了它们：上层多半直接读取这些参数（例如融合的注意力），"
+    "或者调用的是它的 `.forward()`（会跳过钩子）",
+    en="`{name}` was never called, but its parameters have a `.grad`, so they are used: most likely what is above reads "
+    "them directly (as fused attention does), or calls its `.forward()`, which skips hooks",
 )

@@ -1,4 +1,7 @@
-"""A recording read layer by layer and call by call."""
+"""A recording read layer by layer and call by call.
+
+Nothing is stored here: a `Layer` and a `Call` look into the recording's log whenever they are asked.
+"""
 
 from collections.abc import Mapping
 from itertools import count
@@ -14,108 +17,6 @@ from hookedu.language import Text
 from hookedu.tables import size_text
 
 
-class Layer:
-    """One recorded module.
-
-    If the module was called exactly once, the values of that call can be read here. With several calls,
-    reading them raises ValueError: choose one of `calls`. With none, it raises RuntimeError with the reason.
-
-    Attributes
-    ----------
-    name : str
-        Dotted name of the module, "" for the model itself.
-    aliases : tuple of str
-        Other names of the same module.
-    type : str
-        Name of the module's class.
-    calls : tuple of Call
-        Every call of the module, in order.
-    activation, gradient, input, kwargs
-        As for `Call`.
-    """
-
-    def __init__(self, recording: Log, name: str) -> None:
-        self.recording, self.name = recording, name
-        self._module, self.aliases = recording._chosen[name]
-        self.type = type(self._module).__name__
-
-    @property
-    def calls(self) -> tuple["Call", ...]:
-        """Every call of the module, in order; at least one, or RuntimeError with the reason is raised."""
-        numbers = self.recording._calls_of(self.name)
-        if not numbers:
-            raise RuntimeError(str(self.why_missed()))
-        return tuple(Call(self, number) for number in numbers)
-
-    @property
-    def activation(self) -> Any:
-        """What the module returned, as it was when the hook ran."""
-        return self._only("activation").activation
-
-    @property
-    def gradient(self) -> Any:
-        """Gradient of the loss with respect to the output, in its structure; None where there is none."""
-        return self._only("gradient").gradient
-
-    @property
-    def input(self) -> tuple[Any, ...]:
-        """The positional arguments, before forward could change them."""
-        return self._only("input").input
-
-    @property
-    def kwargs(self) -> dict[str, Any]:
-        """The keyword arguments, before forward could change them."""
-        return self._only("kwargs").kwargs
-
-    def stats(self, of: str = "activation") -> Any:
-        """Return the statistics over all calls together; see `Call.stats`.
-
-        Raises ValueError if the calls differ in the number of tensors.
-        """
-        first, *others = [call._described(of) for call in self.calls]
-        together = [list(tensors_in(value)) for value in (first, *others)]
-        if len({len(tensors) for tensors in together}) > 1:
-            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=len(together), what="stats")))
-        merged = map(Stats.merged, zip(*([_stats(t) for t in tensors] for tensors in together), strict=True))
-        return map_tensors(lambda _: next(merged), first)
-
-    def why_missed(self) -> Text:
-        """Return why the module was never called, as far as the model's structure tells."""
-        return why_never_called(self.recording._named, self._module, self.name)
-
-    def __repr__(self) -> str:
-        return " ".join(str(cell) for cell in self._row() if cell not in (None, ""))
-
-    def _only(self, what: str) -> "Call":
-        first, *others = self.calls
-        if others:
-            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=1 + len(others), what=what)))
-        return first
-
-    def _row(self) -> list[Any]:
-        calls = list(self.recording._calls_of(self.name).values())
-        tensors = [tensor for events in calls for event in events for tensor in tensors_in(event.value)]
-        last = next((e for events in reversed(calls) for e in events if e.kind == "forward"), None)
-        dtypes = {str(t.dtype).removeprefix("torch.") for t in tensors_in(last.value)} if last else set()
-        notes = [f"also {', '.join(self.aliases)}"] if self.aliases else []
-        notes += [] if calls else [self.why_missed().en]
-        overwritten = any(self.recording._keep.overwritten(tensor) for tensor in tensors)
-        notes += ["overwritten since by an in-place op"] if overwritten else []
-        dropped = any(isinstance(tensor, Dropped) for tensor in tensors)
-        why = "statistics only" if self.recording._keep.keep == "stats" else "values dropped: max_bytes"
-        notes += [why] if dropped else []
-        notes += ["could not be copied: later changes show"] if self.name in self.recording._uncopied else []
-        return [
-            self.name or "(model)",
-            self.type,
-            len(calls),
-            shape_text(last.shape) if last else "",
-            ", ".join(sorted(dtypes)),
-            size_text(storage_bytes(iter(tensors))) if tensors else "",
-            "; ".join(notes),
-        ]
-
-
 class Call:
     """One call of a recorded module.
 
@@ -126,7 +27,7 @@ class Call:
     layer : Layer
         The module.
     number : int
-        Zero-based index of the call.
+        Zero-based index of the call, in the order in which calls started.
     activation : object
         What the module returned: a tensor, or a structure of the same type with copied tensors.
     gradient : object
@@ -141,7 +42,7 @@ class Call:
         The events of this call, in order.
     """
 
-    def __init__(self, layer: Layer, number: int) -> None:
+    def __init__(self, layer: "Layer", number: int) -> None:
         self.layer, self.number = layer, number
 
     @property
@@ -158,20 +59,17 @@ class Call:
     @property
     def activation(self) -> Any:
         """What the module returned, as it was when the hook ran."""
-        self._asked_for("outputs")
-        return self._value(self._finished())
+        return self._value(self._asked_for("outputs", "forward"))
 
     @property
     def input(self) -> tuple[Any, ...]:
         """The positional arguments, before forward could change them."""
-        self._asked_for("inputs")
-        return self._value(self._started())[0]
+        return self._value(self._asked_for("inputs", "forward_pre"))[0]
 
     @property
     def kwargs(self) -> dict[str, Any]:
         """The keyword arguments, before forward could change them."""
-        self._asked_for("inputs")
-        return self._value(self._started())[1]
+        return self._value(self._asked_for("inputs", "forward_pre"))[1]
 
     @property
     def gradient(self) -> Any:
@@ -200,7 +98,7 @@ class Call:
         RuntimeError
             If the value was not recorded.
         """
-        return map_tensors(_stats, self._described(of))
+        return map_tensors(stats_of, self.described(of))
 
     def __repr__(self) -> str:
         after = self._event("forward")
@@ -208,39 +106,32 @@ class Call:
             shape_text(after.shape) if after else "did not finish"
         )
 
-    def _described(self, of: str) -> Any:
+    def described(self, of: str) -> Any:
         """Return the value that `stats` describes; its tensors may be `Dropped`."""
-        if of not in ("activation", "gradient", "input"):
-            raise ValueError(f"of must be one of activation, gradient, input, got {of!r}")
         self.layer.recording._ready()
         if of == "gradient":
             return self._like_the_output({leaf: event.value for leaf, event in self._gradients().items()})
-        self._asked_for(f"{of}s" if of == "input" else "outputs")
-        return self._finished().value if of == "activation" else self._started().value[0]
+        if of == "activation":
+            return self._asked_for("outputs", "forward").value
+        if of == "input":
+            return self._asked_for("inputs", "forward_pre").value[0]
+        raise ValueError(f"of must be one of activation, gradient, input, got {of!r}")
 
     def _event(self, kind: str) -> Event | None:
         return next((event for event in self.events if event.kind == kind), None)
 
-    def _asked_for(self, option: str) -> None:
-        if not self.layer.recording._wants[option]:
-            raise RuntimeError(str(NOT_ASKED_FOR.format(option=option)))
+    def _asked_for(self, option: str, kind: str | None = None) -> Any:
+        """Return the event that holds the arguments or the output, if the option of `record` asked for it.
 
-    def _started(self) -> Event:
-        """Return the event that holds the arguments.
-
-        It is missing if only the pre-hook was removed, for example by `remove_hooks(model,
+        That of the arguments is missing if only the pre-hook was removed, for example by `remove_hooks(model,
         kind="forward_pre")`.
         """
-        event = self._event("forward_pre")
+        if not self.layer.recording._wants[option]:
+            raise RuntimeError(str(NOT_ASKED_FOR.format(option=option)))
+        event = self._event(kind or "forward")
         if event is None:
-            raise RuntimeError(str(NO_ARGUMENTS.format(name=self.layer.name)))
-        return event
-
-    def _finished(self) -> Event:
-        """Return the event that holds the output."""
-        event = self._event("forward")
-        if event is None:
-            raise RuntimeError(str(NOT_FINISHED.format(name=self.layer.name)))
+            missing = NO_ARGUMENTS if kind == "forward_pre" else NOT_FINISHED
+            raise RuntimeError(str(missing.format(name=self.layer.name)))
         return event
 
     def _value(self, event: Event) -> Any:
@@ -254,25 +145,120 @@ class Call:
 
         Raises RuntimeError with the reason if there is none.
         """
-        self._asked_for("gradients")
-        self._finished()
-        recording, key = self.layer.recording, (self.layer.name, self.number)
+        recording, returned = self.layer.recording, self._asked_for("gradients")
         found = {event.leaf: event for event in self.events if event.kind == "output_grad"}
         if found:
             return found
-        about = recording._about[key]
-        arrived = any(event.kind == "output_grad" for event in recording.events)
-        reason = about.reason or (about.otherwise if arrived or about.otherwise == "leaf" else "no backward")
+        ran = recording._backward_ran or returned.otherwise == "leaf"
+        reason = returned.reason or (returned.otherwise if ran else "no backward")
         raise RuntimeError(str(NO_GRADIENT[reason].format(name=self.layer.name)))
 
     def _like_the_output(self, found: Mapping[int | str, Any]) -> Any:
         """Return the output's structure with the item of `found` for each tensor, or None."""
-        numbers, about = count(), self.layer.recording._about[self.layer.name, self.number]
-        output = self._finished().value if about.skeleton is None else about.skeleton
+        numbers, returned = count(), self._asked_for("gradients")
+        output = returned.value if returned.skeleton is None else returned.skeleton
         return map_tensors(lambda _: found.get(next(numbers)), output)
 
 
-def _stats(tensor: torch.Tensor) -> Stats:
+def _of_the_only_call(what: str) -> property:
+    """Return the property of a `Layer` that reads the property `what` of its call, if that is the only one."""
+
+    def read(layer: "Layer") -> Any:
+        first, *others = layer.calls
+        if others:
+            raise ValueError(str(SEVERAL_CALLS.format(name=layer.name, n=1 + len(others), what=what)))
+        return getattr(first, what)
+
+    return property(read, doc=getattr(Call, what).__doc__)
+
+
+class Layer:
+    """One recorded module.
+
+    If the module was called exactly once, the values of that call can be read here. With several calls,
+    reading them raises ValueError: choose one of `calls`. With none, it raises RuntimeError with the reason.
+
+    Attributes
+    ----------
+    name : str
+        Dotted name of the module, "" for the model itself.
+    aliases : tuple of str
+        Other names of the same module.
+    module : torch.nn.Module
+        The module itself.
+    type : str
+        Name of the module's class.
+    calls : tuple of Call
+        Every call of the module, in the order in which they started.
+    activation, gradient, input, kwargs
+        As for `Call`.
+    """
+
+    def __init__(self, recording: Log, name: str) -> None:
+        self.recording, self.name = recording, name
+        self.module, self.aliases = recording._chosen[name]
+        self.type = type(self.module).__name__
+
+    @property
+    def calls(self) -> tuple["Call", ...]:
+        """Every call of the module, in order; at least one, or RuntimeError with the reason is raised."""
+        numbers = self.recording._calls_of(self.name)
+        if not numbers:
+            raise RuntimeError(str(self.why_missed()))
+        return tuple(Call(self, number) for number in sorted(numbers))
+
+    activation = _of_the_only_call("activation")
+    gradient = _of_the_only_call("gradient")
+    input = _of_the_only_call("input")
+    kwargs = _of_the_only_call("kwargs")
+
+    def stats(self, of: str = "activation") -> Any:
+        """Return the statistics over all calls together; see `Call.stats`.
+
+        Raises ValueError if the calls differ in the number of tensors.
+        """
+        first, *others = [call.described(of) for call in self.calls]
+        together = [list(tensors_in(value)) for value in (first, *others)]
+        if len({len(tensors) for tensors in together}) > 1:
+            raise ValueError(str(SEVERAL_CALLS.format(name=self.name, n=len(together), what="stats")))
+        merged = map(
+            Stats.merged, zip(*([stats_of(t) for t in tensors] for tensors in together), strict=True)
+        )
+        return map_tensors(lambda _: next(merged), first)
+
+    def why_missed(self) -> Text:
+        """Return why the module was never called, as far as the model's structure tells."""
+        return why_never_called(self.recording._named, self.module, self.name)
+
+    def __repr__(self) -> str:
+        return " ".join(str(cell) for cell in self._row() if cell not in (None, ""))
+
+    def _row(self) -> list[Any]:
+        calls = [events for _, events in sorted(self.recording._calls_of(self.name).items())]
+        tensors = [tensor for events in calls for event in events for tensor in tensors_in(event.value)]
+        last = next((e for events in reversed(calls) for e in events if e.kind == "forward"), None)
+        dtypes = {str(t.dtype).removeprefix("torch.") for t in tensors_in(last.value)} if last else set()
+        notes = [f"also {', '.join(self.aliases)}"] if self.aliases else []
+        notes += [] if calls else [self.why_missed().en]
+        overwritten = any(self.recording._keep.overwritten(tensor) for tensor in tensors)
+        notes += ["overwritten since by an in-place op"] if overwritten else []
+        dropped = any(isinstance(tensor, Dropped) for tensor in tensors)
+        why = "statistics only" if self.recording._keep.keep == "stats" else "values dropped: max_bytes"
+        notes += [why] if dropped else []
+        notes += ["could not be copied: later changes show"] if self.name in self.recording._uncopied else []
+        return [
+            self.name or "(model)",
+            self.type,
+            len(calls),
+            shape_text(last.shape) if last else "",
+            ", ".join(sorted(dtypes)),
+            size_text(storage_bytes(iter(tensors))) if tensors else "",
+            "; ".join(notes),
+        ]
+
+
+def stats_of(tensor: torch.Tensor) -> Stats:
+    """Return the statistics of a kept or dropped tensor."""
     return tensor.stats if isinstance(tensor, Dropped) else Stats(tensor)
 
 

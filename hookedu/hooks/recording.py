@@ -1,4 +1,31 @@
-"""The Recording that `record()` makes: a mapping from names to layers."""
+"""The Recording that `record()` makes: a mapping from names to layers.
+
+The hooks do one thing: they append an `Event` to a list. Everything that can be read is found in that list, and this is
+the idea in twenty lines, without the cases of CASES.md:
+
+>>> from collections import defaultdict, namedtuple
+>>> import torch
+>>> from torch import nn
+>>> Seen = namedtuple("Seen", "kind path call value")
+>>> def record(model, names):
+...     events, calls, handles = [], defaultdict(int), []
+...     for name in names:
+...         def after(module, args, output, name=name):
+...             call, calls[name] = calls[name], calls[name] + 1
+...             events.append(Seen("forward", name, call, output.detach().clone()))
+...             output.register_hook(lambda grad: events.append(Seen("output_grad", name, call, grad.clone())))
+...         handles.append(model.get_submodule(name).register_forward_hook(after))
+...     return events, handles
+>>> def read(events, path, kind="forward"):
+...     return {event.call: event.value for event in events if (event.path, event.kind) == (path, kind)}
+>>> model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
+>>> events, handles = record(model, ["0"])
+>>> model(torch.ones(1, 2)).sum().backward()
+>>> read(events, "0")[0].shape, read(events, "0", "output_grad")[0].shape
+(torch.Size([1, 2]), torch.Size([1, 2]))
+
+In this file the log is a mapping; in reading.py are `Layer` and `Call`, which look their values up in it.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,10 +61,11 @@ class Recording(Log, Mapping[str, Layer]):
     """
 
     def __getitem__(self, name: str) -> Layer:
-        if name not in self:
-            known = closest(str(name), [*self._chosen, *self._aliases])
-            raise LayerNotFound(NOT_RECORDED.format(name=name, known=known))
-        return Layer(self, self._aliases.get(name, name))
+        if name in self:
+            return Layer(self, self._aliases.get(name, name))
+        known = closest(str(name), [*self._chosen, *self._aliases])
+        message = NOT_RECORDED if isinstance(name, str) else NO_NAME
+        raise LayerNotFound(message.format(name=name, got=type(name).__name__, known=known))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._chosen)
@@ -98,4 +126,8 @@ class Recording(Log, Mapping[str, Layer]):
 NOT_RECORDED = Text(
     zh="没有录制 {name!r}；录制了的里面最接近的有：{known}",
     en="{name!r} was not recorded; of what was, the closest are: {known}",
+)
+NO_NAME = Text(
+    zh="录制按层的名字读取，例如 {known}，得到的是 `{got}`；要按位置取，用 `list(rec.values())[0]`",
+    en="a layer of a recording is read by its name, such as {known}, got `{got}`; `list(rec.values())[0]` is the first",
 )

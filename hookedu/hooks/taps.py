@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from hookedu.hooks.events import Event
 from hookedu.hooks.keeping import clone
-from hookedu.hooks.log import About, Log
+from hookedu.hooks.log import Log, Returned
 from hookedu.hooks.tensors import map_tensors, shape_of, tensors_in
 
 
@@ -27,10 +27,12 @@ class Tap:
 
     __slots__ = ("__weakref__", "calls", "name", "plain_log", "recorder", "running")
 
-    def __init__(self, name: str, recorder: Log | None = None) -> None:
+    def __init__(self, name: str, recorder: Log | None = None, counts_starts: bool = False) -> None:
         self.name, self.recorder = name, recorder
-        # The recorder's log if only outputs are recorded, as plain clones; else None. See `after`.
-        self.plain_log = recorder.events if recorder is not None and recorder._plain else None
+        # The recorder's log if only outputs are recorded, as plain clones, and no `before` counts the calls; else None.
+        # See `after`.
+        plain = recorder is not None and recorder._plain and not counts_starts
+        self.plain_log = recorder.events if plain else None
         self.restart()
 
     def restart(self) -> None:
@@ -48,7 +50,8 @@ class Tap:
         if recorder is None:
             return
         log, call = recorder.events, next(self.calls)
-        log.append(Event(len(log), "forward_pre", self.name, call, self._kept(recorder, (args, kwargs))))
+        if recorder._wants["inputs"]:
+            log.append(Event(len(log), "forward_pre", self.name, call, self._kept(recorder, (args, kwargs))))
         self.running.setdefault(threading.get_ident(), []).append(call)
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
@@ -62,12 +65,14 @@ class Tap:
         log = recorder.events
         running = self.running.get(threading.get_ident())
         call = running.pop() if running else next(self.calls)
+        make = Returned if recorder._wants["gradients"] else Event
         if recorder._wants["outputs"]:  # case 7: outputs may be nested
-            log.append(Event(len(log), "forward", self.name, call, self._kept(recorder, output)))
+            event = make(len(log), "forward", self.name, call, self._kept(recorder, output))
         else:
-            log.append(Event(len(log), "forward", self.name, call, None, shape_of(output)))
-        if recorder._wants["gradients"]:
-            self._watch_gradients(recorder, call, output)
+            event = make(len(log), "forward", self.name, call, None, shape_of(output))
+        log.append(event)
+        if isinstance(event, Returned):
+            self._watch_gradients(recorder, event, output)
 
     def when_removed(self) -> None:
         """Let compiled models run compiled again if somebody else has removed the recorder's last hook (case 32)."""
@@ -80,29 +85,28 @@ class Tap:
         """Return a copy of a value; what cannot be copied is kept as it is, and `summary` says so (case 34)."""
         return map_tensors(recorder._keep, value, lambda _: recorder._uncopied.add(self.name))
 
-    def _watch_gradients(self, recorder: Log, call: int, output: Any) -> None:
+    def _watch_gradients(self, recorder: Log, event: Returned, output: Any) -> None:
         """Register a tensor hook on each tensor of the output.
 
         Case 2: the hook is registered before a later operation can change the output in place, and it stays
         with the value of this moment. A full backward hook would make that operation raise, and retain_grad
         would follow the changed value.
         """
-        tensors, about = list(tensors_in(output)), About()
+        tensors = list(tensors_in(output))
         for leaf, tensor in enumerate(tensors):
             if tensor.requires_grad:  # case 13: requires_grad is never changed
                 # Case 4: each call has its own tensor hooks, so gradients may arrive in any order.
-                hook = _GradientHook(recorder, self.name, call, leaf)
+                hook = _GradientHook(recorder, self.name, event.call, leaf)
                 if tensor.is_leaf:
                     _LeafHook.of(tensor, recorder).add(hook)
-                    about.otherwise = "leaf"
+                    event.otherwise = "leaf"
                 else:
                     recorder._gradient_handles.append(tensor.register_hook(hook))
-                    about.otherwise = "view" if tensor._is_view() else about.otherwise
+                    event.otherwise = "view" if tensor._is_view() else event.otherwise
         if not (recorder._wants["outputs"] and recorder._keep.keep is None):
-            about.skeleton = map_tensors(lambda tensor: torch.empty(0), output)
+            event.skeleton = map_tensors(lambda tensor: torch.empty(0), output)
         if not any(tensor.requires_grad for tensor in tensors):
-            about.reason = _why_no_gradient(tensors)
-        recorder._about[self.name, call] = about
+            event.reason = _why_no_gradient(tensors)
 
 
 class _GradientHook:
@@ -114,7 +118,9 @@ class _GradientHook:
         self.recorder, self.name, self.call, self.leaf = recorder, name, call, leaf
         self.last: Event | None = None
 
-    def __call__(self, grad: Tensor) -> None:
+    def __call__(self, grad: Tensor | None) -> None:
+        if grad is None:  # a later autograd function has returned no gradient for this tensor
+            return
         log = self.recorder.events
         if self.last is not None:  # case 5: the gradient of the last of several backward passes is kept
             self.last.size, self.last.value = self.last.shape, None
@@ -153,7 +159,7 @@ class _LeafHook:
         self.fired = False
         self.calls.append(hook)
 
-    def __call__(self, grad: Tensor) -> None:
+    def __call__(self, grad: Tensor | None) -> None:
         self.fired = True
         for hook in self.calls:
             hook(grad)

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import functools
+import math
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -40,6 +41,8 @@ def _mapped(fn: Callable, value: Any, uncopied: Callable, begun: dict[int, Any])
     begun[id(value)] = result
     items = [(key, _mapped(fn, item, uncopied, begun)) for key, item in inside]
     del begun[id(value)]
+    if isinstance(value, tuple) and all(new is old for (_, new), (_, old) in zip(items, inside, strict=True)):
+        return value  # it cannot change, and nothing inside of it did: a torch.Size, a row of numbers
     try:
         return _filled(result, items)
     except Exception:  # such as a class that checks what it holds
@@ -120,8 +123,8 @@ def parts(value: Any) -> list[tuple[Any, Any]]:
     """Return what a container holds, each item with its key, index or `Attribute`; [] for anything else.
 
     The containers are those that `map_tensors` goes into: a structure has the same tensors for both. An object of a
-    plain class counts as one if there is a tensor somewhere inside, or an empty list or dict, as in a cache that has
-    just been made; modules, classes and functions never do.
+    plain class counts as one if there is a tensor somewhere inside, or room for one, as in a cache that has just been
+    made; modules, classes and functions never do.
     """
     try:
         if isinstance(value, _OPAQUE):
@@ -163,18 +166,16 @@ _MAX_PARTS = (
 
 
 def _may_hold_tensors(value: Any) -> bool:
-    """Check whether an object holds a tensor or an empty container, directly or through what it holds."""
+    """Check whether an object holds a tensor, or None, a list or a dict where one may be put, at whatever depth."""
     seen, waiting = {id(value)}, [*vars(value).values()]
     while waiting and len(seen) < _MAX_PARTS:
         item = waiting.pop()
-        if isinstance(item, torch.Tensor) or (isinstance(item, dict | list) and not item):
+        if item is None or isinstance(item, torch.Tensor | dict | list):
             return True
         if id(item) in seen or isinstance(item, _OPAQUE):
             continue
         seen.add(id(item))
-        if isinstance(item, dict):
-            waiting += item.values()
-        elif isinstance(item, tuple | list):
+        if isinstance(item, tuple):
             waiting += item
         elif hasattr(item, "__dict__"):
             waiting += vars(item).values()
@@ -226,13 +227,13 @@ def storage_bytes(tensors: Iterator[torch.Tensor]) -> int:
     """Return the memory of tensors in bytes; a storage that several of them share counts once."""
     storages: dict[int, int] = {}
     for tensor in tensors:
-        for part in _dense_parts(tensor):
+        for part in dense_parts(tensor):
             storage = part.untyped_storage()
             storages[storage._cdata] = storage.nbytes()
     return sum(storages.values())
 
 
-def _dense_parts(tensor: torch.Tensor) -> list[torch.Tensor]:
+def dense_parts(tensor: torch.Tensor) -> list[torch.Tensor]:
     """Return the tensors that own the storage: of a sparse tensor its indices and values, of an opaque one none."""
     if tensor.is_nested and tensor.layout is not torch.strided:
         return [tensor.values()]
@@ -309,6 +310,9 @@ def _numbers(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_meta:  # it has a shape and no numbers
         return torch.tensor([tensor.numel(), 0, 0, *[torch.nan] * 5], dtype=torch.float64)
     data = real(tensor)
+    quick = _numbers_if_finite(data)
+    if quick is not None:
+        return quick
     nan, finite = data.isnan(), data.isfinite()
     inf = ~(nan | finite)
     count = finite.sum(dtype=torch.float64)
@@ -328,6 +332,22 @@ def _numbers(tensor: torch.Tensor) -> torch.Tensor:
         (data == 0).sum() / max(data.numel(), 1),
     ]
     return torch.stack([number.to(torch.float64) for number in numbers])
+
+
+def _numbers_if_finite(data: torch.Tensor) -> torch.Tensor | None:
+    """Return the eight numbers in a fraction of the time; None if not all elements are finite or reading has to wait."""
+    wrapped = data.__class__ not in (torch.Tensor, torch.nn.Parameter) or is_functorch_wrapped_tensor(data)
+    if wrapped or data.device.type != "cpu" or not data.numel():
+        return None
+    low, high = (edge.item() for edge in data.aminmax())  # NaN if any element is
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    count = data.numel()
+    zeros = (count - data.count_nonzero().item()) / count
+    data = data.double()
+    mean = data.sum().item() / count
+    std = torch.linalg.vector_norm(data - mean).item() / math.sqrt(count - 1) if count > 1 else torch.nan
+    return torch.tensor([count, 0, 0, low, high, mean, std, zeros], dtype=torch.float64, device="cpu")
 
 
 def _merged(rows: torch.Tensor) -> torch.Tensor:

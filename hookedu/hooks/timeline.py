@@ -1,28 +1,40 @@
 """timeline(): every hook event of one forward and backward pass, in the order in which PyTorch fires them.
 
-The events are those of events.py; all eight kinds occur here. One step of one module gives, in this order:
+The events are those of events.py; all eight kinds occur here. This is how to see those of one module by hand:
 
-    forward_pre, forward                         the forward pass
-    output_grad, backward_pre                    gradient of the output: tensor hook, then module hook
-    param_grad, post_accumulate                  gradient of each parameter, then its accumulated .grad
-    backward, input_grad                         gradient of the input: module hook, then tensor hook
+    def note(kind):
+        return lambda *_: print(kind)
+
+    module.register_forward_pre_hook(note("forward_pre"))
+    module.register_forward_hook(note("forward"))
+    module.register_full_backward_pre_hook(note("backward_pre"))
+    module.register_full_backward_hook(note("backward"))
+    module.weight.register_hook(note("param_grad"))
+    module.weight.register_post_accumulate_grad_hook(note("post_accumulate"))
+    x.register_hook(note("input_grad"))
+    y = module(x)
+    y.register_hook(note("output_grad"))
+    y.sum().backward()
+
+It prints them in the order forward_pre, forward; output_grad, backward_pre; param_grad, post_accumulate; backward,
+input_grad. The rest of this file is what it takes for every module of any model, and to leave no trace.
 """
 
 import contextlib
-import functools
-import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.utils.hooks import RemovableHandle
 
 from hookedu.hooks.events import Event
-from hookedu.hooks.modules import Choice, choose, modules_by_name, unwrap
-from hookedu.hooks.state import restored
-from hookedu.hooks.tensors import fresh, map_tensors, shape_of, shape_text, tensors_in
+from hookedu.hooks.modules import Choice, choose, survey, unwrap
+from hookedu.hooks.state import call_model, deeper, restored, run_uncompiled
+from hookedu.hooks.tensors import fresh, map_tensors, real, shape_of, shape_text, tensors_in
 from hookedu.language import Text
 from hookedu.tables import Table
 
@@ -78,8 +90,9 @@ def timeline(
     """Run a model forward and backward once and log every hook event.
 
     The model runs as ``model(*inputs, **kwargs)`` in its present training modes; compiled models run
-    uncompiled. Afterwards its buffers and gradients and the RNGs of Python and PyTorch are as they were. If
-    no output requires a gradient, there is no backward pass.
+    uncompiled. Afterwards its parameters, buffers, gradients, attributes and hooks and the RNGs of Python,
+    NumPy and PyTorch are as they were; a lazy module is uninitialised again. If no output requires a gradient,
+    there is no backward pass.
 
     Parameters
     ----------
@@ -89,7 +102,8 @@ def timeline(
         Positional arguments of the model, tensors or nested structures of them. The model gets copies.
     loss : callable, optional
         Function from the model's output to a scalar tensor, whose gradient is computed. By default it is the
-        sum of all elements of the output's tensors that require a gradient.
+        sum of all elements of the output's tensors that require a gradient, of complex ones the sum of the
+        absolute values.
     layers : str, type, torch.nn.Module or callable, or an iterable of these, default torch.nn.Module
         Which modules to watch, as for ``record``; by default all.
     values : bool, default False
@@ -108,7 +122,8 @@ def timeline(
     ------
     TypeError
         If the model is not a ``torch.nn.Module``, if it or a watched module is TorchScript, or if ``layers``
-        contains an object of another type.
+        contains an object of another type. Also if the model fails because several inputs came as one tuple or
+        dict; the message says what to write.
     KeyError
         If ``layers`` names a module that the model does not have.
     ValueError
@@ -119,8 +134,8 @@ def timeline(
     What the model and ``loss`` raise is propagated.
 
     A full backward hook turns the module's inputs and outputs into views, and PyTorch refuses to change these
-    in place. A model that does so runs a second time without the events ``"backward_pre"`` and
-    ``"backward"``, and ``note`` of the result says so.
+    in place. A model that does so, or that raises another ``RuntimeError``, runs a second time without the
+    events ``"backward_pre"`` and ``"backward"``. If it succeeds, ``note`` of the result says so.
 
     Examples
     --------
@@ -140,151 +155,172 @@ def timeline(
         7  input_grad       (model)     0             4×3
     """
     inner = unwrap(model)
-    chosen = {name: module for name, (module, _) in choose(modules_by_name(inner), layers).items()}
-    events = Timeline()
+    named, compiled = survey(inner)
+    chosen = {name: module for name, (module, _) in choose(named, layers).items()}
+    run = _Run(values, full_backward=True)
     try:
-        _run(inner, chosen, events, values, True, loss, inputs, kwargs)
-        return events
+        run.take(inner, chosen, compiled, loss, inputs, kwargs)
+        return run.events
     except RuntimeError as error:
-        if "is a view and is being modified inplace" not in str(error):
-            raise
-    events = Timeline()
-    events.note = WITHOUT_MODULE_BACKWARD
-    _run(inner, chosen, events, values, False, loss, inputs, kwargs)
-    return events
+        reason = str(error)
+    # Once more without the hooks that may have been refused. If they were not the reason, it raises again.
+    run = _Run(values, full_backward=False)
+    run.take(inner, chosen, compiled, loss, inputs, kwargs)
+    if "is a view and is being modified inplace" in reason:
+        run.events.note = IN_PLACE
+    else:
+        run.events.note = REFUSED.format(error=textwrap.shorten(reason, 90, placeholder=" …"))
+    return run.events
 
 
-def _run(
-    model: nn.Module,
-    chosen: dict[str, nn.Module],
-    events: Timeline,
-    values: bool,
-    full_backward: bool,
-    loss: Callable[[Any], torch.Tensor] | None,
-    inputs: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> None:
-    """Run once with all hooks registered, append to `events`, and restore the model."""
-    inputs, kwargs = fresh((inputs, kwargs))  # a model may change its input in place
-    note = functools.partial(_note, events, values)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(restored(model))
-        stack.enter_context(_deeper(max(path.count(".") for path in chosen) + 2))
-        stack.enter_context(warnings.catch_warnings())
-        # PyTorch warns where no input of a hooked module requires a gradient; here that is an ordinary case.
-        warnings.filterwarnings("ignore", message="Full backward hook is firing when")
-        stack.enter_context(torch.enable_grad())
-        watched_parameters: set[int] = set()
-        for path, module in chosen.items():
-            stack.enter_context(_watched(module, path, note, full_backward))
-            for name, parameter in module.named_parameters(recurse=False):
-                if parameter.requires_grad and id(parameter) not in watched_parameters:
-                    watched_parameters.add(id(parameter))
-                    stack.enter_context(parameter.register_hook(_noting(note, "param_grad", path, 0, name)))
-                    done = parameter.register_post_accumulate_grad_hook(
-                        lambda p, path=path, name=name: note("post_accumulate", path, 0, p.grad, name)
-                    )
-                    stack.enter_context(done)
-        output = model(*inputs, **kwargs)
-        heads = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
-        if heads:
-            total = loss(output) if loss else functools.reduce(torch.add, [head.sum() for head in heads])
-            total.backward()
+class _Run:
+    """One run of a model with all hooks registered, which write `events`."""
 
+    def __init__(self, values: bool, full_backward: bool) -> None:
+        self.events = Timeline()
+        self.values, self.full_backward = values, full_backward
+        self.handles: list[RemovableHandle] = []
+        self.watched_parameters: set[int] = set()
 
-@contextlib.contextmanager
-def _deeper(levels: int) -> Iterator[None]:
-    """Leave room for the frames that watching adds to each level of nested modules."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(limit + 8 * levels)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
+    def take(
+        self,
+        model: nn.Module,
+        chosen: dict[str, nn.Module],
+        compiled: bool,
+        loss: Callable[[Any], torch.Tensor] | None,
+        inputs: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Run forward and backward, and restore the model."""
+        inputs, kwargs = fresh((inputs, kwargs))  # a model may change its input in place
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(restored(model))
+            stack.enter_context(deeper(chosen))
+            stack.callback(self._remove_hooks)
+            if compiled:
+                stack.callback(run_uncompiled(self))
+            stack.enter_context(warnings.catch_warnings())
+            # PyTorch warns where no input of a hooked module requires a gradient; here that is an ordinary case.
+            warnings.filterwarnings("ignore", message="Full backward hook is firing when")
+            stack.enter_context(torch.enable_grad())
+            for path, module in chosen.items():
+                self.watch_parameters(module, path)
+                stack.enter_context(self.watching(module, path))
+            output = call_model(model, inputs, kwargs)
+            heads = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
+            if heads:
+                totals = [loss(output)] if loss else [real(head).sum() for head in heads]
+                torch.autograd.backward(totals)  # not of their sum: they may be on different devices
 
+    def _remove_hooks(self) -> None:
+        while self.handles:
+            self.handles.pop().remove()
 
-def _note(
-    events: Timeline, values: bool, kind: str, path: str, call: int, value: Any, leaf: int | str = 0
-) -> None:
-    kept = map_tensors(lambda tensor: tensor.detach().clone(), value) if values else None
-    events.append(Event(len(events), kind, path, call, kept, shape_of(value), leaf))
+    def note(self, kind: str, path: str, call: int, value: Any, leaf: int | str = 0) -> None:
+        """Log one event."""
+        kept = map_tensors(lambda tensor: tensor.detach().clone(), value) if self.values else None
+        self.events.append(Event(len(self.events), kind, path, call, kept, shape_of(value), leaf))
 
+    def watch_parameters(self, module: nn.Module, path: str) -> None:
+        """Log the gradients of a module's own parameters, each under the first module that has it."""
+        for name, parameter in module.named_parameters(recurse=False):
+            if id(parameter) in self.watched_parameters or is_lazy(parameter) or not parameter.requires_grad:
+                continue
+            self.watched_parameters.add(id(parameter))
 
-def _noting(
-    note: Callable[..., None], kind: str, path: str, call: int, leaf: int | str
-) -> Callable[[torch.Tensor], None]:
-    """Return a tensor hook that logs its gradient and returns None."""
-    return lambda grad: note(kind, path, call, grad, leaf)
+            def gradient(grad: torch.Tensor, name: str = name) -> None:
+                self.note("param_grad", path, 0, grad, name)
 
+            def accumulated(parameter: torch.Tensor, name: str = name) -> None:
+                self.note("post_accumulate", path, 0, parameter.grad, name)
 
-@contextlib.contextmanager
-def _watched(module: nn.Module, path: str, note: Callable[..., None], full_backward: bool) -> Iterator[None]:
-    """Log the events of one module within a context.
+            self.handles.append(parameter.register_hook(gradient))
+            self.handles.append(parameter.register_post_accumulate_grad_hook(accumulated))
 
-    Tensor hooks go where a user would register them: on the arguments before the call and on the value that
-    the caller gets, and so outside of the module's own backward hooks. A forward hook cannot reach that
-    value. Replacing the call can, and `_compiled_call_impl` is the attribute that PyTorch itself has for
-    that.
-    """
-    calls = 0
-    running: list[int] = []  # indices of the calls in progress, innermost last: a module may call itself
-    backward_handles: list[RemovableHandle] = []
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal calls
-        number, calls = calls, calls + 1
-        running.append(number)
-        if full_backward and not legacy:
-            # Each call gets its own backward hooks, so that they know its index. `before` removes them again,
-            # once PyTorch has collected them for this call.
-            backward_handles.append(
-                module.register_full_backward_pre_hook(
-                    lambda m, grad: note("backward_pre", path, number, grad)
-                )
-            )
-            backward_handles.append(
-                module.register_full_backward_hook(lambda m, grad, _: note("backward", path, number, grad))
-            )
-        try:
-            _hook_tensors((args, kwargs), "input_grad", number)
-            output = module._call_impl(*args, **kwargs)
-            _hook_tensors(output, "output_grad", number)
-            return output
-        finally:
-            running.pop()
-
-    def _hook_tensors(value: Any, kind: str, number: int) -> None:
+    def watch_tensors(self, value: Any, kind: str, path: str, call: int) -> None:
+        """Log the gradients of what goes into a call of a module, or comes out of it."""
         for leaf, tensor in enumerate(tensors_in(value)):
             if tensor.requires_grad and not isinstance(tensor, nn.Parameter):
-                tensor.register_hook(_noting(note, kind, path, number, leaf))  # freed with this run's graph
 
-    def before(module: nn.Module, args: Any, kwargs: Any) -> None:
-        while backward_handles:
-            backward_handles.pop().remove()
-        note("forward_pre", path, running[-1], (*args, kwargs) if kwargs else args)
+                def gradient(grad: torch.Tensor, leaf: int = leaf) -> None:
+                    self.note(kind, path, call, grad, leaf)
 
-    def after(module: nn.Module, args: Any, output: Any) -> None:
-        note("forward", path, running[-1], output)
+                handle = tensor.register_hook(gradient)
+                if tensor.is_leaf:  # it may belong to the model; the hooks of others go with the graph
+                    self.handles.append(handle)
 
-    legacy = bool(module._backward_hooks) and module._is_full_backward_hook is False  # cannot be mixed
-    kind_before, compiled_call = module._is_full_backward_hook, module._compiled_call_impl
-    handles = [
-        module.register_forward_pre_hook(before, with_kwargs=True),
-        module.register_forward_hook(after),
-    ]
-    object.__setattr__(module, "_compiled_call_impl", call)
-    try:
-        yield
-    finally:
-        for handle in handles + backward_handles:
-            handle.remove()
-        del module._compiled_call_impl
-        if compiled_call is not None:
-            object.__setattr__(module, "_compiled_call_impl", compiled_call)
-        module._is_full_backward_hook = kind_before
+    @contextlib.contextmanager
+    def watching(self, module: nn.Module, path: str) -> Iterator[None]:
+        """Log the events of one module within a context.
+
+        Tensor hooks go where a user would register them: on the arguments before the call and on the value that
+        the caller gets, and so outside of the module's own backward hooks. A forward hook cannot reach that
+        value. Replacing the call can, and `_compiled_call_impl` is the attribute that PyTorch itself has for
+        that.
+        """
+        calls = 0
+        running: list[int] = []  # indices of the calls in progress, innermost last: a module may call itself
+        backward_handles: list[RemovableHandle] = []
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal calls
+            number, calls = calls, calls + 1
+            running.append(number)
+            if self.full_backward and not legacy:
+                # Each call gets its own backward hooks, so that they know its index. `before` removes them again,
+                # once PyTorch has collected them for this call.
+                backward_handles.append(
+                    module.register_full_backward_pre_hook(
+                        lambda m, grad: self.note("backward_pre", path, number, grad)
+                    )
+                )
+                backward_handles.append(
+                    module.register_full_backward_hook(
+                        lambda m, grad, _: self.note("backward", path, number, grad)
+                    )
+                )
+            try:
+                self.watch_tensors((args, kwargs), "input_grad", path, number)
+                output = module._call_impl(*args, **kwargs)
+                self.watch_tensors(output, "output_grad", path, number)
+                return output
+            finally:
+                running.pop()
+
+        def before(module: nn.Module, args: Any, kwargs: Any) -> None:
+            while backward_handles:
+                backward_handles.pop().remove()
+            if lazy:  # its own hook has made the parameters by now
+                self.watch_parameters(module, path)
+            self.note("forward_pre", path, running[-1], (*args, kwargs) if kwargs else args)
+
+        def after(module: nn.Module, args: Any, output: Any) -> None:
+            self.note("forward", path, running[-1], output)
+
+        lazy = any(map(is_lazy, module.parameters(recurse=False)))
+        legacy = bool(module._backward_hooks) and module._is_full_backward_hook is False  # cannot be mixed
+        kind_before, compiled_call = module._is_full_backward_hook, module._compiled_call_impl
+        handles = [
+            module.register_forward_pre_hook(before, with_kwargs=True),
+            module.register_forward_hook(after),
+        ]
+        object.__setattr__(module, "_compiled_call_impl", call)
+        try:
+            yield
+        finally:
+            for handle in handles + backward_handles:
+                handle.remove()
+            del module._compiled_call_impl
+            if compiled_call is not None:
+                object.__setattr__(module, "_compiled_call_impl", compiled_call)
+            module._is_full_backward_hook = kind_before
 
 
-WITHOUT_MODULE_BACKWARD = Text(
+IN_PLACE = Text(
     zh="模型里有就地操作，不能用完整反向钩子：这里没有 backward_pre 和 backward 事件",
     en="an op of this model works in place, where full backward hooks are refused: no backward_pre and backward here",
+)
+REFUSED = Text(
+    zh="这个模型不能带着完整反向钩子运行（{error}）：这里没有 backward_pre 和 backward 事件",
+    en="this model cannot run with full backward hooks ({error}): no backward_pre and backward here",
 )

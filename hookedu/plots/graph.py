@@ -1,14 +1,18 @@
 """Plots of small autograd graphs and their gradients, and of tensors that share memory."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import torch
+
+from hookedu.hooks.tensors import shape_text, sizes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _KEPT, _CAUGHT, _GONE = "#1b7837", "#b35806", "#777777"
+_COLUMNS, _ROWS, _NAMES = 8, 24, 36  # as many as fit into 20 by 30 inches
 
 
 def plot_graph(
@@ -29,7 +33,8 @@ def plot_graph(
         The tensor from which backward starts. It must be among ``tensors``.
     tensors : mapping of str to torch.Tensor
         The tensors to show, by name. Operations between them are joined into one arrow; tensors that are not
-        part of the graph of ``output`` are left out.
+        part of the graph of ``output`` are left out. Of a graph with more than 8 tensors in a chain, or more than 24
+        side by side, those nearest to ``output`` are shown, and a note says how many.
     gradients : mapping of str to torch.Tensor, optional
         Gradients that hooks have seen, by the name of their tensor.
     ax : matplotlib.axes.Axes, optional
@@ -64,8 +69,9 @@ def plot_graph(
     gradients = gradients or {}
     if output.grad_fn is None:
         raise ValueError("output has no grad_fn: it was not computed from a tensor that requires a gradient")
-    edges, shown = _edges(output, tensors)
-    positions = _layout(edges, shown)
+    edges, found = _edges(output, tensors)
+    edges, positions = _layout(edges, found)
+    shown = [name for name in found if name in positions]
     if ax is None:
         width = 2.2 * (1 + max(x for x, _ in positions.values()))
         height = 0.5 + 1.15 * (1 + max(y for _, y in positions.values()))
@@ -88,6 +94,8 @@ def plot_graph(
         _draw_tensor(ax, positions[name], name, tensors[name], gradients.get(name))
     xs, ys = zip(*positions.values(), strict=True)
     ax.set(xlim=(min(xs) - 0.5, max(xs) + 0.5), ylim=(max(ys) + 0.65, min(ys) - 0.45))
+    if len(shown) < len(found):
+        ax.set_title(f"{len(shown)} of {len(found):,} tensors, nearest to the output", fontsize=9, loc="left")
     ax.set_axis_off()
     return ax
 
@@ -122,19 +130,46 @@ def _edges(
     )
 
 
-def _layout(edges: list[tuple[str, str]], shown: list[str]) -> dict[str, tuple[float, float]]:
-    """Place each tensor: x is its longest distance from a leaf, y centres each column."""
-    depth = dict.fromkeys(shown, 0)
-    for _ in shown:  # no chain is longer than that
-        for source, target in edges:
-            depth[target] = max(depth[target], depth[source] + 1)
-    columns = [[n for n in shown if depth[n] == d] for d in range(max(depth.values()) + 1)]
-    tallest = max(map(len, columns))
-    return {
+def _layout(
+    edges: list[tuple[str, str]], found: list[str]
+) -> tuple[list[tuple[str, str]], dict[str, tuple[float, float]]]:
+    """Place the tensors that fit: x is the longest distance from a leaf, y centres each column.
+
+    Return the arrows between them, too.
+    """
+    behind = _longest([(target, source) for source, target in edges], found)
+    near = {name for name in found if behind[name] < _COLUMNS}
+    depth = _longest([edge for edge in edges if near.issuperset(edge)], found)
+    columns: dict[int, list[str]] = {}
+    for name in sorted(near, key=lambda name: (behind[name], found.index(name))):
+        columns.setdefault(depth[name], []).append(name)
+    kept = {name for column in columns.values() for name in column[:_ROWS]}
+    columns = {x: [name for name in found if name in kept and depth[name] == x] for x in columns}
+    tallest = max(map(len, columns.values()))
+    positions = {
         name: (float(x), y + (tallest - len(column)) / 2)
-        for x, column in enumerate(columns)
+        for x, column in columns.items()
         for y, name in enumerate(column)
     }
+    return [edge for edge in edges if kept.issuperset(edge)], positions
+
+
+def _longest(edges: list[tuple[str, str]], names: list[str]) -> dict[str, int]:
+    """Return the length of the longest path that leads to each name."""
+    before: dict[str, list[str]] = {name: [] for name in names}
+    for source, target in edges:
+        before[target].append(source)
+    length: dict[str, int] = {}
+    for name in names:
+        todo = [name]  # not by recursion, as a chain may be longer than Python's stack
+        while todo:
+            waiting = [source for source in before[todo[-1]] if source not in length]
+            if waiting:
+                todo += waiting
+            else:
+                last = todo.pop()
+                length[last] = max((length[source] + 1 for source in before[last]), default=0)
+    return length
 
 
 def _draw_tensor(
@@ -165,11 +200,14 @@ def _label(name: str, tensor: torch.Tensor) -> str:
 
 def _short(tensor: torch.Tensor) -> str:
     """Format a tensor to fit into a box: as a number, a short list, or a shape."""
-    if tensor.numel() == 1:
-        return f"{tensor.item():g}"
-    if tensor.dim() == 1 and tensor.numel() <= 4:
-        return "[" + ", ".join(f"{v:g}" for v in tensor.tolist()) + "]"
-    return "×".join(map(str, tensor.shape))
+    try:
+        if tensor.numel() == 1:
+            return f"{tensor.item():g}"
+        if tensor.dim() == 1 and tensor.numel() <= 4:
+            return "[" + ", ".join(f"{v:g}" for v in tensor.tolist()) + "]"
+    except Exception:  # such as on the meta device: no values
+        pass
+    return shape_text(sizes(tensor))
 
 
 def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None) -> "Axes":
@@ -182,7 +220,7 @@ def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None
     Parameters
     ----------
     gradients : mapping of str to torch.Tensor
-        The tensors by name, usually gradients that hooks have seen.
+        The tensors by name, usually gradients that hooks have seen. Of more than 36 the first 36 are drawn.
     ax : matplotlib.axes.Axes, optional
         Axes to draw into. By default a new figure is created.
 
@@ -210,11 +248,11 @@ def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None
     if not gradients:
         raise ValueError("no gradients to draw")
     holders: dict[int, list[str]] = {}
-    for name, tensor in gradients.items():
-        storage = tensor.untyped_storage()  # address 0 if it is empty: empty tensors share nothing
-        holders.setdefault(storage.data_ptr() or id(tensor), []).append(name)
+    shown = dict(islice(gradients.items(), _NAMES))
+    for name, tensor in shown.items():
+        holders.setdefault(_address(tensor), []).append(name)
     if ax is None:
-        _, ax = plt.subplots(figsize=(5.6, 0.4 + 0.8 * len(gradients)), layout="constrained")
+        _, ax = plt.subplots(figsize=(5.6, 0.4 + 0.8 * len(shown)), layout="constrained")
     y = 0.0
     for names in holders.values():
         middle, tensor = y + (len(names) - 1) / 2, gradients[names[0]]
@@ -231,8 +269,19 @@ def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None
             y += 1
         frame = {"boxstyle": "square,pad=0.5", "facecolor": "white", "edgecolor": colour, "linewidth": 2}
         ax.text(1, middle, _short(tensor), ha="center", va="center", bbox=frame)
-        said = f"{'shared' if len(names) > 1 else 'its own'} · _version {tensor._version}"
+        said = "shared" if len(names) > 1 else "its own"
+        said += "" if tensor.is_inference() else f" · _version {tensor._version}"
         ax.text(1.28, middle, said, ha="left", va="center", fontsize=9, color=colour, weight="bold")
     ax.set(xlim=(-0.25, 2.0), ylim=(y - 0.4, -0.6))
+    if len(shown) < len(gradients):
+        ax.set_title(f"first {len(shown)} of {len(gradients):,} tensors", fontsize=9, loc="left")
     ax.set_axis_off()
     return ax
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """Return the address of a tensor's storage; its id if it shares with nobody: empty, sparse, on the meta device."""
+    try:
+        return tensor.untyped_storage().data_ptr() or id(tensor)
+    except (NotImplementedError, RuntimeError):
+        return id(tensor)

@@ -5,47 +5,54 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from hookedu.hooks.tensors import real
+from hookedu.hooks.tensors import real, shape_text, sizes
+from hookedu.language import Text
+from hookedu.plots.layouts import NAMES, check, layout_of
 
 NAN, POSITIVE_INF, NEGATIVE_INF, GAP = (255, 0, 255), (255, 140, 0), (0, 220, 255), (255, 255, 255)
-SIGNED, UNSIGNED = (
-    "RdBu_r",
-    "viridis",
-)  # colour maps: of data with negative values and of gradients; of all other data
+# Colour maps: of data with negative values and of gradients; of all other data.
+SIGNED, UNSIGNED = "RdBu_r", "viridis"
 _SMALLEST, _LARGEST = 24, 224  # pixels: smaller tiles are enlarged, larger ones subsampled
+_MATRIX = 1000  # pixels: larger matrices are subsampled
+_TOO_SPARSE = 2**28  # elements: a sparse tensor with more of them is not made dense to be drawn
 
 
 @dataclass(frozen=True)
 class Mosaic:
-    """An image of tiles, with what its title and colour bar need."""
+    """An image of tiles, or of one matrix, with what its title and colour bar need."""
 
     pixels: np.ndarray  # (height, width, 3), RGB as uint8
     corners: list[tuple[float, float, str]]  # x, y and label of each tile's upper left corner
     low: float | None  # value at the lower end of the colour scale; None if each map has its own
     high: float | None  # value at the upper end; None as for `low`
     cmap: str  # name of the matplotlib colour map
-    caption: str  # which channels these are; "" if there is only one
+    caption: str  # which channels these are; "" if there is only one map
     remarks: str  # how the data were reduced, and anything unusual about them
+    axes: tuple[str, str] | None = None  # of a matrix: what its rows and columns are
+    size: tuple[int, int] = (0, 0)  # of a matrix: how many of them there are
 
 
 def mosaic(
     tensor: torch.Tensor,
     *,
-    sample: int = 0,
+    layout: str | None = None,
+    sample: int | None = None,
     tiles: int = 64,
     page: int = 0,
     per_map: bool = False,
     signed: bool | None = None,
 ) -> Mosaic | str:
-    """Lay out the maps of a tensor as tiles, or return a message if it has none.
+    """Lay out the maps of a tensor as tiles or its rows as a matrix, or return a message if it has none.
 
     Parameters
     ----------
     tensor : torch.Tensor
-        ``(N, C, H, W)`` gives the C maps of one sample, ``(C, H, W)`` C maps, ``(H, W)`` and ``(L,)`` one
-        map; of ``(N, C, D, H, W)`` the middle slice along D is taken.
-    sample : int
-        Index into the batch, for tensors of 4 or 5 dimensions.
+        Any tensor of 0 to 5 dimensions.
+    layout : str, optional
+        One letter per dimension; see `plot_feature_maps`. By default (C, H, W) and what is left of it in fewer
+        dimensions; with `sample`, and for nested tensors, (N, T, C) and (N, C).
+    sample : int, optional
+        Index into the batch, 0 by default.
     tiles : int
         Number of maps per page.
     page : int
@@ -58,34 +65,58 @@ def mosaic(
     Returns
     -------
     Mosaic or str
-        A message for an empty tensor, a single number, or more than 5 dimensions.
+        A message for an empty tensor, a single number, more than 5 dimensions, or a tensor whose values cannot be read.
 
     Raises
     ------
     IndexError
-        If ``sample`` or ``page`` does not exist.
+        If `sample` or `page` does not exist.
     ValueError
-        If ``tiles`` is less than 1.
+        If `tiles` is less than 1, or `layout` is not one of this tensor.
     """
     if tiles < 1:
         raise ValueError(f"tiles must be at least 1, got {tiles}")
-    shape = "×".join(map(str, tensor.shape))
+    if layout and tensor.dim():
+        check(layout, tensor.dim())
+    # The parts of a nested tensor are its samples.
+    if layout is None or (tensor.is_nested and layout[:1] != "N"):
+        layout = layout_of(tensor.dim(), batched=sample is not None or tensor.is_nested)
+    shape = shape_text(sizes(tensor))
+    if not layout and tensor.dim():
+        return f"{tensor.dim()} dimensions: {shape}"
     if tensor.numel() == 0:
         return f"empty: {shape}"
-    remarks = []
-    if tensor.is_complex():
-        remarks.append("|z| of complex values")
-    data = real(tensor.detach()).cpu()
+    if tensor.layout is torch.sparse_coo and tensor.numel() > _TOO_SPARSE:
+        return f"sparse: {shape}"
+    remarks = ["|z| of complex values"] if tensor.is_complex() else []
+    chosen = _chosen(tensor, layout, sample, remarks)
+    try:
+        data = real(_selected(tensor.detach(), layout, chosen)).cpu()
+        data.numpy()
+    except Exception as error:  # such as of a tensor on the meta device or inside vmap
+        return f"{shape}: values cannot be read ({type(error).__name__})"
+    letters = "".join(letter for letter in layout if letter not in chosen)
     if data.dim() == 0:
         return f"a single number: {data.item():g}"
-    if data.dim() > 5:
-        return f"{data.dim()} dimensions: {shape}"
-    maps = _as_maps(data, sample, remarks)
+    tile = next(letter for letter in (*"AC", *letters) if letter in letters) if len(letters) == 3 else ""
+    maps = data.movedim(letters.index(tile), 0) if tile else data.reshape(1, -1, data.shape[-1])
+    rows, columns = letters.replace(tile, "") if tile else letters.rjust(2)
+    axes = None if tile or letters in ("HW", "W") else (NAMES.get(rows, ""), NAMES[columns])
+    if tile and rows + columns not in ("HW", "WH"):
+        remarks.insert(0, f"{NAMES[rows]} × {NAMES[columns]}")
     pages = -(-len(maps) // tiles)
     if not 0 <= page < pages:
         raise IndexError(f"page {page} of {pages}: pages are counted from 0")
     first = page * tiles
     shown = maps[first : first + tiles]
+    if axes:
+        steps = [-(-size // _MATRIX) for size in shown.shape[1:]]
+        remarks += [
+            f"1 in {step} {name} drawn"
+            for step, name in zip(steps, ("rows", "columns"), strict=True)
+            if step > 1
+        ]
+        shown = shown[:, :: steps[0], :: steps[1]]
     finite = _finite(maps)
     if signed is None:
         signed = finite.numel() > 0 and finite.min().item() < 0
@@ -95,8 +126,9 @@ def mosaic(
         images = np.stack([_coloured(one.numpy(), _scale(_finite(one), signed), cmap) for one in shown])
     else:
         images = _coloured(shown.numpy(), scale, cmap)
-    labels = [f"ch {first + i}" for i in range(len(shown))] if len(maps) > 1 else []
-    pixels, corners = _tiled(images, labels)
+    name = "ch" if tile == "C" else NAMES.get(tile, "")
+    labels = [f"{name} {first + i}" for i in range(len(shown))] if len(maps) > 1 else []
+    pixels, corners = (images[0], []) if axes else _tiled(images, labels)
     low, high = scale or (None, None)
     return Mosaic(
         pixels,
@@ -106,24 +138,37 @@ def mosaic(
         cmap,
         caption=_caption(len(shown), len(maps), first),
         remarks=", ".join(remarks + _oddities(maps, finite, per_map)),
+        axes=axes,
+        size=(maps.shape[1], maps.shape[2]),
     )
 
 
-def _as_maps(data: torch.Tensor, sample: int, remarks: list[str]) -> torch.Tensor:
-    """Reduce a tensor of 1 to 5 dimensions to (C, H, W), and note in `remarks` what was selected."""
-    if data.dim() >= 4:
-        if not -len(data) <= sample < len(data):
-            raise IndexError(f"sample {sample} of a batch of {len(data)}")
-        if len(data) > 1:
-            remarks.append(f"sample {sample} of {len(data)}")
-        data = data[sample]
-    if data.dim() == 4:
-        depth = data.shape[1]
+def _chosen(tensor: torch.Tensor, layout: str, sample: int | None, remarks: list[str]) -> dict[str, int]:
+    """Return the index into each dimension of which one is drawn, and note in `remarks` what was selected."""
+    chosen = {}
+    if "N" in layout and (sample is not None or len(layout) > 2 or tensor.is_nested):
+        n, chosen["N"] = tensor.size(layout.index("N")), sample or 0
+        if not -n <= chosen["N"] < n:
+            raise IndexError(f"sample {sample} of a batch of {n}")
+        if n > 1:
+            remarks.append(f"sample {chosen['N']} of {n}")
+    elif sample and "N" not in layout and layout:
+        raise IndexError(str(NO_BATCH.format(sample=sample, layout=layout)))
+    if "D" in layout:
+        depth = tensor.size(layout.index("D"))
+        chosen["D"] = depth // 2
         remarks.append(f"depth {depth // 2} of {depth}")
-        data = data[:, depth // 2]
-    while data.dim() < 3:
-        data = data[None]
-    return data
+    return chosen
+
+
+def _selected(tensor: torch.Tensor, layout: str, chosen: dict[str, int]) -> torch.Tensor:
+    if tensor.is_nested:
+        tensor, layout = tensor.unbind()[chosen["N"]], layout.replace("N", "")
+    elif tensor.layout is not torch.strided:
+        tensor = real(tensor)
+    for dimension, letter in reversed([*enumerate(layout)]):
+        tensor = tensor.select(dimension, chosen[letter]) if letter in chosen else tensor
+    return tensor
 
 
 def _finite(data: torch.Tensor) -> torch.Tensor:
@@ -198,3 +243,10 @@ def _oddities(maps: torch.Tensor, finite: torch.Tensor, per_map: bool) -> list[s
     if finite.numel() and finite.min() == finite.max():
         found.append(f"constant {finite.min().item():g}")
     return found
+
+
+NO_BATCH = Text(
+    zh='没有第 {sample} 个样本：按布局 "{layout}"，这个张量没有批量维；有的话请用 `layout` 说明，例如 `layout="NTC"`',
+    en='there is no sample {sample}: with layout "{layout}" the tensor has no batch dimension; if it has one, name it '
+    'with `layout`, for example `layout="NTC"`',
+)

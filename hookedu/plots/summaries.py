@@ -4,12 +4,14 @@ Every function returns the Axes it has drawn into and never calls ``plt.show``.
 """
 
 from collections.abc import Mapping
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hookedu.hooks.reading import stats_of
 from hookedu.hooks.recording import Recording
-from hookedu.hooks.tensors import Stats
+from hookedu.hooks.tensors import Stats, named_tensors
 from hookedu.language import Text
 from hookedu.plots.maps import NO_TENSOR
 
@@ -20,27 +22,27 @@ if TYPE_CHECKING:
 
 
 def plot_stats(
-    values: Recording | Mapping[str, torch.Tensor | None],
+    values: Recording | Mapping[str, Any],
     *,
     of: str = "activation",
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Plot mean, standard deviation and range of each layer's values.
 
-    There is one row per call of a layer, the first at the top: a dot for the mean, a bar for one standard
-    deviation to either side, a line from the minimum to the maximum. All of them are over the finite values;
-    NaN and Inf are counted beside the row. Calls without values are marked as such; layers that never ran
-    have no row. Of more than 200 rows the first 200 are drawn, and the label of the x axis says so. Values
-    that ``record`` dropped because of ``max_bytes`` are drawn as well, from the statistics that remain.
+    There is one row per call of a layer and tensor in it, the first at the top: a dot for the mean, a bar for one
+    standard deviation to either side, a line from the minimum to the maximum. All of them are over the finite
+    values; NaN and Inf are counted beside the row. Layers that never ran have no row. Of more than 100 rows the
+    first 100 are drawn; the label of the x axis says so, and how many calls have no such values. Values that
+    ``record`` dropped because of ``max_bytes`` are drawn as well, from the statistics that remain.
 
     Parameters
     ----------
     values : Recording or mapping of str to torch.Tensor
-        A recording, or tensors by name, such as ``{n: p.grad for n, p in model.named_parameters()}``. A value
-        of None gives a row without values.
+        A recording, or tensors or structures of them by name, such as ``rec.activations`` or ``{n: p.grad for n, p in
+        model.named_parameters()}``. A value without a tensor, such as None, gives a row without values.
     of : {"activation", "gradient", "input"}, default: "activation"
-        Which values of a recording to plot. A nested structure is represented by its first item. For a
-        mapping this is only the label of the x axis.
+        Which values of a recording to plot. The tensors of a nested structure have a row each, with their place in
+        it: "lstm[1][0]". For a mapping this is only the label of the x axis.
     ax : matplotlib.axes.Axes, optional
         Axes to draw into. By default a new figure is created.
 
@@ -77,14 +79,14 @@ def plot_stats(
     """
     import matplotlib.pyplot as plt
 
-    rows = _rows_of_stats(values, of)
-    if not rows:
+    found, without = _found(values, of)
+    if not found:
         raise ValueError(str(NOTHING_TO_DRAW))
-    whole, rows = len(rows), rows[:_MAX_ROWS]
+    rows = [(name, _stats(tensor)) for name, tensor in found[:_MAX_ROWS]]
     if ax is None:
         _, ax = plt.subplots(figsize=(7, max(1.6, 0.9 + 0.24 * len(rows))), layout="constrained")
     for y, (_, stats) in enumerate(rows):
-        if stats is None or stats.count == stats.nan + stats.inf:
+        if stats is None or isnan(stats.mean):
             ax.text(0.5, y, "no values", transform=ax.get_yaxis_transform(), va="center", color="#777777")
             continue
         std = stats.std if stats.std == stats.std else 0.0  # NaN for a single element
@@ -103,14 +105,16 @@ def plot_stats(
                 color="#c51b7d",
             )
     ax.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=8)
-    left_out = f" · first {len(rows)} of {whole:,} rows" if whole > len(rows) else ""
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"{of}: mean (dot), ± std (bar), min to max (line){left_out}")
+    says = [f"{of}: mean (dot), ± std (bar), min to max (line)"]
+    says += [f"first {len(rows)} of {len(found):,} rows"] if len(found) > len(rows) else []
+    says += [f"without {of}: {without[0]:,} of {without[1]:,} calls"] if without[0] else []
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel="\n".join(says))
     ax.axvline(0, color="black", lw=0.5, zorder=0)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
-_MAX_ROWS = 200
+_MAX_ROWS = 100
 
 _COLOURS = {
     "forward_pre": "#92c5de",
@@ -194,27 +198,41 @@ def _beside(event: Any) -> float:
     return -0.3 if event.kind in ("param_grad", "post_accumulate") else 0.0
 
 
-def _rows_of_stats(values: Any, of: str) -> list[tuple[str, Stats | None]]:
-    if isinstance(values, Recording):
-        rows, missed, errors = [], values.missed, []
-        for name in values:
-            calls = [] if name in missed else values[name].calls
-            for call in calls:
-                label = (name or "(model)") + (f" #{call.number}" if len(calls) > 1 else "")
-                try:
-                    found = [call.stats(of)]
-                except RuntimeError as error:  # this call has no such values, and its row says so
-                    found = [None]
-                    errors.append(error)
-                while found and isinstance(found[0], tuple | list | dict):
-                    found = list(found[0].values() if isinstance(found[0], dict) else found[0])
-                rows.append((label, found[0] if found and isinstance(found[0], Stats) else None))
-        if errors and len(errors) == len(rows):
-            raise errors[0]  # it says what to record, or to call, so that there are such values
-        return rows
-    if not isinstance(values, Mapping):
-        raise TypeError(str(NO_TENSOR.format(got=type(values).__name__)))
-    return [(name, None if tensor is None else Stats(tensor)) for name, tensor in values.items()]
+def _found(values: Any, of: str) -> tuple[list[tuple[str, torch.Tensor | None]], tuple[int, int]]:
+    """Return the tensors to describe, by name, and how many calls of a recording have none, out of how many."""
+    if not isinstance(values, Recording):
+        if not isinstance(values, Mapping):
+            raise TypeError(str(NO_TENSOR.format(got=type(values).__name__)))
+        tensors = {name: [*named_tensors(value)] or [("", None)] for name, value in values.items()}
+        return [(f"{name}{place}", tensor) for name, found in tensors.items() for place, tensor in found], (
+            0,
+            0,
+        )
+    rows, errors, n_calls, missed = [], [], 0, values.missed
+    for name in [
+        name for name in values if name not in missed
+    ] or values:  # if none ran, reading the first says why
+        calls = values[name].calls
+        n_calls += len(calls)
+        for call in calls:
+            label = (name or "(model)") + (f" #{call.number}" if len(calls) > 1 else "")
+            try:
+                tensors = [*named_tensors(call.described(of))]
+            except RuntimeError as error:  # this call has no such values
+                errors.append(error)
+            else:
+                rows += [(label + place, tensor) for place, tensor in tensors] or [(label, None)]
+    if errors and not rows:
+        raise errors[0]  # it says what to record, or to call, so that there are such values
+    return rows, (len(errors), n_calls)
+
+
+def _stats(tensor: torch.Tensor | None) -> Stats | None:
+    """Return the statistics of a tensor, or None if it has none, such as a sparse one too large to be made dense."""
+    try:
+        return None if tensor is None else stats_of(tensor)
+    except Exception:
+        return None
 
 
 NOTHING_TO_DRAW = Text(zh="没有可画的内容", en="there is nothing to draw")

@@ -12,7 +12,6 @@ from hookedu.hooks.inspection import Hook, Hooks, list_hooks, plain_function
 from hookedu.hooks.modules import unwrap
 from hookedu.language import Text
 from hookedu.widgets.panel import Panel, aligned
-from hookedu.widgets.runs import arguments
 
 _LINES = 40  # lines shown of the source of a hook
 
@@ -24,15 +23,19 @@ class HookInspector(Panel):
     :func:`diagnose` finds. In a notebook the list is refreshed after every cell that runs. Hooks that belong
     to PyTorch, such as those of ``spectral_norm``, cannot be removed.
 
+    With inputs, the model runs once when the widget is made, so that :func:`diagnose` can watch the hooks at work. It
+    does not run again by itself: when the hooks have changed since, a note asks to press "Run again".
+
     An exception that the model raises is shown in the widget and kept in ``error``; it does not propagate.
 
     Parameters
     ----------
     model : torch.nn.Module
         The model to inspect.
-    x : object, optional
-        An input of the model: a tuple of positional arguments, a dict of keyword arguments, or the only
-        argument. With it, every refresh runs the model, so that :func:`diagnose` can watch the hooks at work.
+    *inputs : object
+        Positional arguments for a run of the model. The model gets copies.
+    **kwargs : object
+        Keyword arguments for a run of the model.
 
     Attributes
     ----------
@@ -70,12 +73,14 @@ class HookInspector(Panel):
     >>> inspector.close()
     """
 
-    def __init__(self, model: nn.Module, x: Any = None) -> None:
+    def __init__(self, model: nn.Module, *inputs: Any, **kwargs: Any) -> None:
         inner = unwrap(model)  # first: it raises for anything that is not a model
         super().__init__()
         self._model: nn.Module | None = model  # None once closed, as are the next two
         self._inner: nn.Module | None = inner
-        self._x = x
+        self._inputs, self._kwargs = inputs, kwargs
+        self._due = True  # whether the next update must diagnose, too
+        self._diagnosed: list[Any] | None = None  # the hooks that `diagnose` has seen, by their keys
         self._hooks, self._findings = Hooks(), Findings()
         self._removed: Hook | None = None  # removed last
         self._wanted: Hook | None = None  # to be removed at the next update
@@ -97,11 +102,12 @@ class HookInspector(Panel):
             description=REMOVE,
             tooltip=REMOVE_TIP,
         )
-        self._refresh = label(w.Button(icon="refresh", layout=auto), description=REFRESH, tooltip=REFRESH_TIP)
+        says, tip = (RUN, RUN_TIP) if self._runs else (REFRESH, REFRESH_TIP)
+        self._refresh = label(w.Button(icon="refresh", layout=auto), description=says, tooltip=tip)
         self._about, self._report = w.HTML(), w.HTML()
         self._list.observe(self.changed, "value")
         self._remove.on_click(self._want_removal)
-        self._refresh.on_click(self.refresh)
+        self._refresh.on_click(self.run)
         buttons = w.HBox([self.stepper(self._list), self._remove, self._refresh]).add_class("hookedu-row")
         self._show(self._list, buttons, self._about, self._details, self._report)
 
@@ -109,10 +115,19 @@ class HookInspector(Panel):
         self._wanted = self.value
         self.changed()
 
+    @property
+    def _runs(self) -> bool:
+        return bool(self._inputs or self._kwargs)
+
     def refresh(self, _: Any = None) -> None:
-        """List the hooks of the model again."""
+        """List the hooks of the model again, without running it."""
         self._stale = True
         self.changed()
+
+    def run(self, _: Any = None) -> None:
+        """List the hooks of the model and diagnose them again, which runs the model if there are inputs."""
+        self._due = True
+        self.refresh()
 
     def _update(self) -> None:
         wanted, self._wanted = self._wanted, None
@@ -125,29 +140,34 @@ class HookInspector(Panel):
         if stale or self._drawn != self._list.value:
             self._drawn = self._list.value
             self._describe(self.value)
-        if stale:
-            self._diagnose()  # last, because it may run the model, which may raise
+        due, self._due = self._due or (stale and not self._runs), False
+        if due:
+            assert self._model is not None  # a closed widget is not updated
+            self._findings, self._diagnosed = Findings(), None
+            self._findings = diagnose(self._model, *self._inputs, **self._kwargs)  # the model may raise
+            self._diagnosed = self._keys()
             self._no_error()
+        if stale and self._diagnosed is not None:
+            self._report_findings()
 
     def _fill_list(self) -> None:
         assert self._inner is not None  # a closed widget is not updated
         chosen = self.value
         self._hooks = list_hooks(self._inner)
-        keys = [_key(hook) for hook in self._hooks]
+        keys = self._keys()
         keep = keys.index(_key(chosen)) if chosen is not None and _key(chosen) in keys else 0
         lines = aligned([(_where(h), h.kind, h.function, h.owner) for h in self._hooks])
         self.options(self._list, [(line, n) for n, line in enumerate(lines)], keep)
         self.label(self._list, description=HOOKS.format(n=len(keys)))
 
-    def _diagnose(self) -> None:
-        assert self._model is not None and self._inner is not None
-        args, kwargs = ((), {}) if self._x is None else arguments(self._inner, self._x)
-        self._findings = diagnose(self._model, *args, **kwargs)
+    def _report_findings(self) -> None:
         parts = [REMOVED.format(hook=self._removed.function)] if self._removed else []
         parts.append(
             FINDINGS.format(n=len(self._findings)) if self._findings else WELL if self._hooks else NONE
         )
         parts += [Text(zh=f"• {f.says.zh}", en=f"• {f.says.en}") for f in self._findings]
+        parts += self._findings.notes
+        parts += [CHANGED] if self._runs and self._diagnosed != self._keys() else []
         self.say(self._report, Text(*("  \n".join(getattr(p, side) for p in parts) for side in ("zh", "en"))))
 
     def _describe(self, hook: Hook | None) -> None:
@@ -166,6 +186,9 @@ class HookInspector(Panel):
                 order=hook.index,
             ),
         )
+
+    def _keys(self) -> list[Any]:
+        return [_key(hook) for hook in self._hooks]
 
     def _file(self, name: str | None) -> str | None:
         """Return a file name for display: of a notebook cell `In[3]`, not the name that IPython invents."""
@@ -195,7 +218,8 @@ class HookInspector(Panel):
     def _release(self) -> None:
         if self._shell is not None:
             self._shell.events.unregister("post_run_cell", self.refresh)
-        self._model = self._inner = self._x = self._removed = None
+        self._model = self._inner = self._removed = None
+        self._inputs, self._kwargs = (), {}
         self._hooks, self._findings = Hooks(), Findings()
 
 
@@ -232,6 +256,12 @@ REMOVE = Text(zh="移除这个钩子", en="Remove this hook")
 REMOVE_TIP = Text(zh="从模型上取下选中的钩子", en="Take the chosen hook off the model")
 REFRESH = Text(zh="刷新", en="Refresh")
 REFRESH_TIP = Text(zh="重新查看模型上的钩子", en="Look at the model's hooks again")
+RUN = Text(zh="重新运行", en="Run again")
+RUN_TIP = Text(zh="再运行一次模型，重新诊断它的钩子", en="Run the model and diagnose its hooks again")
+CHANGED = Text(
+    zh="钩子在这次诊断之后有变化：请点“重新运行”。",
+    en="The hooks have changed since this diagnosis: press “Run again”.",
+)
 REMOVED = Text(zh="已移除 `{hook}`。", en="`{hook}` has been removed.")
 FINDINGS = Text(zh="**诊断：发现 {n} 个问题**", en="**Diagnosis: {n} found**")
 WELL = Text(zh="**诊断：没有发现问题**", en="**Diagnosis: nothing is wrong**")

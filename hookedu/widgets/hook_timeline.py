@@ -18,7 +18,7 @@ from hookedu.hooks.timeline import FORWARD, Timeline, timeline
 from hookedu.language import Text
 from hookedu.widgets.model_drawing import Box
 from hookedu.widgets.panel import Panel
-from hookedu.widgets.runs import arguments
+from hookedu.widgets.runs import has_no_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,11 +44,13 @@ class HookTimeline(Panel):
     ----------
     model : torch.nn.Module
         The model to run.
-    x : object
-        Its input: a tuple of positional arguments, a dict of keyword arguments, or the only argument.
+    *inputs : object
+        Positional arguments of the model, tensors or nested structures of them. The model gets copies.
     loss : callable, optional
-        Function from the output of the model to the scalar on which backward is called. By default the sum of
-        all tensors of the output that require a gradient.
+        Function from the output of the model to the scalar on which backward is called, as for
+        :func:`timeline`.
+    **kwargs : object
+        Keyword arguments of the model.
 
     Attributes
     ----------
@@ -91,11 +93,17 @@ class HookTimeline(Panel):
 
     value = traitlets.Int(0, min=0)
 
-    def __init__(self, model: nn.Module, x: Any, loss: Callable[[Any], torch.Tensor] | None = None) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        *inputs: Any,
+        loss: Callable[[Any], torch.Tensor] | None = None,
+        **kwargs: Any,
+    ) -> None:
         inner = unwrap(model)  # first: it raises for anything that is not a model
         super().__init__()
         self._model: nn.Module | None = inner  # None once closed
-        self._x, self._loss = x, loss
+        self._inputs, self._kwargs, self._loss = inputs, kwargs, loss
         self._types = {name: type(module).__name__ for name, module in modules_by_name(inner).items()}
         self._drawing: Box | None = Box.of(inner)  # None once closed
         self._events: Timeline | None = None  # None if the model must run, and once closed
@@ -202,12 +210,11 @@ class HookTimeline(Panel):
 
     def _run(self) -> None:
         assert self._model is not None  # a closed widget is not updated
-        args, kwargs = arguments(self._model, self._x)
-        events = timeline(self._model, *args, loss=self._loss, **kwargs)
+        events = timeline(self._model, *self._inputs, loss=self._loss, **self._kwargs)
         size = sum(4 * _elements(event.shape) for event in events)
         self._has_values = size <= _VALUES
         if self._has_values:
-            events = timeline(self._model, *args, loss=self._loss, values=True, **kwargs)
+            events = timeline(self._model, *self._inputs, loss=self._loss, values=True, **self._kwargs)
         self._events = events
         self._slider.max = max(len(events) - 1, 0)
 
@@ -325,7 +332,8 @@ class HookTimeline(Panel):
         return figure
 
     def _release(self) -> None:
-        self._model = self._x = self._loss = self._events = self._drawing = None
+        self._model = self._loss = self._events = self._drawing = None
+        self._inputs, self._kwargs = (), {}
 
 
 def _elements(shape: Any) -> int:
@@ -347,6 +355,9 @@ def _values_text(value: Any) -> str:
     """Format the first few numbers of the first few tensors."""
     said = []
     for path, tensor in list(named_tensors(value))[:3]:
+        if has_no_values(tensor):
+            said.append(f"{path} [?]".strip())
+            continue
         numbers = real(tensor).flatten()
         first = ", ".join(f"{number:.3g}" for number in numbers[:6].tolist())
         said.append(f"{path} [{first}{', …' if len(numbers) > 6 else ''}]".strip())

@@ -9,15 +9,16 @@ import ipywidgets
 import torch
 import traitlets
 from torch import nn
+from torch.nn.parameter import is_lazy
 
-from hookedu.hooks.modules import choose, modules_by_name, unwrap
+from hookedu.hooks.modules import choose, is_compiled, modules_by_name, unwrap
 from hookedu.hooks.recording import Recording
 from hookedu.hooks.tensors import Stats, named_tensors
 from hookedu.language import Text
 from hookedu.widgets import pictures, programs
 from hookedu.widgets.panel import Panel, aligned, limit
 from hookedu.widgets.pictures import TILES, Form, Picture, Selection
-from hookedu.widgets.runs import Row, Runs, Target, call_text, score_text
+from hookedu.widgets.runs import Row, Runs, Target, call_as_code, dense, has_no_values, score_text, with_first
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,15 +57,18 @@ class LayerPicker(Panel):
     ----------
     model : torch.nn.Module
         The model to look into. For compiled and data-parallel models this is the model inside.
-    x : object
-        Its input: a tuple of positional arguments, a dict of keyword arguments, or the only argument.
+    *inputs : object
+        Positional arguments of the model, tensors or nested structures of them. The model gets copies.
     target : int, sequence of int, torch.Tensor or callable, optional
         The score whose gradients are shown: the logit of a class (one index for all samples, or one per
         sample), or a function from the output of the model to a scalar. By default the highest logit of each
         sample, summed; for outputs that are not of shape ``(N, classes)`` the sum of the first floating-point
         tensor.
     images : mapping of str to object, or sequence of object, optional
-        Further inputs to choose from. A tensor ``(C, H, W)`` becomes a batch of one if ``x`` is a batch.
+        Further values to choose from for the first argument. A tensor ``(C, H, W)`` becomes a batch of one if
+        the first argument is a batch.
+    **kwargs : object
+        Keyword arguments of the model.
 
     Attributes
     ----------
@@ -119,30 +123,35 @@ class LayerPicker(Panel):
     def __init__(
         self,
         model: nn.Module,
-        x: Any,
+        *inputs: Any,
         target: Target = None,
         images: Mapping[str, Any] | Sequence[Any] | None = None,
+        **kwargs: Any,
     ) -> None:
         unwrap(model)  # first: it raises for anything that is not a model
         super().__init__()
+        first = next(iter((*inputs, *kwargs.values())), None)
         named = dict(images if isinstance(images, Mapping) else enumerate([] if images is None else images))
-        self._sources = {"x": ""} | {f"images[{k!r}]": f"images[{k!r}]" for k in named}
-        inputs = {"x": x} | {f"images[{k!r}]": image for k, image in named.items()}
-        for name, image in inputs.items():
-            if _dimensions(image) == 3 and _dimensions(x) == 4:  # a single image, while x is a batch
-                inputs[name], self._sources[name] = image[None], f"{name}[None]"
+        self._sources = {"x": ""}  # the first argument as code, by name of the input
+        given = {"x": (inputs, kwargs)}
+        for key, image in named.items():
+            name = f"images[{key!r}]"
+            alone = _dimensions(image) == 3 and _dimensions(first) == 4  # a single image, while x is a batch
+            self._sources[name] = f"{name}[None]" if alone else name
+            given[name] = with_first(given["x"], image[None] if alone else image)
         self._model: nn.Module | None = model  # None once closed
-        self._runs = Runs(model, inputs, target)
+        self._runs = Runs(model, given, target)
         self._drawn: _Choice | None = None  # what is drawn at the moment
         self._recording: Recording | None = None
         self._form: Form | None = None
+        self._made_dense = ""  # as code: what made the tensor one that can be indexed
         self._shown: torch.Tensor | None = None
         self._code = ""
         self._listed: tuple[str, list[Row]] | None = None
-        self._unbatched = _dimensions(x) == 3 and any(isinstance(m, nn.Conv2d) for m in model.modules())
-        self._make_controls(list(inputs))
+        self._unbatched = _dimensions(first) == 3 and any(isinstance(m, nn.Conv2d) for m in model.modules())
+        self._make_controls(list(given))
         names = [row.name for row in self._runs.rows("x")]
-        modules = dict(self._runs.model.named_modules())
+        modules = modules_by_name(self._runs.model)
         convolutions = [n for n in names if isinstance(modules[n], nn.Conv1d | nn.Conv2d | nn.Conv3d)]
         self.value = [*convolutions, *(n for n in names if not len(modules[n]._modules)), *names][0]
         self.observe(self.changed, "value")
@@ -248,6 +257,7 @@ class LayerPicker(Panel):
         if tensor is None:
             self._drawn = self._choice()
             return
+        tensor, self._made_dense = dense(tensor)
         self._form = form = Form(tuple(tensor.shape), self._unbatched and choice.view != "weights")
         maps = choice.view != "statistics"
         limit(self._sample, form.samples if maps else 1)
@@ -261,11 +271,15 @@ class LayerPicker(Panel):
     def _tensor(self, choice: _Choice) -> torch.Tensor | None:
         """Return the whole tensor behind the plot, or None after a caption that says why there is none."""
         if choice.view == "weights":
-            weight = getattr(self._runs.model.get_submodule(choice.layer), "weight", None)
+            weight = getattr(modules_by_name(self._runs.model)[choice.layer], "weight", None)
             if not isinstance(weight, torch.Tensor):
                 return self._blank(NO_WEIGHT.format(layer=choice.layer or "(model)"))
+            if is_lazy(weight):
+                return self._blank(LAZY_WEIGHT.format(layer=choice.layer or "(model)"))
             limit(self._call, 1)
             self._set_parts([""])
+            if has_no_values(weight):
+                return self._blank(NO_VALUES)
             weight = weight.detach()
             return weight.transpose(0, 1) if weight.dim() > 2 else weight
         self._recording = self._runs.recording(choice.layer, choice.input, choice.view == "gradients")
@@ -279,10 +293,11 @@ class LayerPicker(Panel):
             return self._blank(NO_TENSOR)
         self._set_parts([path for path, _ in parts])
         path, tensor = parts[self._part.value or 0]
-        if choice.view != "gradients":
-            return tensor
-        found = dict(named_tensors(call.gradient)).get(path)
-        return found if found is not None else self._blank(NO_GRADIENT)
+        if choice.view == "gradients":
+            tensor = dict(named_tensors(call.gradient)).get(path)
+        if tensor is None:
+            return self._blank(NO_GRADIENT)
+        return self._blank(NO_VALUES) if has_no_values(tensor) else tensor
 
     def _blank(self, why: Text | None) -> None:
         """Show a caption instead of a plot."""
@@ -375,25 +390,29 @@ class LayerPicker(Panel):
         index = "" if choice.view == "statistics" else pictures.brackets(form.index(choice.selection))
         if choice.view == "weights" and len(form.shape) > 2:
             index = ".transpose(0, 1)" + index
-        source = self._sources[choice.input]
-        inner = self._runs.model is not self._model
-        call = call_text(self._runs.model, self._runs.inputs[choice.input])
+        index = self._made_dense + index
+        model, source = self._runs.model, self._sources[choice.input]
+        call, given, setup = call_as_code(self._runs.inputs[choice.input], source)
+        given += ["images"] if source else []
         target = self._runs.target
-        given = ["x"] + (["images"] if source else [])
         if choice.view == "gradients" and target is not None and not isinstance(target, int):
             given.append("target")
         parts = [label.removeprefix("output") for label, _ in self._part.options]
+        module = modules_by_name(model)[choice.layer]
         return programs.program(
             choice.view,
-            ", ".join(given),
-            f"x = {source}" if source else "",
-            wrapped=inner,
-            layer=choice.layer,
+            given,
+            setup,
+            wrapped=model is not self._model,
+            compiled=is_compiled(model),
+            # The wrapper of torch.compile has a place in this name, but not in those that the widget shows.
+            layer=next(name for name, other in model.named_modules() if other is module),
             number=choice.call,
             index=index,
+            real=".abs()" if self._shown is not None and self._shown.is_complex() else "",
             leaf=parts[choice.part],
             call=call,
-            score=score_text(self._runs.output_form, target),
+            score=score_text(*self._runs.head, target),
         )
 
     # -- public attributes -----------------------------------------------------------------------------------
@@ -469,6 +488,14 @@ NUMBERS = Text(
 )
 ODD = Text(zh=" · **NaN {nan} 个，Inf {inf} 个**", en=" · **{nan} NaN, {inf} Inf**")
 NO_WEIGHT = Text(zh="`{layer}` 自己没有权重", en="`{layer}` has no weight of its own")
+LAZY_WEIGHT = Text(
+    zh="`{layer}` 的权重还没有初始化：模型第一次正式运行时才会有",
+    en="`{layer}` has no weight yet: it is made when the model runs for the first time",
+)
+NO_VALUES = Text(
+    zh="这个张量只有形状，没有可以画的数值：它在 meta 设备上，或者在 vmap、grad、jvp 里面",
+    en="This tensor has a shape and no values to draw: it is on the meta device, or inside of vmap, grad or jvp",
+)
 NO_TENSOR = Text(zh="这次调用的输出里没有张量", en="This call's output holds no tensor")
 NO_GRADIENT = Text(
     zh="反向传播没有经过输出的这一部分", en="No backward pass went through this part of the output"

@@ -4,9 +4,13 @@ The programs do not use hookedu. They expect `model` and its input, and assign t
 on the screen.
 """
 
-_INPUT = "# model, {given}: what the widget was given"
+_INPUT = "# {given}: what the widget was given"
 
 _UNWRAP = "model = getattr(model, '_orig_mod', None) or model.module  # without its wrapper"
+
+_EAGERLY = """\
+with torch.compiler.set_stance("force_eager"):  # compiled code never calls new hooks
+        """
 
 _OUTPUTS = """\
 outputs = []
@@ -37,7 +41,7 @@ def watch(module, args, output):
 
 handle = model.get_submodule({layer!r}).register_forward_hook(watch)
 try:
-    output = {call}
+    {call}
 finally:
     handle.remove()
 score = {score}
@@ -51,7 +55,7 @@ shown = model.get_submodule({layer!r}).weight.detach(){index}
 """
 
 _NUMBERS = """
-values = shown.float()
+values = shown{real}.float()
 print("mean", values.mean(), "std", values.std())
 print("min", values.min(), "max", values.max())
 print("zeros", (values == 0).float().mean())
@@ -60,21 +64,32 @@ print("zeros", (values == 0).float().mean())
 _KINDS = {"maps": _OUTPUTS, "statistics": _OUTPUTS, "gradients": _GRADIENTS, "weights": _WEIGHTS}
 
 
-def program(view: str, given: str, setup: str, wrapped: bool, **values: object) -> str:
+def program(
+    view: str, given: list[str], setup: str, wrapped: bool, compiled: bool, call: str, **values: object
+) -> str:
     """Return the program of one view.
 
     Parameters
     ----------
     view : {"maps", "statistics", "gradients", "weights"}
         What the program computes.
-    given : str
+    given : list of str
         Names of the variables that the program expects besides `model`, for its first line.
     setup : str
-        A line that assigns `x`, or "".
+        A line that assigns the first argument of the model, or "".
     wrapped : bool
         Whether `model` is a wrapper, such as that of `torch.compile` or `DataParallel`.
+    compiled : bool
+        Whether a part of the model is compiled.
+    call : str
+        The call of the model.
     **values : object
-        Values for the placeholders of the template.
+        Values for the other placeholders of the template.
     """
-    lines = [_INPUT.format(given=given), *([setup] if setup else []), *([_UNWRAP] if wrapped else []), ""]
-    return "\n".join(lines) + _KINDS[view].format(**values) + _NUMBERS
+    compiled = compiled and view != "weights"
+    lines = [_INPUT.format(given=", ".join(["model", *given]))]
+    lines += [
+        line for line in ("import torch" if compiled else "", setup, _UNWRAP if wrapped else "") if line
+    ]
+    call = (_EAGERLY if compiled else "") + ("output = " if view == "gradients" else "") + call
+    return "\n".join([*lines, ""]) + "\n" + (_KINDS[view] + _NUMBERS).format(call=call, **values)

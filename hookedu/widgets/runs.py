@@ -1,6 +1,5 @@
 """Runs of a model for the widgets: its arguments, its recordings, and a cache of them for the next click."""
 
-import inspect
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -9,11 +8,12 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from hookedu.hooks.capture import record
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.recording import Recording
-from hookedu.hooks.state import restored
+from hookedu.hooks.state import call_model, deeper, restored
 from hookedu.hooks.tensors import fresh, named_tensors, shape_text
 from hookedu.language import Text
 
@@ -21,6 +21,8 @@ from hookedu.language import Text
 _KEPT, _KEPT_BYTES = 8, 256_000_000
 # A class, one class per sample, a function from the output to a scalar, or None for the highest score.
 Target = int | Sequence[int] | torch.Tensor | Callable[[Any], torch.Tensor] | None
+# The positional and the keyword arguments of one run.
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class Row:
 class Runs:
     """Runs of a model on named inputs; each restores modes, buffers, `.grad`, RNG states and hooks."""
 
-    def __init__(self, model: nn.Module, inputs: dict[str, Any], target: Target = None) -> None:
+    def __init__(self, model: nn.Module, inputs: dict[str, Arguments], target: Target = None) -> None:
         self.model, self.inputs, self.target = unwrap(model), inputs, target
         self._rows: dict[str, list[Row]] = {}
         self._recordings: OrderedDict[tuple[str, str, bool], Recording] = OrderedDict()
-        self.output_form: list[tuple[str, torch.Size]] = []  # path and shape per tensor of the last output
+        self.head = ("", 0)  # of the last output: see `head_of`; its code and number of dimensions
 
     def forget(self) -> None:
         """Clear the cache, after a change of the model or its input."""
@@ -76,9 +78,10 @@ class Runs:
         return recording
 
     def _run(self, layer: str, name: str, gradients: bool) -> Recording:
-        args, kwargs = arguments(self.model, fresh(self.inputs[name]))
+        args, kwargs = fresh(self.inputs[name])
         with ExitStack() as stack:
             stack.enter_context(restored(self.model))
+            stack.enter_context(deeper(modules_by_name(self.model)))
             # Also for outputs alone: both views show the same numbers then, and a Transformer encoder does
             # not take its fused path, which skips the modules inside and requires that gradients are
             # disabled.
@@ -90,8 +93,9 @@ class Runs:
                 everything = record(self.model, nn.Module, outputs=False, gradients=True)
                 stack.callback(everything.close)
                 stack.enter_context(everything)
-            output = self.model(*args, **kwargs)
-            self.output_form = [(path, t.shape) for path, t in named_tensors(output) if t.is_floating_point()]
+            output = call_model(self.model, args, kwargs)
+            head = head_of(output)
+            self.head = (head[0], head[1].dim()) if head else ("", 0)
             if everything is not None:
                 self._rows[name] = _rows(everything, self.model)
             # If nothing requires a gradient, the recording says why.
@@ -116,43 +120,61 @@ def _rows(everything: Recording, model: nn.Module) -> list[Row]:
     ]
 
 
-def arguments(model: nn.Module, x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the positional and keyword arguments that `x` stands for.
+def call_as_code(given: Arguments, first: str) -> tuple[str, list[str], str]:
+    """Return the call with these arguments as code, its names, and a line that makes `first` the first argument.
 
-    A tuple holds positional arguments, a dict keyword arguments if `forward` accepts them; anything else,
-    named tuples included, is the only argument.
+    The only argument is `x`; several are `inputs` and `kwargs`. Without `first` the line is "".
     """
-    if _is_positional(x):
-        return x, {}
-    return ((), dict(x)) if call_text(model, x) == "model(**x)" else ((x,), {})
+    args, kwargs = given
+    if len(args) == 1 and not kwargs:
+        return "model(x)", ["x"], f"x = {first}" if first else ""
+    stars = ["*inputs"] * bool(args) + ["**kwargs"] * bool(kwargs)
+    setup = ""
+    if first:
+        key = next(iter(kwargs), None)
+        setup = f"inputs = ({first}, *inputs[1:])" if args else f"kwargs = {{**kwargs, {key!r}: {first}}}"
+    return f"model({', '.join(stars)})", [star.strip("*") for star in stars], setup
 
 
-def call_text(model: nn.Module, x: Any) -> str:
-    """Return as code the call that `arguments` prepares."""
-    if _is_positional(x):
-        return "model(*x)"
-    if hasattr(x, "keys") and all(isinstance(key, str) for key in x):
-        try:
-            inspect.signature(model.forward).bind(**x)
-        except TypeError:
-            return "model(x)"
-        return "model(**x)"
-    return "model(x)"
+def with_first(given: Arguments, first: Any) -> Arguments:
+    """Return the arguments with another value for the first of them."""
+    args, kwargs = given
+    if kwargs and not args:
+        return args, {**kwargs, next(iter(kwargs)): first}
+    return (first, *args[1:]), kwargs
 
 
-def _is_positional(x: Any) -> bool:
-    """Check for a tuple of arguments; a named tuple is one argument."""
-    return isinstance(x, tuple) and not hasattr(x, "_fields")
+def has_no_values(tensor: torch.Tensor) -> bool:
+    """Check for a tensor whose numbers cannot be read: on the meta device, or a wrapper of vmap, grad or jvp."""
+    return tensor.is_meta or is_functorch_wrapped_tensor(tensor)
+
+
+def dense(tensor: torch.Tensor) -> tuple[torch.Tensor, str]:
+    """Return a tensor in a form that can be indexed, and as code what makes it so."""
+    if tensor.is_nested:
+        return tensor.to_padded_tensor(0.0), ".to_padded_tensor(0.0)"
+    if tensor.is_quantized:
+        return tensor.dequantize(), ".dequantize()"
+    return (tensor, "") if tensor.layout is torch.strided else (tensor.to_dense(), ".to_dense()")
+
+
+def head_of(output: Any) -> tuple[str, torch.Tensor] | None:
+    """Return the first tensor of an output that a gradient can start from, as code and as real dense tensor."""
+    for path, tensor in named_tensors(output):
+        if tensor.is_floating_point() or tensor.is_complex():
+            head, code = dense(tensor)
+            return (f"{path}{code}.abs()", head.abs()) if head.is_complex() else (f"{path}{code}", head)
+    return None
 
 
 def score(output: Any, target: Target) -> torch.Tensor:
     """Return the scalar on which backward is called; `score_text` gives the same as code."""
     if callable(target):
         return target(output)
-    tensors = [tensor for _, tensor in named_tensors(output) if tensor.is_floating_point()]
-    if not tensors:
+    found = head_of(output)
+    if found is None:
         raise TypeError(str(NO_SCORE))
-    head = tensors[0]
+    head = found[1]
     if target is not None:
         if head.dim() != 2:
             raise ValueError(str(NO_CLASSES.format(shape=shape_text(tuple(head.shape)))))
@@ -160,17 +182,16 @@ def score(output: Any, target: Target) -> torch.Tensor:
     return head.max(1).values.sum() if head.dim() == 2 else head.sum()
 
 
-def score_text(form: list[tuple[str, torch.Size]], target: Target) -> str:
-    """Return as code what `score` computes from an output with these paths and shapes."""
+def score_text(head: str, dimensions: int, target: Target) -> str:
+    """Return as code what `score` computes from an output with this head."""
     if callable(target):
         return "target(output)"
-    path, shape = form[0] if form else ("", ())
     if target is not None:
         chosen = repr(target) if isinstance(target, int) else "target"
-        return f"output{path}[range(len(output{path})), {chosen}].sum()"
-    if len(shape) == 2:
-        return f"output{path}.max(1).values.sum()  # of each sample the highest"
-    return f"output{path}.sum()"
+        return f"output{head}[range(len(output{head})), {chosen}].sum()"
+    if dimensions == 2:
+        return f"output{head}.max(1).values.sum()  # of each sample the highest"
+    return f"output{head}.sum()"
 
 
 NO_SCORE = Text(

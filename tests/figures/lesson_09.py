@@ -19,7 +19,13 @@ FIGURES = {
     ],
     "F14": [
         r"detach\(\) +smallest  0\.00  negative  0%  _version 1",
+        r"detach\(\)\.cpu\(\)  +smallest  0\.00  negative  0%  _version 1",
         r"detach\(\)\.clone\(\)  smallest -4\.\d\d  negative 5\d%  _version 0",
+    ],
+    "F42": [
+        r"while it is built: \[\('features', 'Proxy'\), \('features', 'Proxy'\)\]",
+        r"while it runs: +\[\('features\.0', 'Tensor'\)\]",
+        r"the same convolution: True",
     ],
     "F15": [
         r"conv2 .* still right: True",

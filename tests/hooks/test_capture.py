@@ -87,6 +87,39 @@ def test_case_03_every_call_of_a_module_is_kept():
     assert rec["layer"].stats().count == sum(call.stats().count for call in rec["layer"].calls)
 
 
+class CallsItself(nn.Module):
+    """Calls itself twice before it returns, directly or through a child that knows its parent."""
+
+    def __init__(self, through=None) -> None:
+        super().__init__()
+        self.through = through
+
+    def forward(self, x, depth=2):
+        inner = self if self.through is None else lambda *args: self.through(self, *args)
+        return inner(x + 1, depth - 1) * 2 if depth else x
+
+
+class CallsBack(nn.Module):
+    def forward(self, parent, *args):
+        return parent(*args)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"inputs": True}, {"gradients": True}, {"keep": "stats"}, {"outputs": False}]
+)
+@pytest.mark.parametrize("through", [None, CallsBack()])
+def test_case_03_calls_inside_one_another_come_in_the_order_in_which_they_started(options, through):
+    model = CallsItself(through)
+    options = {"gradients": True} | options
+    with record(model, "", **options) as rec:
+        model(torch.zeros(1, requires_grad=True)).backward()
+    calls = rec[""].calls
+    assert [call.number for call in calls] == [0, 1, 2]
+    if options.get("outputs", True):
+        assert [call.stats().mean for call in calls] == [8, 4, 2]
+    assert [call.stats("gradient").mean for call in calls] == [1, 2, 4]
+
+
 def test_case_04_gradients_belong_to_their_own_call():
     model, x = Repeated(3), torch.randn(2, 3)
     outputs = []

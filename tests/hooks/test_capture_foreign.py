@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from hookedu import list_hooks, record, remove_hooks
-from tests.hooks.capture_models import Passes, net
+from hookedu.hooks.tensors import Stats
+from tests.hooks.capture_models import Passes, Returns, net
 
 
 def stance():
@@ -137,6 +140,37 @@ class Cache:
         self.layers.append(key)
         self.layers[0].mul_(2)
         return self
+
+
+class Slot:
+    """A part of a cache, which gets its tensor in the first step."""
+
+    def __init__(self):
+        self.keys = None
+
+
+class Slots:
+    """A cache that has a place for each layer, all empty at first."""
+
+    def __init__(self):
+        self.slots, self.n = (Slot(), Slot()), 0
+
+    def add(self, key):
+        self.slots[self.n].keys = key
+        self.n += 1
+        return self
+
+
+class NoGradient(torch.autograd.Function):
+    """An operation that has no gradient for its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
 
 
 class Strict(tuple):
@@ -267,6 +301,21 @@ class TestCase34WhatCannotBeCopiedOrWalked:
         assert [[t.tolist()[0] for t in layers] for layers in after] == [[2], [4, 2], [8, 2, 3]]
         assert rec.nbytes == 8 * (3 + 1 + 2 + 1 + 2 + 3), "the tensors in a cache count, too"
 
+    def test_so_is_one_whose_places_are_filled_later(self):
+        model, cache = nn.Sequential(Passes()), Slots()
+        with record(model, "", inputs=True) as rec:
+            for n in range(2):
+                model(cache.add(torch.full((2,), float(n))))
+        kept = [[slot.keys for slot in call.activation.slots] for call in rec[""].calls]
+        assert [[None if t is None else t[0].item() for t in keys] for keys in kept] == [[0, None], [0, 1]]
+        assert [call.input[0].n for call in rec[""].calls] == [1, 2]
+
+    @pytest.mark.parametrize("value", [torch.Size([2, 3]), (1, ("a", None))])
+    def test_what_cannot_change_needs_no_copy(self, value):
+        with record(Passes(), "") as rec:
+            rec._named[""](value)
+        assert rec[""].activation is value and "could not be copied" not in str(rec.summary())
+
     def test_what_is_kept_of_an_object_holds_no_graph(self):
         x = torch.ones(2, requires_grad=True)
         with record(Passes(), "") as rec:
@@ -285,6 +334,26 @@ class TestCase34WhatCannotBeCopiedOrWalked:
         with pytest.raises(RuntimeError):
             record(model, "0", device=device)
         assert not list_hooks(model)
+
+
+class TestAGradientThatNeverComes:
+    """PyTorch calls a tensor hook with None where a later function has no gradient for the tensor."""
+
+    @pytest.mark.parametrize("layer", [nn.Linear, nn.Identity])  # Identity returns its input, a leaf
+    def test_backward_runs_as_without_a_recorder(self, layer):
+        x, model = torch.ones(3, requires_grad=True), layer(3, 3)
+        with record(model, "", gradients=True) as rec:
+            (NoGradient.apply(model(x)) + 2 * x.detach().requires_grad_()).sum().backward()
+        assert x.grad is None and rec[""].calls[0].n_backward == 0
+        with pytest.raises(RuntimeError, match="no gradient"):
+            _ = rec[""].gradient
+
+    def test_of_several_outputs_those_that_are_used_have_one(self):
+        model = Returns(torch.unbind)
+        with record(model, "", gradients=True) as rec:
+            model(torch.ones(2, 3))[0].sum().backward()
+        used, unused = rec[""].gradient
+        assert used.tolist() == [1, 1, 1] and unused is None
 
 
 def test_a_checkpointed_call_is_not_said_to_have_raised():
@@ -310,3 +379,15 @@ def test_weights_that_are_read_are_not_called_unused():
     with record(model, "qkv") as rec:
         model(torch.ones(1, 2))
     assert "only reads its weights" in rec.missed["qkv"].en
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-(2.0**99), 2.0**99, width=32), min_size=2, max_size=50))
+def test_a_nan_changes_no_statistics_of_the_other_elements(numbers):
+    """Without it they are computed in another way, which is quicker."""
+    alone, beside = Stats(torch.tensor(numbers)), Stats(torch.tensor([*numbers, torch.nan]))
+    assert (beside.count, beside.nan, beside.min, beside.max) == (len(numbers) + 1, 1, alone.min, alone.max)
+    assert beside.mean == pytest.approx(alone.mean, rel=1e-6, abs=1e-6 * max(map(abs, numbers)))
+    assert beside.zeros * beside.count == pytest.approx(alone.zeros * alone.count)
+    if alone.std < 1e18:  # the squares of larger ones are no float32
+        assert beside.std == pytest.approx(alone.std, rel=1e-5, abs=1e-6 * max(map(abs, numbers)))

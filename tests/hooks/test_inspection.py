@@ -2,7 +2,9 @@
 
 import copy
 import functools
+import importlib
 import os
+import sys
 import sysconfig
 
 import pytest
@@ -93,6 +95,39 @@ class TestListHooks:
             model = nn.Linear(1, 1)
             model.register_forward_hook(space["look"])
             assert list_hooks(model)[0].owner == owner
+
+    @pytest.mark.parametrize(
+        ("place", "metadata", "owner"),
+        [
+            ("home/lib/python3.9/site-packages", [], "somelib"),  # the user site of another Python
+            ("modules/dist-packages", [], "somelib"),
+            ("pythonpath", ["somelib-1.0.dist-info"], "somelib"),  # pip install --target
+            ("project", ["somelib.egg-info"], "user"),  # pip install --editable
+            ("project", [], "user"),
+        ],
+    )
+    def test_a_library_is_none_of_the_users_wherever_it_lies(
+        self, tmp_path, monkeypatch, place, metadata, owner
+    ):
+        folder = tmp_path / place
+        (folder / "somelib").mkdir(parents=True)
+        for name in metadata:
+            (folder / name).mkdir()
+        (folder / "somelib" / "__init__.py").write_text(
+            "import dataclasses\n\n\ndef look(*_):\n    pass\n\n\n"
+            "@dataclasses.dataclass\nclass Keeper:\n    name: str = ''\n\n    def __call__(self, *_):\n        pass\n"
+        )
+        monkeypatch.syspath_prepend(str(folder))
+        monkeypatch.delitem(sys.modules, "somelib", raising=False)
+        somelib = importlib.import_module("somelib")
+        model = nn.Linear(1, 1)
+        model.register_forward_hook(somelib.look)
+        model.register_forward_hook(somelib.Keeper())
+        model.register_forward_hook(functools.partial(silent, 1))
+        model.register_forward_hook([].append)
+        assert [hook.owner for hook in list_hooks(model)] == [owner, owner, "user", "user"]
+        assert len(remove_hooks(model, owner="user")) == (4 if owner == "user" else 2)
+        monkeypatch.delitem(sys.modules, "somelib")
 
     def test_a_module_under_two_names_is_listed_once(self):
         model = conv_relu()

@@ -1,17 +1,21 @@
 """timeline(): every event of a step, in PyTorch's own order, on a model that stays as it was."""
 
 import random
+import sys
 import warnings
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
-from hookedu import LayerPicker, diagnose, plot_timeline, timeline
+from hookedu import HookTimeline, LayerPicker, diagnose, plot_timeline, record, timeline
 from hookedu.hooks.timeline import BACKWARD, FORWARD
 from tests.hooks.capture_models import Holder, Repeated, Returns, Scaled, conv_relu, hook_tables, images
+from tests.hooks.test_state import KINDS, Odd, picture
 
 
 def kinds(events, path):
@@ -221,7 +225,7 @@ def test_as_list_table_and_figure():
     assert plot_timeline(events, ax=ax) is ax
 
 
-@pytest.mark.parametrize("look", [timeline, diagnose, lambda model, x, cache: LayerPicker(model, (x, cache))])
+@pytest.mark.parametrize("look", [timeline, diagnose, LayerPicker, HookTimeline])
 def test_case_35_the_caller_s_cache_does_not_grow(look):
     class Grows(nn.Module):
         def __init__(self):
@@ -248,3 +252,218 @@ def test_a_model_that_draws_from_every_generator_leaves_all_of_them_as_they_were
     before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
     look(Draws(), torch.ones(1))
     assert before == (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())
+
+
+class Applies(nn.Module):
+    """A layer, and a function of the layer and the input."""
+
+    def __init__(self, function, layer=None) -> None:
+        super().__init__()
+        self.layer, self.function = layer or nn.Linear(3, 3), function
+
+    def forward(self, x):
+        return self.function(self.layer, x)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_with_a_buffer_of_any_kind_stays_as_it_was(kind):
+    model = Odd(KINDS[kind]())
+    model.forward = lambda x: model.inside(x) @ model.weight
+    before = picture(model)
+    events = timeline(model, torch.ones(3, 4, requires_grad=True))
+    assert picture(model) == before
+    assert len([e for e in events if e.kind == "post_accumulate"]) == 5
+
+
+def test_a_meta_model_has_shapes_and_gradients_of_shapes():
+    with torch.device("meta"):
+        model, x = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)), torch.ones(2, 1, 4, 4)
+    events = timeline(model, x, values=True)
+    assert next(e for e in events if e.kind == "output_grad").shape == (2, 2, 2, 2)
+    assert model[1].num_batches_tracked.is_meta
+
+
+def test_lazy_layers_get_their_events_and_are_lazy_again():
+    model = nn.Sequential(nn.LazyConv2d(2, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
+    before = picture(model)
+    events = timeline(model, images())
+    assert picture(model) == before and any(map(is_lazy, model.parameters()))
+    assert {(e.path, e.leaf) for e in events if e.kind == "param_grad"} == {
+        (path, leaf) for path in ("0", "1", "3") for leaf in ("weight", "bias")
+    }
+    assert model(images()).shape == (2, 2) and not any(map(is_lazy, model.parameters()))
+    assert type(model[3]) is nn.Linear and model[3].in_features == 8
+
+
+def test_weights_that_a_forward_rescales_are_put_back():
+    model = nn.Embedding(4, 3, max_norm=0.1, sparse=True)
+    weight, values = model.weight, model.weight.detach().clone()
+    timeline(model, torch.tensor([0, 1]))
+    assert model.weight is weight and torch.equal(weight, values) and weight.grad is None
+
+
+def test_of_complex_outputs_the_absolute_values_are_summed():
+    x = torch.randn(2, 3, requires_grad=True)
+    events = timeline(Applies(lambda layer, x: torch.fft.fft(x)), x, values=True)
+    torch.fft.fft(x).abs().sum().backward()
+    assert torch.allclose(events[-1].value, x.grad) and events[-1].kind == "input_grad"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("refused", "function"),
+    [
+        (True, lambda layer, x: torch.nested.as_nested_tensor([layer(x), layer(x[:1])])),
+        (True, lambda layer, x: layer(x).to_sparse()),
+        (True, lambda layer, x: torch.func.grad(lambda x: layer(x).sum())(x)),
+        (False, lambda layer, x: torch.vmap(layer)(x)),
+        (False, lambda layer, x: torch.func.functional_call(layer, {"bias": layer.bias * 2}, (x,))),
+    ],
+    ids=["nested", "sparse", "grad", "vmap", "functional_call"],
+)
+def test_a_model_that_refuses_full_backward_hooks_runs_without_them(refused, function):
+    events = timeline(Applies(function), torch.ones(2, 3), values=True)
+    called = [e.kind for e in events if e.path == "layer" and e.kind in FORWARD]
+    assert called[:2] == ["forward_pre", "forward"] and "forward" in repr(events)
+    if refused:
+        assert "full backward hooks" in events.note.en and "完整反向钩子" in events.note.zh
+        assert not {"backward", "backward_pre"} & {event.kind for event in events}
+    else:
+        assert events.note is None
+
+
+def test_no_hook_stays_on_a_leaf_of_the_model():
+    model = Applies(lambda layer, x: layer(model.scale) + layer(x), nn.Identity())
+    model.scale = torch.ones(3, requires_grad=True)
+    kinds = [e.kind for e in timeline(model, torch.ones(2, 3))]
+    assert kinds.count("input_grad") == 1 and not model.scale._backward_hooks and model.scale.grad is None
+
+
+def test_a_compiled_part_runs_uncompiled():
+    torch.compiler.reset()
+    compiled = []
+
+    def backend(graph, _):
+        compiled.append(graph)
+        return graph
+
+    model = nn.Sequential(nn.Linear(3, 3), torch.compile(nn.Sequential(nn.Linear(3, 3)), backend=backend))
+    paths = [event.path for event in timeline(model, torch.ones(2, 3)) if event.kind == "forward"]
+    assert paths == ["0", "1.0", "1", ""] and not compiled
+    model(torch.ones(2, 3))
+    assert compiled, "the stance is the user's again"
+    torch.compiler.reset()
+
+
+@pytest.mark.parametrize("look", [timeline, HookTimeline, LayerPicker])
+def test_inputs_are_arguments_and_a_tuple_of_them_is_explained(look):
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+
+        def forward(self, x, scale):
+            return self.layer(x) * scale.mean()
+
+    def error(*inputs, **kwargs):
+        try:
+            return look(Two(), *inputs, **kwargs).error
+        except AttributeError:  # a Timeline
+            return None
+        except TypeError as error:
+            return error
+
+    pair = {"x": torch.ones(2, 3), "scale": torch.ones(2)}
+    assert error(*pair.values()) is error(**pair) is error(pair["x"], scale=pair["scale"]) is None
+    for only, remedy in ((tuple(pair.values()), "`model, *x`"), (pair, "`model, **x`")):
+        failed = error(only)
+        assert isinstance(failed, TypeError) and remedy in str(failed) and "'scale'" in str(failed)
+        assert isinstance(failed.__cause__, TypeError)
+    assert "`model" not in str(error(pair["x"])), "with a tensor, nothing is to be explained"
+
+
+def test_an_attribute_that_a_tuple_does_not_have_is_explained_too():
+    with pytest.raises(TypeError, match=r"`model, \*x`"):
+        timeline(Applies(lambda layer, x: layer(x.float())), (torch.ones(3),))
+    with pytest.raises(AttributeError, match="nothing"):
+        timeline(Applies(lambda layer, x: layer.nothing), (torch.ones(3),))
+
+
+def nested(levels):
+    model = nn.Linear(3, 3)
+    for _ in range(levels):
+        model = nn.Sequential(model)
+    return model
+
+
+def test_200_nested_modules():
+    model = nested(200)
+    events = timeline(model, torch.ones(2, 3))
+    assert max(event.path.count(".") for event in events) == 199
+    for widget in (HookTimeline, LayerPicker):
+        shown = widget(model, torch.ones(2, 3))
+        assert shown.error is None
+        shown.close()
+
+
+def python_calls(function) -> int:
+    """Return how many Python functions are called; unlike seconds it is the same for every run."""
+    count = 0
+
+    def tick(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(tick)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_time_is_linear_in_the_number_of_layers_and_what_is_shown_is_small():
+    def cost(layers):
+        model, shown = nn.Sequential(*(nn.Linear(2, 2) for _ in range(layers))), {}
+        made = {
+            "timeline": lambda: timeline(model, torch.ones(1, 2)),
+            "text": lambda: repr(shown["timeline"]),
+            "HTML": lambda: shown["timeline"]._repr_html_(),
+            "figure": lambda: plot_timeline(shown["timeline"]),
+            "HookTimeline": lambda: HookTimeline(model, torch.ones(1, 2)),
+            "LayerPicker": lambda: LayerPicker(model, torch.ones(1, 2)),
+        }
+        costs = {name: python_calls(lambda name=name: shown.update({name: made[name]()})) for name in made}
+        assert max(len(shown["text"]), len(shown["HTML"])) < 50_000
+        assert max(shown["figure"].figure.get_size_inches()) < 15
+        assert len(shown["HookTimeline"]._drawing_box.value) < 10_000
+        for name in ("HookTimeline", "LayerPicker"):
+            assert shown[name].error is None
+            shown[name].close()
+        plt.close(shown["figure"].figure)
+        return costs
+
+    small, large = cost(100), cost(400)
+    assert {name: large[name] / small[name] for name in small if large[name] > 5 * small[name]} == {}
+
+
+def test_parameters_that_are_read_directly_are_not_called_unused():
+    class Fused(nn.Module):
+        """As Swin's attention: `qkv` is never called."""
+
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return nn.functional.linear(x, self.qkv.weight, self.qkv.bias)
+
+    with record(Fused(), "qkv") as rec:
+        pass
+    assert "only reads its weights" in rec.missed["qkv"].en and "只读取它的权重" in rec.missed["qkv"].zh
+    model = Fused()
+    with record(model, "qkv") as rec:
+        model(torch.ones(2, 3)).sum().backward()
+    assert "so they are used" in rec.missed["qkv"].en and "可见用到了它们" in rec.missed["qkv"].zh
+    assert "unused" not in rec.missed["qkv"].en

@@ -1,9 +1,9 @@
-"""Plots of shared memory match the tensors that they are given."""
+"""Plots of graphs and of shared memory match the tensors that they are given, and stay small."""
 
 import pytest
 import torch
 
-from hookedu import plot_sharing
+from hookedu import plot_graph, plot_sharing
 
 
 def said(ax):
@@ -52,3 +52,50 @@ def test_it_draws_into_given_axes_and_refuses_nothing():
     assert plot_sharing({"a": torch.ones(1)}, ax=ax) is ax
     with pytest.raises(ValueError, match="no gradients"):
         plot_sharing({})
+
+
+def boxes(ax):
+    return [
+        text.get_text().split(" = ")[0]
+        for text in ax.texts
+        if " = " in text.get_text() and text.get_fontsize() > 9
+    ]
+
+
+def test_of_a_long_chain_the_end_is_drawn_and_the_title_says_so():
+    tensors = {"x": torch.ones((), requires_grad=True)}
+    for i in range(100):
+        tensors[f"h{i}"] = [*tensors.values()][-1] * 1
+    ax = plot_graph(tensors["h99"], tensors)
+    assert boxes(ax) == [f"h{i}" for i in range(92, 100)] and "8 of 101 tensors" in ax.get_title(loc="left")
+    assert len(arrows(ax)) == 7 and ax.figure.get_figwidth() <= 20
+
+
+def test_of_many_tensors_side_by_side_as_many_are_drawn_as_fit():
+    leaves = {f"w{i}": torch.ones((), requires_grad=True) for i in range(100)}
+    total = sum(leaves.values())
+    ax = plot_graph(total, leaves | {"total": total})
+    assert len({*boxes(ax)}) == 25 and ax.figure.get_figheight() <= 30
+    assert "25 of 101 tensors" in ax.get_title(loc="left")
+
+
+def test_a_graph_that_fits_is_whole_and_says_nothing():
+    x = torch.ones((), requires_grad=True)
+    y = x * 2
+    ax = plot_graph(y, {"x": x, "y": y})
+    assert {*boxes(ax)} == {"x", "y"} and not ax.get_title(loc="left")
+
+
+def test_of_many_names_the_first_are_drawn():
+    ax = plot_sharing({str(i): torch.ones(1) for i in range(60)})
+    assert len(arrows(ax)) == 36 and ax.get_title(loc="left") == "first 36 of 60 tensors"
+    assert ax.figure.get_figheight() <= 30
+
+
+def test_tensors_without_storage_or_version_share_with_nobody():
+    with torch.inference_mode():
+        inference = torch.ones(2)
+    sparse = torch.eye(3).to_sparse()
+    ax = plot_sharing({"i": inference, "s": sparse, "again": sparse, "m": torch.ones(5, device="meta")})
+    assert said(ax)[-3:] == ["m", "5", "its own · _version 0"] and "its own" in said(ax)
+    assert len(set(arrows(ax))) == 3

@@ -12,7 +12,7 @@ WIDGETS = [LayerPicker, HookTimeline, HookInspector]
 
 
 class Tokens(nn.Module):
-    """A Transformer encoder whose input is a dict of tokens."""
+    """A Transformer encoder on tokens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,10 +40,10 @@ def hungry() -> nn.Module:
         (conv_relu, images()[:1]),
         (conv_relu, images()),
         (conv_relu, torch.full((1, 1, 4, 4), float("nan"))),
-        (Tokens, {"tokens": torch.tensor([[1, 2, 3], [4, 5, 6]])}),
+        (Tokens, torch.tensor([[1, 2, 3], [4, 5, 6]])),
         (Repeated, torch.randn(4, 3)),
     ],
-    ids=["one", "batch", "NaN", "dict", "reused"],
+    ids=["one", "batch", "NaN", "tokens", "reused"],
 )
 def test_works_the_same_for_every_input(widget, build, x, untouched):
     model = build()
@@ -83,7 +83,7 @@ def test_an_error_is_shown_kept_and_survived(widget, build, x, zh, en, untouched
 @pytest.mark.parametrize("layer", ["embed", "encoder.layers.0.linear1", ""])
 def test_what_has_no_maps_is_a_strip(layer):
     """3-D and 2-D activations are drawn with one row per position and one column per unit."""
-    picker = LayerPicker(Tokens(), {"tokens": torch.tensor([[1, 2, 3], [4, 5, 6]])})
+    picker = LayerPicker(Tokens(), tokens=torch.tensor([[1, 2, 3], [4, 5, 6]]))
     picker.value = layer
     strip = picker.figure.axes[0]
     assert (strip.get_xlabel(), strip.get_ylabel()) == ("unit", "row")

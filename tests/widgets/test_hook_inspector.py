@@ -1,6 +1,8 @@
 """HookInspector without a browser."""
 
+import contextlib
 import functools
+import io
 
 import torch
 from torch import nn
@@ -84,6 +86,54 @@ def test_with_an_input_the_run_is_watched_too(untouched):
     inspector = HookInspector(model, torch.ones(1, 2))
     assert "overwritten" in [finding.id for finding in inspector.findings]
     assert "clone()" in inspector._report.value and kept == []
+
+
+class Gain(nn.Linear):
+    """A layer with an option."""
+
+    def forward(self, x, *, gain=1.0):
+        return super().forward(x) * gain
+
+
+def test_the_model_runs_when_it_is_asked_to_and_not_again(untouched):
+    model = nn.Sequential(Gain(2, 2))
+    runs = []
+    model[0].register_forward_hook(lambda module, args, output: runs.append(1) or print("a run"))
+    untouched(model)
+    inspector = HookInspector(model, torch.ones(1, 2))
+    assert runs == []
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        inspector.refresh()
+        handle = model[0].register_forward_hook(look)
+        inspector.refresh()
+        inspector._list.value = 1
+    assert said.getvalue() == "" and len(inspector.hooks) == 2
+    assert "have changed since" in inspector._report.value and "有变化" in inspector._report.value
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        inspector._refresh.click()
+    assert said.getvalue() == "a run\n" and "have changed since" not in inspector._report.value
+    assert inspector._refresh.description == "重新运行 · Run again"
+    inspector._list.value = 1
+    handle.remove()
+    inspector._remove.click()
+    assert "have changed since" in inspector._report.value
+
+
+def test_arguments_are_given_as_to_the_model():
+    inspector = HookInspector(Gain(2, 2), torch.ones(1, 2), gain=2.0)
+    assert inspector.error is None and inspector.findings == []
+    wrong = HookInspector(Gain(2, 2), torch.ones(1, 2), loss=2.0)
+    assert isinstance(wrong.error, TypeError)
+    wrong.refresh()
+    assert isinstance(wrong.error, TypeError), "it has not run again"
+    assert "nothing is wrong" not in wrong._report.value
+
+
+def test_what_could_not_be_put_back_is_said():
+    model, numbers = nn.Sequential(nn.Linear(2, 2)), iter("abc")
+    model[0].register_forward_hook(lambda module, args, output: next(numbers) and None)
+    inspector = HookInspector(model, torch.ones(1, 2))
+    assert "str_ascii_iterator" in inspector._report.value or "str_iterator" in inspector._report.value
 
 
 def test_an_error_of_the_model_is_shown_and_hooks_still_listed():

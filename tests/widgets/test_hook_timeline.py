@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from hookedu import HookTimeline, timeline
+from hookedu.hooks.tensors import tensors_in
 from hookedu.widgets.language_toggle import preference
 from tests.hooks.capture_models import Failing, Repeated, conv_relu, images
 
@@ -186,3 +187,13 @@ def test_closing_lets_go_of_everything(closes):
     steps = HookTimeline(small(), torch.ones(1, 2))
     closes(steps)
     assert __import__("ipywidgets").widgets.widget._instances == {}
+
+
+def test_values_that_cannot_be_read_are_question_marks():
+    with torch.device("meta"):
+        steps = HookTimeline(small(), torch.ones(1, 2))
+    for number, event in enumerate(steps.recording):
+        steps.value = number
+        assert steps.error is None and ("[?]" in steps._event.value) == any(
+            True for _ in tensors_in(event.value)
+        )

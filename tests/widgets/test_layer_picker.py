@@ -43,27 +43,57 @@ class Attention(nn.Module):
 
 torch.manual_seed(3)
 VOLUME = nn.Sequential(nn.Conv3d(1, 3, 3), nn.ReLU(inplace=True))
-TOKENS = {"tokens": torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])}
+TOKENS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
+
+
+class Plain(nn.Module):
+    """A layer around a function of its input."""
+
+    def __init__(self, function) -> None:
+        super().__init__()
+        self.layer, self.function = nn.Linear(3, 3), function
+
+    def forward(self, x):
+        return self.function(self.layer(x))
+
+
+class Sum(nn.Module):
+    """Adds up all its arguments, of whatever form."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, pair, *, more):
+        return self.layer(pair[0] + pair[1]) + more["shift"]
+
+
+# model, positional arguments, keyword arguments, layer
 CASES = {
-    "in place": (conv_relu().eval(), images(), "0"),
-    "residual": (Residual(), images(), "conv"),
-    "reused": (Repeated(3), torch.randn(4, 3), "layer"),
-    "dict": (Attention(), TOKENS, "encoder.layers.1.linear1"),
-    "dict, eval": (Attention().eval(), TOKENS, "encoder.layers.0.linear2"),
-    "nested output": (Returns(lambda y: (y, [y * 2, {"last": y + 1}])), torch.randn(2, 3), ""),
-    "dataclass": (Returns(lambda y: Answer(y * 2)), torch.randn(2, 3), ""),
-    "volume": (VOLUME, torch.randn(2, 1, 5, 6, 7), "0"),
-    "one picture": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(0)), torch.randn(3, 6, 6), "0"),
-    "training": (nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.Dropout(0.5)), images(), "2"),
+    "in place": (conv_relu().eval(), (images(),), {}, "0"),
+    "residual": (Residual(), (images(),), {}, "conv"),
+    "reused": (Repeated(3), (torch.randn(4, 3),), {}, "layer"),
+    "keywords": (Attention(), (), {"tokens": TOKENS}, "encoder.layers.1.linear1"),
+    "two inputs": (Attention(), (TOKENS, 2.0), {}, "encoder.layers.1.linear1"),
+    "both, eval": (Attention().eval(), (TOKENS,), {"scale": 2.0}, "encoder.layers.0.linear2"),
+    "a tuple and a dict": (Sum(), ((torch.ones(2, 3),) * 2,), {"more": {"shift": torch.ones(3)}}, "layer"),
+    "nested output": (Returns(lambda y: (y, [y * 2, {"last": y + 1}])), (torch.randn(2, 3),), {}, ""),
+    "dataclass": (Returns(lambda y: Answer(y * 2)), (torch.randn(2, 3),), {}, ""),
+    "volume": (VOLUME, (torch.randn(2, 1, 5, 6, 7),), {}, "0"),
+    "one picture": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(0)), (torch.randn(3, 6, 6),), {}, "0"),
+    "training": (nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.Dropout(0.5)), (images(),), {}, "2"),
+    "complex": (Plain(torch.fft.fft), (torch.randn(2, 3),), {}, ""),
+    "sparse": (Plain(torch.Tensor.to_sparse), (torch.randn(2, 3),), {}, ""),
+    "ragged": (Plain(lambda y: torch.nested.as_nested_tensor([y, y[:1]])), (torch.randn(2, 3),), {}, ""),
 }
 
 
 @pytest.mark.parametrize("view", ["maps", "gradients", "statistics", "weights"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_program_yields_the_numbers_on_screen(case, view, untouched, capsys):
-    model, x, layer = CASES[case]
+    model, inputs, kwargs, layer = CASES[case]
     untouched(model)
-    picker = LayerPicker(model, x)
+    picker = LayerPicker(model, *inputs, **kwargs)
     picker.value = layer
     picker._view.value = view
     if view == "weights" and picker.shown is None:
@@ -77,7 +107,8 @@ def test_the_program_yields_the_numbers_on_screen(case, view, untouched, capsys)
         picker._part.value = 1
     assert picker.error is None and colours(picker) > 10
     rng, before = torch.get_rng_state(), {k: v.clone() for k, v in model.state_dict().items()}
-    assert torch.equal(run(picker.code, model=model, x=x), picker.shown)
+    given = {"x": inputs[0]} if len(inputs) == 1 and not kwargs else {"inputs": inputs, "kwargs": kwargs}
+    assert torch.equal(run(picker.code, model=model, **given), picker.shown)
     printed = capsys.readouterr().out
     model.zero_grad()
     torch.set_rng_state(rng)
@@ -115,6 +146,27 @@ def test_pictures_to_choose_from(untouched):
         assert torch.equal(run(picker.code, model=model, x=x, images=more), picker.shown)
         assert picker._picture.value != first
     assert LayerPicker(model, x, images=[x[0]])._input.options[1][1] == "images[0]"
+
+
+@pytest.mark.parametrize("keywords", [False, True])
+def test_a_picture_takes_the_place_of_the_first_argument(keywords):
+    class Shifted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = conv_relu()
+
+        def forward(self, picture, shift):
+            return self.layer(picture + shift)
+
+    model, more = Shifted(), [torch.ones(1, 4, 4)]
+    given = {"picture": images(), "shift": 2.0}
+    inputs, kwargs = ((), given) if keywords else (tuple(given.values()), {})
+    picker = LayerPicker(model, *inputs, images=more, **kwargs)
+    picker._input.value = "images[0]"
+    assert torch.equal(picker.shown, model.layer[0](more[0][None] + 2.0).detach()[0])
+    names = {"inputs": inputs, "kwargs": kwargs, "images": more}
+    assert torch.equal(run(picker.code, model=model, **names), picker.shown)
+    assert picker.code.startswith(f"# model, {'kwargs' if keywords else 'inputs'}, images: ")
 
 
 def test_pages_scales_and_one_channel():
@@ -381,3 +433,61 @@ def test_compiled_and_parallel_models_show_the_model_inside():
     picker = LayerPicker(model, images())
     assert picker.error is None and picker.value == "0"
     assert torch.equal(run(picker.code, model=model, x=images()), picker.shown)
+
+
+def whole() -> nn.Module:
+    return torch.compile(conv_relu(inplace=False), backend="eager")
+
+
+def by_method() -> nn.Module:
+    model = conv_relu(inplace=False)
+    model.compile(backend="eager")
+    return model
+
+
+def child() -> nn.Module:
+    return nn.Sequential(torch.compile(conv_relu(inplace=False), backend="eager"), nn.ReLU())
+
+
+@pytest.mark.filterwarnings("ignore:模型经过编译")
+@pytest.mark.parametrize("build", [whole, by_method, child])
+def test_a_compiled_model_shows_its_layers_and_the_program_runs(build):
+    torch.compiler.reset()
+    model, x = build(), images()
+    model(x)  # from here on there is compiled code, which has no hooks
+    picker = LayerPicker(model, x)
+    names = [name for _, name in picker._list.options]
+    assert not any("_orig_mod" in name for name in names)
+    picker.value = names[2]
+    for view in ("maps", "gradients", "weights"):
+        picker._view.value = view
+        assert picker.error is None
+        if view != "weights" or picker.shown is not None:
+            assert torch.equal(run(picker.code, model=model, x=x), picker.shown)
+    assert torch._dynamo.eval_frame._stance.stance == "default"
+    torch.compiler.reset()
+
+
+def test_lazy_layers_are_shown_and_stay_lazy():
+    model = nn.Sequential(nn.LazyConv2d(2, 3), nn.Flatten(), nn.LazyLinear(2))
+    picker = LayerPicker(model, images())
+    assert picker.error is None and tuple(picker.shown.shape) == (2, 2, 2)
+    picker._view.value = "weights"
+    assert picker.error is None and picker.shown is None
+    assert "has no weight yet" in picker._caption.value and "还没有初始化" in picker._caption.value
+    assert type(model[0]) is nn.LazyConv2d and model[0].has_uninitialized_params()
+
+
+def test_what_has_no_values_says_so():
+    with torch.device("meta"):
+        meta, of_meta = nn.Sequential(nn.Conv2d(1, 2, 3)), torch.ones(2, 1, 4, 4)
+    mapped = nn.Sequential(nn.Linear(3, 3))
+    mapped.forward = lambda x: torch.vmap(mapped[0])(x)
+    for model, x in ((meta, of_meta), (mapped, torch.ones(2, 3))):
+        picker = LayerPicker(model, x)
+        for view in ("maps", "statistics"):
+            picker._view.value = view
+            assert (picker.value, picker.error, picker.shown, picker.code) == ("0", None, None, "")
+            assert (
+                "no values to draw" in picker._caption.value and "没有可以画的数值" in picker._caption.value
+            )

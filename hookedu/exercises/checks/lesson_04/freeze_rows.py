@@ -112,7 +112,9 @@ EXERCISE = Exercise(
             given=_CALL + "; loss.backward()",
             mistakes={
                 "hooks_another_tensor": lambda saw, case: same(saw.grad, case.c) and not saw.hooks,
-                "forgot_return": lambda saw, case: same(saw.grad, case.c) and saw.gave and not any(saw.gave),
+                "forgot_return": lambda saw, case: (
+                    same([saw.grad, saw.other_mode], [case.c, case.c]) and saw.gave and not any(saw.gave)
+                ),
                 "freezes_the_others": Gives(lambda case: case.c - _frozen(case)),
                 "zeroes_columns": Gives(lambda case: _zeroed(case, case.rows, dim=1)),
                 "late_binding": lambda saw, case: (

@@ -152,6 +152,7 @@ EXERCISE = Exercise(
                 "misses_parameters": misses_parameters,
                 "rebinds_param": lambda saw, key: not _moved(saw),
                 "wrong_sign": lambda saw, key: all_close(saw.first, key.wrong_sign),
+                "removes_itself": removes_itself,
                 "late_binding": lambda saw, key: _moved(saw) == key.trained[-1:],
                 "takes_param_for_gradient": lambda saw, key: all(
                     close(saw.first[name], (1 - key.lr) * saw.at_once[name]) for name in _moved(saw)

@@ -50,7 +50,8 @@ def _show_kept(value: Any) -> str:
     """Format what was kept for one call, tensors by first and last value and shape: they are too long for a line."""
     if isinstance(value, torch.Tensor):
         ends = f"{value.flatten()[0]:g} … {value.flatten()[-1]:g}" if value.numel() > 1 else show(value)
-        return f"tensor([{ends}], shape={tuple(value.shape)})"
+        dtype = f", dtype={value.dtype}" * (value.dtype != torch.float32)
+        return f"tensor([{ends}], shape={tuple(value.shape)}{dtype})"
     if isinstance(value, list):
         return "(" + ", ".join(map(_show_kept, value)) + ("," if len(value) == 1 else "") + ")"
     return show(value)
@@ -85,7 +86,10 @@ EXERCISE = Exercise(
             label="net(x)",
             mistakes={"changes_output": True},
         ),
-        graph_kept(_GIVEN, {"detaches_in_place": lambda saw, key: saw.detached}),
+        graph_kept(
+            _GIVEN,
+            {"freezes": lambda saw, key: saw.frozen, "detaches_in_place": lambda saw, key: saw.detached},
+        ),
         Check(
             "sees",
             ok=lambda saw, key: same(saw.seen, key.seen),

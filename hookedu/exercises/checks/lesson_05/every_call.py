@@ -129,6 +129,19 @@ EXERCISE = Exercise(
             mistakes=_WRONG_VALUES,
         ),
         Check(
+            "without_graph",
+            "no_grad",
+            want=lambda key: key,
+            essential=True,
+            given=f"with torch.no_grad(): {_CALL}",
+            label="result",
+            mistakes={
+                "only_with_grad": lambda saw, key: (
+                    isinstance(saw.no_grad, dict) and not any(saw.no_grad.values())
+                )
+            },
+        ),
+        Check(
             "lists",
             ok=lambda saw, key: saw.lists,
             essential=True,
@@ -156,15 +169,19 @@ EXERCISE = Exercise(
         ),
         Check(
             "clean_after_error",
-            ok=lambda saw, key: saw.left_by_error == 0 and not saw.instead,
+            ok=lambda saw, key: saw.left_by_error == 0 and not saw.raised,
             points=1,
             given="every_call(broken, x)",
-            expected=[Say("hooks_left", when=_stays_on, value=0), "RuntimeError: out of memory"],
+            expected=[Say("hooks_left", when=_stays_on, value=0), "{saw.raised}: out of memory"],
             got=[
                 Say("hooks_left", when=_stays_on, value=lambda saw, key: saw.left_by_error),
-                "{saw.instead}",
+                lambda saw, key: saw.instead or show(None),
             ],
-            mistakes={"no_finally": _stays_on, "replaces_error": True},
+            mistakes={
+                "no_finally": _stays_on,
+                "swallows_error": lambda saw, key: not saw.instead,
+                "replaces_error": True,
+            },
         ),
     ],
     raises=_NO_LEN | forward_hooks.RETURNS_TUPLE | forward_hooks.CALLS_NOW | forward_hooks.WRONG_ARGUMENTS,

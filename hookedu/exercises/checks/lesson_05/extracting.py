@@ -21,7 +21,8 @@ from hookedu.exercises.tools import same
 
 _BLOCK = "with extracting(model, {case.names}) as seen: "
 _RUN, _BROKEN = _BLOCK + "out = model(x)", _BLOCK + "model(broken)"
-_BOTH = "x = {case.x}; " + _RUN + "; again = model(2 * x)"
+_NO_GRAD = "x = {case.x}; " + _RUN + "; torch.set_grad_enabled(False); model(4 * x)"
+_BOTH = _NO_GRAD + "; torch.set_grad_enabled(True); again = model(2 * x)"
 _MISSPELT = "with extracting(model, {case.misspelt}): ..."
 _CHANGE = {"changes_output": True}
 _RAISES = {
@@ -42,8 +43,12 @@ class _Key:
         self.seen, self.inputs = ({name: of[name] for name in case.names} for of in (known, inputs))
 
     def of_runs(self, runs: int) -> dict[str, Any]:
-        """Return the sum of the outputs over so many runs, of which the second had twice the input."""
-        return {name: (1, 3)[runs - 1] * value for name, value in self.seen.items()}
+        """Return the sum of the outputs over so many runs, whose inputs were x, 4 x and 2 x."""
+        return {name: (1, 5, 7)[runs - 1] * value for name, value in self.seen.items()}
+
+    def of_last(self) -> dict[str, Any]:
+        """Return the outputs of the last run in the block."""
+        return {name: 2 * value for name, value in self.seen.items()}
 
 
 def _stays(saw: Any, key: Any) -> bool:
@@ -138,9 +143,19 @@ EXERCISE = Exercise(
             given=_BOTH,
             label="seen",
             mistakes={
-                "adds_up": lambda saw, key: same(saw.seen_again, key.of_runs(2)),
+                "adds_up": lambda saw, key: same(saw.seen_again, key.of_runs(3)),
                 "first_only": lambda saw, key: same(saw.seen_again, key.seen),
             },
+        ),
+        Check(
+            "sees_without_graph",
+            "seen_no_grad",
+            lambda key: {name: 4 * value for name, value in key.seen.items()},
+            essential=True,
+            given=_NO_GRAD,
+            label="seen",
+            # The run before it and the one after it were seen.
+            mistakes={"only_with_grad": lambda saw, key: same(saw.seen_no_grad, key.seen)},
         ),
         all_detached(_RUN),
         Check(
@@ -166,6 +181,16 @@ EXERCISE = Exercise(
             mistakes=_CHANGED,
         ),
         replace(none_lost(_RUN), given=_given),
+        Check(
+            "own_seen",
+            "kept",
+            want=lambda key: key.of_last(),
+            ok=lambda saw, key: same(saw.kept, saw.after),
+            essential=True,
+            given=_RUN + "; ...; with extracting(model2, {case.names}): ...",
+            label="seen",
+            mistakes={"shared_dict": True},
+        ),
         equals(
             "clean_after_error",
             lambda key: 0,
@@ -181,9 +206,9 @@ EXERCISE = Exercise(
         ),
         Check(
             "error_escapes",
-            ok=lambda saw, key: saw.escaped and not saw.instead,
+            ok=lambda saw, key: saw.raised is None,
             points=1,
-            given=_BROKEN,
+            given=_BROKEN + "  # {saw.raised}",
             expected=Say("error_escapes"),
             got=[Say("not_error_escapes", when=lambda saw, key: not saw.escaped), "{saw.instead}"],
             mistakes={
@@ -194,13 +219,12 @@ EXERCISE = Exercise(
         ),
         Check(
             "refuses_name",
-            "refused",
-            lambda key: True,
+            ok=lambda saw, key: saw.refused and saw.name_instead is None,
             points=1,
             given=_MISSPELT,
-            expected=Say("refuses_name"),
-            got=Say("not_refuses_name"),
-            mistakes={"ignores_bad_name": True},
+            expected=[Say("refuses_name", when=lambda saw, key: not saw.refused), "{saw.name_error}"],
+            got=[Say("not_refuses_name", when=lambda saw, key: not saw.refused), "{saw.name_instead}"],
+            mistakes={"ignores_bad_name": lambda saw, key: not saw.refused, "replaces_name_error": True},
         ),
         none_left(_MISSPELT, "leaves_on_bad_name", id="clean_after_name", observed="left_by_name"),
     ],

@@ -95,6 +95,10 @@ def _one_of(*measures: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return lambda saw, key: any(_equal(saw.lying, key.of(measure)) for measure in measures)
 
 
+def _runs_again(saw: Any, key: Any) -> bool:
+    return max(saw.calls) > 1
+
+
 def _show(pairs: Any) -> str:
     """Format pairs as tuples, the way that learners wrote them."""
     if not isinstance(pairs, list) or not all(isinstance(pair, list) for pair in pairs):
@@ -190,6 +194,16 @@ EXERCISE = Exercise(
             given=_NESTED + _GIVEN,
             mistakes={"not_only_children": lambda saw, key: _names(saw.nested)[:2] == ["Linear", "ReLU"]},
         ),
+        _result(
+            "without_graph",
+            "no_grad",
+            lambda key: key.names,
+            ok=lambda saw, key: (
+                _names(saw.no_grad) == key.names and _equal(saw.no_grad, [0.0] * len(key.names))
+            ),
+            given=Say("under_no_grad"),
+            mistakes={"only_with_grad": lambda saw, key: saw.no_grad == []},
+        ),
         Check(
             "a_list",
             ok=lambda saw, key: saw.is_list,
@@ -201,24 +215,34 @@ EXERCISE = Exercise(
         Check(
             "once",
             "calls",
-            want=lambda key: [1, 1, 1],
+            ok=lambda saw, key: max(saw.calls) == 1 and set(saw.root_calls) == {1},
             points=1,
-            expected=Say("runs", n=1),
-            got=Say("runs", n=lambda saw, key: max(saw.calls)),
-            mistakes={"runs_twice": lambda saw, key: max(saw.calls) > 1},
+            expected=[Say("runs", when=_runs_again, n=1), Say("fires", n=1)],
+            got=[
+                Say("runs", when=_runs_again, n=lambda saw, key: max(saw.calls)),
+                Say("fires", n=lambda saw, key: min(saw.root_calls)),
+            ],
+            mistakes={"runs_twice": _runs_again, "forward_directly": True},
         ),
         Check(
             "clean",
-            ok=lambda saw, key: saw.left == 0 and not saw.overwritten,
+            ok=lambda saw, key: not (saw.left or saw.overwritten or saw.cut or saw.detached),
             points=1,
-            expected=[Say("hooks_left", when=lambda saw, key: saw.left, value=0), Say("kept")],
+            expected=[
+                Say("hooks_left", when=lambda saw, key: saw.left, value=0),
+                Say("kept", when=lambda saw, key: saw.overwritten),
+                "output.requires_grad == True",
+            ],
             got=[
                 Say("hooks_left", when=lambda saw, key: saw.left, value=lambda saw, key: saw.left),
-                Say("not_kept"),
+                Say("not_kept", when=lambda saw, key: saw.overwritten),
+                "output.requires_grad == False",
             ],
             mistakes={
                 "leaves_hooks": lambda saw, key: saw.left,
                 "overwrites": lambda saw, key: saw.overwritten,
+                "cuts_gradient": lambda saw, key: saw.cut,
+                "detaches_in_place": lambda saw, key: saw.detached,
             },
         ),
     ],

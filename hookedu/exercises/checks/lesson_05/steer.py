@@ -9,7 +9,7 @@ from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_05.steer import PROBE, Case
+from hookedu.exercises.probes.lesson_05.steer import PROBE, Case, later_inputs
 from hookedu.exercises.tools import same
 
 _CALL = "steer(fc1, {case.direction}, {case.strength:g})"
@@ -28,6 +28,8 @@ class _Key:
     def __init__(self, case: Case) -> None:
         self.case, self.made, self.push = case, case.x @ case.first.T, case.strength * case.direction
         self.plain, self.steered = self.fc2(self.made), self.fc2(self.made + self.push)
+        self.inputs = later_inputs(case.x)
+        self.later = [self.fc2(x @ case.first.T + self.push) for x in self.inputs]
         self.flipped = case.direction.flip(0)  # that of the second hook
         turned = self.made + case.strength * self.flipped
         self.second, self.both = self.fc2(turned), self.fc2(turned + self.push)
@@ -69,6 +71,18 @@ def _given(saw: Any, key: Any) -> str:
         code = f"{name} = {show(value)}; {code}"
     code += f"steer(fc1, {show(case.direction)}, {case.strength:g}); fc2(fc1(x))"
     return code + f"; {key.other}; fc2(fc1(x))" * all(_runs(saw, key)[:-1])
+
+
+def _later(of: str) -> Any:
+    """Return a line with the first later input whose output is wrong ("inputs"), or with that output."""
+
+    def line(saw: Any, key: Any) -> str:
+        n = next(n for n, out in enumerate(key.later) if not same(saw.later[n], out))
+        if of == "inputs":
+            return f"{_GIVEN.format(case=key.case, key=key)}; fc2(fc1(x)); fc2(fc1({show(key.inputs[n])}))"
+        return show((saw if of == "saw" else key).later[n])
+
+    return line
 
 
 EXERCISE = Exercise(
@@ -117,6 +131,16 @@ EXERCISE = Exercise(
                 "wrong_sign": Gives(lambda key: key.fc2(key.made - key.push)),
                 "steers_input": Gives(lambda key: key.fc2((key.case.x + key.push) @ key.case.first.T)),
             },
+        ),
+        Check(
+            "each_input",
+            "later",
+            want=lambda key: key.later,
+            essential=True,
+            given=_later("inputs"),
+            expected=_later("key"),
+            got=_later("saw"),
+            mistakes={"remembers_output": lambda saw, key: any(same(out, key.steered) for out in saw.later)},
         ),
         Check(
             "others",

@@ -146,11 +146,20 @@ EXERCISE = Exercise(
                     _positional(saw) == 1 + len(case.rest) and set(saw.names) < case.named.keys()
                 ),
                 "drops_the_rest": lambda saw, case: (
-                    _positional(saw) <= len(case.rest) or isinstance(saw.received[0], list)
+                    (_positional(saw) <= len(case.rest) and len(saw.received) < 1 + len(_others(case)))
+                    or isinstance(saw.received[0], list)
                 ),
                 "wrong_formula": _is_another_formula,
                 "own_statistics": _own_mean,
             },
+        ),
+        Check(
+            "by_name",
+            "names",
+            want=lambda case: sorted(case.named),
+            essential=True,
+            label="sorted(kwargs)",
+            mistakes={"keywords_by_place": lambda saw, case: set(saw.names) < case.named.keys()},
         ),
         Check(
             "rest",

@@ -45,10 +45,13 @@ EXERCISE = Exercise(
                 Say("runs_eval", n=_n_runs),
             ],
             mistakes={
-                "clears_module": lambda saw, case: case.other not in saw.again,
+                "clears_module": lambda saw, case: not {case.other, -case.other} & {*saw.again},
                 "empty_name": lambda saw, case: not case.name and saw.again == [case.other, *case.runs],
                 "stacks": lambda saw, case: saw.again == [case.other, *case.runs] and saw.stored == HANDLE,
                 "not_stored": Gives(lambda case: [case.other, *case.runs]),
+                "overwrites_first": lambda saw, case: (
+                    saw.again == [case.other, case.runs[0]] and saw.stored == HANDLE and not saw.on
+                ),
                 "keeps_old": Gives(lambda case: [case.other, case.runs[0]]),
                 "another_kind": lambda saw, case: saw.again == [case.other] and saw.on and not saw.forward,
                 "silent": _silent,

@@ -30,10 +30,12 @@ class _Key:
         model, x = case
         self.shown = show(x / UNIT)
         # What in-place operations take away from the outputs that they overwrite.
+        self.given: dict[str, torch.Tensor] = {}
         self.taken: dict[str, torch.Tensor] = {}
         for name, overwrite in _OVERWRITES.items():
             given = model.get_submodule(name)(x)
             x = overwrite(given)
+            self.given[name] = given
             self.taken[name] = given - x
 
     def of(self, measure: Callable[[torch.Tensor], torch.Tensor]) -> dict[str, float]:
@@ -61,6 +63,9 @@ def _overwrites(case: Case) -> bool:
     if not (stem.any() and mix.any() and last.any()) or (stem != 0).all() or (mix != 0).all():
         return False
     if mix[:, 1].min() == 0:
+        return False
+    # A difference of largest magnitudes is then neither 0 nor any other of `stem`.
+    if not 0 < key.given["stem"].max() < -key.given["stem"].min():
         return False
     if not all(taken[0].abs().max() < taken.abs().max() for taken in (stem, mix)):
         return False

@@ -9,6 +9,7 @@ from hookedu.exercises.checks.lesson_10.shared import (
     means,
     unchanged,
 )
+from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.child_means import PROBE
 
@@ -68,7 +69,10 @@ EXERCISE = Exercise(
             essential=True,
         ),
         equals_rounded(
-            "order", lambda key: [*key.means], {"model_order": True}, given="list(child_means(model, x))"
+            "order",
+            lambda key: [*key.means],
+            {"model_order": Gives(lambda key: ["head", "neck", "stem", "act"])},
+            given="list(child_means(model, x))",
         ),
         *cleans_up("child_means({}, x)"),
     ],

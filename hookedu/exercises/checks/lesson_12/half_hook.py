@@ -120,7 +120,7 @@ EXERCISE = Exercise(
                 "bfloat16": lambda saw, key: set(saw.sent) == {"torch.bfloat16"},
                 "mixed_up": _is_mixed_up,
                 "loses_inf": _loses_inf,
-                "sends_inf": lambda saw, key: saw.infinite > int((~key.x.isfinite()).sum()),
+                "sends_inf": lambda saw, key: saw.infinite > int(key.x.isinf().sum()),
                 "overflow": lambda saw, key: (
                     _times(lambda key: key.total / key.ranks)(saw, key) and not saw.grads[0][-1].isfinite()
                 ),

@@ -9,6 +9,9 @@ from hookedu.exercises.probes.lesson_02.shared import Case, make_case
 from hookedu.exercises.probing import Probe, hooks_on
 from hookedu.exercises.tools import copies, is_manager
 
+# Raised in turn in a block: an answer may single out neither a type nor its subclasses.
+_ERRORS = (Interruption, RuntimeError, ValueError)
+
 
 def _tensors(case: Case) -> dict[str, torch.Tensor]:
     """Return a leaf, two results computed from it, one of them under two names, and a tensor that requires no gradient."""
@@ -99,7 +102,9 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     report["switched"] = tensors["fixed"].requires_grad
     report |= _nested(watching, case)
     report["left_by_nothing"] = _left_by_nothing(watching, case)
-    report["escaped"], report["left_by_error"] = _raising(watching, case, Interruption)
+    came, left = zip(*(_raising(watching, case, error) for error in _ERRORS), strict=True)
+    report["escaped"] = next((one for one in came if one != "this"), "this")
+    report["left_by_error"] = max(left)
     report["escaped_interrupt"], report["left_by_interrupt"] = _raising(watching, case, Stopped)
     return report
 

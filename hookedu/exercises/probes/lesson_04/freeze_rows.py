@@ -58,7 +58,7 @@ def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
     handle = freeze_rows(embedding, list(rows))
     weight.grad = None
     names = ("grad", "asked", "adapter_grad", "direct", "grad_after", "kept", "left", "beside")
-    names += ("held", "passes", "one_buffer", "both")
+    names += ("other_mode", "held", "passes", "one_buffer", "both")
     report: dict[str, Any] = dict.fromkeys(names) | {"gave": []}
     report |= {"handle": handle, "hooks": all_hooks_on(weight), "tensor_hooks": tensor_hooks_on(weight)}
     report |= {"weight": copies(weight), "requires_grad": weight.requires_grad}
@@ -72,6 +72,9 @@ def observe(freeze_rows: Any, case: Case) -> dict[str, Any]:
 
     loss(c).backward()
     report["grad"], weight.grad = weight.grad, None
+    embedding.train(not embedding.training)
+    report["other_mode"] = torch.autograd.grad(loss(c), weight)[0]
+    embedding.train(not embedding.training)
     first = torch.autograd.grad(loss(-2 * c), weight)[0]
     report["asked"] = copies(first)
     second = torch.autograd.grad(loss(infinite(case)), weight)[0]

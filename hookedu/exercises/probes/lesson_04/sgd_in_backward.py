@@ -75,6 +75,7 @@ def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     report["first"] = parameters(model)
     model(x2).sum().backward()
     report["second"] = parameters(model)
+    report["replaced"] |= list(map(id, model.parameters())) != list(map(id, before))
     report["left"] = [copies(p.grad) for p in learn if p.grad is not None]
     report["enabled"] = any(enabled)
     report["most"] = max([len(report["left"]), *alive])

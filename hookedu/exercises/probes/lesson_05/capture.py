@@ -64,6 +64,7 @@ def observe(capture: Any, case: Case) -> dict[str, Any]:
             cut |= is_cut(outs[-1])
     saw |= {"out": [copies(out.squeeze(0)) for out in outs], "graph": not cut}
     saw["detached"] = not made[0].requires_grad
+    saw["frozen"] = not conv.weight.requires_grad
     saw["replaced"] = any(own is not got for own, got in zip(made, received, strict=False))
     saw["tracked"] = any(x.requires_grad for x in pictures)
     saw["seen"] = [list(pair) if isinstance(pair, tuple) else pair for pair in copies(seen)]

@@ -6,8 +6,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.conduct import Interruption
-from hookedu.exercises.probes.lesson_05.shared import count_attached, failing, make_body, watch_graph
+from hookedu.exercises.probes.lesson_05.shared import (
+    ERRORS,
+    Failing,
+    count_attached,
+    instead_of,
+    make_body,
+    watch_graph,
+)
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, linear, whole
@@ -78,21 +84,30 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(every_call: Any, case: Case) -> dict[str, Any]:
-    """Let the answer record a model, and one whose last layer is broken."""
-    model, broken = (Recurrent(case) if case.rounds else Single(case) for _ in range(2))
-    broken.get_submodule("head" if case.rounds else "").forward = failing(Interruption)
+    """Let the answer record a model, with gradients and without, and one whose last layer raises."""
+    models = [Recurrent(case) if case.rounds else Single(case) for _ in range(3)]
+    model, quiet, broken = models
+    broken.get_submodule("head" if case.rounds else "").forward = failing = Failing()
     result = every_call(model, case.x)
     saw = {"result": copies(result), "attached": count_attached(result), "graph": not model.cut}
     saw["kinds"] = [type(value).__name__ for value in result.values()] if isinstance(result, dict) else []
     saw["lists"] = isinstance(result, dict) and all(isinstance(value, list) for value in result.values())
     saw |= {"hooks": model.hooks, "root_calls": model.onlooker.root_calls, "left": model.onlooker.others()}
-    saw |= {"instead": None, "detached": model.detached()}
-    try:
-        every_call(broken, case.x)
-    except Exception as error:
-        saw["instead"] = None if isinstance(error, Interruption) else f"{type(error).__name__}: {error}"
-    saw["left_by_error"] = broken.onlooker.others()
-    return saw | {"lost": model.onlooker.lost() + broken.onlooker.lost()}
+    saw["detached"] = model.detached()
+    with torch.no_grad():
+        saw["no_grad"] = copies(every_call(quiet, case.x))
+    saw |= {"raised": "", "instead": "", "left_by_error": 0}
+    for kind in ERRORS:
+        failing.error, before = kind, broken.onlooker.others()
+        instead: str | None = ""
+        try:
+            every_call(broken, case.x)
+        except Exception as error:
+            instead = instead_of(kind, error)
+        saw["left_by_error"] = max(saw["left_by_error"], broken.onlooker.others() - before)
+        if instead is not None and not saw["raised"]:
+            saw |= {"raised": kind.__name__, "instead": instead}
+    return saw | {"lost": sum(m.onlooker.lost() for m in models)}
 
 
 PROBE = Probe("05.5", "every_call", make_case, observe, cases=3, runs=1, restores=True)

@@ -1,23 +1,30 @@
 """What is observed of 05.3, `extracting(model, names)`: a block that ends well, two that fail, a misspelt name."""
 
 from collections import OrderedDict, namedtuple
-from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.exercises.conduct import Interruption, Stopped
-from hookedu.exercises.probes.lesson_05.shared import count_attached, failing, make_body, watch_graph
+from hookedu.exercises.conduct import Stopped
+from hookedu.exercises.probes.lesson_05.shared import (
+    ERRORS,
+    Failing,
+    count_attached,
+    instead_of,
+    make_body,
+    watch_graph,
+)
 from hookedu.exercises.probes.onlooker import Onlooker
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, is_manager, whole
 
 # What is observed only if the answer gives a context manager.
-_IN_BLOCK = ("at_start", "hooks", "out", "again", "graph", "seen", "seen_again", "attached")
+_IN_BLOCK = ("at_start", "hooks", "out", "again", "graph", "seen", "seen_no_grad", "seen_again", "attached")
 _CAUSES = ("grad_inside", "frozen", "detached")
 _AFTER = ("at_end", "after", "left", "lost", "late_lost", "names", "grad_enabled", "cleared")
-_ON_FAILURE = ("left_by_error", "left_by_stop", "escaped", "instead", "left_by_name", "refused")
+_ON_FAILURE = ("left_by_error", "left_by_stop", "escaped", "raised", "instead", "left_by_name", "refused")
+_ON_NAME = ("name_error", "name_instead", "kept")
 
 # `stem`: dotted name of the part that holds `fc` and `act`; `names`: those handed in, of `fc` and `act` or of `act` and
 # `head`; `misspelt`: the same and one that no module has.
@@ -29,6 +36,21 @@ class Head(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.sum(-1)
+
+
+class Model(nn.Sequential):
+    """A model that remembers what its `get_submodule` raised."""
+
+    def __init__(self, parts: OrderedDict) -> None:
+        super().__init__(parts)
+        self.raised: list[AttributeError] = []
+
+    def get_submodule(self, target: str) -> nn.Module:
+        try:
+            return super().get_submodule(target)
+        except AttributeError as error:
+            self.raised.append(error)
+            raise
 
 
 def make_case(rng: Draw) -> Case:
@@ -54,23 +76,22 @@ def _make(case: Case) -> nn.Module:
         part = nn.Sequential(OrderedDict([("head", nn.Identity()), *part.named_children()]))
     for name in case.stem.split(".")[:0:-1]:
         part = nn.Sequential(OrderedDict([(name, part)]))
-    model = nn.Sequential(OrderedDict([(case.stem.split(".")[0], part), ("head", Head())]))
+    model = Model(OrderedDict([(case.stem.split(".")[0], part), ("head", Head())]))
     for parameter in model.to(case.weight.dtype).parameters():
         parameter.grad = torch.ones_like(parameter)
     return model
 
 
 def observe(extracting: Any, case: Case) -> dict[str, Any]:
-    """Run a model twice in a block and once after it; then two broken models; then pass a misspelt name."""
+    """Run a model three times in a block and once after it; then two broken models; then pass a misspelt name."""
     x, names = case.x, list(case.names)
     models = [_make(case) for _ in range(4)]
     model, broken, stopped, other = models
-    broken.get_submodule("head").forward = failing(Interruption)
-    stopped.get_submodule("head").forward = failing(Stopped)
+    failing = broken.get_submodule("head").forward = stopped.get_submodule("head").forward = Failing()
     onlookers = [Onlooker(m) for m in models]
     detached = watch_graph(*model.get_submodule(case.stem).children())
     manager = extracting(model, names)
-    saw = dict.fromkeys(_IN_BLOCK + _CAUSES + _AFTER + _ON_FAILURE) | {
+    saw = dict.fromkeys(_IN_BLOCK + _CAUSES + _AFTER + _ON_FAILURE + _ON_NAME) | {
         "manager": manager,
         "is_manager": is_manager(manager),
     }
@@ -80,6 +101,9 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
         saw |= {"at_start": copies(seen), "hooks": onlookers[0].others()}
         out = model(x)
         saw["seen"] = copies(seen)
+        with torch.no_grad():
+            model(4 * x)
+        saw["seen_no_grad"] = copies(seen)
         # Somebody else's hooks, registered after those of the answer.
         late = {m: m.register_forward_hook(lambda *of: None) for m in map(model.get_submodule, case.names)}
         again = model(2 * x)
@@ -100,21 +124,31 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
     saw |= {"after": copies(seen), "left": onlookers[0].others()}
     saw["cleared"] = any(p.grad is None or not p.grad.all() for p in model.parameters())
 
-    saw |= {"escaped": True, "refused": True}  # until a block ends without an exception
-    for failed in (broken, stopped):
+    saw |= {"escaped": True, "refused": True, "left_by_error": 0}  # until a block ends without an exception
+    for kind in (*ERRORS, Stopped):
+        failed = stopped if kind is Stopped else broken
+        failing.error, before = kind, onlookers[1].others()
+        name, instead = "KeyboardInterrupt" if kind is Stopped else kind.__name__, None
         try:
             with extracting(failed, list(case.names)):
                 failed(x)
-            saw["escaped"] = False
-        except (Interruption, Stopped):
-            pass
-        except Exception as error:
-            saw["instead"] = f"{type(error).__name__}: {error}"
-    saw |= {"left_by_error": onlookers[1].others(), "left_by_stop": onlookers[2].others()}
-    with suppress(Exception):
+            saw["escaped"], instead = False, ""
+        except (Exception, Stopped) as error:
+            instead = instead_of(kind, error)
+        if instead is not None and saw["raised"] is None:
+            saw |= {"raised": name, "instead": instead}
+        saw["left_by_error"] = max(saw["left_by_error"], onlookers[1].others() - before)
+    saw["left_by_stop"] = onlookers[2].others()
+    try:
         with extracting(other, list(case.misspelt)):
             pass
         saw["refused"] = False
+    except Exception as error:
+        # An answer may look the name up in another way; what it asked of the model must come through.
+        instead, *own = (f"{type(e).__name__}: {e}" for e in (error, *other.raised))
+        if own and instead not in own:
+            saw |= {"name_error": own[0], "name_instead": instead}
+    saw["kept"] = copies(seen)
     saw["lost"] = sum(o.lost() for o in onlookers) + late_lost
     return saw | {"left_by_name": onlookers[3].others()}
 

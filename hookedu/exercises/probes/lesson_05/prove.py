@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.observation import encode
-from hookedu.exercises.probes.onlooker import Onlooker
+from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, whole
 
@@ -32,7 +32,7 @@ class Net(nn.Module):
         if case.reuses:
             self.again = self.relu
         self.lies, self.reuses, self.calls = lies, case.reuses, 0
-        self.shared, self.at_end = [], []
+        self.shared, self.at_end, self.attached, self.cut = [], [], [], False
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         self.calls += 1
@@ -44,6 +44,8 @@ class Net(nn.Module):
         returned.append(out)
         lies = self.lies or [0] * len(returned)
         self.shared = [*returned, *(r + lie for r, lie in zip(returned, lies, strict=True))]
+        self.cut |= any(map(is_cut, returned))  # by a hook: the first weight requires a gradient
+        self.attached = [value.requires_grad for value in self.shared]
         self.at_end = encode(self.shared)  # nan equals itself there
         return out, self.shared[len(returned) :]
 
@@ -72,15 +74,21 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(prove: Any, case: Case) -> dict[str, Any]:
-    """Let the answer examine an honest network, one that lies, and one whose first child has children."""
-    nets = Net(case), Net(case, case.lies), Net(case, nested=True)
+    """Let the answer examine an honest network, one that lies, one whose first child has children, and one without gradients."""
+    nets = Net(case), Net(case, case.lies), Net(case, nested=True), Net(case)
     onlookers = [Onlooker(net) for net in nets]
-    results = [prove(net, case.x, case.skip) for net in nets]
-    saw: dict[str, Any] = dict(zip(("honest", "lying", "nested"), map(_plain, results), strict=True))
+    results = [prove(net, case.x, case.skip) for net in nets[:3]]
+    with torch.no_grad():
+        results.append(prove(nets[3], case.x, case.skip))
+    saw: dict[str, Any] = dict(
+        zip(("honest", "lying", "nested", "no_grad"), map(_plain, results), strict=True)
+    )
     saw["kind"] = type(results[0]).__name__
     saw["is_list"] = all(isinstance(result, list) for result in results)
-    saw["calls"] = [net.calls for net in nets]
+    saw |= {"calls": [net.calls for net in nets], "root_calls": [o.root_calls for o in onlookers]}
     saw["overwritten"] = any(encode(net.shared) != net.at_end for net in nets if net.calls)
+    saw["cut"] = any(net.cut for net in nets)
+    saw["detached"] = any([v.requires_grad for v in net.shared] != net.attached for net in nets)
     return saw | {"left": max(o.others() for o in onlookers)}
 
 

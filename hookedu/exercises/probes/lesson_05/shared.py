@@ -11,14 +11,24 @@ from torch import nn
 from hookedu.exercises.conduct import Interruption
 from hookedu.exercises.tools import linear
 
+# What broken layers raise in turn: an answer may single out neither a type nor its subclasses.
+ERRORS = (RuntimeError, ValueError, Interruption)
+_TEXT = "out of memory"
 
-def failing(error: type[BaseException] = Interruption) -> Callable[..., NoReturn]:
-    """Return the `forward` of a broken layer: it raises this exception."""
 
-    def forward(*args: Any) -> NoReturn:
-        raise error
+class Failing:
+    """The `forward` of a broken layer: it raises an exception of the type `error`, which may change."""
 
-    return forward
+    def __init__(self, error: type[BaseException] = Interruption) -> None:
+        self.error = error
+
+    def __call__(self, *args: Any) -> NoReturn:
+        raise self.error(_TEXT)
+
+
+def instead_of(kind: type[BaseException], error: BaseException) -> str | None:
+    """Return what came in place of the exception of a broken layer, or None if it came through as it is."""
+    return None if type(error) is kind and str(error) == _TEXT else f"{type(error).__name__}: {error}"
 
 
 def make_body(weight: torch.Tensor) -> nn.Sequential:

@@ -49,11 +49,17 @@ def make_case(rng: Draw) -> Case:
     return Case(x, direction, strength, first, second, ("train", "eval")[rng.turn == 3])
 
 
+def later_inputs(x: torch.Tensor) -> list[torch.Tensor]:
+    """Return another input of the same shape, and a batch with one row more."""
+    rows = x.detach().reshape(-1, 2)
+    return [x.detach() + 1, torch.cat([rows, rows[:1] - 1])]
+
+
 def observe(steer: Any, case: Case) -> dict[str, Any]:
     """Steer the first layer; run the network, backward, and the network four times; run once more without the hook.
 
-    The third run is under torch.no_grad(), the last in the other mode. Before the hook is removed, a second steers as well,
-    in the flipped direction.
+    The third run is under torch.no_grad(), the last in the other mode. Two runs on later inputs follow, and before the
+    hook is removed, a second steers as well, in the flipped direction.
     """
     fc1, fc2 = Layer(case.first), linear(case.second).to(case.second.dtype)
     net, x = nn.Sequential(OrderedDict(fc1=fc1, fc2=fc2)), case.x.requires_grad_()
@@ -75,6 +81,7 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     saw["weights"] = {
         f"{n}.{k}": copies(getattr(m, k)) for n, m in (("fc1", fc1), ("fc2", fc2)) for k in ("weight", "bias")
     }
+    saw["later"] = [copies(net(one)) for one in later_inputs(x)]
     handle_of_second = steer(fc1, flipped, case.strength)
     saw |= {"both": copies(net(x)), "lost": onlooker.lost()}
     for one in (handle, handle_of_second):

@@ -112,6 +112,7 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     saw |= {"clean": made["clean"]["output"], "clean_error": made["clean"]["error"]} | made["broken"]
     saw |= {"running_mean": copies(norm.running_mean), "hooks_later": module_hooks(norm)}
     saw |= {"all_nan": _call(norm, case.clean * float("nan"))["error"]}
+    saw["with_grad"] = _call(norm, case.broken.clone().requires_grad_())["error"]
     remove_handle(handles[0])
     saw |= {
         "left_on_norm": module_hooks(norm),

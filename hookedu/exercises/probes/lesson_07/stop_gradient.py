@@ -51,7 +51,7 @@ def make_case(rng: Draw) -> Case:
     n = 1 if rng.turn == 2 else 2
     triple = Triple(4, 4, 4, bias=False)
     triple.weight = nn.Parameter(torch.stack([rows(rng, 4, 4) for _ in range(4)]))
-    layer, behind, ws = linear(rng, 4, 4), linear(rng, 4, 4), (rows(rng, 4, n), rows(rng, 4, n))
+    layer, behind, ws = linear(rng, 4, 5), linear(rng, 5, 4), (rows(rng, 4, n), rows(rng, 4, n))
     layer.register_forward_hook(lambda module, args, output: None)
     layer.register_forward_pre_hook(lambda module, args: None)
     behind.requires_grad_(False)

@@ -31,7 +31,7 @@ class SmallResNet(nn.Module):
 def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
     """Return (model, x): a model in training mode; from turn 1 on, with children in any order, and 1 image.
 
-    In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1 on, parameters
+    Two children are of one class. In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1 on, parameters
     have gradients from before.
     """
     width = rng.randint(3, 9)
@@ -40,12 +40,13 @@ def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
         "bn": nn.BatchNorm2d(width),
         "relu": nn.ReLU(),
         "maxpool": nn.MaxPool2d(2),
+        "mix": nn.Conv2d(width, width, 1),
         "layer": nn.Sequential(nn.Conv2d(width, 2 * width, 1), nn.ReLU()),
         "avgpool": nn.AdaptiveAvgPool2d(1),
         "fc": nn.Linear(2 * width, rng.randint(5, 12)),
     }
     stages = {f"{word}{rng.randint(1, 99)}": module for word, module in modules.items()}
-    model = SmallResNet(stages, rng.sample(list(stages), 7) if rng.turn else list(stages))
+    model = SmallResNet(stages, rng.sample(list(stages), len(stages)) if rng.turn else list(stages))
     {1: modules["bn"], 2: model}.get(rng.turn, nn.Identity()).eval()
     if rng.turn == 1:
         modules["bn"].requires_grad_(False)

@@ -96,7 +96,11 @@ def _case(rng: Draw) -> Case:
 
 
 def observe(dead_channels: Any, case: Case) -> dict[str, Any]:
-    """Call it once. Tensors of channel numbers, or of one number each, are observed as a list of ints."""
+    """Call it twice, and observe the first result. Tensors of channel numbers, or of one number each, are observed as a list of ints.
+
+    In the second call the silent channels are awake and all others silent: a third, when the case is observed again, shows if
+    something of that is kept.
+    """
     net = _Net(len(case.roles), case.woken, case.calls)
     look_on(net)
     result = dead_channels(net, net.body[1], [-batch.flip(1) for batch in case.maps])
@@ -104,6 +108,9 @@ def observe(dead_channels: Any, case: Case) -> dict[str, Any]:
         result = result.tolist()
     if isinstance(result, list):
         result = [v.item() if is_number(v) and not v.shape else v for v in result]
+    awake = torch.tensor([1.0 if role == "silent" else -1.0 for role in case.roles])[:, None, None]
+    another = _Net(len(case.roles), case.woken, case.calls)
+    dead_channels(another, another.body[1], [-awake.expand_as(batch).flip(1) for batch in case.maps])
     return {"result": tell_tuple(result), "runs": net.runs}
 
 

@@ -90,7 +90,7 @@ class Peers(dist.ProcessGroup):
     Rank i's gradients are `shares[i]` times those of rank 0, and it runs the same hook: the sum of what all ranks send
     is thus what rank 0 sends, times the sum of the shares. Where the gradient of rank 0 is infinite, theirs is 0: if it
     sends the largest number there, the sum remains that. `sent` holds what it sent, `values` a copy, and `infinite`
-    counts the values that were not finite.
+    counts the values that were infinite.
 
     PyTorch supports process groups written in Python; its own tests use them (test_c10d_pypg.py).
     """
@@ -106,7 +106,7 @@ class Peers(dist.ProcessGroup):
             raise RuntimeError("the group of this check only knows ReduceOp.SUM and ReduceOp.AVG")
         self.sent += tensors
         self.values = torch.cat([self.values, *(tensor.float().flatten() for tensor in tensors)])
-        self.infinite += sum(int((~tensor.isfinite()).sum()) for tensor in tensors)
+        self.infinite += sum(int(tensor.isinf().sum()) for tensor in tensors)
         result = _Result(self.settle)
         # As with gloo, an average is a sum first, and that of float16 may overflow.
         self._open.append((tensors, self.size() if average else 1, result))
