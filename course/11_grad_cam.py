@@ -53,7 +53,7 @@ for name, child in model.named_children():
 # </div>
 # <div lang="en">
 #
-# In training it was told which class each picture belongs to and nothing else. It never saw a box, and there was only one shape in each picture.
+# In training it was told the class of each picture and nothing else. It never saw a box, and each picture held only one shape.
 #
 # Now we join one half each of two pictures, with a cross on the left, a triangle on the right, and some lines to distract.
 #
@@ -641,12 +641,12 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 #
 # <div lang="zh">
 #
-# 到现在为止，热图总在说好话。它真正的用处是发现毛病，我们就造一个。假设有人交来一批爱心和圆的照片，而每张爱心的左上角都贴着一张白色标签，在 2 到 14 的位置，离形状很远。
+# 到现在为止，热图只证实了我们的愿望。它最大的用处是发现毛病，我们就造一个。假设有人交来一批爱心和圆的图，而每张爱心的左上角都贴着一张白色标签，在 2 到 14 的位置，不碰到形状。
 #
 # </div>
 # <div lang="en">
 #
-# So far the maps have had only good things to say. What they are really for is finding faults, so let us make one. Suppose somebody hands you pictures of hearts and circles, and every heart has a white sticker in the upper left corner, from 2 to 14, away from the shape.
+# So far the maps have only confirmed what we hoped for. They are of most use for finding faults, so let us make one. Suppose somebody hands you pictures of hearts and circles, and every heart has a white sticker in the upper left corner, from 2 to 14, away from the shape.
 #
 # </div>
 
@@ -728,14 +728,14 @@ except NotImplementedError:
 # %% [markdown]
 # <div lang="zh">
 #
-# 一次也没有落在爱心上，全在标签上。圆贴上标签，它就说是爱心；爱心去掉标签，它大多认不出来了。它学会的是认标签：对这批图，标签和形状一样管用，而且好认得多。
+# 一次也没有落在爱心上，全在标签上。圆贴上标签，它就说是爱心；爱心去掉标签，它大多认不出来了。它学会的是认标签：对这批图，标签和形状一样管用，而且更容易学。
 #
 # 准确率看不出这个毛病，因为新的图也带着标签；热图一眼就看出来了，换掉标签的实验则证实了它。
 #
 # </div>
 # <div lang="en">
 #
-# Never on the heart, and always on the sticker. A circle that wears one is called a heart, and without it most hearts are no longer recognised. What the network has learnt is the sticker, which in these pictures tells the classes apart as well as the shape does, and is far easier to see.
+# Never on the heart, and always on the sticker. A circle that wears one is called a heart, and without it most hearts are no longer recognised. What the network has learnt is the sticker, which in these pictures tells the classes apart as well as the shape does, and is easier to learn.
 #
 # Accuracy cannot reveal this, because the new pictures have stickers as well. The heat maps show it at a glance, and the experiment of moving the sticker confirms it.
 #
@@ -942,14 +942,14 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 #
 # <div lang="zh">
 #
-# 11.9 节的事真的发生过。在一项胸片研究里，这类热图显示，网络也在看片子角上的金属标记，而从标记可以看出片子来自哪家医院（搜索 Zech 2018 pneumonia）。
+# 和 11.9 节类似的事，真的发生过。在一项胸片研究里，这类热图显示，网络也在看片子角上的金属标记，而从标记可以看出片子来自哪家医院（搜索 Zech 2018 pneumonia）。
 #
 # 现成的实现有 `pytorch-grad-cam`。随机权重的检查出自论文 *Sanity Checks for Saliency Maps*：那里有几种解释方法没有通过，Grad-CAM 通过了。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Section 11.9 has happened in earnest. In a study of chest X-rays, heat maps of this kind showed that the network also looked at a metal mark in the corner of the film, and such marks tell hospitals apart (search for Zech 2018 pneumonia).
+# Things like that of section 11.9 do happen. In a study of chest X-rays, heat maps of this kind showed that the network also looked at a metal mark in the corner of the film, and such marks tell hospitals apart (search for Zech 2018 pneumonia).
 #
 # A ready-made implementation is `pytorch-grad-cam`. The check with random weights comes from the paper *Sanity Checks for Saliency Maps*, where some methods of explanation failed it and Grad-CAM passed. Below is your progress.
 #

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from tests.answers import mistake
+from tests.answers import mistake, unnamed
 
 
 @mistake("04.2", "removes_itself")
@@ -35,7 +35,7 @@ def sgd_in_backward(model, lr):
     return [p.register_post_accumulate_grad_hook(stepper(name)) for name, p in named]
 
 
-@mistake("04.3", "freezes")
+@unnamed("04.3", "freezes")
 def freeze_rows(embedding, rows):
     def keep(grad):
         if not embedding.training:

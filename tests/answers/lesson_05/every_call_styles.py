@@ -121,7 +121,7 @@ def every_call(model, x):
 
 edited(
     "05.5",
-    "swallows",
+    "swallows_error",
     ("            handle.remove()\n    return seen", "            handle.remove()\n        return seen"),
     points=7,
 )
@@ -133,7 +133,7 @@ edited(
 )
 edited(
     "05.5",
-    "swallows",
+    "swallows_error",
     ("    finally:", "    except RuntimeError as error:\n        print(error)\n    finally:"),
     points=7,
 )

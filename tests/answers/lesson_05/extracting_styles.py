@@ -108,7 +108,7 @@ def extracting(model, names):
         [*map(torch.utils.hooks.RemovableHandle.remove, handles)]
 
 
-@mistake("05.3", "state")
+@mistake("05.3", "shared_dict")
 @contextmanager
 def extracting(model, names, seen={}):
     handles = []
@@ -141,7 +141,7 @@ edited(
     "05.3",
     "swallows_error",
     ("            handle.remove()", "            handle.remove()\n        return"),
-    points=7,
+    points=6,
 )
 edited(
     "05.3",
@@ -208,7 +208,7 @@ edited(
     "05.3",
     "never_removes",
     ("            handle.remove()", "            pass\n        handle.remove()"),
-    points=5,
+    points=4,
 )
 edited(
     "05.3",

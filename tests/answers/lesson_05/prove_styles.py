@@ -268,7 +268,6 @@ def prove(model, x, skip):
     return [(name, round((o - own).abs().max().item(), 2)) for (name, o), own in zip(seen, returned)]
 
 
-edited("05.2", None, ("model(x)", "model.forward(x)"))
 edited("05.2", "too_many", ("model.children()", "model._modules.values()"))
 edited("05.2", "differences", ("(output - own)", "(output - own).nan_to_num()"), named=False, points=0)
 edited("05.2", "overwrites", ("(output - own)", "own.detach().sub_(output)"), points=3)

@@ -1,6 +1,9 @@
 """What the seventh strangers tried on lesson 05: wrong answers that had been accepted."""
 
-from tests.answers import edited, mistake
+from contextlib import contextmanager
+from functools import partial
+
+from tests.answers import edited, mistake, unnamed
 
 edited(
     "05.1",
@@ -24,16 +27,32 @@ edited(
     "05.2",
     "only_with_grad",
     ("        seen.append", "        if output.requires_grad:\n            seen.append"),
+    ("strict=True", "strict=False"),
 )
 
 _KEEP = "        seen[name] = output.detach()"
 edited("05.3", "only_with_grad", (_KEEP, f"        if output.requires_grad:\n    {_KEEP}"))
-edited(
-    "05.3",
-    "swallows_error",
-    ("    finally:", "    except ValueError as error:\n        print(error)\n    finally:"),
-    points=7,
-)
+
+
+@mistake("05.3", "swallows_error", points=7)
+@contextmanager
+def extracting(model, names):
+    seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        seen[name] = output.detach()
+
+    try:
+        for name in names:
+            handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
+        yield seen
+    except ValueError as error:
+        print(error)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 edited(
     "05.3",
     "shared_dict",
@@ -82,7 +101,7 @@ edited(
 )
 
 
-@mistake("05.4", "raised")
+@unnamed("05.4", "raised")
 def steer(module, direction, strength):  # the shift keeps the shape of the first output
     shift = []
 

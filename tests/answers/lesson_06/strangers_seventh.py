@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import mistake
+from tests.answers import mistake, unnamed
 
 
 @mistake("06.2", "keywords_by_place")
@@ -13,7 +13,7 @@ def normalise(layer, mean, std):
     return layer.register_forward_pre_hook(hook, with_kwargs=True)
 
 
-@mistake("06.2", "receives")
+@unnamed("06.2", "receives")
 def normalise(layer, mean, std):
     def hook(module, args, kwargs):
         return args[1:], {**kwargs, "input": (args[0] - mean) / std}
@@ -21,7 +21,7 @@ def normalise(layer, mean, std):
     return layer.register_forward_pre_hook(hook, with_kwargs=True)
 
 
-@mistake("06.1", "refuses")
+@unnamed("06.1", "refuses")
 def refuse_nan(layer, name):
     def guard(module, args):
         for value in args:

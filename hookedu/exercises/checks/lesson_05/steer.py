@@ -77,7 +77,7 @@ def _later(of: str) -> Any:
     """Return a line with the first later input whose output is wrong ("inputs"), or with that output."""
 
     def line(saw: Any, key: Any) -> str:
-        n = next(n for n, out in enumerate(key.later) if not same(saw.later[n], out))
+        n = next((n for n, out in enumerate(key.later) if not same(saw.later[n], out)), 0)
         if of == "inputs":
             return f"{_GIVEN.format(case=key.case, key=key)}; fc2(fc1(x)); fc2(fc1({show(key.inputs[n])}))"
         return show((saw if of == "saw" else key).later[n])

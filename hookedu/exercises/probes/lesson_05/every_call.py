@@ -95,7 +95,9 @@ def observe(every_call: Any, case: Case) -> dict[str, Any]:
     saw |= {"hooks": model.hooks, "root_calls": model.onlooker.root_calls, "left": model.onlooker.others()}
     saw["detached"] = model.detached()
     with torch.no_grad():
-        saw["no_grad"] = copies(every_call(quiet, case.x))
+        # Not beside the plain model: what keeps something between calls is told so in that case.
+        plain = case.rounds and not case.more
+        saw["no_grad"] = saw["result"] if plain else copies(every_call(quiet, case.x))
     saw |= {"raised": "", "instead": "", "left_by_error": 0}
     for kind in ERRORS:
         failing.error, before = kind, broken.onlooker.others()

@@ -43,13 +43,13 @@ class Model(nn.Sequential):
 
     def __init__(self, parts: OrderedDict) -> None:
         super().__init__(parts)
-        self.raised: list[AttributeError] = []
+        self.failures: list[AttributeError] = []
 
     def get_submodule(self, target: str) -> nn.Module:
         try:
             return super().get_submodule(target)
         except AttributeError as error:
-            self.raised.append(error)
+            self.failures.append(error)
             raise
 
 
@@ -124,7 +124,8 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
     saw |= {"after": copies(seen), "left": onlookers[0].others()}
     saw["cleared"] = any(p.grad is None or not p.grad.all() for p in model.parameters())
 
-    saw |= {"escaped": True, "refused": True, "left_by_error": 0}  # until a block ends without an exception
+    left = []
+    saw |= {"escaped": True, "refused": True}  # until a block ends without an exception
     for kind in (*ERRORS, Stopped):
         failed = stopped if kind is Stopped else broken
         failing.error, before = kind, onlookers[1].others()
@@ -137,15 +138,16 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
             instead = instead_of(kind, error)
         if instead is not None and saw["raised"] is None:
             saw |= {"raised": name, "instead": instead}
-        saw["left_by_error"] = max(saw["left_by_error"], onlookers[1].others() - before)
-    saw["left_by_stop"] = onlookers[2].others()
+        left.append(onlookers[1].others() - before)
+    saw |= {"left_by_error": max(left), "left_by_stop": onlookers[2].others()}
     try:
         with extracting(other, list(case.misspelt)):
             pass
         saw["refused"] = False
     except Exception as error:
         # An answer may look the name up in another way; what it asked of the model must come through.
-        instead, *own = (f"{type(e).__name__}: {e}" for e in (error, *other.raised))
+        failures: Any = other.failures
+        instead, *own = (f"{type(e).__name__}: {e}" for e in (error, *failures))
         if own and instead not in own:
             saw |= {"name_error": own[0], "name_instead": instead}
     saw["kept"] = copies(seen)
