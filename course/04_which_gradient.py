@@ -409,7 +409,7 @@ except RuntimeError as error:
 
 # %%
 model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 1))
-x, alive = torch.ones(2, 4), []
+x, alive, handles = torch.ones(2, 4), [], []
 
 
 def count(param):
@@ -417,7 +417,7 @@ def count(param):
 
 
 for param in model.parameters():
-    param.register_post_accumulate_grad_hook(count)
+    handles.append(param.register_post_accumulate_grad_hook(count))
 model(x).sum().backward()
 print("kept:  ", alive)
 
@@ -441,11 +441,13 @@ def let_go(param):
 
 
 for param in model.parameters():
-    param.register_post_accumulate_grad_hook(let_go)
+    handles.append(param.register_post_accumulate_grad_hook(let_go))
 model.zero_grad()
 alive.clear()
 model(x).sum().backward()
 print("let go:", alive)
+for handle in handles:
+    handle.remove()
 
 # %% [markdown]
 # <div lang="zh">

@@ -809,6 +809,7 @@ check("06.4", standardise)
 pruned = prune.random_unstructured(nn.Linear(4, 1, bias=False), "weight", amount=0.5)
 print("prune:", [name for name, _ in pruned.named_parameters()], "and a pre-hook")
 print("masked:", torch.equal(pruned.weight, pruned.weight_orig * pruned.weight_mask))
+_ = prune.remove(pruned, "weight")  # takes the hook off and keeps the masked weight
 
 
 # %% tags=["F37"]
@@ -825,6 +826,7 @@ for title, module in (("pre-hook:", layer), ("parametrize:", positive)):
         print(title, "copied,", torch.equal(deepcopy(module).weight, module.weight))
     except RuntimeError as error:
         print(title, "RuntimeError:", str(error).split(" at the moment")[0])
+handle.remove()
 
 # %% [markdown] tags=["F37"]
 # <div class="mistake">

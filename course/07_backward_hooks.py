@@ -183,9 +183,8 @@ def report(module, grad_input, grad_output):
 for needs in (False, True):
     print(f"x.requires_grad is {needs}")
     layer, x = nn.Linear(5, 3), torch.ones(6, 5, requires_grad=needs)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, layer.register_full_backward_hook(report):
         warnings.simplefilter("always")
-        layer.register_full_backward_hook(report)
         layer(x).sum().backward()
     print("   afterwards, weight.grad:", tuple(layer.weight.grad.shape))
     for warning in caught:
@@ -195,10 +194,11 @@ for needs in (False, True):
 # %% tags=["F18"]
 print("two inputs, only the first needs a gradient")
 layer = nn.Bilinear(5, 5, 3)
-layer.register_full_backward_hook(
+handle = layer.register_full_backward_hook(
     lambda m, grads, _: print("   not all 0:", [bool(grad.any()) for grad in grads])
 )
 layer(x, torch.ones(6, 5)).sum().backward()
+handle.remove()
 
 # %% [markdown]
 # <div lang="zh">
@@ -344,9 +344,10 @@ for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
 # %% tags=["E17"]
 torch.manual_seed(3)
 net, seen = small_net(), {}
-net[0].register_forward_hook(lambda m, args, output: seen.update(output=output.detach()))
-net[0].register_full_backward_pre_hook(lambda m, grads: seen.update(grad_output=grads[0]))
-net(torch.randint(0, 10, (1, 1, 6, 6)).float()).sum().backward()
+keep_output = net[0].register_forward_hook(lambda m, x, out: seen.update(output=out.detach()))
+keep_grad = net[0].register_full_backward_pre_hook(lambda m, g: seen.update(grad_output=g[0]))
+with keep_output, keep_grad:
+    net(torch.randint(0, 10, (1, 1, 6, 6)).float()).sum().backward()
 
 took = F.max_pool2d(seen["output"], 2, return_indices=True)[1][0, 0].flatten()
 arrived = seen["grad_output"][0, 0].flatten().nonzero().flatten()
@@ -542,8 +543,8 @@ class Named(nn.Linear):
 
 
 layer, fired = Named(5, 3), []
-layer.register_full_backward_hook(lambda *_: fired.append(1))
-with warnings.catch_warnings(record=True) as caught:
+counting = layer.register_full_backward_hook(lambda *_: fired.append(1))
+with warnings.catch_warnings(record=True) as caught, counting:
     warnings.simplefilter("always")
     layer(x)["logits"].sum().backward()
 print("fired:", len(fired))
@@ -637,13 +638,13 @@ x = torch.ones(2, 5, requires_grad=True)
 full, before = "register_full_backward_hook", "register_full_backward_pre_hook"
 for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1), (True, before, 0)):
     net = net_with(inplace)
-    getattr(net[place], kind)(lambda module, *grads: None)
     print(f"inplace={inplace}: {kind} on {net[place]}")
-    try:
-        net(x).sum().backward()
-        print("   fine")
-    except RuntimeError as error:
-        print("   RuntimeError:", str(error).split(". ")[0])
+    with getattr(net[place], kind)(lambda module, *grads: None):
+        try:
+            net(x).sum().backward()
+            print("   fine")
+        except RuntimeError as error:
+            print("   RuntimeError:", str(error).split(". ")[0])
 
 # %% [markdown]
 # <div lang="zh">
@@ -671,8 +672,8 @@ def watched(inplace):
         output.retain_grad()
         seen["output"] = output
 
-    net[0].register_forward_hook(catch)
-    net(x).sum().backward()
+    with net[0].register_forward_hook(catch):
+        net(x).sum().backward()
     return seen["hook"][0], seen["output"].grad[0]
 
 
@@ -767,10 +768,13 @@ def note(name, module, grad_input, grad_output):
     alive[f"{name} {type(module).__name__}"] = (grad_input[0] != 0).float().mean().item()
 
 
+handles = []
 for name, module in net.named_children():
-    module.register_full_backward_hook(partial(note, name))
+    handles.append(module.register_full_backward_hook(partial(note, name)))
 pictures = torch.randn(4, 1, 28, 28, requires_grad=True)
 F.cross_entropy(net(pictures), torch.arange(4)).backward()
+for handle in handles:
+    handle.remove()
 
 # %%
 fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")

@@ -632,8 +632,8 @@ encoder, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torc
 print("with gradients:              ", calls(encoder, x))
 with torch.no_grad():
     print("no_grad:                     ", calls(encoder, x))
-    encoder.linear1.register_forward_hook(lambda *_: None)
-    print("no_grad, a hook on linear1:  ", calls(encoder, x))
+    with encoder.linear1.register_forward_hook(lambda *_: None):
+        print("no_grad, a hook on linear1:  ", calls(encoder, x))
 
 # %% [markdown] tags=["F41"]
 # <div class="mistake">

@@ -408,9 +408,11 @@ trained = make("D")
 train(trained, black=10)
 for title, net, x in (("black picture", make("D"), dark), ("after the run", trained, images)):
     print(title)
-    for name in ("contrast", "conv", "bn", "relu"):
-        net.block1.get_submodule(name).register_forward_hook(partial(look, name))
+    layers = {name: net.block1.get_submodule(name) for name in ("contrast", "conv", "bn", "relu")}
+    handles = [layer.register_forward_hook(partial(look, name)) for name, layer in layers.items()]
     net(x)
+    for handle in handles:
+        handle.remove()
 
 # %% [markdown] tags=["F43"]
 # <div lang="zh">
@@ -834,10 +836,11 @@ handle.remove()
 w = nn.Parameter(torch.ones(1))
 optimizer = torch.optim.SGD([w], lr=0.1)
 scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
-w.register_hook(lambda grad: print("tensor hook:   ", grad.item()))
-optimizer.register_step_pre_hook(lambda *_: print("step pre-hook: ", w.grad.item()))
-scaler.scale(2 * w.sum()).backward()
-scaler.step(optimizer)
+own = w.register_hook(lambda grad: print("tensor hook:   ", grad.item()))
+before = optimizer.register_step_pre_hook(lambda *_: print("step pre-hook: ", w.grad.item()))
+with own, before:
+    scaler.scale(2 * w.sum()).backward()
+    scaler.step(optimizer)
 
 # %% [markdown] tags=["F44"]
 # <div class="mistake">

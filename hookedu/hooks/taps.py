@@ -31,8 +31,9 @@ class Tap:
         self.name, self.recorder = name, recorder
         # The recorder's log if only outputs are recorded, as plain clones, and no `before` counts the calls; else None.
         # See `after`.
-        plain = recorder is not None and recorder._plain and not counts_starts
-        self.plain_log = recorder.events if plain else None
+        self.plain_log = None
+        if recorder is not None and recorder._plain and not counts_starts:
+            self.plain_log = recorder.events
         self.restart()
 
     def restart(self) -> None:

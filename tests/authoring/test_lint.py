@@ -28,14 +28,22 @@ BROKEN = {
         "must read",
     ),
     "code": ("what is in `x.grad`,", "what is in x.grad,", "`x.grad` stands only on the `zh` side"),
-    "number": ("the `12` of **this** pass", "the `12` of all 2 passes", "`2` stands only on the `en` side"),
+    "number": (
+        "gradient of **this** pass only",
+        "gradient of 2 passes only",
+        "`2` stands only on the `en` side",
+    ),
     "math": (r"$\frac{1}{4}$, and the", r"$\frac{1}{2}$, and the", r"stands only on the `en` side"),
     "link": (
         "Below is your",
         "[Below](https://pytorch.org) is your",
         "`https://pytorch.org` stands only on the `en`",
     ),
-    "forbidden_term": ("**钩子**是你写的函数", "**勾子**（钩子）是你写的函数", "Write `钩子`, not `勾子`"),
+    "forbidden_term": (
+        "**钩子**是你写的一个函数",
+        "**勾子**（钩子）是你写的一个函数",
+        "Write `钩子`, not `勾子`",
+    ),
     "words": ("Guess first**:", "Guess first**:" + " very" * 150, "English words, 150 at most"),
     "characters": ("先猜一猜**：", "先猜一猜**：" + "很" * 240, "Chinese characters, 240 at most"),
     "code_lines": (
@@ -68,7 +76,7 @@ BROKEN = {
     ),
     "box_without_tag": ('[markdown] tags=["F6"]', "[markdown]", "names its facts"),
     "code_of_a_fact": ("Common mistake**", "Common mistake** (F6)", "`F6`"),
-    "box_without_fact": ('tags=["E22", "F6"]', 'tags=["E22"]', "F6 has a box, but no code cell"),
+    "box_without_fact": ('# %% tags=["F6"]', "# %%", "F6 has a box, but no code cell"),
 }
 
 
