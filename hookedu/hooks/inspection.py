@@ -277,7 +277,9 @@ def owner_of(thing: Any) -> str:
     name = "__name__" if inspect.ismodule(thing) else "__module__"
     module = getattr(thing, name, None) or type(thing).__module__
     package = module.partition(".")[0]
-    if package == "__main__":
+    if package == "__main__" or (
+        inspect.isfunction(thing) and thing.__module__ is None
+    ):  # code given to exec()
         return "user"
     if package in ("torch", "hookedu"):
         return package

@@ -160,9 +160,8 @@ _OPAQUE = (
     types.BuiltinFunctionType,
     torch.nn.Module,
 )
-_MAX_PARTS = (
-    1000  # of an object, before it is taken for a whole world (a trainer, a tokenizer) instead of a value
-)
+# Of an object, before it is taken for a whole world (a trainer, a tokenizer) instead of a value.
+_MAX_PARTS = 1000
 
 
 def _may_hold_tensors(value: Any) -> bool:

@@ -24,13 +24,11 @@ from hookedu.hooks.tensors import map_tensors, parts, sizes, tensors_in
 _OF_TENSORS = ("param_grad", "post_accumulate")
 OF_GRADIENTS = ("backward", "legacy_backward", "backward_pre", *_OF_TENSORS)
 _WATCHED = ("forward_pre", "forward", *OF_GRADIENTS)
-_CHANGE_GRADIENTS = OF_GRADIENTS[
-    :-1
-]  # a hook of kind post_accumulate cannot return a gradient, and may change .grad
+# A hook of kind post_accumulate cannot return a gradient, and may change `.grad`.
+_CHANGE_GRADIENTS = OF_GRADIENTS[:-1]
 _FULL_BACKWARD = ("backward", "backward_pre")
-_RUNS = (
-    3  # where a hook keeps something: it might keep its first and its last value, and still not more and more
-)
+# Where a hook keeps something: it might keep its first and its last value, and still not more and more.
+_RUNS = 3
 
 
 def kind_of(hook: Hook) -> str:

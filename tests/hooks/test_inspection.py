@@ -77,6 +77,14 @@ class TestListHooks:
             "test_inspection.py" in repr(list_hooks(model)) and "<table>" in list_hooks(model)._repr_html_()
         )
 
+    def test_a_function_made_by_exec_is_the_users(self):
+        space = {}
+        exec("def look(module, args, output): pass", space)
+        space["look"].__module__ = None
+        model = nn.ReLU()
+        model.register_forward_hook(space["look"])
+        assert [hook.owner for hook in list_hooks(model)] == ["user"]
+
     def test_owners(self):
         from torch.nn.utils import spectral_norm
 
