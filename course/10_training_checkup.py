@@ -43,7 +43,7 @@ labels = torch.tensor([sample.label for sample in batch])
 images = F.avg_pool2d(pictures, 2)  # 32×32, to be quick
 plt.figure(figsize=(9, 1.6), layout="constrained")
 plt.imshow(torch.cat(list(pictures[:6]), dim=2).permute(1, 2, 0))
-plt.axis("off")
+_ = plt.axis("off")
 # %%
 BLOCKS = ["block1", "block2", "block3", "block4"]  # each with conv, bn, relu; then avgpool, head
 
@@ -167,7 +167,7 @@ for name, mean in means.items():
 #
 # Write `child_means(model, x)`: run `model(x)` once and return a dictionary from each child's name to the mean of its
 # output, a Python number, in the order in which they ran (each runs once). Run the model in its mode and leave it as it was;
-# take hooks off, even after an exception, which comes through.
+# remove the hooks even after an exception, which propagates.
 #
 # </div>
 

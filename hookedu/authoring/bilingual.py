@@ -34,6 +34,7 @@ def of_prose(cells: list[Cell]) -> Found:
 
 
 def prose_in(cells: list[Cell]) -> list[Cell]:
+    """Return the cells that hold prose."""
     return [c for c in cells if not c.is_code]
 
 
@@ -98,6 +99,7 @@ def _same_in_both(cells: list[Cell]) -> Found:
 
 
 def same_fields(cells: list[Cell]) -> Found:
+    """Texts that are filled in need the same fields in both languages."""
     for cell in cells:
         zh, en = (sorted(_FIELD.findall(cell.prose(lang))) for lang in ("zh", "en"))
         if zh != en:
@@ -153,6 +155,7 @@ def _no_codes(cells: list[Cell]) -> Found:
 
 
 def outside(cells: list[Cell]) -> Found:
+    """Nothing but headings and comments may stand outside the language blocks."""
     for cell in cells:
         for line in _BESIDE.sub("", cell.frame).splitlines():
             if line.strip():

@@ -40,9 +40,7 @@ def restored(model: nn.Module | None = None) -> Iterator[None]:
     numpy_rng = numpy_random.get_state() if numpy_random else None
     cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     grad_mode = torch.is_grad_enabled()
-    with (
-        torch._C.DisableTorchFunctionSubclass()
-    ):  # a subclass such as UninitializedBuffer refuses to be looked at
+    with torch._C.DisableTorchFunctionSubclass():  # UninitializedBuffer, for one, refuses to be looked at
         before = None if model is None else Snapshot(model)
     try:
         yield

@@ -1,7 +1,9 @@
 """timeline(): every event of a step, in PyTorch's own order, on a model that stays as it was."""
 
 import random
+import re
 import sys
+import textwrap
 import warnings
 from types import SimpleNamespace
 
@@ -51,23 +53,11 @@ def test_one_step_gives_the_order_of_fact_f20():
 
 
 def test_the_order_is_that_of_hooks_registered_by_hand():
-    """The same step with hooks of a user in the same places."""
-    seen = []
-
-    def note(kind):
-        return lambda *_: seen.append(kind)
-
-    model, x = nn.Linear(3, 2, bias=False), torch.randn(4, 3, requires_grad=True)
-    model.register_forward_pre_hook(note("forward_pre"))
-    model.register_forward_hook(note("forward"))
-    model.register_full_backward_pre_hook(note("backward_pre"))
-    model.register_full_backward_hook(note("backward"))
-    model.weight.register_hook(note("param_grad"))
-    model.weight.register_post_accumulate_grad_hook(note("post_accumulate"))
-    x.register_hook(note("input_grad"))
-    y = model(x)
-    y.register_hook(note("output_grad"))
-    y.sum().backward()
+    """The example in the module's docstring registers hooks of a user in the same places."""
+    example = re.search(r"\n\n((?: {4}.*\n|\n)+)", sys.modules[timeline.__module__].__doc__)[1]
+    seen, x = [], torch.randn(4, 3, requires_grad=True)
+    exec(textwrap.dedent(example), {"module": nn.Linear(3, 2, bias=False), "x": x, "print": seen.append})
+    assert len(seen) == 8
     assert [event.kind for event in timeline(nn.Linear(3, 2, bias=False), x)] == seen
 
 
