@@ -211,7 +211,7 @@ HookTimeline(net, x)
 
 # %%
 ax = plot_timeline(timeline(net, x, layers=nn.Linear))
-ax.set_ylabel("layer")
+_ = ax.set_ylabel("layer")
 
 # %% [markdown]
 # ### 练习 08.1：把事件排好 · Exercise 08.1: Put events in order
