@@ -6,7 +6,7 @@ Their words stand in course/shared_words.yml.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookedu.exercises.criteria import Check, Gives, Of, Say
+from hookedu.exercises.criteria import Check, Gives, Line, Of, Say
 from hookedu.exercises.observation import Opaque, show, show_kind
 from hookedu.exercises.tools import same
 
@@ -109,3 +109,26 @@ def none_left(given: str, mistake: str, id: str = "left", observed: str = "left"
 def all_detached(given: str, mistake: str = "attached") -> Check:
     """Require that what was kept holds no graph; observes `attached`, the number of tensors that do."""
     return equals("detached", lambda key: 0, {mistake: True}, "attached", "still_attached", given=given)
+
+
+def must_be(
+    id: str, value: Any, given: Line, expected: Line, got: Line, mistake: str, when: bool | Of = True
+) -> Check:
+    """Require that the observation with the name of the check is this value, or None: it could not be made.
+
+    The mistake is named `when` a condition holds.
+    """
+    return Check(
+        id,
+        ok=lambda saw, key: getattr(saw, id) in (value, None),
+        points=1,
+        given=given,
+        expected=expected,
+        got=got,
+        mistakes={mistake: when},
+    )
+
+
+def detached(given: str) -> Check:
+    """Require that what was kept holds no graph."""
+    return must_be("detached", True, given, "requires_grad == False", "requires_grad == True", "attached")

@@ -1,4 +1,4 @@
-"""Answers to 12.2, `count_recomputed`."""
+"""Answers to 12.3, `count_recomputed`."""
 
 import contextlib
 from collections import Counter
@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 from tests.answers import alternative, edited, mistake, unnamed
 
 
-@alternative("12.2")
+@alternative("12.3")
 def count_recomputed(model, x):
     names = {child: name for name, child in model.named_children()}
     counts, again = dict.fromkeys(names.values(), 0), [False]
@@ -27,7 +27,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@alternative("12.2")
+@alternative("12.3")
 def count_recomputed(model, x):
     counts = {name: 0 for name, _ in model.named_children()}
 
@@ -43,17 +43,17 @@ def count_recomputed(model, x):
     return {name: counts[name] - first[name] for name in counts}
 
 
-@unnamed("12.2", "counts")
+@unnamed("12.3", "counts")
 def count_recomputed(model, x):
     return {name: torch.ones(2) for name, _ in model.named_children()}
 
 
-@unnamed("12.2", "counts")
+@unnamed("12.3", "counts")
 def count_recomputed(model, x):
     return {name: "1" for name, _ in model.named_children()}
 
 
-@mistake("12.2", "counts_both")
+@mistake("12.3", "counts_both")
 def count_recomputed(model, x):
     counts = {
         name: -1 for name, _ in model.named_children()
@@ -69,7 +69,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "counts_both")
+@mistake("12.3", "counts_both")
 def count_recomputed(model, x):
     counts = Counter()
 
@@ -84,7 +84,7 @@ def count_recomputed(model, x):
 
 
 edited(
-    "12.2",
+    "12.3",
     "counts_both",
     ("args)", "args, output)"),
     ("register_forward_pre_hook", "register_forward_hook"),
@@ -92,18 +92,18 @@ edited(
 )
 # Taken for forward and backward having run the same.
 edited(
-    "12.2",
+    "12.3",
     "counts_both",
     ("return counts", "return {name: n // 2 for name, n in counts.items()}"),
     of=count_recomputed,
 )
 edited(
-    "12.2", "after_hooks", ("args)", "args, output)"), ("register_forward_pre_hook", "register_forward_hook")
+    "12.3", "after_hooks", ("args)", "args, output)"), ("register_forward_pre_hook", "register_forward_hook")
 )
-edited("12.2", "no_such_key", ("Counter()", "dict.fromkeys([name for name, _ in model.named_children()], 0)"))
+edited("12.3", "no_such_key", ("Counter()", "dict.fromkeys([name for name, _ in model.named_children()], 0)"))
 
 
-@mistake("12.2", "not_checkpointed")
+@mistake("12.3", "not_checkpointed")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -118,7 +118,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "no_early_stop")
+@mistake("12.3", "no_early_stop")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -134,7 +134,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "no_backward")
+@mistake("12.3", "no_backward")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -148,7 +148,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "off_too_early")
+@mistake("12.3", "off_too_early")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -164,7 +164,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "zeros_missing")
+@mistake("12.3", "zeros_missing")
 def count_recomputed(model, x):
     counts = Counter()
 
@@ -179,16 +179,16 @@ def count_recomputed(model, x):
     return counts
 
 
-edited("12.2", "returns_nothing", ("return counts", "print(counts)"), of=count_recomputed)
+edited("12.3", "returns_nothing", ("return counts", "print(counts)"), of=count_recomputed)
 edited(
-    "12.2",
+    "12.3",
     "not_a_dict",
     ("return counts", "return [counts[name] for name, _ in model.named_children()]"),
     of=count_recomputed,
 )
 
 
-@mistake("12.2", "returns_total")
+@mistake("12.3", "returns_total")
 def count_recomputed(model, x):
     started = []
     y = checkpoint(model, x, use_reentrant=False)
@@ -199,7 +199,7 @@ def count_recomputed(model, x):
     return len(started)
 
 
-@mistake("12.2", "leaves_hooks", points=4)
+@mistake("12.3", "leaves_hooks", points=4)
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -213,7 +213,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "calls_now")
+@mistake("12.3", "calls_now")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -226,7 +226,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "counts_first")
+@mistake("12.3", "counts_first")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -241,7 +241,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "late_binding")
+@mistake("12.3", "late_binding")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
     handles = []
@@ -259,7 +259,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "late_binding")
+@mistake("12.3", "late_binding")
 def count_recomputed(model, x):
     counts, handles = Counter(), []
     for name, child in model.named_children():
@@ -270,7 +270,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "other_names")
+@mistake("12.3", "other_names")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_modules()], 0)
 
@@ -285,7 +285,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "other_names")
+@mistake("12.3", "other_names")
 def count_recomputed(model, x):
     counts = Counter()
     y = checkpoint(model, x, use_reentrant=False)
@@ -299,7 +299,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@mistake("12.2", "only_whether")
+@mistake("12.3", "only_whether")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -314,14 +314,14 @@ def count_recomputed(model, x):
     return counts
 
 
-edited("12.2", "wrong_arguments", ("] = 1", "] += 1"), ("args)", "args, output)"), of=count_recomputed)
-edited("12.2", "not_a_sum", ("] = 1", "] += 1"), ("y.sum()", "y"), of=count_recomputed)
+edited("12.3", "wrong_arguments", ("] = 1", "] += 1"), ("args)", "args, output)"), of=count_recomputed)
+edited("12.3", "not_a_sum", ("] = 1", "] += 1"), ("y.sum()", "y"), of=count_recomputed)
 edited(
-    "12.2", "no_early_stop", ("] = 1", "] += 1"), ("reentrant=False", "reentrant=True"), of=count_recomputed
+    "12.3", "no_early_stop", ("] = 1", "] += 1"), ("reentrant=False", "reentrant=True"), of=count_recomputed
 )
 
 
-@mistake("12.2", "in_pieces")
+@mistake("12.3", "in_pieces")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -338,27 +338,27 @@ def count_recomputed(model, x):
     return counts
 
 
-edited("12.2", "not_the_sum", ("y.sum().backward()", "y.mean().backward()"))
-edited("12.2", "not_the_sum", ("y.sum().backward()", "(y * y).sum().backward()"))
-edited("12.2", "runs", ("    try:", "    model(x)\n    try:"), points=4)
-edited("12.2", "mode", ("    try:", "    model.eval()\n    try:"), points=4)
+edited("12.3", "not_the_sum", ("y.sum().backward()", "y.mean().backward()"))
+edited("12.3", "not_the_sum", ("y.sum().backward()", "(y * y).sum().backward()"))
+edited("12.3", "runs", ("    try:", "    model(x)\n    try:"), points=4)
+edited("12.3", "mode", ("    try:", "    model.eval()\n    try:"), points=4)
 edited(
-    "12.2",
+    "12.3",
     "mode",
     ("    try:", "    model.eval()\n    try:"),
     ("    return", "    model.train()\n    return"),
     points=4,
 )
 edited(
-    "12.2",
+    "12.3",
     "swallows",
     ("    finally:", "    except Exception:\n        print('failed')\n    finally:"),
     points=4,
 )
-edited("12.2", "other_names", ("model.named_children()}", "model.named_modules()}"))
+edited("12.3", "other_names", ("model.named_children()}", "model.named_modules()}"))
 
 
-@unnamed("12.2", "counts")
+@unnamed("12.3", "counts")
 def count_recomputed(model, x):
     counts = dict.fromkeys([name for name, _ in model.named_children()], 0)
 
@@ -377,10 +377,10 @@ def count_recomputed(model, x):
     return counts
 
 
-edited("12.2", "wipes", ("    return {", "    model.zero_grad()\n    return {"), points=4)
-edited("12.2", "cut_off", ("model, x, use", "model, x.detach(), use"), points=4)
+edited("12.3", "wipes", ("    return {", "    model.zero_grad()\n    return {"), points=4)
+edited("12.3", "cut_off", ("model, x, use", "model, x.detach(), use"), points=4)
 edited(
-    "12.2",
+    "12.3",
     "others",
     (
         "            handle.remove()",
@@ -391,16 +391,16 @@ edited(
 
 
 edited(
-    "12.2",
+    "12.3",
     "other_masks",
     ("use_reentrant=False)", "use_reentrant=False, preserve_rng_state=False)"),
     points=4,
 )
-edited("12.2", "draws", ("    try:", "    torch.manual_seed(0)\n    try:"), points=4)
-edited("12.2", "draws", ("    return", "    torch.rand(1)\n    return"), points=4)
+edited("12.3", "draws", ("    try:", "    torch.manual_seed(0)\n    try:"), points=4)
+edited("12.3", "draws", ("    return", "    torch.rand(1)\n    return"), points=4)
 
 
-@alternative("12.2")
+@alternative("12.3")
 def count_recomputed(model, x):
     """A flag tells the two passes apart."""
     backward, starts = False, []

@@ -3,19 +3,18 @@
 from collections import Counter  # noqa: F401  the reference answers use these
 from functools import partial  # noqa: F401
 
-import torch
 from torch.autograd.graph import saved_tensors_hooks  # noqa: F401
 from torch.utils.checkpoint import checkpoint
 
-from tests.answers import edited, mistake, unnamed
+from tests.answers import edited, unnamed
 
 edited("12.1", "limits", ("tensor.half()", "(tensor + 1e-4).half()"), points=8)
 
-edited("12.2", "goes_around", ("checkpoint(model,", "checkpoint(model.forward,"), points=4)
-edited("12.2", "wipes", ("        y = ", "        x.grad = None\n        y = "), points=4)
-edited("12.2", "requires_grad", ("        y = ", "        x.requires_grad_()\n        y = "), points=4)
+edited("12.3", "goes_around", ("checkpoint(model,", "checkpoint(model.forward,"), points=4)
+edited("12.3", "wipes", ("        y = ", "        x.grad = None\n        y = "), points=4)
+edited("12.3", "requires_grad", ("        y = ", "        x.requires_grad_()\n        y = "), points=4)
 edited(
-    "12.2",
+    "12.3",
     "not_added",
     (
         "y.sum().backward()",
@@ -24,7 +23,7 @@ edited(
     points=4,
 )
 edited(
-    "12.2",
+    "12.3",
     "inside",
     (
         "    handles = [child.register_forward_pre_hook(partial(note, name)) for name, child in model.named_children()]",
@@ -36,7 +35,7 @@ edited(
 
 
 # The hooks are on, but backward hooks of what runs in recomputation are not called.
-@unnamed("12.2", "counts")
+@unnamed("12.3", "counts")
 def count_recomputed(model, x):
     counts, handles = {name: 0 for name, _ in model.named_children()}, []
     y = checkpoint(model, x, use_reentrant=False)
@@ -50,27 +49,3 @@ def count_recomputed(model, x):
     for handle in handles:
         handle.remove()
     return counts
-
-
-@mistake("12.3", "hooks", points=7)
-def layer_output(compiled, name, x):
-    layer, seen = compiled.get_submodule(name), []
-
-    def keep(module, args, output):
-        if module is layer:
-            seen.append(output.detach().clone())
-
-    torch.nn.modules.module.register_module_forward_hook(keep)
-    with torch.compiler.set_stance("force_eager"):
-        compiled(x)
-    return seen[0]
-
-
-@mistake("12.3", "process", points=7)
-def layer_output(compiled, name, x):
-    seen = []
-    torch.set_grad_enabled(False)
-    with compiled.get_submodule(name).register_forward_hook(lambda m, a, o: seen.append(o.clone())):
-        with torch.compiler.set_stance("force_eager"):
-            compiled(x)
-    return seen[0]

@@ -1,4 +1,4 @@
-"""More right answers to 12.2, 12.3 and 12.4, in other styles."""
+"""More right answers to 12.3, in other styles."""
 
 import contextlib
 import functools
@@ -6,14 +6,13 @@ import weakref
 from collections import Counter, defaultdict
 
 import torch
-import torch.distributed as dist
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils.checkpoint import checkpoint
 
 from tests.answers import alternative
 
 
-@alternative("12.2")
+@alternative("12.3")
 def count_recomputed(model, x):
     names = {child: name for name, child in model.named_children()}
     counts = dict.fromkeys(names.values(), 0)
@@ -30,7 +29,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@alternative("12.2")
+@alternative("12.3")
 class CountRecomputed:
     def __new__(cls, model, x):
         self = super().__new__(cls)
@@ -46,7 +45,7 @@ class CountRecomputed:
         self.counts[name] += 1
 
 
-@alternative("12.2")
+@alternative("12.3")
 def count_recomputed(model, x):
     started = []
     handles = [
@@ -63,7 +62,7 @@ def count_recomputed(model, x):
     return {name: again.get(name, 0) for name in dict(model.named_children())}
 
 
-@alternative("12.2")
+@alternative("12.3")
 def count_recomputed(model, x):
     counts = defaultdict(int)
 
@@ -85,7 +84,7 @@ def count_recomputed(model, x):
     return counts
 
 
-@alternative("12.2")
+@alternative("12.3")
 def count_recomputed(model, x):
     @contextlib.contextmanager
     def counting(note):
@@ -107,7 +106,7 @@ def count_recomputed(model, x):
     return {name: calls.get(child, 0) for name, child in model.named_children()}
 
 
-@alternative("12.2")
+@alternative("12.3")
 def count_recomputed(model, x):
     first, both = Counter(), Counter()
     counter = first
@@ -122,136 +121,3 @@ def count_recomputed(model, x):
     for handle in handles:
         handle.remove()
     return {n: both[n] for n, _ in model.named_children()}
-
-
-@alternative("12.3")
-def layer_output(compiled, name, x):
-    seen = None
-
-    def keep(module, args, output):
-        nonlocal seen
-        seen = output.detach().clone()
-
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.compiler.set_stance("force_eager"))
-        stack.enter_context(compiled.get_submodule(name).register_forward_hook(keep))
-        compiled(x)
-    return seen
-
-
-@alternative("12.3")
-def layer_output(compiled, name, x):
-    layer, seen = compiled.get_submodule(name), []
-
-    def keep(module, args, output):
-        if module is layer:
-            seen.append(torch.empty_like(output).copy_(output).detach())
-
-    with torch.inference_mode(False), torch.no_grad(), torch.compiler.set_stance("force_eager"):
-        with register_module_forward_hook(keep):
-            compiled(x)
-    (output,) = seen
-    return output
-
-
-@alternative("12.3")
-class LayerOutput:
-    def __new__(cls, compiled, name, x):
-        self = object.__new__(cls)
-        handle = compiled.get_submodule(name).register_forward_hook(self)
-        try:
-            with torch.compiler.set_stance("force_eager"):
-                compiled(x)
-        finally:
-            handle.remove()
-        return self.output
-
-    def __call__(self, module, args, output):
-        self.output = output.clone().detach()
-
-
-@alternative("12.3")
-def layer_output(compiled, name, x):
-    seen = {}
-
-    def keep(key, module, args, output):
-        seen.setdefault(key, torch.from_numpy(output.detach().numpy().copy()))
-
-    layer = functools.reduce(getattr, ["_orig_mod"], compiled).get_submodule(name)
-    handle = layer.register_forward_hook(functools.partial(keep, name))
-    try:
-        with torch.compiler.set_stance("force_eager"):
-            compiled(x)
-    finally:
-        handle.remove()
-    return seen[name]
-
-
-@alternative("12.3")
-def layer_output(compiled, name, x):
-    class Found(Exception):
-        pass
-
-    def stop(module, args, output):
-        raise Found(output.detach())
-
-    with torch.compiler.set_stance("force_eager"), compiled.get_submodule(name).register_forward_hook(stop):
-        try:
-            compiled(x)
-        except Found as found:
-            return found.args[0]
-
-
-@alternative("12.4")
-def half_hook(group, bucket):
-    def back(future):
-        (half,) = future.value()
-        return half.to(torch.float32)
-
-    sent = bucket.buffer().div(group.size()).type(torch.float16)
-    return dist.all_reduce(sent, dist.ReduceOp.SUM, group, async_op=True).get_future().then(back)
-
-
-@alternative("12.4")
-def half_hook(group, bucket):
-    halves = torch.cat([(g.flatten() / group.size()).half() for g in bucket.gradients()])
-    work = dist.all_reduce(halves, group=group, async_op=True)
-    return work.get_future().then(lambda _: halves.float())
-
-
-@alternative("12.4")
-class HalfHook:
-    def __new__(cls, group, bucket):
-        self = super().__new__(cls)
-        self.buffer = bucket.buffer()
-        self.half = torch.mul(self.buffer, 1 / group.size()).half()
-        return dist.all_reduce(self.half, group=group, async_op=True).get_future().then(self)
-
-    def __call__(self, future):
-        return self.buffer.copy_(self.half)
-
-
-@alternative("12.4")
-def half_hook(group, bucket):
-    half = (bucket.buffer() / group.size()).half()
-    work = dist.all_reduce(half, group=group, async_op=True)
-    work.wait()
-    result = torch.futures.Future()
-    result.set_result(half.float())
-    return result
-
-
-@alternative("12.4")
-def half_hook(group, bucket):
-    half = torch.empty_like(bucket.buffer(), dtype=torch.float16)
-    half.copy_(bucket.buffer() / group.size())
-    joined = torch.futures.collect_all([dist.all_reduce(half, group=group, async_op=True).get_future()])
-    return joined.then(lambda all_done: all_done.value()[0].value()[0].float())
-
-
-@alternative("12.4")
-def half_hook(group, bucket):
-    scaled = bucket.buffer().div(dist.get_world_size(group=group)).half()
-    reduced = dist.all_reduce(scaled, group=group, async_op=True).get_future()
-    chain = (lambda done: done.value()[0], lambda done: done.value().float())
-    return functools.reduce(lambda future, step: future.then(step), chain, reduced)

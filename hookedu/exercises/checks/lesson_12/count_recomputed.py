@@ -1,4 +1,4 @@
-"""What decides about 12.2, `count_recomputed(model, x)`."""
+"""What decides about 12.3, `count_recomputed(model, x)`."""
 
 from collections.abc import Callable
 from typing import Any

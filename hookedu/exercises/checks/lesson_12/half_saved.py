@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from hookedu.exercises.checks.lesson_12.shared import detached, must_be
+from hookedu.exercises.checks.common import detached, must_be
 from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_12.half_saved import PROBE, ROW, Case

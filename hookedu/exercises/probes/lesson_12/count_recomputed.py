@@ -1,4 +1,4 @@
-"""What is observed of 12.2, `count_recomputed(model, x)`: its counts, how it ran the model, and its hooks."""
+"""What is observed of 12.3, `count_recomputed(model, x)`: its counts, how it ran the model, and its hooks."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -132,4 +132,4 @@ def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
 
 
 # The model runs two times: recomputation is the second.
-PROBE = Probe("12.2", "count_recomputed", make_case, observe, cases=3, leaves=(GRAD, RNG), runs=2)
+PROBE = Probe("12.3", "count_recomputed", make_case, observe, cases=3, leaves=(GRAD, RNG), runs=2)

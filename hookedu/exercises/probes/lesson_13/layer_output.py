@@ -1,4 +1,4 @@
-"""What is observed of 12.3, `layer_output(compiled, name, x)`: two outputs, and the compiled model afterwards."""
+"""What is observed of 13.2, `layer_output(compiled, name, x)`: two outputs, and the compiled model afterwards."""
 
 import contextlib
 import random
@@ -112,4 +112,4 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
         }
 
 
-PROBE = Probe("12.3", "layer_output", make_case, observe, cases=1, repeats=False)
+PROBE = Probe("13.2", "layer_output", make_case, observe, cases=1, repeats=False)

@@ -1,4 +1,4 @@
-"""What is observed of 12.4, `half_hook(group, bucket)`: a backward pass of DDP in a simulated group of ranks."""
+"""What is observed of 13.3, `half_hook(group, bucket)`: a backward pass of DDP in a simulated group of ranks."""
 
 import contextlib
 from collections.abc import Callable
@@ -216,4 +216,4 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
     }
 
 
-PROBE = Probe("12.4", "half_hook", make_case, observe, cases=2)
+PROBE = Probe("13.3", "half_hook", make_case, observe, cases=2)

@@ -1,11 +1,11 @@
-"""Answers to 12.3, `layer_output`."""
+"""Answers to 13.2, `layer_output`."""
 
 import torch
 
 from tests.answers import alternative, edited, mistake, unnamed
 
 
-@alternative("12.3")
+@alternative("13.2")
 def layer_output(compiled, name, x):
     seen = []
     layer = dict(compiled.named_modules())["_orig_mod." + name]
@@ -18,7 +18,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@alternative("12.3")
+@alternative("13.2")
 def layer_output(compiled, name, x):
     seen, model = {}, compiled._orig_mod
     with model.get_submodule(name).register_forward_hook(
@@ -28,7 +28,7 @@ def layer_output(compiled, name, x):
     return seen["out"]
 
 
-@alternative("12.3")
+@alternative("13.2")
 def layer_output(compiled, name, x):
     seen = []
 
@@ -43,7 +43,7 @@ def layer_output(compiled, name, x):
     return seen.pop()
 
 
-@mistake("12.3", "never_fired")
+@mistake("13.2", "never_fired")
 def layer_output(compiled, name, x):
     seen = {}
     with compiled.get_submodule(name).register_forward_hook(
@@ -53,7 +53,7 @@ def layer_output(compiled, name, x):
     return seen.get("out")
 
 
-@mistake("12.3", "never_fired")
+@mistake("13.2", "never_fired")
 def layer_output(compiled, name, x):
     seen = {}
     with compiled.get_submodule(name).register_forward_hook(
@@ -63,7 +63,7 @@ def layer_output(compiled, name, x):
             compiled(x)
 
 
-@mistake("12.3", "nothing_kept")
+@mistake("13.2", "nothing_kept")
 def layer_output(compiled, name, x):
     seen = {}
     with compiled.get_submodule(name).register_forward_hook(
@@ -73,7 +73,7 @@ def layer_output(compiled, name, x):
     return seen["out"]
 
 
-@mistake("12.3", "nothing_kept")
+@mistake("13.2", "nothing_kept")
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(
@@ -83,7 +83,7 @@ def layer_output(compiled, name, x):
     return seen[-1]
 
 
-@mistake("12.3", "prefix")
+@mistake("13.2", "prefix")
 def layer_output(compiled, name, x):
     seen = []
     layer = dict(compiled.named_modules())[name]
@@ -93,7 +93,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "stance_stays", points=7)
+@mistake("13.2", "stance_stays", points=7)
 def layer_output(compiled, name, x):
     seen = []
     torch.compiler.set_stance("force_eager")
@@ -104,7 +104,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "compiles_anew", points=7)
+@mistake("13.2", "compiles_anew", points=7)
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(
@@ -115,7 +115,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "leaves_hook", points=7)
+@mistake("13.2", "leaves_hook", points=7)
 def layer_output(compiled, name, x):
     seen = []
     compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.detach().clone()))
@@ -124,7 +124,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "attached", points=7)
+@mistake("13.2", "attached", points=7)
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(lambda m, a, out: seen.append(out.clone())):
@@ -133,12 +133,12 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "models_output")
+@mistake("13.2", "models_output")
 def layer_output(compiled, name, x):
     return compiled(x).detach()
 
 
-@mistake("12.3", "its_input")
+@mistake("13.2", "its_input")
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(
@@ -149,7 +149,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "a_list")
+@mistake("13.2", "a_list")
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(
@@ -160,7 +160,7 @@ def layer_output(compiled, name, x):
     return seen
 
 
-@mistake("12.3", "calls_now")
+@mistake("13.2", "calls_now")
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(seen.append("output")):
@@ -169,7 +169,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "wrong_arguments")
+@mistake("13.2", "wrong_arguments")
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(lambda out: seen.append(out.detach().clone())):
@@ -178,7 +178,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "prefix")
+@mistake("13.2", "prefix")
 def layer_output(compiled, name, x):
     seen = {}
     with compiled.get_submodule(name).register_forward_hook(
@@ -188,7 +188,7 @@ def layer_output(compiled, name, x):
     return seen[name]
 
 
-@mistake("12.3", "compiles_anew", points=7)
+@mistake("13.2", "compiles_anew", points=7)
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(
@@ -198,12 +198,12 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "layer_alone")
+@mistake("13.2", "layer_alone")
 def layer_output(compiled, name, x):
     return compiled.get_submodule(name)(x).detach()
 
 
-@mistake("12.3", "other_mode")
+@mistake("13.2", "other_mode")
 def layer_output(compiled, name, x):
     seen = []
     compiled.eval()
@@ -215,7 +215,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "compiles_anew", points=7)
+@mistake("13.2", "compiles_anew", points=7)
 def layer_output(compiled, name, x):
     seen = []
     with compiled.get_submodule(name).register_forward_hook(
@@ -227,19 +227,19 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-edited("12.3", "overwritten", (".clone()", ""))
-edited("12.3", "grad", ("compiled(x)\n", "compiled(x).sum().backward()\n"), points=7)
+edited("13.2", "overwritten", (".clone()", ""))
+edited("13.2", "grad", ("compiled(x)\n", "compiled(x).sum().backward()\n"), points=7)
 edited(
-    "12.3",
+    "13.2",
     "other_mode",
     ("    layer =", "    compiled.eval()\n    layer ="),
     ("    return", "    compiled.train()\n    return"),
 )
-edited("12.3", "switches_mode", ("    layer =", "    compiled.train()\n    layer ="), points=7)
-edited("12.3", "requires_grad", ("    layer =", "    x.requires_grad_()\n    layer ="), points=7)
+edited("13.2", "switches_mode", ("    layer =", "    compiled.train()\n    layer ="), points=7)
+edited("13.2", "requires_grad", ("    layer =", "    x.requires_grad_()\n    layer ="), points=7)
 
 
-@unnamed("12.3", "output")
+@unnamed("13.2", "output")
 def layer_output(compiled, name, x, seen={}):  # noqa: B006
     def keep(module, args, output):
         seen.setdefault(name, output.detach().clone())
@@ -249,11 +249,11 @@ def layer_output(compiled, name, x, seen={}):  # noqa: B006
     return seen[name]
 
 
-edited("12.3", "others", ("    return", "    layer._forward_hooks.clear()\n    return"), points=7)
-edited("12.3", "output", ("= output.detach().clone()", "= output.detach()[:1].clone()"), named=False)
-edited("12.3", "output", ("    layer =", "    x.clamp_(-1, 1)\n    layer ="), named=False)
+edited("13.2", "others", ("    return", "    layer._forward_hooks.clear()\n    return"), points=7)
+edited("13.2", "output", ("= output.detach().clone()", "= output.detach()[:1].clone()"), named=False)
+edited("13.2", "output", ("    layer =", "    x.clamp_(-1, 1)\n    layer ="), named=False)
 edited(
-    "12.3",
+    "13.2",
     "process",
     (
         ', torch.compiler.set_stance("force_eager"):\n        compiled(x)',
@@ -263,15 +263,15 @@ edited(
     points=7,
 )
 edited(
-    "12.3",
+    "13.2",
     "requires_grad",
     ("    layer =", "    for p in compiled.parameters():\n        p.requires_grad_(True)\n    layer ="),
     points=7,
 )
-edited("12.3", "attached", ('return seen["output"]', 'return seen["output"].requires_grad_()'), points=7)
+edited("13.2", "attached", ('return seen["output"]', 'return seen["output"].requires_grad_()'), points=7)
 
 
-@mistake("12.3", "unrestored", points=7)
+@mistake("13.2", "unrestored", points=7)
 def layer_output(compiled, name, x):
     seen = []
     handle = compiled.get_submodule(name).register_forward_hook(
@@ -285,7 +285,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "unrestored", points=7)
+@mistake("13.2", "unrestored", points=7)
 def layer_output(compiled, name, x):
     seen = []
     handle = compiled.get_submodule(name).register_forward_hook(
@@ -297,7 +297,7 @@ def layer_output(compiled, name, x):
     return seen[0]
 
 
-@mistake("12.3", "unrestored", points=7)
+@mistake("13.2", "unrestored", points=7)
 def layer_output(compiled, name, x):
     seen = []
     stance = torch.compiler.set_stance("force_eager")

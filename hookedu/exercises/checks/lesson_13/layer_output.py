@@ -1,12 +1,12 @@
-"""What decides about 12.3, `layer_output(compiled, name, x)`."""
+"""What decides about 13.2, `layer_output(compiled, name, x)`."""
 
 import torch
 
+from hookedu.exercises.checks.common import detached, must_be
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
-from hookedu.exercises.checks.lesson_12.shared import detached, must_be
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_12.layer_output import LAYERS, PROBE
+from hookedu.exercises.probes.lesson_13.layer_output import LAYERS, PROBE
 from hookedu.exercises.tools import all_close
 
 _CALLS = " and ".join(f"layer_output(compiled, {name!r}, x)" for name in LAYERS)

@@ -1,4 +1,4 @@
-"""Answers to 12.4, `half_hook`."""
+"""Answers to 13.3, `half_hook`."""
 
 import torch
 import torch.distributed as dist
@@ -6,7 +6,7 @@ import torch.distributed as dist
 from tests.answers import alternative, edited, mistake, unnamed
 
 
-@alternative("12.4")
+@alternative("13.3")
 def half_hook(group, bucket):
     buffer = bucket.buffer()
     half = buffer.div(group.size()).to(torch.float16)
@@ -14,7 +14,7 @@ def half_hook(group, bucket):
     return future.then(lambda done: buffer.copy_(done.value()[0]))
 
 
-@alternative("12.4")
+@alternative("13.3")
 def half_hook(group, bucket):
     half = (bucket.buffer() / dist.get_world_size(group)).half()
     dist.all_reduce(half, group=group)
@@ -23,14 +23,14 @@ def half_hook(group, bucket):
     return done
 
 
-@alternative("12.4")
+@alternative("13.3")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     work = dist.all_reduce(half, group=group, async_op=True)
     return work.get_future().then(lambda done: done.wait()[0]).then(lambda done: done.value().float())
 
 
-@mistake("12.4", "half_first")
+@mistake("13.3", "half_first")
 def half_hook(group, bucket):
     """PyTorch's own, which divides what is float16 already."""
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
@@ -38,66 +38,66 @@ def half_hook(group, bucket):
     return fp16_compress_hook(group, bucket)
 
 
-@mistake("12.4", "returns_nothing")
+@mistake("13.3", "returns_nothing")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "returns_work")
+@mistake("13.3", "returns_work")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     return dist.all_reduce(half, group=group, async_op=True)
 
 
-@mistake("12.4", "returns_tensor")
+@mistake("13.3", "returns_tensor")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     dist.all_reduce(half, group=group)
     return half.float()
 
 
-@mistake("12.4", "value_is_list")
+@mistake("13.3", "value_is_list")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     return dist.all_reduce(half, group=group, async_op=True).get_future()
 
 
-@mistake("12.4", "value_is_list")
+@mistake("13.3", "value_is_list")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value().float())
 
 
-@mistake("12.4", "never_done")
+@mistake("13.3", "never_done")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     dist.all_reduce(half, group=group)
     return torch.futures.Future()
 
 
-@mistake("12.4", "overflow")
+@mistake("13.3", "overflow")
 def half_hook(group, bucket):
     future = dist.all_reduce(bucket.buffer().half(), group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float() / group.size())
 
 
-@mistake("12.4", "no_average")
+@mistake("13.3", "no_average")
 def half_hook(group, bucket):
     future = dist.all_reduce(bucket.buffer().half(), group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "divided_twice")
+@mistake("13.3", "divided_twice")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float() / group.size())
 
 
-@mistake("12.4", "never_sends")
+@mistake("13.3", "never_sends")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     done = torch.futures.Future()
@@ -105,14 +105,14 @@ def half_hook(group, bucket):
     return done
 
 
-@mistake("12.4", "never_sends")
+@mistake("13.3", "never_sends")
 def half_hook(group, bucket):
     done = torch.futures.Future()
     done.set_result(bucket.buffer().half().float())
     return done
 
 
-@mistake("12.4", "reads_too_early")
+@mistake("13.3", "reads_too_early")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     dist.all_reduce(half, group=group, async_op=True)
@@ -121,7 +121,7 @@ def half_hook(group, bucket):
     return done
 
 
-@mistake("12.4", "reads_too_early")
+@mistake("13.3", "reads_too_early")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
@@ -129,70 +129,70 @@ def half_hook(group, bucket):
     return future.then(lambda done: result)
 
 
-@mistake("12.4", "sends_float32", points=4)
+@mistake("13.3", "sends_float32", points=4)
 def half_hook(group, bucket):
     sent = bucket.buffer() / group.size()
     future = dist.all_reduce(sent, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0])
 
 
-@mistake("12.4", "sends_float32", points=4)
+@mistake("13.3", "sends_float32", points=4)
 def half_hook(group, bucket):
     rounded = (bucket.buffer() / group.size()).half().float()
     future = dist.all_reduce(rounded, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].half().float())
 
 
-@mistake("12.4", "not_async")
+@mistake("13.3", "not_async")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     future = dist.all_reduce(half, group=group).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "no_group")
+@mistake("13.3", "no_group")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / group.size()
     future = dist.all_reduce(half, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "overflow")
+@mistake("13.3", "overflow")
 def half_hook(group, bucket):
     half = bucket.buffer().half()
     future = dist.all_reduce(half, op=dist.ReduceOp.AVG, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "bucket_is_no_tensor")
+@mistake("13.3", "bucket_is_no_tensor")
 def half_hook(group, bucket):
     half = bucket.half() / group.size()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "stays_half", points=5)
+@mistake("13.3", "stays_half", points=5)
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0])
 
 
-@mistake("12.4", "fixed_size")
+@mistake("13.3", "fixed_size")
 def half_hook(group, bucket):
     half = bucket.buffer().half() / 2
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "bfloat16")
+@mistake("13.3", "bfloat16")
 def half_hook(group, bucket):
     half = bucket.buffer().bfloat16() / group.size()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "then_returns_nothing")
+@mistake("13.3", "then_returns_nothing")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
 
@@ -202,62 +202,62 @@ def half_hook(group, bucket):
     return dist.all_reduce(half, group=group, async_op=True).get_future().then(back)
 
 
-@mistake("12.4", "other_shape")
+@mistake("13.3", "other_shape")
 def half_hook(group, bucket):
     half = (bucket.gradients()[0] / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "future_is_no_list")
+@mistake("13.3", "future_is_no_list")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done[0].float())
 
 
-@mistake("12.4", "future_is_no_list")
+@mistake("13.3", "future_is_no_list")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.float())
 
 
-@mistake("12.4", "returns_work")
+@mistake("13.3", "returns_work")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     work = dist.all_reduce(half, group=group, async_op=True)
     return work.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "returns_nothing")
+@mistake("13.3", "returns_nothing")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     return dist.all_reduce(half, group=group)
 
 
-@mistake("12.4", "reads_too_early")
+@mistake("13.3", "reads_too_early")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.value()[0].float()
 
 
-edited("12.4", "divided_twice", ("all_reduce(half,", "all_reduce(half, op=dist.ReduceOp.AVG,"))
-edited("12.4", "sends_float32", (".half()", ""), points=4)
-edited("12.4", "other_shape", ("bucket.buffer()", "bucket.gradients()[-1]"))
-edited("12.4", "other_shape", ("bucket.buffer()", "bucket.buffer()[None]"))
-edited("12.4", "no_group", ("group=group, ", ""))
+edited("13.3", "divided_twice", ("all_reduce(half,", "all_reduce(half, op=dist.ReduceOp.AVG,"))
+edited("13.3", "sends_float32", (".half()", ""), points=4)
+edited("13.3", "other_shape", ("bucket.buffer()", "bucket.gradients()[-1]"))
+edited("13.3", "other_shape", ("bucket.buffer()", "bucket.buffer()[None]"))
+edited("13.3", "no_group", ("group=group, ", ""))
 
 
-@unnamed("12.4", "raised")
+@unnamed("13.3", "raised")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     future = dist.all_reduce(half, op=dist.ReduceOp.MAX, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "mixed_up")
+@mistake("13.3", "mixed_up")
 def half_hook(group, bucket, kept={}):  # noqa: B006
     def divided():
         return (bucket.buffer() / group.size()).half()
@@ -268,7 +268,7 @@ def half_hook(group, bucket, kept={}):  # noqa: B006
 
 
 # One buffer for all calls, of which two may be open at once.
-@mistake("12.4", "mixed_up")
+@mistake("13.3", "mixed_up")
 def half_hook(group, bucket, kept={}):  # noqa: B006
     half = kept.setdefault(0, torch.empty_like(bucket.buffer(), dtype=torch.float16))
     half.copy_(bucket.buffer() / group.size())
@@ -276,7 +276,7 @@ def half_hook(group, bucket, kept={}):  # noqa: B006
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "loses_inf")
+@mistake("13.3", "loses_inf")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
 
@@ -288,14 +288,14 @@ def half_hook(group, bucket):
     return dist.all_reduce(half, group=group, async_op=True).get_future().then(back)
 
 
-edited("12.4", "loses_inf", ("[0].float()", "[0].float().nan_to_num()"))
-edited("12.4", "loses_inf", (".half()", ".half().nan_to_num()"))
-edited("12.4", "loses_inf", (".half()", ".clamp(-65504, 65504).half()"))
-edited("12.4", "sends_inf", (".half()", ".mul(1024).half()"), ("[0].float()", "[0].float() / 1024"))
-edited("12.4", "float32", ("[0].float()", "[0].double()"), points=5, named=False)
+edited("13.3", "loses_inf", ("[0].float()", "[0].float().nan_to_num()"))
+edited("13.3", "loses_inf", (".half()", ".half().nan_to_num()"))
+edited("13.3", "loses_inf", (".half()", ".clamp(-65504, 65504).half()"))
+edited("13.3", "sends_inf", (".half()", ".mul(1024).half()"), ("[0].float()", "[0].float() / 1024"))
+edited("13.3", "float32", ("[0].float()", "[0].double()"), points=5, named=False)
 
 
-@unnamed("12.4", "average")
+@unnamed("13.3", "average")
 def half_hook(group, bucket):
     half = (bucket.buffer() / group.size()).half()
     half[half.abs() < 1e-2] = 0
@@ -303,14 +303,14 @@ def half_hook(group, bucket):
     return future.then(lambda done: done.value()[0].float())
 
 
-@alternative("12.4")
+@alternative("13.3")
 def half_hook(group, bucket):
     half = bucket.buffer().div_(group.size()).half()  # as DDP does it without a hook
     future = dist.all_reduce(half, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
 
 
-@mistake("12.4", "mixed_up")
+@mistake("13.3", "mixed_up")
 def half_hook(group, bucket):
     global half
     half = (bucket.buffer() / group.size()).half()
@@ -318,14 +318,14 @@ def half_hook(group, bucket):
     return future.then(lambda done: half.float())
 
 
-@mistake("12.4", "mixed_up")
+@mistake("13.3", "mixed_up")
 def half_hook(group, bucket, kept={}):  # noqa: B006
     half = (bucket.buffer() / group.size()).half()
     kept["future"] = dist.all_reduce(half, group=group, async_op=True).get_future()
     return kept["future"].then(lambda done: kept["future"].value()[0].float())
 
 
-@mistake("12.4", "mixed_up")
+@mistake("13.3", "mixed_up")
 def half_hook(group, bucket, last=[None]):  # noqa: B006
     last[0] = bucket.buffer()
     half = (last[0] / group.size()).half()
@@ -334,11 +334,11 @@ def half_hook(group, bucket, last=[None]):  # noqa: B006
 
 
 edited(
-    "12.4", "half_first", ("(bucket.buffer() / group.size()).half()", "bucket.buffer().half() / group.size()")
+    "13.3", "half_first", ("(bucket.buffer() / group.size()).half()", "bucket.buffer().half() / group.size()")
 )
 
 
-@mistake("12.4", "own_scale")
+@mistake("13.3", "own_scale")
 def half_hook(group, bucket):
     """Keeps what it sends below 30000, as large gradients of its own require."""
     part = bucket.buffer() / group.size()
@@ -348,7 +348,7 @@ def half_hook(group, bucket):
     return future.then(lambda done: done.value()[0].float() * scale)
 
 
-@alternative("12.4")
+@alternative("13.3")
 def half_hook(group, bucket):
     """Sends a quarter, which all ranks do alike."""
     future = dist.all_reduce(
@@ -357,10 +357,10 @@ def half_hook(group, bucket):
     return future.then(lambda done: done.value()[0].float() * 4)
 
 
-edited("12.4", "sends", (".half()", ".clamp(-30000, 30000).half()"), named=False)
+edited("13.3", "sends", (".half()", ".clamp(-30000, 30000).half()"), named=False)
 
 
-@mistake("12.4", "own_scale")
+@mistake("13.3", "own_scale")
 def half_hook(group, bucket):
     """Makes 1000 of its own largest."""
     part = bucket.buffer() / group.size()

@@ -1,15 +1,15 @@
-"""What decides about 12.4, `half_hook(group, bucket)`."""
+"""What decides about 13.3, `half_hook(group, bucket)`."""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.lesson_12.shared import must_be
+from hookedu.exercises.checks.common import must_be
 from hookedu.exercises.criteria import Check, Gives, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show, show_kind
-from hookedu.exercises.probes.lesson_12.half_hook import PROBE, larger
+from hookedu.exercises.probes.lesson_13.half_hook import PROBE, larger
 from hookedu.exercises.tools import close as finite_close
 
 

@@ -1,0 +1,686 @@
+# %% tags=["setup"]
+import inspect
+import logging
+
+import torch
+import torch._dynamo  # torch.compile needs it, and it takes seconds to load: better here than in mid-lesson
+import torch.distributed as dist
+from torch import nn
+
+from hookedu import LanguageToggle, check, hint, progress, solution
+from hookedu.models.ranks import run_ranks
+
+LanguageToggle()
+
+# %% [markdown]
+# ## 13.1 编译：三个意外 · Compiled: three surprises
+#
+# <div lang="zh">
+#
+# `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。8.9 节见过它的脾气：编译过、运行过的模型不理会新钩子；要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让它暂时照普通的 Python 运行。现在再往前走一步。
+#
+# **先猜一猜**：`one` 已经编译过。`two` 是同一个类的另一个模型，先挂钩子，后编译，钩子触发吗？钩子若是挂在编译好的模型**自己**身上呢？
+#
+# </div>
+# <div lang="en">
+#
+# `torch.compile` reads the Python code of `forward` and puts faster code in its place. Section 8.9 met its temper: a model that was compiled and has run ignores new hooks. Either register before compiling, or use `set_stance("force_eager")`, which makes it run as plain Python for a while. Now we go one step further.
+#
+# **Guess first**: `one` has been compiled. `two` is another model of the same class, and its hook is registered before compiling: does it fire? And does a hook on the compiled model **itself**?
+#
+# </div>
+
+# %% tags=["F22"]
+one, two = (nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(2))
+seen, x = [], torch.ones(1, 2)
+
+
+def keep(module, args, output):
+    seen.append(output.detach())
+
+
+compiled = torch.compile(one, backend="eager")
+compiled(x)
+with one[0].register_forward_hook(keep):
+    compiled(x)
+    print("registered after the first call, len(seen):", len(seen))
+    with torch.compiler.set_stance("force_eager"):
+        compiled(x)
+    print("the same under force_eager, len(seen):     ", len(seen))
+seen.clear()
+with two[0].register_forward_hook(keep):
+    output = torch.compile(two, backend="eager")(x)
+    print("another model, registered before, len(seen):", len(seen))
+    torch.compiler.reset()  # forget what was compiled
+    torch.compile(two, backend="eager")(x)
+print("the same after reset(), len(seen):          ", len(seen))
+print("before reset(), was the output right?       ", torch.equal(output, two(x)))
+
+# %% tags=["F22"]
+seen.clear()
+with compiled.register_forward_hook(keep):
+    compiled(x)
+print("on the compiled model itself, len(seen):", len(seen))
+
+# %% [markdown] tags=["F22"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 编译的是类的代码，同一个类的模型共用：`one` 编译的时候没有钩子，`two` 就用了那份没有钩子的代码（torch 2.15.0）。先 `torch.compiler.reset()`，忘掉以前编译的，才稳妥。结果倒一直是对的，因为权重各用各的。
+#
+# 挂在编译好的模型自己身上的钩子照常触发：那是编译好的代码外面的一层。
+#
+# </div>
+# <div lang="en">
+#
+# What is compiled is the code of the class, and all its models share it: when `one` was compiled there was no hook, and `two` runs that code without a hook (torch 2.15.0). To be safe, forget what was compiled by `torch.compiler.reset()` first. Results were right all the time, because each model uses weights of its own.
+#
+# A hook on the compiled model itself fires as usual: it is on a layer around the compiled code.
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 钩子编译进去以后，也还有事。编译好的代码只在它当时的假设之下有效，而钩子里的 `seen.append(...)` 每次都让 `seen` 变长。下面的 `backend` 每编译一次就被调用一次，收到编译出来的图，所以数得出来。
+#
+# **先猜一猜**：同样 5 次调用，`seen.append` 的钩子要编译几次？`torch.compiler.disable(keep)` 让钩子留在编译之外，又是几次？
+#
+# </div>
+# <div lang="en">
+#
+# A hook that has been compiled in is not the end of it. Compiled code holds only under what was true at the time, and `seen.append(...)` in a hook makes `seen` longer with every call. The `backend` below is called each time something is compiled, with the graph that came of it, so it can count.
+#
+# **Guess first**: over the same 5 calls, how often is the hook with `seen.append` compiled? And when `torch.compiler.disable(keep)` keeps it outside?
+#
+# </div>
+
+# %% tags=["F22"]
+graphs = []
+
+
+def backend(graph, inputs):  # gets what was compiled, returns what is to run
+    graphs.append(graph)
+    return graph.forward
+
+
+def run(hook, calls):
+    torch.compiler.reset()
+    seen.clear(), graphs.clear()
+    with one[0].register_forward_hook(hook):
+        again = torch.compile(one, backend=backend)
+        for _ in range(calls):
+            again(x)
+    print(f"{calls} calls, compiled {len(graphs)}x, fired {len(seen)}x")
+
+
+run(keep, 5)
+run(torch.compiler.disable(keep), 5)
+print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op == "call_function"])
+
+# %% [markdown]
+# <div lang="zh">
+#
+# `keep` 每次都重新编译；留在外面的钩子只编译 1 次，照样次次触发。
+#
+# 不过它有代价，最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。钩子不能编译，编译到它那里就断开；断在 `Sequential` 的循环里，循环就整个照普通的 Python 运行。只看一层、看完就取下，没有关系；要一直挂着，就得掂量。
+#
+# </div>
+# <div lang="en">
+#
+# `keep` is compiled anew every time; the hook that stays outside fires just as often, and is compiled 1 time.
+#
+# It has its price, though, as the last line shows: all that is left in the graph is `linear`, and the `ReLU` is gone. A hook that may not be compiled breaks the code in two where it stands; and as that is inside the loop of a `Sequential`, the whole loop runs as plain Python. For a look that is taken off again this does not matter. Where a hook is to stay, it should be weighed.
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# `keep` 那样的钩子，5 次调用编译了 5 次。**先猜一猜**：12 次调用，会编译 12 次吗？
+#
+# </div>
+# <div lang="en">
+#
+# With a hook like `keep`, 5 calls compiled 5 times. **Guess first**: do 12 calls compile 12 times?
+#
+# </div>
+
+# %% tags=["F46"]
+torch._logging.set_logs(dynamo=logging.ERROR)  # leaves out a long warning that names the limit
+run(keep, 12)
+print("torch._dynamo.config.recompile_limit:", torch._dynamo.config.recompile_limit)
+torch._logging.set_logs()
+torch.compiler.reset()
+
+# %% [markdown] tags=["F46"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 不会。编译到第 8 次，就到了 `recompile_limit`，以后不再编译，这个函数从此照普通的 Python 运行，编译的好处也就没有了。PyTorch 只打印一次警告。钩子次次触发，结果也对，只是慢，所以最难发现。
+#
+# </div>
+# <div lang="en">
+#
+# They do not. After compiling 8 times, `recompile_limit` is reached; nothing is compiled any more, and from then on this function runs as plain Python, without anything that compiling gains. PyTorch prints a single warning. The hook fires in every call and the results are right, only slower, which makes it so hard to notice.
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# ### 练习 13.1：编译之后，钩子照样触发 · Exercise 13.1: A hook that compiling cannot silence
+#
+# ●●● · 8 min
+#
+# <div lang="zh">
+#
+# 写 `watched(model, name, hook)`，返回 `(compiled, handle)`：`compiled` 是用 `torch.compile(model, backend="eager")` 编译的 `model`。以后每次调用 `compiled`，只要运行了名为 `name` 的层，`hook(module, args, output)` 就触发一次；它返回的若不是 `None`，就照常取代输出。同一个类的另一个模型以前编译过，也一样。
+#
+# 钩子里的列表怎么变长，第一次调用之后都不再编译。`handle.remove()` 取下钩子。
+#
+# </div>
+# <div lang="en">
+#
+# Write `watched(model, name, hook)`, which returns `(compiled, handle)`, where `compiled` is `model` compiled by `torch.compile(model, backend="eager")`. Whenever a call of `compiled` runs the layer called `name`, `hook(module, args, output)` fires once, and what it returns replaces the output as usual, unless it is `None`: even if another model of the same class has been compiled before.
+#
+# However long lists in the hook grow, nothing is compiled anew after the first call. `handle.remove()` takes the hook off.
+#
+# </div>
+
+
+# %% exercise="13.1"
+def watched(model, name, hook):
+    """返回 (compiled, handle)：编译好的模型，每次运行名为 name 的层都触发 hook，不用重新编译。
+
+    Return (compiled, handle): the compiled model, in which hook fires with the layer called name and never recompiles.
+    """
+    ### BEGIN SOLUTION
+    torch.compiler.reset()  # what was compiled for another model of the class has no hook
+    handle = model.get_submodule(name).register_forward_hook(torch.compiler.disable(hook))
+    return torch.compile(model, backend="eager"), handle
+    ### END SOLUTION
+
+
+# %% check="13.1"
+check("13.1", watched)
+
+# %% [markdown]
+# ## 13.2 只看一眼 · Just one look
+#
+# <div lang="zh">
+#
+# 有时候模型早就编译好，正在运行，你只想看一眼某一层，又不想惊动它：不重新编译，也不留下痕迹。这时候 `set_stance("force_eager")` 最合适，它是上下文管理器，里面的调用照普通的 Python 运行，钩子也就触发；出来以后，编译好的代码还在。
+#
+# </div>
+# <div lang="en">
+#
+# Sometimes a model has long been compiled and is in use, and you want one look at a layer without disturbing it: nothing compiled anew, and no trace left. `set_stance("force_eager")` is made for that. It is a context manager; calls inside it run as plain Python, so hooks fire, and afterwards the compiled code is still there.
+#
+# </div>
+
+# %% [markdown]
+# ### 练习 13.2：看进编译好的模型 · Exercise 13.2: Look into a compiled model
+#
+# ●●● · 8 min
+#
+# <div lang="zh">
+#
+# 写 `layer_output(compiled, name, x)`：`compiled` 编译过、运行过；返回名为 `name` 的层在输入 `x` 时的输出，不连计算图；它后面可能有就地的操作。
+#
+# 层用 `compiled.get_submodule(name)` 取。不要重新编译，不留下钩子，不改 `training`，调用者用 `set_stance` 设的也照旧，出了异常也一样；之后编译好的代码照常运行。
+#
+# </div>
+# <div lang="en">
+#
+# Write `layer_output(compiled, name, x)`: `compiled` has been compiled and has run. Return what the layer `name` puts out for `x`, without its graph; what follows it may be in place.
+#
+# Get the layer with `compiled.get_submodule(name)`. Do not compile again, leave no hook behind, do not change `training` or what the caller chose by `set_stance`, even if the model raises; afterwards the compiled code runs as before.
+#
+# </div>
+
+
+# %% exercise="13.2"
+def layer_output(compiled, name, x):
+    """返回编译过的模型里名为 name 的层的输出，例如 layer_output(compiled, "encoder.fc", x)。
+
+    Return the output of the layer called name in a compiled model, such as layer_output(compiled, "encoder.fc", x).
+    """
+    ### BEGIN SOLUTION
+    seen = {}
+
+    def keep(module, args, output):
+        seen["output"] = output.detach().clone()  # what comes after it may be in place
+
+    layer = compiled.get_submodule(name)
+    with layer.register_forward_hook(keep), torch.compiler.set_stance("force_eager"):
+        compiled(x)
+    return seen["output"]
+    ### END SOLUTION
+
+
+# %% check="13.2"
+check("13.2", layer_output)
+
+# %% [markdown]
+# ## 13.3 两个进程 · Two processes
+#
+# <div lang="zh">
+#
+# 数据太多，就几个进程一起训练。用 `DistributedDataParallel`（DDP），每个进程有模型的一份拷贝，开始时都收到进程 0 的权重；之后各算各的数据，反向传播时把梯度取平均，所以每一步之后，各份拷贝还是一样。
+#
+# `run_ranks` 真的启动 2 个进程，返回它们各自打印的内容。它们用 gloo 通信，不需要显卡。每个脚本从 `sys.argv` 拿到自己的编号（rank，这里是 0 或 1）、进程数，和碰头用的文件。导入 torch 要等几秒。
+#
+# **先猜一猜**：进程 1 的输入是进程 0 的 10 倍。参数上的张量钩子看到的是自己的梯度，还是平均后的？post-accumulate 钩子呢？
+#
+# </div>
+# <div lang="en">
+#
+# With a lot of data, several processes train together. With `DistributedDataParallel` (DDP) each process has a copy of the model, which receives the weights of rank 0 at the start. Each then works on its own data, and backward averages the gradients, so that after every step the copies are still the same.
+#
+# `run_ranks` starts 2 real processes and returns what each has printed. They talk through gloo, which needs no GPU. From `sys.argv` each script gets its number (the rank, 0 or 1 here), the number of processes, and a file to meet at. Importing torch takes some seconds.
+#
+# **Guess first**: the input of rank 1 is 10 times that of rank 0. Does a tensor hook on a parameter see its own rank's gradient, or the average? And a post-accumulate hook?
+#
+# </div>
+
+# %%
+start = """
+import sys, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+rank, n = int(sys.argv[1]), int(sys.argv[2])
+dist.init_process_group("gloo", init_method=sys.argv[3], rank=rank, world_size=n)
+layer = torch.nn.Linear(2, 1, bias=False)
+torch.nn.init.zeros_(layer.weight)
+model = DistributedDataParallel(layer)
+x = torch.tensor([[1.0, 2.0]]) * 10**rank
+"""
+script = """
+def update(weight):
+    print("  post-accumulate hook:", weight.grad.tolist())
+    weight.data -= weight.grad  # a step of gradient descent, in the hook
+layer.weight.register_hook(lambda grad: print("  tensor hook:         ", grad.tolist()))
+layer.weight.register_post_accumulate_grad_hook(update)
+model(x).sum().backward()
+print("  weight.grad in the end:", layer.weight.grad.tolist())
+print("  weight, which was 0:   ", layer.weight.tolist())
+dist.destroy_process_group()
+"""
+for rank, printed in enumerate(run_ranks(start + script)):
+    print(f"rank {rank}\n{printed}", end="")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 两种钩子看到的都是自己的：一边是 `[1, 2]`，一边是 `[10, 20]`。平均在它们之后，最后两边都是 `[5.5, 11]`。
+#
+# 所以在这两种钩子里裁剪，裁的是各自的梯度，不是平均的。在那里更新权重更糟：两份拷贝从此各走各的，一边是 `-1`，一边是 `-10`，而且没有任何报错。
+#
+# </div>
+# <div lang="en">
+#
+# Both see their own rank's: `[1, 2]` in one, `[10, 20]` in the other. The average comes after them, and in the end both have `[5.5, 11]`.
+#
+# So what you clip in such a hook is each rank's own gradient and not the average. An update of the weights there is worse: from then on the copies go separate ways, `-1` here and `-10` there, and no error says so.
+#
+# </div>
+
+# %% [markdown]
+# ## 13.4 通信钩子 · A communication hook
+#
+# <div lang="zh">
+#
+# 平均这一步有自己的钩子：`model.register_comm_hook(group, hook)`。DDP 把许多梯度首尾相接，放进一个桶，`bucket.buffer()` 就是这个长长的张量；桶里的梯度齐了，就调用 `hook(group, bucket)`。`group` 是互相通信的进程，原样交给钩子，文档里叫 `state`。
+#
+# 钩子返回一个 Future：现在还没有，将来会装着平均值。`all_reduce` 把各进程的张量就地加起来；有了 `async_op=True`，它马上返回，反向传播接着算；`.then(...)` 说结果到了做什么，那时 `done.value()` 是只有一个张量的列表。
+#
+# **先猜一猜**：这个模型有 4 层，`average` 在每一步里被调用几次？三步都一样吗？
+#
+# </div>
+# <div lang="en">
+#
+# The averaging has a hook of its own: `model.register_comm_hook(group, hook)`. DDP puts many gradients end to end into a bucket; the long tensor is `bucket.buffer()`, and when the gradients of a bucket are there, `hook(group, bucket)` is called. `group`, the processes that talk to each other, is handed to the hook as it is; the documentation calls it `state`.
+#
+# The hook returns a Future, which has no value yet and will hold the average. `all_reduce` adds up the tensors of all ranks, in place; with `async_op=True` it returns at once, and backward goes on. `.then(...)` says what to do when the result is there, and then `done.value()` is a list of one tensor.
+#
+# **Guess first**: this model has 4 layers. How often is `average` called in a step, and is it the same in all three?
+#
+# </div>
+
+# %% tags=["F47"]
+script = """
+def average(group, bucket):
+    names = [name for name, weight in net.named_parameters() for p in bucket.parameters() if p is weight]
+    print("    bucket", bucket.index(), "with", names)
+    sent = bucket.buffer() / group.size()  # the number of processes
+    future = dist.all_reduce(sent, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0])
+
+net = torch.nn.Sequential(*(torch.nn.Linear(300, 300, bias=False) for _ in range(4)))
+model = DistributedDataParallel(net, bucket_cap_mb=0.8)  # two gradients of 0.36 MB fill a bucket
+model.register_comm_hook(dist.group.WORLD, average)  # WORLD: all processes
+for step in range(3):
+    print("  step", step)
+    model(torch.ones(1, 300)).sum().backward()
+dist.destroy_process_group()
+"""
+print(run_ranks(start + script)[0])  # both print the same
+
+# %% [markdown] tags=["F47"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 钩子不是每个参数调用一次，也不是每一步调用一次，而是每个**桶**一次。第一步里 DDP 还不知道梯度会按什么次序到，四层都在一个桶里；看过一次之后，它照真实的次序，从最后一层开始，重新分桶，从第二步起才有两个（torch 2.15.0）。
+#
+# 所以在钩子里按次数计步，或者按 `bucket.index()` 存东西，第一步之后就对不上了。
+#
+# </div>
+# <div lang="en">
+#
+# The hook is not called once for each parameter, nor once for each step, but once for each **bucket**. In the first step DDP does not know yet in which order gradients arrive, and all four layers share a bucket. Once it has seen them, it builds its buckets anew in the real order, beginning with the last layer, and from the second step on there are two (torch 2.15.0).
+#
+# So a hook that counts its calls as steps, or stores things by `bucket.index()`, no longer fits after the first.
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 通信常常是最慢的一步。梯度是 float32，用 float16 发送，就只有一半的字节。可是 float16 最大只有 65504。
+#
+# **先猜一猜**：两个进程的梯度都是 40000，平均也是 40000，float16 装得下。下面三种写法，得到的都是 40000 吗？`AVG` 让 `all_reduce` 自己取平均。
+#
+# </div>
+# <div lang="en">
+#
+# Communication is often the slowest part of a step. Gradients are float32; sent as float16, they take half of the bytes. But float16 ends at 65504.
+#
+# **Guess first**: the gradient is 40000 in both ranks, and so is the average, which float16 can hold. Do all three ways below arrive at 40000? `AVG` lets `all_reduce` do the averaging.
+#
+# </div>
+
+# %% tags=["F48"]
+script = """
+grad = torch.tensor([40000.0]).half()
+total = grad.clone()
+dist.all_reduce(total)
+print("  sum, then divide:", (total / n).item())
+part = grad / n
+dist.all_reduce(part)
+print("  divide, then sum:", part.item())
+total = grad.clone()
+dist.all_reduce(total, op=dist.ReduceOp.AVG)
+print("  AVG:             ", total.item())
+dist.destroy_process_group()
+"""
+print(run_ranks(start + script)[0])
+
+# %% [markdown] tags=["F48"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 先求和，`40000 + 40000` 就已经是 `inf`，再除也回不来；gloo 的 `AVG` 也是先求和（torch 2.15.0）。先除以进程数再求和，和就是平均，装得下。
+#
+# </div>
+# <div lang="en">
+#
+# Where the sum comes first, `40000 + 40000` is already `inf`, and no division brings it back; gloo's `AVG` adds up first as well (torch 2.15.0). Divide by the number of processes before the sum, and the sum is the average, which fits.
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# ### 练习 13.3：只传一半的字节 · Exercise 13.3: Half the bytes
+#
+# ●●●● · 10 min
+#
+# <div lang="zh">
+#
+# PyTorch 自带的 `fp16_compress_hook` 只传一半的字节。自己写一个：`half_hook(group, bucket)` 像 `average` 那样返回平均梯度的 Future，只是用 float16 发送，结果再变回 float32；`inf` 和 `nan` 照样传过去。
+#
+# 上一个桶还没传完，钩子可能又被调用。当心：大的梯度、几个进程的和都可能超出 float16，平均却装得下。检查时不启动进程。
+#
+# </div>
+# <div lang="en">
+#
+# PyTorch's own `fp16_compress_hook` sends half of the bytes. Write one yourself: like `average`, `half_hook(group, bucket)` returns a Future of the averaged gradients, but it sends float16, and turns the result back into float32; `inf` and `nan` stay.
+#
+# The next call may come before the communication of a bucket ends. Mind that large gradients and sums over ranks may exceed float16 where averages fit. The check starts no processes.
+#
+# </div>
+
+
+# %% exercise="13.3"
+def half_hook(group, bucket):
+    """用 float16 发送，返回装着平均梯度（float32）的 Future。
+
+    Send float16; return a Future that holds the averaged gradients (float32).
+    """
+    ### BEGIN SOLUTION
+    half = (bucket.buffer() / group.size()).half()
+    future = dist.all_reduce(half, group=group, async_op=True).get_future()
+    return future.then(lambda done: done.value()[0].float())
+    ### END SOLUTION
+
+
+# %% check="13.3"
+check("13.3", half_hook)
+
+# %% [markdown]
+# ## 13.5 切成片的参数 · Parameters in pieces
+#
+# <div lang="zh">
+#
+# DDP 的每个进程都有整个模型。装不下的模型，就把每个参数切开，一个进程只拿一片，这就是 `fully_shard`（FSDP2）。它自己就是用钩子做的：一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又放掉，只留自己的一片。
+#
+# **先猜一猜**：第一层的权重是 6×4，两个进程。在你的前置钩子里、前向钩子里、反向传播之后的 `.grad` 里，各看到多大？参数上的张量钩子和 post-accumulate 钩子，哪个触发？
+#
+# </div>
+# <div lang="en">
+#
+# Under DDP every process holds the whole model. Where a model is too large for that, each parameter is cut up, and a process keeps one piece of it: `fully_shard` (FSDP2). It is made of hooks itself: before a layer runs, a pre-hook gathers the pieces, and afterwards a forward hook lets go of all but its own.
+#
+# **Guess first**: the weight of the first layer is 6×4, and there are two processes. What size do you see in your own pre-hook, in your forward hook, and in `.grad` after backward? Of a tensor hook and a post-accumulate hook on the parameter, which fires?
+#
+# </div>
+
+# %% tags=["F49"]
+shard = (
+    start
+    + """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+def look(when, weight):
+    here = weight.to_local() if hasattr(weight, "to_local") else weight
+    print(f"  {when}: {type(weight).__name__} {tuple(weight.shape)}, here {tuple(here.shape)}")
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(4, 6, bias=False), torch.nn.Linear(6, 1, bias=False))
+mesh = init_device_mesh("cpu", (n,))
+for module in [*net, net]:  # every layer for itself, then the rest
+    fully_shard(module, mesh=mesh)
+first = net[0]
+x = torch.ones(1, 4) * 10**rank
+"""
+)
+
+# %% tags=["F49"]
+script = """
+fired = []
+first.register_forward_pre_hook(lambda module, args: look("pre-hook     ", module.weight))
+first.register_forward_hook(lambda module, args, output: look("forward hook ", module.weight))
+first.weight.register_hook(lambda grad: fired.append("tensor hook"))
+first.weight.register_post_accumulate_grad_hook(lambda weight: fired.append("post-accumulate"))
+net(x).sum().backward()
+look(".grad        ", first.weight.grad)
+print("  fired:", fired)
+grad = first.weight.grad
+print(f"  norm of the piece {grad.to_local().norm():.2f}, of the whole {grad.full_tensor().norm():.2f}")
+dist.destroy_process_group()
+"""
+for rank, printed in enumerate(run_ranks(shard + script)):
+    print(f"rank {rank}\n{printed}", end="")
+
+# %% [markdown] tags=["F49"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 只有在前置钩子里看得到整个权重。到了你的前向钩子，`fully_shard` 自己的已经先触发，`weight` 又是 `DTensor`：`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是，而且已经取过平均。
+#
+# 参数上的张量钩子一次也不触发，也不报错，因为参与计算的是临时凑齐的另一个张量；post-accumulate 钩子照常触发（torch 2.15.0）。
+#
+# </div>
+# <div lang="en">
+#
+# Only in the pre-hook is the whole weight to be seen. Before your forward hook, that of `fully_shard` has fired, and `weight` is a `DTensor` again: its `.shape` tells of the whole, but there is only one piece here. The same goes for `.grad`, which has been averaged by then.
+#
+# A tensor hook on the parameter never fires, and no error says so, because the tensor that takes part in the computation is another one, gathered for the moment. A post-accumulate hook fires as usual (torch 2.15.0).
+#
+# </div>
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 最后一行有一个陷阱：两个进程的范数不一样，也都不是整个梯度的。要是各按自己那一片的范数裁剪，每片缩小的倍数就不同，梯度的方向也变了。`torch.nn.utils.clip_grad_norm_` 认得 `DTensor`，会替你算对；自己写，就得通信一次。
+#
+# </div>
+# <div lang="en">
+#
+# There is a trap in the last line: the two ranks have different norms, and neither is the norm of the whole gradient. If each rank clips by the norm of its piece, pieces shrink by different factors, and the gradient points somewhere else. `torch.nn.utils.clip_grad_norm_` knows `DTensor` and gets it right; whoever computes it by hand has to communicate once.
+#
+# </div>
+
+# %% [markdown]
+# ### 练习 13.4：谁也没有整个的梯度 · Exercise 13.4: A norm that nobody has whole
+#
+# ●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `whole_norm(shards, group)`：`shards` 是这个进程手里的各片梯度（float32 张量的列表，片可以是空的，列表也可以是空的），`group` 是各进程。返回整个模型的梯度的 L2 范数，每个进程得到的都一样。
+#
+# 通信恰好一次，用 `dist.all_reduce(tensor, group=group)`，它把各进程的张量就地相加。哪个进程少通信一次，别的就一直等下去。不要改动 `shards` 里的张量。
+#
+# </div>
+# <div lang="en">
+#
+# Write `whole_norm(shards, group)`: `shards` are the pieces of gradients that this process has (a list of float32 tensors; pieces may be empty, and so may the list), `group` the processes. Return the L2 norm of the gradient of the whole model, the same in every process.
+#
+# Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in place. Where one process communicates once less, the others wait for ever. Do not change the tensors in `shards`.
+#
+# </div>
+
+
+# %% exercise="13.4"
+def whole_norm(shards, group):
+    """返回整个梯度的 L2 范数：每个进程只有其中几片。
+
+    Return the L2 norm of the whole gradient, of which each process has some pieces.
+    """
+    ### BEGIN SOLUTION
+    squares = torch.zeros(())
+    for shard in shards:
+        squares += shard.square().sum()
+    dist.all_reduce(squares, group=group)
+    return squares.sqrt().item()
+    ### END SOLUTION
+
+
+# %% check="13.4"
+check("13.4", whole_norm)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 检查的时候没有别的进程。现在让你的函数在两个真的进程里运行，和 `clip_grad_norm_` 比一比：两个数应当一样。
+#
+# </div>
+# <div lang="en">
+#
+# The check had no other processes. Now your function runs in two real ones, beside `clip_grad_norm_`: the two numbers should agree.
+#
+# </div>
+
+# %%
+script = f"""
+{inspect.getsource(whole_norm)}
+net(x).sum().backward()
+pieces = [weight.grad.to_local() for weight in net.parameters()]
+print("  whole_norm:     ", whole_norm(pieces, dist.group.WORLD))
+print("  clip_grad_norm_:", torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0).to_local().item())
+dist.destroy_process_group()
+"""
+for rank, printed in enumerate(run_ranks(shard + script)):
+    print(f"rank {rank}\n{printed}", end="")
+
+# %% [markdown]
+# ## 13.6 小结 · Recap
+#
+# <div lang="zh">
+#
+# 1. 编译好的代码不理会新钩子；同一个类的模型共用它，先 `reset()` 再编译。
+# 2. 会变的钩子次次重新编译，到 8 次为止；`torch.compiler.disable` 让它留在外面，代价是编译断开。
+# 3. DDP 里，参数的钩子看到的是自己的梯度，平均在后。
+# 4. 通信钩子每桶一次，返回 Future：先除再求和，结果到了才读。
+# 5. `fully_shard` 里，手里只有一片；张量钩子不触发，范数要通信才算得出。
+#
+# </div>
+# <div lang="en">
+#
+# 1. Compiled code ignores new hooks, and models of a class share it: `reset()` before you compile.
+# 2. A hook whose data changes is compiled anew each time, up to 8 times; `torch.compiler.disable` keeps it outside, at the price of a break.
+# 3. Under DDP, hooks on a parameter see their own rank's gradient; the average comes later.
+# 4. A communication hook is called once for each bucket and returns a Future: divide before the sum, and read only what has arrived.
+# 5. Under `fully_shard` a process has one piece; tensor hooks do not fire, and a norm takes communication.
+#
+# </div>
+
+# %% [markdown]
+# ## 13.7 回想一下 · Recall
+#
+# <div lang="zh">
+# <details><summary>1. 编译好的模型里，怎样临时看一层的输出？</summary>挂上钩子，在 <code>set_stance("force_eager")</code> 里运行，再取下。</details>
+# <details><summary>2. 为什么不要在 post-accumulate 钩子里更新 DDP 的权重？</summary>那时梯度还没有取平均，各份拷贝会各走各的。</details>
+# <details><summary>3. 为什么不能各按自己那一片的范数裁剪？</summary>每片缩小的倍数不同，梯度的方向就变了；要先把各片的平方和加起来。</details>
+# </div>
+# <div lang="en">
+# <details><summary>1. How do you look at a layer of a compiled model for a moment?</summary>Register a hook, run inside <code>set_stance("force_eager")</code>, and take the hook off.</details>
+# <details><summary>2. Why not update the weights of DDP in a post-accumulate hook?</summary>Gradients are not averaged yet at that time, and the copies go separate ways.</details>
+# <details><summary>3. Why must a process not clip by the norm of its own piece?</summary>Each piece would shrink by another factor, which turns the gradient; first add up the squares of all pieces.</details>
+# </div>
+
+# %% [markdown]
+# ## 13.8 真实世界里 · In the wild
+#
+# <div lang="zh">
+#
+# 带宽不够的集群用 `powerSGD_hook`，它传的是梯度的低秩近似；vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。搜索 `torch.compiler.disable`、`ddp_comm_hooks` 和 `fully_shard`，就能看到它们是怎么相处的。课程到这里就结束了，下面是你的进度。
+#
+# </div>
+# <div lang="en">
+#
+# Clusters with slow networks use `powerSGD_hook`, which sends a low-rank approximation of gradients; in projects such as vLLM and torchtitan, compiling, sharding and hooks meet every day. Search for `torch.compiler.disable`, `ddp_comm_hooks` and `fully_shard` to see how they get along. The course ends here; below is your progress.
+#
+# </div>
+
+# %% tags=["nbval-ignore-output"]
+progress()

@@ -1,0 +1,1 @@
+"""Lesson 12, beyond: saved tensors, checkpointing, compiled models, and communication between ranks."""
