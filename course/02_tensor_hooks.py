@@ -766,7 +766,7 @@ from contextlib import contextmanager
 def watching(tensors):
     """在 with 块内监视这些张量：给出新的字典 seen，离开时取下自己的钩子。
 
-    Watch these tensors inside a with block: yields a new dict seen, takes its own hooks off at the end.
+    Watch these tensors inside a with block: yield a new dict seen; at the end take own hooks off.
     """
     ### BEGIN SOLUTION
     seen, handles = {}, []

@@ -556,7 +556,7 @@ except RuntimeError as error:
 def sgd_in_backward(model, lr):
     """让每个参数在反向传播里走一步 SGD 并放掉 .grad；返回句柄的列表。
 
-    Let every parameter take its SGD step inside backward and let .grad go; return the list of handles.
+    Let every parameter take its SGD step inside backward and let .grad go; return the handles.
     """
 
     ### BEGIN SOLUTION

@@ -629,7 +629,9 @@ def log_kwargs(layer, log):
 
     ### BEGIN SOLUTION
     def note(module, args, kwargs):
-        log.append({k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()})
+        log.append(
+            {k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}
+        )
 
     return layer.register_forward_pre_hook(note, with_kwargs=True)
     ### END SOLUTION

@@ -723,7 +723,7 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 def watch_output(layer, seen):
     """把 layer 输出的每个梯度放进 seen，不怕后面的就地操作；返回句柄。
 
-    Put every gradient of layer's output into seen, whatever happens in place later; return the handle.
+    Put each gradient of layer's output into seen, whatever happens in place; return the handle.
     """
 
     ### BEGIN SOLUTION

@@ -244,7 +244,14 @@ def in_order(events):
     """
     ### BEGIN SOLUTION
     up = ["forward_pre", "forward"]
-    down = ["output_grad", "backward_pre", "param_grad", "post_accumulate", "backward", "input_grad"]
+    down = [
+        "output_grad",
+        "backward_pre",
+        "param_grad",
+        "post_accumulate",
+        "backward",
+        "input_grad",
+    ]
 
     def place(event):
         kind, layer = event
@@ -475,7 +482,9 @@ def output_shapes(model, x):
     def note(name, module, args, output):
         shapes[name] = tuple(output.shape)
 
-    handles = [child.register_forward_hook(partial(note, name)) for name, child in model.named_children()]
+    handles = [
+        child.register_forward_hook(partial(note, name)) for name, child in model.named_children()
+    ]
     try:
         model(x)
     finally:
@@ -674,7 +683,7 @@ with torch.no_grad():
 
 # %% exercise="08.3"
 def remove_leaked(model, handles):
-    """取下句柄不在 handles 里的钩子，返回它们所在模块的名字，例如 ["body.fc", ""]；"" 是 model 自己。
+    """取下句柄不在 handles 里的钩子，返回所在模块的名字，例如 ["body.fc", ""]；"" 是 model 自己。
 
     Remove the hooks whose handle is not in handles; return their modules' names, such as
     ["body.fc", ""] ("" is model).

@@ -112,7 +112,7 @@ class Kept:  # a plain object, so that we can watch it go
 
 
 def forward(change, restore=lambda tensor: tensor, model=resnet):
-    """Run the model; return its output, and what autograd keeps: change(tensor) for each tensor that it saves."""
+    """Run the model; return its output, and the change(tensor) that autograd keeps of each."""
     alive = weakref.WeakSet()
 
     def pack(tensor):
@@ -138,7 +138,10 @@ print(f"attached: {megabytes(alive):.0f} MB")
 out = out.detach()
 print(f"detached: {megabytes(alive):.0f} MB")
 
-for name, change in {"its half()": torch.Tensor.half, "the tensor itself": lambda tensor: tensor}.items():
+for name, change in {
+    "its half()": torch.Tensor.half,
+    "the tensor itself": lambda tensor: tensor,
+}.items():
     out, alive = forward(change)
     out = out.detach()
     gc.collect()
@@ -194,9 +197,9 @@ for kept in list(alive):
 
 # %% exercise="12.1"
 def half_saved(counts):
-    """返回上下文管理器：在里面，autograd 把 float32 存成 float16；字节数加到 counts["saved"] 和 counts["kept"]。
+    """返回上下文管理器：在里面，autograd 把 float32 存成 float16；字节数加到 counts 里。
 
-    Return a context manager in which autograd saves float32 as float16; add bytes to counts["saved"], counts["kept"].
+    Return a context manager in which autograd saves float32 as float16; add bytes to counts.
     """
 
     ### BEGIN SOLUTION
@@ -307,7 +310,9 @@ class Shelf:
 
     def put(self, tensor):
         key = self.folder / f"{next(self.keys)}.pt"
-        torch.save(tensor.detach().clone(), key)  # a view alone would drag along all it is a view of
+        torch.save(
+            tensor.detach().clone(), key
+        )  # a view alone would drag along all it is a view of
         return key
 
     def get(self, key):
@@ -352,7 +357,7 @@ for file in files:
 #
 # The gradient is the same to the last bit. The files hold more than autograd used to, for the reason of the last section: memory that is saved twice is written to two files.
 #
-# And not one file is gone when backward is done. Autograd has let go of the keys, but the `Shelf` does not know that nobody wants them any more. It can be told: let autograd hold a small object in place of the bare key; as soon as that object is gone, `weakref.finalize(ticket, shelf.drop, key)` calls `shelf.drop(key)`.
+# And not one file is gone when backward is done. Autograd has let go of the keys, but the `Shelf` does not know that nobody wants them any more. It can be told: let autograd hold a small object instead of the bare key; as soon as that object is gone, `weakref.finalize(ticket, shelf.drop, key)` calls `shelf.drop(key)`.
 #
 # </div>
 
@@ -379,9 +384,9 @@ for file in files:
 
 # %% exercise="12.2"
 def put_away(shelf, at_least):
-    """返回上下文管理器：在里面，autograd 把 at_least 个字节或更大的张量放在 shelf 上，不再要了就拿走。
+    """返回上下文管理器：在里面，autograd 把大的张量放在 shelf 上，不再要了就拿走。
 
-    Return a context manager in which autograd keeps tensors of at_least bytes or more on the shelf while it wants them.
+    Return a context manager in which autograd keeps large tensors on the shelf while it wants them.
     """
 
     ### BEGIN SOLUTION
@@ -496,7 +501,7 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 def count_recomputed(model, x):
     """返回字典：名字 → 反向传播期间开始运行的次数，例如 {"fc": 1, "flat": 0}。
 
-    Return a dict from names to how often each started during backward, such as {"fc": 1, "flat": 0}.
+    Return a dict from names to how often each started in backward, such as {"fc": 1, "flat": 0}.
     """
     ### BEGIN SOLUTION
     counts = Counter()
@@ -504,7 +509,10 @@ def count_recomputed(model, x):
     def note(name, module, args):
         counts[name] += 1
 
-    handles = [child.register_forward_pre_hook(partial(note, name)) for name, child in model.named_children()]
+    handles = [
+        child.register_forward_pre_hook(partial(note, name))
+        for name, child in model.named_children()
+    ]
     try:
         y = checkpoint(model, x, use_reentrant=False)
         counts.clear()
@@ -524,7 +532,7 @@ check("12.3", count_recomputed)
 #
 # <div lang="zh">
 #
-# 检查点该切成几段？设有 `16` 块，切成 `k` 段。每段要留下输入，共 `k` 份；反向传播时一次只重算一段，又有 `16 / k` 份中间结果同时活着。两头都不好：`k` 太小，重算的一段太长；`k` 太大，留下的输入太多。预计峰值约为 `k + 16 / k` 份。
+# 检查点该切成几段？设有 `16` 块，切成 `k` 段。每段要留下输入，共 `k` 个；反向传播时一次只重算一段，又有 `16 / k` 个中间结果同时活着。两头都不好：`k` 太小，重算的一段太长；`k` 太大，留下的输入太多。预计峰值约为 `k + 16 / k` 个张量。
 #
 # 预计完了就来量。显卡有 `torch.cuda.max_memory_allocated()`，CPU 没有，我们自己数：`TorchDispatchMode` 看得见每一个运算，下面的 `Ledger` 用弱引用记住每个结果占的内存（storage），随时相加，取最大值。
 #
@@ -544,7 +552,7 @@ check("12.3", count_recomputed)
 
 # %%
 class Ledger(TorchDispatchMode):
-    """Inside `with Ledger() as ledger:`, ledger.peak is the most bytes that results took at one time."""
+    """After `with Ledger() as ledger:`, ledger.peak is the most bytes that results took at once."""
 
     def __init__(self):
         super().__init__()
@@ -552,7 +560,9 @@ class Ledger(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         results = operation(*args, **(kwargs or {}))
-        self.alive.update(t.untyped_storage() for t in tree_leaves(results) if isinstance(t, torch.Tensor))
+        self.alive.update(
+            t.untyped_storage() for t in tree_leaves(results) if isinstance(t, torch.Tensor)
+        )
         self.peak = max(self.peak, sum(storage.nbytes() for storage in self.alive))
         return results
 
@@ -580,7 +590,7 @@ _ = ax.legend()
 # %% [markdown]
 # <div lang="zh">
 #
-# 4 段最省，曲线的形状和预计的一样。量到的每次都多出 1 到 2 份：那是反向传播正在算的梯度和临时结果，公式里没有它们。只切 1 段等于没切，反向传播一开始就得把 16 块全部重算出来，同时留着；切成 16 段，留下的输入又和中间结果一样多了。
+# 4 段最省，曲线的形状和预计的一样。量到的每次都多出 1 到 2 个张量：那是反向传播正在算的梯度和临时结果，公式里没有它们。只切 1 段等于没切，反向传播一开始就得把 16 块全部重算出来，同时留着；切成 16 段，留下的输入又和中间结果一样多了。
 #
 # </div>
 # <div lang="en">
@@ -619,12 +629,12 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # %% [markdown]
 # <div lang="zh">
 #
-# `data_ptr()` 全是 0，认不出谁是谁。可靠的是 `untyped_storage()`：共用内存的张量，得到的是同一个对象，可以放进集合，也可以用 `is` 比较。它的 `nbytes()` 是整块的大小：`b` 虽然只有 20000 个字节，留住它，就留住了整块的 2000000 个。
+# `data_ptr()` 全是 0，认不出谁是谁。可靠的是 `untyped_storage()`：共用内存的张量，得到的是同一个对象，可以放进集合，也可以用 `is` 比较。它的 `nbytes()` 是整块的大小：`b` 虽然只有 40000 个字节，留住它，就留住了整块的 2000000 个。
 #
 # </div>
 # <div lang="en">
 #
-# `data_ptr()` is 0 for all, and tells nobody apart. What does tell them apart is `untyped_storage()`: tensors that share memory return the very same object, which can go into a set and be compared by `is`. Its `nbytes()` is the size of the whole: `b` has just 20000 bytes, but whoever keeps it keeps all 2000000 of the storage.
+# `data_ptr()` is 0 for all, and tells nobody apart. What does tell them apart is `untyped_storage()`: tensors that share memory return the very same object, which can go into a set and be compared by `is`. Its `nbytes()` is the size of the whole: `b` has just 40000 bytes, but whoever keeps it keeps all 2000000 of the storage.
 #
 # </div>
 
@@ -651,9 +661,9 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 
 # %% exercise="12.4"
 def forecast(build, shape):
-    """返回 autograd 在一次前向传播之后留下的字节数，参数和缓冲区不算；全部在 meta 设备上进行。
+    """返回 autograd 在一次前向传播之后留下的字节数，参数和缓冲区不算。
 
-    Return the bytes that autograd keeps after a forward pass, without parameters and buffers; all on the meta device.
+    Return the bytes that autograd keeps after a forward pass, without parameters and buffers.
     """
     ### BEGIN SOLUTION
     with torch.device("meta"):
@@ -691,6 +701,18 @@ print(f"measured: {full_mb:.0f} MB")
 print(f"forecast: {forecast(torchvision.models.resnet50, (4, 3, 224, 224)) / 1e6:.0f} MB")
 huge = forecast(torchvision.models.resnet152, (256, 3, 224, 224))
 print(f"ResNet-152, 256 pictures: {huge / 1e9:.0f} GB")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 写对了的话，预计的和量到的一样，都是 344 MB；而 ResNet-152 光是中间结果就要 45 GB。从不到一秒的预计就知道，这一步该用检查点。
+#
+# </div>
+# <div lang="en">
+#
+# Once it is written, forecast and measurement agree at 344 MB; and ResNet-152 wants 45 GB for what lies between alone. A forecast of less than a second has told you to use checkpointing here.
+#
+# </div>
 
 # %% [markdown]
 # ## 12.7 小结 · Recap

@@ -3,7 +3,7 @@ import inspect
 import logging
 
 import torch
-import torch._dynamo  # torch.compile needs it, and it takes seconds to load: better here than in mid-lesson
+import torch._dynamo  # torch.compile needs it; loading takes seconds, better here than later
 import torch.distributed as dist
 from torch import nn
 
@@ -199,7 +199,7 @@ torch.compiler.reset()
 def watched(model, name, hook):
     """返回 (compiled, handle)：编译好的模型，每次运行名为 name 的层都触发 hook，不用重新编译。
 
-    Return (compiled, handle): the compiled model, in which hook fires with the layer called name and never recompiles.
+    Return (compiled, handle): hook fires whenever the layer called name runs, without recompiling.
     """
     ### BEGIN SOLUTION
     torch.compiler.reset()  # what was compiled for another model of the class has no hook
@@ -250,7 +250,7 @@ check("13.1", watched)
 def layer_output(compiled, name, x):
     """返回编译过的模型里名为 name 的层的输出，例如 layer_output(compiled, "encoder.fc", x)。
 
-    Return the output of the layer called name in a compiled model, such as layer_output(compiled, "encoder.fc", x).
+    Return what a layer of a compiled model puts out: layer_output(compiled, "encoder.fc", x).
     """
     ### BEGIN SOLUTION
     seen = {}
@@ -357,14 +357,14 @@ for rank, printed in enumerate(run_ranks(start + script)):
 # %% tags=["F47"]
 script = """
 def average(group, bucket):
-    names = [name for name, weight in net.named_parameters() for p in bucket.parameters() if p is weight]
+    names = [f"layer {i}" for p in bucket.parameters() for i in range(4) if p is net[i].weight]
     print("    bucket", bucket.index(), "with", names)
     sent = bucket.buffer() / group.size()  # the number of processes
     future = dist.all_reduce(sent, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0])
 
 net = torch.nn.Sequential(*(torch.nn.Linear(300, 300, bias=False) for _ in range(4)))
-model = DistributedDataParallel(net, bucket_cap_mb=0.8)  # two gradients of 0.36 MB fill a bucket
+model = DistributedDataParallel(net, bucket_cap_mb=0.8)  # full at 0.8 MB; each gradient has 0.36
 model.register_comm_hook(dist.group.WORLD, average)  # WORLD: all processes
 for step in range(3):
     print("  step", step)
@@ -530,7 +530,8 @@ net(x).sum().backward()
 look(".grad        ", first.weight.grad)
 print("  fired:", fired)
 grad = first.weight.grad
-print(f"  norm of the piece {grad.to_local().norm():.2f}, of the whole {grad.full_tensor().norm():.2f}")
+piece, whole = grad.to_local(), grad.full_tensor()
+print(f"  norm of the piece {piece.norm():.2f}, of the whole {whole.norm():.2f}")
 dist.destroy_process_group()
 """
 for rank, printed in enumerate(run_ranks(shard + script)):
@@ -626,7 +627,8 @@ script = f"""
 net(x).sum().backward()
 pieces = [weight.grad.to_local() for weight in net.parameters()]
 print("  whole_norm:     ", whole_norm(pieces, dist.group.WORLD))
-print("  clip_grad_norm_:", torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0).to_local().item())
+norm = torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+print("  clip_grad_norm_:", norm.to_local().item())
 dist.destroy_process_group()
 """
 for rank, printed in enumerate(run_ranks(shard + script)):

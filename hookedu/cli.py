@@ -95,7 +95,7 @@ def build(
 
 @app.command("new-lesson")
 def new_lesson_command(
-    number: Annotated[int, typer.Argument(help="编号，如 13 · its number, such as 13")],
+    number: Annotated[int, typer.Argument(help="编号，如 20 · its number, such as 20")],
     name: Annotated[
         str, typer.Argument(help="文件名里的名字，如 my_topic · as in its file's name, such as my_topic")
     ],

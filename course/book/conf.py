@@ -104,12 +104,16 @@ def prepare(app, docname: str, content: list[str]) -> None:
     Chinese lines, and turn links to Markdown files that are not pages into downloads.
     """
     if docname == "index" and not any((COURSE / "guides").glob("*.md")):
-        content[0] = content[0].partition("<!-- guides -->")[0]  # Sphinx warns about an empty toctree
+        content[0] = content[0].partition("<!-- guides -->")[
+            0
+        ]  # Sphinx warns about an empty toctree
     if not docname.startswith("lessons/"):
         content[0] = TO_NO_PAGE.sub(r"](path:\g<1>)", join_chinese_lines(content[0]))
         return
     notebook = json.loads(content[0])
-    notebook["cells"][0]["source"] += OPEN_IN_LAB.format(file=f"{Path(docname).name}.ipynb").splitlines(True)
+    notebook["cells"][0]["source"] += OPEN_IN_LAB.format(
+        file=f"{Path(docname).name}.ipynb"
+    ).splitlines(True)
     for cell in notebook["cells"]:
         tags = cell["metadata"].setdefault("tags", [])
         if cell["metadata"].get("nbgrader", {}).get("solution"):
@@ -127,7 +131,10 @@ def picture_of(widget: str) -> list[dict]:
     """Return the outputs that replace a live widget such as "LayerPicker": the README's picture and a note."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", widget).lower()
     picture = base64.b64encode((COURSE / "images" / f"{name}.png").read_bytes()).decode()
-    shown = {"image/png": picture}, {"text/html": f'<div class="hookedu-note">{WIDGET.html()}</div>'}
+    shown = (
+        {"image/png": picture},
+        {"text/html": f'<div class="hookedu-note">{WIDGET.html()}</div>'},
+    )
     return [{"output_type": "display_data", "metadata": {}, "data": data} for data in shown]
 
 

@@ -6,6 +6,7 @@ it announces.
 """
 
 import re
+import unicodedata
 from pathlib import Path
 
 from hookedu import exercises
@@ -19,6 +20,7 @@ MAX_CELLS = 60  # including the title, which is made from course.yml
 MAX_WORDS = 150  # English words per prose cell
 MAX_CHARACTERS = 240  # Chinese characters per prose cell
 MAX_CODE_LINES = 24
+MAX_COLUMNS = 100  # of a line of code; a Chinese character takes two
 
 _SECTION = re.compile(r"^## (\d+)\.(\d+) ", re.MULTILINE)
 _DIFFICULTY = re.compile(r"^●{1,5} · \d+ min$", re.MULTILINE)
@@ -79,6 +81,20 @@ def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
                         zh="太长：{n}（{unit}），最多 {of}；请缩短，或分成两个单元。",
                         en="Too long: {n} {unit}, {of} at most; shorten it or split the cell.",
                     ).format(n=count, of=limit, unit=unit),
+                )
+
+
+def _columns(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
+    for cell in cells:
+        for number, line in enumerate(cell.text.splitlines() if cell.is_code else [], cell.line + 1):
+            columns = sum(2 if unicodedata.east_asian_width(letter) in "FW" else 1 for letter in line)
+            if columns > MAX_COLUMNS:
+                yield (
+                    number,
+                    Text(
+                        zh="这行代码有 {n} 列，最多 {of} 列（一个汉字占两列）：在浏览器里会看不全。",
+                        en="This line of code has {n} columns, {of} at most (a Chinese character takes two): a browser cuts it off.",
+                    ).format(n=columns, of=MAX_COLUMNS),
                 )
 
 
@@ -264,6 +280,7 @@ def _boxes(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
 
 _RULES = (
     _length,
+    _columns,
     _solution_markers,
     _exercises,
     _shape,

@@ -1,4 +1,4 @@
-"""`hookedu new-lesson 13 my_topic`: create a lesson that builds, passes all tests and can be graded.
+"""`hookedu new-lesson 20 my_topic`: create a lesson that builds, passes all tests and can be graded.
 
 The files are rendered from templates/lesson/. All code that lists lessons finds the new one through
 course.yml.

@@ -51,6 +51,7 @@ BROKEN = {
         "seen = []\n" + "x = x\n" * 24 + "\ndef keep",
         "lines of code, 24 at most",
     ),
+    "columns": ("seen = []\n\n\ndef keep", f"seen = []  # {'很' * 45}\n\n\ndef keep", "columns, 100 at most"),
     "cells": ('# %% tags=["F5"]', "# %%\n1\n\n" * 29 + '# %% tags=["F5"]', "cells, 60 at most"),
     "no_solution": ("    ### BEGIN SOLUTION\n    handles", "    handles", "Unpaired solution marker"),
     "solution_elsewhere": (

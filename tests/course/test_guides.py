@@ -127,14 +127,14 @@ def test_the_instructors_end_with_grades_and_without_bob(walk):
 def test_the_lesson_that_authors_begin_with_is_graded(walk):
     """The lesson is graded as generated; the commands of the guide have built and tested it."""
     clone, ran = walk("authors.md")
-    assert any(re.search(r"^\d\d passed", done.stdout, re.MULTILINE) for done in ran), "tests of lesson 13"
+    assert any(re.search(r"^\d\d passed", done.stdout, re.MULTILINE) for done in ran), "tests of lesson 20"
     for student, kind in (("ann", "solutions"), ("bob", "lessons")):
-        content = (clone.root / kind / "13_my_topic.ipynb").read_bytes()
-        nb.hand_in(clone.root / "class" / student / "13_my_topic.ipynb", content)
-    done = clone.hookedu("grade", "class", "--out", "of-13")
+        content = (clone.root / kind / "20_my_topic.ipynb").read_bytes()
+        nb.hand_in(clone.root / "class" / student / "20_my_topic.ipynb", content)
+    done = clone.hookedu("grade", "class", "--out", "of-20")
     assert done.returncode == 0, done.stderr
     rows = [
-        (row["student"], row["13.1"], row["max_points"], row["status"]) for row in _rows(clone.root / "of-13")
+        (row["student"], row["20.1"], row["max_points"], row["status"]) for row in _rows(clone.root / "of-20")
     ]
     assert rows == [("ann", "3", "3", "graded"), ("bob", "0", "3", "not_attempted")]
 

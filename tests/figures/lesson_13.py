@@ -12,8 +12,8 @@ FIGURES = {
     ],
     "F46": [r"12 calls, compiled 8x, fired 12x\ntorch\._dynamo\.config\.recompile_limit: 8"],
     "F47": [
-        r"step 0\n    bucket 0 with \['0\.weight', '1\.weight', '2\.weight', '3\.weight'\]\n  step 1",
-        r"step 1\n    bucket 0 with \['3\.weight', '2\.weight', '1\.weight'\]\n    bucket 1 with \['0\.weight'\]",
+        r"step 0\n    bucket 0 with \['layer 0', 'layer 1', 'layer 2', 'layer 3'\]\n  step 1",
+        r"step 1\n    bucket 0 with \['layer 3', 'layer 2', 'layer 1'\]\n    bucket 1 with \['layer 0'\]",
     ],
     "F48": [
         r"sum, then divide: inf\n  divide, then sum: 40000\.0\n  AVG: +inf",
