@@ -111,11 +111,11 @@ def backend(graph, inputs):  # gets what was compiled, returns what is to run
 def run(hook, calls):
     torch.compiler.reset()
     seen.clear(), graphs.clear()
+    expected = one(x)
     with one[0].register_forward_hook(hook):
         again = torch.compile(one, backend=backend)
-        for _ in range(calls):
-            again(x)
-    print(f"{calls} calls, compiled {len(graphs)}x, fired {len(seen)}x")
+        right = all([torch.equal(again(x), expected) for _ in range(calls)])
+    print(f"{calls} calls, compiled {len(graphs)}x, fired {len(seen)}x, results right: {right}")
 
 
 run(keep, 5)
@@ -164,12 +164,12 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 不会。编译到第 8 次，就到了 `recompile_limit`，以后不再编译，这个函数从此照普通的 Python 运行，编译的好处也就没有了。PyTorch 只打印一次警告。钩子次次触发，结果也对，只是慢，所以最难发现。
+# 不会。编译到第 8 次，就到了 `recompile_limit`，以后不再编译，这个函数从此照普通的 Python 运行，编译的好处也就没有了。钩子次次触发，结果也对，所以很难发现。
 #
 # </div>
 # <div lang="en">
 #
-# They do not. After compiling 8 times, `recompile_limit` is reached; nothing is compiled any more, and from then on this function runs as plain Python, without anything that compiling gains. PyTorch prints a single warning. The hook fires in every call and the results are right, only slower, which makes it so hard to notice.
+# They do not. After compiling 8 times, `recompile_limit` is reached; nothing is compiled any more, and from then on this function runs as plain Python, without anything that compiling gains. The hook fires in every call and the results are right, which makes it so hard to notice.
 #
 # </div>
 # </div>
@@ -544,14 +544,14 @@ for rank, printed in enumerate(run_ranks(shard + script)):
 #
 # <div lang="zh">
 #
-# 只有在前置钩子里看得到整个权重。到了你的前向钩子，`fully_shard` 自己的已经先触发，`weight` 又是 `DTensor`：`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是，而且已经取过平均。
+# 只有在前置钩子里看得到整个权重。到了你的前向钩子，`fully_shard` 自己的已经先触发，`weight` 又是 `DTensor`：`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是。
 #
 # 参数上的张量钩子一次也不触发，也不报错，因为参与计算的是临时凑齐的另一个张量；post-accumulate 钩子照常触发（torch 2.15.0）。
 #
 # </div>
 # <div lang="en">
 #
-# Only in the pre-hook is the whole weight to be seen. Before your forward hook, that of `fully_shard` has fired, and `weight` is a `DTensor` again: its `.shape` tells of the whole, but there is only one piece here. The same goes for `.grad`, which has been averaged by then.
+# Only in the pre-hook is the whole weight to be seen. Before your forward hook, that of `fully_shard` has fired, and `weight` is a `DTensor` again: its `.shape` tells of the whole, but there is only one piece here. The same goes for `.grad`.
 #
 # A tensor hook on the parameter never fires, and no error says so, because the tensor that takes part in the computation is another one, gathered for the moment. A post-accumulate hook fires as usual (torch 2.15.0).
 #

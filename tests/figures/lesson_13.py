@@ -8,9 +8,10 @@ FIGURES = {
         r"the same after reset\(\), len\(seen\): +1",
         r"was the output right\? +True",
         r"on the compiled model itself, len\(seen\): 1",
-        r"5 calls, compiled 5x, fired 5x\n5 calls, compiled 1x, fired 5x\nin the graph: \['linear'\]",
+        r"5 calls, compiled 5x, fired 5x, results right: True\n",
+        r"5 calls, compiled 1x, fired 5x, results right: True\nin the graph: \['linear'\]",
     ],
-    "F46": [r"12 calls, compiled 8x, fired 12x\ntorch\._dynamo\.config\.recompile_limit: 8"],
+    "F46": [r"12 calls, compiled 8x, fired 12x, results right: True\ntorch\._dynamo\.config\.recompile_limit: 8"],
     "F47": [
         r"step 0\n    bucket 0 with \['layer 0', 'layer 1', 'layer 2', 'layer 3'\]\n  step 1",
         r"step 1\n    bucket 0 with \['layer 3', 'layer 2', 'layer 1'\]\n    bucket 1 with \['layer 0'\]",

@@ -226,16 +226,17 @@ def log_kwargs(layer, log):
     layer.register_forward_pre_hook(note, with_kwargs=True)
 
 
+ENDS = "()}\n        )"  # of the call of log.append
 edited("06.3", "without_flag", ("args, kwargs)", "args, **kwargs)"), (", with_kwargs=True", ""))
 edited("06.3", "lists", ("tuple(v.shape)", "list(v.shape)"))
 edited("06.3", "keeps_tensors", ("isinstance(v, torch.Tensor)", "type(v) is torch.Tensor"))
 edited("06.3", "drops_none", ("kwargs.items()", "kwargs.items() if v is not None"))
 edited("06.3", "drops_none", ("kwargs.items()", "kwargs.items() if isinstance(v, torch.Tensor) or v"))
-edited("06.3", "no_dict", ("{k: tuple", "[(k, tuple"), (" else v for", " else v) for"), ("()})", "()])"))
+edited("06.3", "no_dict", ("{k: tuple", "[(k, tuple"), (" else v for", " else v) for"), ("()}", "()]"))
 edited(
-    "06.3", "removes_itself", ("()})", "()})\n        handle.remove()"), ("return layer", "handle = layer")
+    "06.3", "removes_itself", (ENDS, ENDS + "\n        handle.remove()"), ("return layer", "handle = layer")
 )
-edited("06.3", None, ("()})", "()})\n        return None"))
+edited("06.3", None, (ENDS, ENDS + "\n        return None"))
 
 
 @mistake("06.3", "replaces_log")
@@ -285,12 +286,12 @@ def log_kwargs(layer, log):
     return layer.register_forward_pre_hook(note, with_kwargs=True)
 
 
-LOGS = "log.append({"
+LOGS = "log.append("
 TEST = "isinstance(v, torch.Tensor)"
-edited("06.3", "logs", (LOGS, "if module.training:\n            log.append({"), named=False)
-edited("06.3", "logs", (LOGS, "if torch.is_grad_enabled():\n            log.append({"), named=False)
-edited("06.3", "replaces_log", ("()})", "()})\n        del log[:-5]"))
-edited("06.3", "replaces_log", ("()})", "()})\n        del log[:-100]"))
+edited("06.3", "logs", (LOGS, "if module.training:\n            log.append("), named=False)
+edited("06.3", "logs", (LOGS, "if torch.is_grad_enabled():\n            log.append("), named=False)
+edited("06.3", "replaces_log", (ENDS, ENDS + "\n        del log[:-5]"))
+edited("06.3", "replaces_log", (ENDS, ENDS + "\n        del log[:-100]"))
 edited("06.3", "logs", (TEST, 'hasattr(v, "shape")'), named=False)
 edited("06.3", "logs", ("else v for", "else int(v) if isinstance(v, bool) else v for"), named=False)
 edited("06.3", "lists", ("else v for", "else list(v) if isinstance(v, tuple) else v for"))
