@@ -368,14 +368,14 @@ for file in files:
 #
 # <div lang="zh">
 #
-# 写 `put_away(shelf, at_least)`，返回一个上下文管理器。在它里面，autograd 要存的张量若有 `at_least` 个字节（`tensor.nbytes`）或更多，不论是什么，每次都用 `shelf.put(tensor)` 放上架子，要用时用 `shelf.get(key)` 取回；更小的留在原处，但不能连着图。
+# 写 `put_away(shelf, at_least)`，返回一个上下文管理器。在它里面，autograd 要存的张量若有 `at_least` 个字节（`tensor.nbytes`）或更多，不论是什么，每次都用 `shelf.put(tensor)` 放上架子，每次要用时用 `shelf.get(key)` 取回，自己不留；更小的留在原处，不拷贝，但不能连着图。
 #
 # autograd 不再要一个张量，就马上 `shelf.drop(key)`，每把钥匙只有一次；还用得着的（例如 `backward(retain_graph=True)` 之后）不能删。钥匙可以是任何东西，包括张量。
 #
 # </div>
 # <div lang="en">
 #
-# Write `put_away(shelf, at_least)`, which returns a context manager. Inside it, each time autograd saves a tensor of `at_least` bytes (`tensor.nbytes`) or more, whatever it is, `shelf.put(tensor)` puts it on the shelf, and `shelf.get(key)` fetches it when it is used. Smaller ones stay where they are, without their graph.
+# Write `put_away(shelf, at_least)`, which returns a context manager. Inside it, each time autograd saves a tensor of `at_least` bytes (`tensor.nbytes`) or more, whatever it is, `shelf.put(tensor)` puts it on the shelf, and `shelf.get(key)` fetches it each time it is used; you keep neither. Smaller ones stay where they are, without a copy and without their graph.
 #
 # As soon as autograd wants a tensor no more, call `shelf.drop(key)`, once for each key; what may still be used, as after `backward(retain_graph=True)`, must not be dropped. A key may be anything, even a tensor.
 #
@@ -645,16 +645,16 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 #
 # <div lang="zh">
 #
-# 写 `forecast(build, shape)`：不占内存，预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32）。
+# 写 `forecast(build, shape)`：不占内存，预计一次前向传播会让 autograd 留下多少字节。`build()` 造出模型，`shape` 是输入的形状（float32，不要梯度）。
 #
-# 在 meta 设备上造模型和输入，在 `saved_tensors_hooks` 里运行一次。返回存下的内存（storage）总共多少字节：共用的只算一次，整块计算；模型的参数和缓冲区本来就在，不算；输入若被存下，也算。模型的模式不要改。
+# 在 meta 设备上造模型和输入，各造一次，在 `saved_tensors_hooks` 里运行一次。返回存下的内存（storage）总共多少字节：共用的只算一次，整块计算；模型的参数和缓冲区本来就在，不算；输入若被存下，也算。模型的模式不要改；最后不留下图，默认设备也和原来一样，出了异常也是。
 #
 # </div>
 # <div lang="en">
 #
-# Write `forecast(build, shape)`, which tells how many bytes autograd will keep after one forward pass, without taking up memory. `build()` makes the model, and `shape` is the shape of its input (float32).
+# Write `forecast(build, shape)`, which tells how many bytes autograd will keep after one forward pass, without taking up memory. `build()` makes the model, and `shape` is the shape of its input (float32, no gradient).
 #
-# Make the model and its input on the meta device, and run it once inside `saved_tensors_hooks`. Return how many bytes of memory (storage) were saved in all: shared memory counts once, and as a whole; the model's parameters and buffers, which are there anyway, do not count; the input counts where it is saved. Leave the model's mode as it is.
+# On the meta device, make the model and its input, once each, and run it once inside `saved_tensors_hooks`. Return how many bytes of memory (storage) were saved in all: shared memory counts once, and as a whole; the model's parameters and buffers, which are there anyway, do not count; the input counts where it is saved. Leave the model's mode as it is. Afterwards no graph is left, and the default device is the old one, even after an exception.
 #
 # </div>
 
@@ -698,9 +698,9 @@ check("12.4", forecast)
 
 # %%
 print(f"measured: {full_mb:.0f} MB")
-print(f"forecast: {forecast(torchvision.models.resnet50, (4, 3, 224, 224)) / 1e6:.0f} MB")
-huge = forecast(torchvision.models.resnet152, (256, 3, 224, 224))
-print(f"ResNet-152, 256 pictures: {huge / 1e9:.0f} GB")
+for build, pictures in [(torchvision.models.resnet50, 4), (torchvision.models.resnet152, 256)]:
+    size = forecast(build, (pictures, 3, 224, 224))
+    print(f"{build.__name__}, {pictures} pictures:", size and f"{size / 1e6:.0f} MB")
 
 # %% [markdown]
 # <div lang="zh">

@@ -30,7 +30,7 @@ LanguageToggle()
 #
 # </div>
 
-# %% tags=["F22"]
+# %% tags=["F22", "F46"]
 one, two = (nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(2))
 seen, x = [], torch.ones(1, 2)
 
@@ -99,7 +99,7 @@ print("on the compiled model itself, len(seen):", len(seen))
 #
 # </div>
 
-# %% tags=["F22"]
+# %% tags=["F22", "F46"]
 graphs = []
 
 
@@ -290,7 +290,7 @@ check("13.2", layer_output)
 #
 # </div>
 
-# %%
+# %% tags=["F47", "F48", "F49"]
 start = """
 import sys, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -302,6 +302,8 @@ torch.nn.init.zeros_(layer.weight)
 model = DistributedDataParallel(layer)
 x = torch.tensor([[1.0, 2.0]]) * 10**rank
 """
+
+# %%
 script = """
 def update(weight):
     print("  post-accumulate hook:", weight.grad.tolist())
@@ -571,7 +573,7 @@ for rank, printed in enumerate(run_ranks(shard + script)):
 # </div>
 
 # %% [markdown]
-# ### 练习 13.4：谁也没有整个的梯度 · Exercise 13.4: A norm that nobody has whole
+# ### 练习 13.4：谁也没有整个的梯度 · Exercise 13.4: A gradient that nobody has whole
 #
 # ●●● · 10 min
 #

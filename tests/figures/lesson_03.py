@@ -45,8 +45,8 @@ FIGURES = {
     "F32": [
         r"a\.grad: +tensor\(1\.\)",
         r"recorded: tensor\(7\.\)",
-        r"grad +7\ngrad\.detach\(\) +7\ngrad\.detach\(\)\.clone\(\) +1",
-        r"attached: True True",
+        r"grad +7\ngrad\.detach\(\) +7\ngrad\.detach\(\)\.clone\(\) +1\ngrad\.item\(\) +1",
+        r"attached: \{'grad': True, 'clone\(\)': True, 'detach\(\)': False\}",
     ],
     "F33": [
         r"wrong dtype +RuntimeError: hook '<lambda>' has changed the type of value "

@@ -25,11 +25,10 @@ edited(
 edited(
     "12.3",
     "inside",
+    ("        child.register", "        leaf.register"),
     (
-        "    handles = [child.register_forward_pre_hook(partial(note, name)) for name, child in model.named_children()]",
-        "    handles = [\n        leaf.register_forward_pre_hook(partial(note, name))\n"
-        "        for name, child in model.named_children()\n        for leaf in child.modules()\n"
-        "        if not list(leaf.children())\n    ]",
+        "named_children()\n    ]",
+        "named_children()\n        for leaf in child.modules()\n        if not list(leaf.children())\n    ]",
     ),
 )
 

@@ -13,12 +13,13 @@ from torch.nn.parallel import DistributedDataParallel
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import whole
 
-# Average of the large gradient: float16 holds it (up to 65504), but not its sum over three ranks or more.
+# Average of the large gradient, about: float16 holds it (up to 65504), but not its sum over three ranks or more.
 _AVERAGE = 40_000.0
 # Larger than anything that rank 0 sends, but infinity and the largest number of float16.
 _HUGE = 60_000.0
-# What a rank sends of a gradient that is larger than all float16: three times this at least.
-_PART = 50_000.0
+# What a rank sends of a gradient that is larger than all float16, three times this at least. Below 65504 by little: whoever
+# has a scale of their own for what is near that uses it here.
+_PART = 63_000.0
 
 
 def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
@@ -27,10 +28,16 @@ def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
     One value is small, the last is large; in turn 1 the first three are infinite, with both signs, and nan.
     """
     shares = [1, *rng.sample(range(2, 8), rng.randint(2, 5))]
-    values = torch.cat([whole(rng, 5), torch.tensor([2.0**-8, _AVERAGE * len(shares) // sum(shares)])])
+    times = round(_PART * sum(shares) / _AVERAGE)  # a whole number of times the large one is sent as `_PART`
+    values = torch.cat([whole(rng, 5), torch.tensor([2.0**-8, _PART * len(shares) // times])])
     if rng.turn:
         values[:3] = torch.tensor([torch.inf, -torch.inf, torch.nan])
     return values, shares
+
+
+def without_nan(x: torch.Tensor) -> torch.Tensor:
+    """Return a tensor with 0 in place of nan."""
+    return torch.where(x.isnan(), torch.zeros_like(x), x)
 
 
 def larger(x: torch.Tensor, shares: list[int]) -> int:
@@ -131,10 +138,15 @@ class Peers(dist.ProcessGroup):
 
 
 class _OtherBucket:
-    """Another bucket of the same kind, with all gradients so many times as large; Python cannot make a `dist.GradBucket`."""
+    """Another bucket of the same kind, with all gradients so many times as large; Python cannot make a `dist.GradBucket`.
 
-    def __init__(self, bucket: Any, times: float) -> None:
+    With `no_nan`, 0 stands where they are nan: an infinite number hides beside it, as the largest of both is nan.
+    """
+
+    def __init__(self, bucket: Any, times: float, no_nan: bool = False) -> None:
         self._bucket, self._buffer = bucket, times * bucket.buffer()
+        if no_nan:
+            self._buffer = without_nan(self._buffer)
 
     def buffer(self) -> torch.Tensor:
         return self._buffer
@@ -170,7 +182,7 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
     """Run backward with the hook of the answer in two steps, as far as what it returns allows.
 
     In the second the hook is called for another bucket first, and for both before any communication ends, as happens in
-    training. At the end it is called as on a rank that has larger gradients.
+    training. At the end it is called as on a rank that has larger gradients, and no nan.
     """
     x, shares = case
     group, layer = Peers(shares), nn.Linear(len(x), 1)  # its two gradients share a bucket
@@ -180,7 +192,7 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
     def hook(state, bucket):  # DDP accepts only its own annotations, or none
         other = _OtherBucket(bucket, -1) if grads else None
         # An answer may change the bucket, so these are made before.
-        same, more = (_OtherBucket(bucket, times) for times in (1, larger(*case)))
+        same, more = _OtherBucket(bucket, 1), _OtherBucket(bucket, larger(*case), no_nan=True)
         earlier = half_hook(group, other) if other else None
         returned = half_hook(group, bucket)
         group.settle()

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from hookedu.exercises.conduct import Stopped
 from hookedu.exercises.probing import Probe
 from hookedu.exercises.tools import copies, linear, module_hooks, whole
 
@@ -36,25 +37,48 @@ class Net(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         hidden = self.encoder["fc"](x).tanh_()
-        return self.head(2 * hidden if self.training else hidden).mul_(3)
+        between = 2 * hidden if self.training else hidden
+        out = self.head(between).mul_(3)
+        between.zero_()  # whoever runs the layer again on the input that was kept
+        return out
 
 
 def _look(module: nn.Module, args: Any, output: Any) -> None:
     """Stand on the layers as the hook of a third party."""
 
 
-def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list[str]:
-    """Raise an exception inside the model, by an input that is too wide, and return what the answer leaves of its own.
+class _Raising:
+    """In place of the `forward` of a layer: raise an exception, as if somebody interrupted the kernel, and note it."""
 
-    That is "swallowed" if no exception comes out of the answer. The hooks that it leaves are removed, and grad mode, if it
-    was on, is on again: else the model would be compiled anew.
+    def __init__(self) -> None:
+        self.raised = False
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.raised = True
+        raise Stopped("interrupted")
+
+
+def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list[str]:
+    """Raise two exceptions inside the model, and return what the answer leaves of its own.
+
+    The first is a RuntimeError, from an input that is too wide, the second no Exception at all. What is left is "swallowed"
+    if one does not come out of the answer. The hooks that it leaves are removed, and grad mode, if it was on, is on
+    again: else the model would be compiled anew.
     """
     frames, left = torch._dynamo.eval_frame, []
     stance, tables = str(frames._stance), [module._forward_hooks for module in compiled.modules()]
     before, with_grad = [set(table) for table in tables], torch.is_grad_enabled()
     with contextlib.suppress(Exception):
         layer_output(compiled, LAYERS[1], x.repeat(1, 2))
-        left = ["swallowed"]
+        left.append("swallowed")
+    layer, raising = compiled.get_submodule(LAYERS[1]), _Raising()
+    layer.forward = raising
+    try:
+        with contextlib.suppress(Exception, Stopped):
+            layer_output(compiled, LAYERS[1], x)
+            left += ["swallowed"] * raising.raised  # compiled code does not ask for it
+    finally:
+        del layer.forward
     for table, kept in zip(tables, before, strict=True):
         for added in table.keys() - kept:
             left.append("hooks")
