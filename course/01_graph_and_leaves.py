@@ -116,18 +116,20 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 # %% [markdown]
 # <div lang="zh">
 #
-# 只有 `x`，图中画着双线框的那个。前向传播从左往右算出 `z`，反向传播从右往左把梯度传回来。梯度一定经过了 `z` 和 `y`，否则到不了 `x`；
-# 可是中间结果往往又多又大，梯度全都留着太占内存，所以用过就扔，只有叶子留住自己的那一份。
+# 只有 `x`，图中画着双线框的那个。灰色箭头是前向传播，从左往右算出 `z`；紫色箭头是反向传播，从右往左把梯度传回来，箭头上写着它带来的梯度。
+# 框下面是留下来的梯度，没有留下的写着 `not kept`。梯度一定经过了 `z` 和 `y`，否则到不了 `x`；可是中间结果往往又多又大，梯度全都留着太占内存，所以用过就扔，只有叶子留住自己的那一份。
 #
 # </div>
 # <div lang="en">
 #
-# Only `x`, the one with the double frame. Forward computed `z` from left to right, and backward took the gradient from right to left. It must have
+# Only `x`, the one with the double frame. The grey arrows are the forward pass, which computed `z` from left to right. The purple ones are the backward
+# pass, from right to left, and each says which gradient it brings. Below a box stands the gradient that was kept, or `not kept`. That of `x` must have
 # passed `z` and `y`, for there is no other way to `x`. But results in the middle tend to be many and large, and keeping all their gradients would take
 # too much memory. PyTorch throws each away once it has been used, and only the leaf keeps its share.
 #
 # </div>
-#
+
+# %% [markdown]
 # ## 1.3 叶子也分两种 · Two kinds of leaves
 #
 # <div lang="zh">
@@ -243,14 +245,14 @@ check("01.1", classify)
 #
 # 刚才的计算图只有一条链。现在 `w` 有两条路通向 `y`：一条经过 `a`，一条经过 `b`，所以 $y=(w+x)(w+1)$。
 #
-# **拿支笔算一算**：$w=1$、$x=2$ 的时候，`w.grad` 是多少？
+# **拿支笔算一算**：$w=1$、$x=2$ 的时候，`w.grad` 是多少？（`retain_graph=True` 是为了画图，1.5 节再讲。）
 #
 # </div>
 # <div lang="en">
 #
 # So far the graph was a single chain. Now `w` has two paths to `y`, one through `a` and one through `b`, so that $y=(w+x)(w+1)$.
 #
-# **Take a pencil**: for $w=1$ and $x=2$, what is `w.grad`?
+# **Take a pencil**: for $w=1$ and $x=2$, what is `w.grad`? (The picture needs `retain_graph=True`; section 1.5 explains it.)
 #
 # </div>
 
@@ -260,7 +262,7 @@ x = torch.tensor(2.0, requires_grad=True)
 a = w + x
 b = w + 1
 y = a * b
-y.backward()
+y.backward(retain_graph=True)
 
 print("w.grad:", w.grad, " x.grad:", x.grad)
 print("a.grad:", a.grad, " b.grad:", b.grad, " y.grad:", y.grad)
@@ -270,14 +272,15 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # <div lang="zh">
 #
 # 是 `5`。前向传播算出 `a` 是 `3`，`b` 是 `2`。`y` 是两者的积，`a` 增加多少，`y` 就增加它的 `b` 倍，所以经过 `a` 的路给 `w` 带来 `2`；
-# 同理，经过 `b` 的路带来 `3`。**各条路**带来的梯度，在它们汇合的地方相加：$2+3=5$。`x` 只有经过 `a` 的一条路，所以是 `2`。
+# 同理，经过 `b` 的路带来 `3`。图里指向 `w` 的两个紫色箭头就写着它们。**各条路**带来的梯度，在它们汇合的地方相加：$2+3=5$。
+# `x` 只有经过 `a` 的一条路，所以是 `2`。
 #
 # </div>
 # <div lang="en">
 #
 # It is `5`. In forward, `a` became `3` and `b` became `2`. As `y` is their product, it grows by the value of `b` for each unit by which `a` grows, so the path through
-# `a` brings `w` a `2`; likewise, the path through `b` brings `3`. Where **paths** meet, the gradients that they bring are added: $2+3=5$. From `x` there is only
-# the path through `a`, hence `2`.
+# `a` brings `w` a `2`; likewise, the path through `b` brings `3`. They stand on the two purple arrows that end at `w`. Where **paths** meet, the gradients that they
+# bring are added: $2+3=5$. From `x` there is only the path through `a`, hence `2`.
 #
 # </div>
 
@@ -849,18 +852,18 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 #
 # 1. 张量要自动留住梯度，两样都得为真：`requires_grad` 和 `is_leaf`。
 # 2. 想让非叶子也留住梯度，要在反向传播之前调用 `retain_grad()`。
-# 3. 一次反向传播之内，各条路的梯度在汇合处相加；各次之间，`.grad` 继续累加，直到你用 `w.grad = None` 清掉。
+# 3. 一次反向传播之内，各条路的梯度在汇合处相加。各次之间，`.grad` 继续累加，直到你用 `w.grad = None` 清掉。
 # 4. 同一张图要走两遍，就在第一遍写 `retain_graph=True`。
-# 5. `y.backward(v)` 算的是 $v^\top J$；输出是一个数时，不用写 `v`。
+# 5. `y.backward(v)` 算的是 $v^\top J$。输出是一个数时，不用写 `v`。
 #
 # </div>
 # <div lang="en">
 #
 # 1. A tensor keeps its gradient of its own accord if both are true: `requires_grad` and `is_leaf`.
 # 2. To have a non-leaf keep its gradient, call `retain_grad()` before backward.
-# 3. Within one backward pass, the gradients of paths add up where the paths meet; from pass to pass, `.grad` keeps adding, until you clear it with `w.grad = None`.
+# 3. Within one backward pass, the gradients of paths add up where the paths meet. From pass to pass, `.grad` keeps adding, until you clear it with `w.grad = None`.
 # 4. To go through the same graph twice, say `retain_graph=True` the first time.
-# 5. `y.backward(v)` computes $v^\top J$; if the output is a single number, you need no `v`.
+# 5. `y.backward(v)` computes $v^\top J$. If the output is a single number, you need no `v`.
 #
 # </div>
 

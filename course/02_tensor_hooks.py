@@ -128,7 +128,7 @@ y = a * b
 seen = {}
 a.register_hook(lambda grad: seen.update(a=grad))
 w.register_hook(lambda grad: print("the hook on w saw:", grad))
-y.backward()
+y.backward(retain_graph=True)
 
 print("w.grad:", w.grad, " x.grad:", x.grad)
 print("a.grad:", a.grad, " b.grad:", b.grad, " y.grad:", y.grad)
@@ -140,15 +140,16 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 #
 # `a` 上的钩子看到 2。`w` 上的只运行一次，看到的是总和 5：两条路的梯度都到齐、加好之后，钩子才运行。
 #
-# 图里画双线框的是叶子，它们的 `.grad` 留了下来；`a` 的梯度只有钩子看到了；`b` 上没有钩子，它的梯度已经找不回来。
+# 图里画双线框的是叶子，它们的 `.grad` 留了下来；`a` 的梯度只有钩子看到了；`b` 上没有钩子，它的梯度谁也没有留。
+# 通向 `b` 的紫色箭头上的 3，是画图时用计算图重新算出来的，所以图要用 `retain_graph=True` 留着。
 #
 # </div>
 # <div lang="en">
 #
 # The hook on `a` sees 2. The one on `w` runs only once and sees the total, 5: a hook waits until the gradients of all paths have arrived and been added.
 #
-# In the picture, double frames are leaves, whose `.grad` was kept. The gradient of `a` is known to us only through its hook; there was none on `b`, so that gradient is
-# lost.
+# In the picture, double frames are leaves, whose `.grad` was kept. The gradient of `a` is known to us only through its hook; there was none on `b`, so nobody kept that
+# gradient. The 3 on the purple arrow to `b` was computed anew from the graph to draw it, and for this `retain_graph=True` kept the graph.
 #
 # </div>
 
@@ -679,6 +680,8 @@ print("order of firing:", *norms)
 # 想亲眼看钩子怎样依次触发，可以用 `HookTimeline`：它运行一次模型，然后让你一步一步地看。其中 `output_grad`、`param_grad` 和 `input_grad` 是张量钩子，
 # 分别在一层的输出、参数和输入上；`post_accumulate` 你也认识；其余几种从第 05 课起再讲。先选 **观看** 走一遍，再选 **预测**，猜下一个是谁。
 #
+# **先猜一猜**：这个网络的三层里，有一层没有 `input_grad`。是哪一层，为什么？
+#
 # </div>
 # <div lang="en">
 #
@@ -688,6 +691,8 @@ print("order of firing:", *norms)
 # To watch hooks fire one after the other, use `HookTimeline`, which runs a model once and lets you step through. Its events `output_grad`, `param_grad` and
 # `input_grad` are tensor hooks, on the output, the parameters and the input of a layer; `post_accumulate` you know; the others come in lesson 05 and later. Choose **Watch** first, then **Predict**, and guess which is next.
 #
+# **Guess first**: of the three layers of this net, one has no `input_grad`. Which one, and why?
+#
 # </div>
 
 # %%
@@ -696,6 +701,18 @@ steps = HookTimeline(small, torch.ones(1, 2))
 steps
 
 # %% [markdown]
+# <div lang="zh">
+#
+# 是第 `0` 层：它的输入是数据，不需要梯度，也就没有人去算。其余两层的输入是前一层的输出，梯度要从那里经过。
+#
+# </div>
+# <div lang="en">
+#
+# It is layer `0`: its input is the data, which needs no gradient, so nobody computes one. The inputs of the other two are the outputs of the layers before, and the gradient has
+# to pass there.
+#
+# </div>
+#
 # ### 练习 02.3：只看一次 · Exercise 02.3: Observe once
 #
 # ●●● · 6 min
@@ -742,7 +759,7 @@ check("02.3", observe_once)
 # <div lang="zh">
 #
 # 写一个上下文管理器：`with watching(tensors) as seen:`。进入块时才注册钩子；在块里面，`seen` 像 02.2 那样收集梯度；
-# 离开时取下**自己注册的**所有钩子（别人的留着），**哪怕块里抛出了异常**，而且异常要照常传出去。每次 `with` 都给出新的字典。
+# 离开时取下**自己注册的**所有钩子（别人的留着），**哪怕块里抛出了异常**，而且异常要照常传出去。每次 `with` 都给出新的字典，离开之后还能读。
 #
 # 可以用 `contextlib.contextmanager`（`yield` 之前是进入，之后是离开），也可以写一个带 `__enter__` 和 `__exit__` 的类（那就删掉
 # `@contextmanager` 那一行）。
@@ -751,7 +768,7 @@ check("02.3", observe_once)
 # <div lang="en">
 #
 # Write a context manager: `with watching(tensors) as seen:`. It registers hooks only when the block is entered. Inside, `seen` collects gradients as in 02.2. On the way out, all hooks
-# **of its own** come off (others' stay), **even if the block raised an exception**, and the exception must still propagate. Each `with` yields a new dictionary.
+# **of its own** come off (others' stay), **even if the block raised an exception**, and the exception must still propagate. Each `with` yields a new dictionary, which can still be read after the block.
 #
 # You may use `contextlib.contextmanager` (what stands before the `yield` happens on entering, what stands after it on leaving), or write a class with `__enter__` and `__exit__` (then
 # delete the line `@contextmanager`).
@@ -896,7 +913,7 @@ for step in range(3):
 #
 # 1. 张量钩子是一个函数；梯度到达它的张量、各条路都加好之后，PyTorch 用梯度调用它。
 # 2. 只看不改的钩子，什么也不返回。
-# 3. `backward()` 和 `torch.autograd.grad` 都会触发它，但只限于注册以后，而且要经过它的张量；每次重新算出的张量都是新的。
+# 3. `backward()` 和 `torch.autograd.grad` 都会触发它，从注册之后开始。反向传播不路过，它就不触发；每次重新算出的张量都是新的。
 # 4. 在循环里写钩子，要当场把名字固定住。
 # 5. 留住句柄；用 `with` 或 `finally` 取下钩子。
 #
@@ -905,7 +922,7 @@ for step in range(3):
 #
 # 1. A tensor hook is a function. When the gradient has arrived at its tensor, and all paths have been added, PyTorch calls it with that gradient.
 # 2. A hook that only watches returns nothing.
-# 3. Both `backward()` and `torch.autograd.grad` fire it, but only after it was registered and where they come to its tensor; a tensor that is computed again is a new one.
+# 3. Both `backward()` and `torch.autograd.grad` fire it, from its registration on. Where backward does not come by, it stays silent; and a tensor that is computed again is a new one.
 # 4. When you write hooks in a loop, fix the name on the spot.
 # 5. Keep the handle; take hooks off with `with` or `finally`.
 #

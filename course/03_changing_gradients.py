@@ -1,5 +1,6 @@
 # %% tags=["setup"]
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 
 from hookedu import LanguageToggle, check, hint, plot_graph, plot_sharing, progress, solution
@@ -203,7 +204,7 @@ for hook in (norm_14, forgot_return):
 # </div>
 
 # %% tags=["F7", "F8", "F33"]
-mask = torch.tensor([1.0, 0.0, 1.0], dtype=torch.float64)  # NumPy's usual dtype
+mask = torch.from_numpy(np.array([1.0, 0.0, 1.0]))
 bad_hooks = {
     "two values": lambda grad: (grad * 2, "doubled"),
     "wrong shape": lambda grad: grad[:2],
@@ -217,15 +218,20 @@ for name, hook in bad_hooks.items():
     except (RuntimeError, TypeError) as error:
         print(f"{name:11} {type(error).__name__}: {error}")
 
+v = torch.zeros(3, requires_grad=True)
+v.register_hook(lambda grad: grad * torch.tensor([1.0, 0.0, 1.0], dtype=grad.dtype))
+v.backward(torch.tensor([2.0, 3.0, 6.0]))
+print("mended dtype: v.grad is", v.grad.tolist())
+
 # %% [markdown] tags=["F7", "F8", "F33"]
 # <div lang="zh">
 #
-# 一个也没有放过，三个都报错。
+# 一个也没有放过，三个都报错。最后一行的掩码写明了 `dtype=grad.dtype`，它就通过了。
 #
 # </div>
 # <div lang="en">
 #
-# None of them: all three raise an error.
+# None of them: all three raise an error. The last mask, with `dtype=grad.dtype`, passes.
 #
 # </div>
 #
@@ -235,14 +241,14 @@ for name, hook in bad_hooks.items():
 #
 # <div lang="zh">
 #
-# 忘写 `return` 最难发现，因为谁也不会提醒你。返回的不是张量，会得到 `TypeError`；形状或 dtype 与收到的梯度不同，会得到 `RuntimeError`。
+# 忘写 `return` 最难发现，因为谁也不会提醒你。返回的既不是张量也不是 `None`，会得到 `TypeError`；形状或 dtype 与收到的梯度不同，会得到 `RuntimeError`。
 #
 # dtype 多半是不知不觉变掉的：NumPy 数组通常是 `float64`，用它做的掩码乘上 `float32` 的梯度，结果就成了 `float64`。掩码要写明 `dtype=grad.dtype`，或者用 `torch.ones_like(grad)` 来造。
 #
 # </div>
 # <div lang="en">
 #
-# A missing `return` is the hardest to find, since nobody tells you. What is no tensor gives a `TypeError`, another
+# A missing `return` is the hardest to find, since nobody tells you. Anything but a tensor or `None` gives a `TypeError`, another
 # shape or dtype a `RuntimeError`.
 #
 # The dtype mostly changes unnoticed: NumPy arrays are usually `float64`, and a mask made from one turns a gradient of
@@ -650,14 +656,14 @@ x_grad = residual(describe)
 #
 # <div lang="zh">
 #
-# 所以两种说法都只对了一半。就地修改有三种下场：没有别人拿着这个张量，或者他们已经用完了，就平安无事；还有人要用，就悄悄弄坏他们的；张量是扩展出来的，还可能报错。钩子自己看不出是哪一种。**所以一律返回新张量。**
+# 所以两种说法都只对了一半。就地修改有三种下场：没有别人拿着这个张量，或者他们已经用完了，就平安无事；还有人要用，就悄悄弄坏他们的。到底是哪一种，钩子自己看不出来。张量是扩展出来的，还可能报错。**所以一律返回新张量。**
 #
 # </div>
 # <div lang="en">
 #
 # Both opinions are half right; a change in place can end in three ways. All is well if nobody else holds the tensor,
-# or they are done with it. If somebody still needs it, theirs is silently spoiled. And if it is expanded, there may
-# be an error. A hook cannot tell which. **So always return a new tensor.**
+# or they are done with it. If somebody still needs it, theirs is silently spoiled. A hook cannot see which. If the
+# tensor is expanded, there may be an error. **So always return a new tensor.**
 #
 # </div>
 # </div>
@@ -782,13 +788,13 @@ print("recorded:", kept[0])
 # %% [markdown]
 # <div lang="zh">
 #
-# `a.grad` 是对的 1，你的记录却说是 7。记下的不是一个数，而是张量本身；之后有人改了它，你的记录也跟着变。再试一遍，这次用三种办法来记：
+# `a.grad` 是对的 1，你的记录却说是 7。记下的不是一个数，而是张量本身；之后有人改了它，你的记录也跟着变。再试一遍，这次用四种办法来记：
 #
 # </div>
 # <div lang="en">
 #
 # `a.grad` is 1, which is right, and yet your record says 7. What you recorded is not a number but the tensor itself,
-# and when somebody changed it later, your record changed too. Once more, now recorded in three ways:
+# and when somebody changed it later, your record changed too. Once more, now recorded in four ways:
 #
 # </div>
 
@@ -797,11 +803,18 @@ kept = {}
 a.register_hook(lambda grad: kept.update({"grad": grad}))
 a.register_hook(lambda grad: kept.update({"grad.detach()": grad.detach()}))
 a.register_hook(lambda grad: kept.update({"grad.detach().clone()": grad.detach().clone()}))
+a.register_hook(lambda grad: kept.update({"grad.item()": grad.item()}))
 (a + b).backward()
 for how, value in kept.items():
-    print(f"{how:22} {value.item():g}")
+    print(f"{how:22} {float(value):g}")
 
-a.register_hook(lambda grad: print("attached:", grad.requires_grad, grad.clone().requires_grad))
+
+def attached(grad):
+    ways = {"grad": grad, "clone()": grad.clone(), "detach()": grad.detach()}
+    print("attached:", {how: way.requires_grad for how, way in ways.items()})
+
+
+a.register_hook(attached)
 (slope,) = torch.autograd.grad((a + b) ** 2, a, create_graph=True)
 
 # %% [markdown] tags=["F32"]
@@ -811,15 +824,15 @@ a.register_hook(lambda grad: print("attached:", grad.requires_grad, grad.clone()
 #
 # <div lang="zh">
 #
-# 把 `grad` 本身留下来当记录。我们之前大多是这么做的；只要没有人就地修改它，这样也没有问题。要留住那一刻的值，用 `grad.detach().clone()`：`clone()` 抄一份数；`detach()` 剪断图，因为在 `create_graph=True` 之下，梯度自己也连着一张计算图（最后一行），留着它就留着整张图。如果只要一个数，`grad.item()` 就够了。
+# 把 `grad` 本身留下来当记录。我们之前大多是这么做的；只要没有人就地修改它，这样也没有问题。要留住那一刻的值，用 `grad.detach().clone()`：`clone()` 抄一份数；`detach()` 剪断图，因为在 `create_graph=True` 之下，梯度自己也可能连着一张计算图（最后一行）。如果梯度只有一个数，`grad.item()` 就够了。
 #
 # </div>
 # <div lang="en">
 #
 # Keeping `grad` itself as a record. We have mostly done so, which is fine as long as nobody changes it in place. To
 # keep the value of that moment, use `grad.detach().clone()`. `clone()` copies the numbers. `detach()` cuts the graph
-# off: under `create_graph=True` a gradient is attached to a computation graph as well (the last line), and keeping one
-# keeps all of the other. If you need only a number, `grad.item()` will do.
+# off: under `create_graph=True` a gradient can itself be attached to a computation graph (the last line). If the
+# gradient is a single number, `grad.item()` will do.
 #
 # </div>
 # </div>
@@ -927,7 +940,7 @@ with torch.no_grad():
 #
 # 写 `reverse_gradient(x, strength)`：返回一个值和 `x` 相同的张量 `y`。反向传播时，经过 `y` 的梯度要乘以 `-strength`；不经过 `y` 的路不受影响。
 #
-# `x` 不需要梯度的时候，或者在 `torch.no_grad()` 里，它也要能用；在后者里不许建图。
+# `x` 不需要梯度的时候（`y` 也就不需要），或者在 `torch.no_grad()` 里，它也要能用；在后者里不许建图。
 #
 # </div>
 # <div lang="en">
@@ -935,7 +948,8 @@ with torch.no_grad():
 # Write `reverse_gradient(x, strength)`, which returns a tensor `y` with the values of `x`. In backward, the gradient
 # that passes `y` is multiplied by `-strength`; paths that do not run through `y` are not affected.
 #
-# It must also work when `x` requires no gradient, and under `torch.no_grad()`, where it must not build a graph.
+# It must also work when `x` requires no gradient (then `y` requires none either), and under `torch.no_grad()`, where
+# it must not build a graph.
 #
 # </div>
 
@@ -965,8 +979,8 @@ check("03.5", reverse_gradient)
 # 1. 钩子返回的张量取代梯度；什么也不返回，继续往下传的就是它收到的那个张量，连同就地做过的改动。
 # 2. 返回的张量，形状和 dtype 都要和收到的梯度一样。
 # 3. 一个张量上的钩子按注册的次序运行，每一个都从前一个的结果开始。
-# 4. 加法把同一个张量交给两边。就地修改它，可能平安无事，可能弄坏别人的，也可能报错，所以要返回新张量。
-# 5. 要留下记录，就用 `grad.detach().clone()`；只想改一条路，就给它一个自己的张量。
+# 4. `a + b` 把同一个张量交给两边。就地修改它，可能平安无事，也可能弄坏别人的；张量是扩展出来的，还可能报错。所以要返回新张量。
+# 5. 要留下记录，就用 `grad.detach().clone()`。只想改一条路，就给它一个自己的张量。
 #
 # </div>
 # <div lang="en">
@@ -975,9 +989,9 @@ check("03.5", reverse_gradient)
 #    with any change that was made to it in place.
 # 2. A returned tensor must have the shape and dtype of the gradient.
 # 3. The hooks of a tensor run in the order of registration, each on the result of the one before.
-# 4. A sum hands one tensor to both sides. Changing it in place may do no harm, spoil somebody else's gradient, or
-#    raise an error; so return a new tensor.
-# 5. To keep a record, use `grad.detach().clone()`; to change one path only, give it a tensor of its own.
+# 4. `a + b` hands one tensor to both sides. Changing it in place may do no harm, or spoil somebody else's gradient. If
+#    the tensor is expanded, it may raise an error. So return a new tensor.
+# 5. To keep a record, use `grad.detach().clone()`. To change one path only, give it a tensor of its own.
 #
 # </div>
 

@@ -376,13 +376,13 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上，挂在 `y` 上会报错；没有人写叶子的 `.grad`，它就不触发；它收到的是**参数**，梯度要到 `param.grad` 里去取。
+# 把 post-accumulate 钩子当成张量钩子用。它只能挂在叶子上，挂在 `y` 上会报错。没有人写叶子的 `.grad`，它就不触发。它收到的是**参数**，梯度要到 `param.grad` 里去取。
 #
 # </div>
 # <div lang="en">
 #
-# Using a post-accumulate hook like a tensor hook. It goes on leaves only, and on `y` it is an error; it is silent
-# where nobody writes the `.grad` of its leaf; and it receives the **parameter**, whose gradient is in `param.grad`.
+# Using a post-accumulate hook like a tensor hook. It goes on leaves only, and on `y` it is an error. It is silent
+# where nobody writes the `.grad` of its leaf. And it receives the **parameter**, whose gradient is in `param.grad`.
 #
 # </div>
 # </div>
@@ -490,7 +490,7 @@ except RuntimeError as error:
 #
 # 平常的反向传播里它关着，所以 `w` 走了一步。到了 `backward(create_graph=True)` 却开着：这时梯度还要再被求导，反向传播的每一步都得记进图里，包括钩子做的事。于是同一行代码就报错了。
 #
-# 这种钩子还有一处要小心：它可以返回东西吗？
+# 关于这种钩子，还有两个问题：在钩子里写上 `torch.no_grad()`，就不再报错了吗？钩子可以返回东西吗？
 #
 # </div>
 # <div lang="en">
@@ -499,11 +499,23 @@ except RuntimeError as error:
 # gradients are to be differentiated again, so every step of backward is recorded in a graph, whatever hooks do
 # included. Hence the error, from the very same line.
 #
-# One more question about this kind of hook: may it return something?
+# Two more questions about this kind of hook: does `torch.no_grad()` inside of it prevent the error? And may it return
+# something?
 #
 # </div>
 
+
 # %%
+def safe_step(param):
+    with torch.no_grad():
+        param -= 0.1 * param.grad
+
+
+w = torch.tensor(3.0, requires_grad=True)
+w.register_post_accumulate_grad_hook(safe_step)
+(w**2).backward(create_graph=True)
+print("with torch.no_grad(): w is", round(w.item(), 4))
+
 w = torch.tensor(3.0, requires_grad=True)
 w.register_post_accumulate_grad_hook(lambda param: 0.5 * param.grad)  # returns a new tensor
 try:
@@ -765,7 +777,7 @@ except RuntimeError as error:
 # <div lang="en">
 #
 # Expecting it to change gradients, or to tell who came first. As a rule (`mode="all"`) a multi-grad hook runs **once,
-# when all are there**, with a list in your order and `None` for what is not used; what it returns is ignored. A leaf
+# when all are there**, with a list in your order and `None` for what is not used. What it returns is ignored. A leaf
 # that you ask `torch.autograd.grad` for must not be in the list.
 #
 # </div>
@@ -982,8 +994,8 @@ check("04.4", watch_norms)
 #
 # 1. 张量钩子收到这一次路过的梯度，按注册的次序运行；返回的张量会取代梯度。
 # 2. `retain_grad` 在所有张量钩子之后，把它们改过的梯度加进 `.grad`。
-# 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到参数，应当返回 `None`；更新参数要写 `torch.no_grad()`。
-# 4. multi-grad 钩子等到齐了运行一次，用 `mode="any"` 则在第一个到达时；返回值不算数。
+# 3. post-accumulate 钩子等叶子的 `.grad` 写好才运行，收到的是参数。它应当返回 `None`；更新参数要写 `torch.no_grad()`。
+# 4. multi-grad 钩子等到齐了运行一次，用 `mode="any"` 则在第一个到达时。返回值不算数。
 # 5. 就地修改之后，先前的钩子留在旧的值上，`retain_grad` 跟着张量走。
 #
 # </div>
@@ -992,9 +1004,9 @@ check("04.4", watch_norms)
 # 1. A tensor hook receives what passes this time. Such hooks run in the order of registration, and a tensor that one
 #    returns replaces the gradient.
 # 2. `retain_grad` comes after all tensor hooks and adds what they made of the gradient to `.grad`.
-# 3. A post-accumulate hook waits until a leaf's `.grad` is written, receives the parameter and should return `None`; to
-#    update the parameter, use `torch.no_grad()`.
-# 4. A multi-grad hook runs once, when all are there, or with `mode="any"` when the first arrives; what it returns is
+# 3. A post-accumulate hook waits until a leaf's `.grad` is written, and receives the parameter. It should return
+#    `None`; to update the parameter, use `torch.no_grad()`.
+# 4. A multi-grad hook runs once, when all are there, or with `mode="any"` when the first arrives. What it returns is
 #    ignored.
 # 5. After a change in place, an earlier hook stays with the old value, while `retain_grad` follows the tensor.
 #

@@ -397,12 +397,12 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 #
 # <div lang="zh">
 #
-# 留下 `output`，就留下了它后面的整张图，直到反向传播放掉图上的张量。只要值，就留 `output.detach()`。
+# 留下 `output`，就留下了它后面的整张图。反向传播会放掉图上的张量。只要值，就留 `output.detach()`。
 #
 # </div>
 # <div lang="en">
 #
-# Keep `output` and you keep the whole graph behind it, until a backward pass frees its tensors. For the values alone, keep `output.detach()`.
+# Keep `output` and you keep the whole graph behind it. A backward pass frees the tensors of that graph. For the values alone, keep `output.detach()`.
 #
 # </div>
 # </div>
@@ -927,12 +927,12 @@ for hook in (first_item, whole_tuple):
 #
 # <div lang="zh">
 #
-# `output` 不一定是张量：留的时候走进去，改的时候返回同样的结构，别一声不响地跳过。函数没有模块，什么也不触发。
+# `output` 不一定是张量：留的时候走进去，别一声不响地跳过。改的时候，返回同样的结构。函数没有模块，什么也不触发。
 #
 # </div>
 # <div lang="en">
 #
-# `output` need not be a tensor: walk into it to keep it, return the same structure to change it, and do not skip it in silence. A function has no module and fires nothing.
+# `output` need not be a tensor: walk into it to keep it, and do not skip it in silence. To change it, return the same structure. A function has no module and fires nothing.
 #
 # </div>
 # </div>
@@ -1021,19 +1021,19 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # <div lang="zh">
 #
-# 1. 前向钩子是 `hook(module, args, output)`，由 `module(x)` 触发，`module.forward(x)` 不触发；`args` 是位置参数的元组。
+# 1. 前向钩子是 `hook(module, args, output)`，`args` 是位置参数的元组。`module(x)` 会触发它，`module.forward(x)` 不会。
 # 2. 返回 `None` 是只看；返回别的任何东西，都会取代输出。
-# 3. 只要值，就留 `output.detach()`；输出可能是元组或字典，那就走进去。
-# 4. 一个模块可以运行多次，所以用列表；函数不是模块，什么也不触发。
+# 3. 只要值，就留 `output.detach()`。输出可能是元组或字典，那就走进去。
+# 4. 一个模块可以运行多次，所以用列表。函数不是模块，什么也不触发。
 # 5. 用 `with` 或 `try`/`finally` 取下钩子，出了异常也不会留下。
 #
 # </div>
 # <div lang="en">
 #
-# 1. A forward hook is `hook(module, args, output)`; `module(x)` fires it, `module.forward(x)` does not; `args` is the tuple of positional arguments.
+# 1. A forward hook is `hook(module, args, output)`, where `args` is the tuple of positional arguments. `module(x)` fires it, `module.forward(x)` does not.
 # 2. To return `None` is to look; anything else replaces the output.
-# 3. For the values alone, keep `output.detach()`; outputs may be tuples or dictionaries, so walk into them.
-# 4. A module may run several times, so keep a list; a function is no module and fires nothing.
+# 3. For the values alone, keep `output.detach()`. Outputs may be tuples or dictionaries, so walk into them.
+# 4. A module may run several times, so keep a list. A function is no module and fires nothing.
 # 5. Take hooks off by `with` or `try`/`finally`, and none stays on after an exception.
 #
 # </div>
@@ -1043,12 +1043,12 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # <div lang="zh">
 # <details><summary>1. <code>model.forward(x)</code> 会触发哪些钩子？</summary>里面各层的，只要它们是按「层(x)」调用的；<code>model</code> 自己的不触发。</details>
-# <details><summary>2. <code>lambda m, a, o: (seen.append(o), o)</code> 错在哪里？</summary>它返回一个元组，元组取代了输出，要到后面的层才出错；留下的 <code>o</code> 还带着整张图。</details>
+# <details><summary>2. <code>lambda m, a, o: (seen.append(o), o)</code> 错在哪里？</summary>它返回一个元组，元组取代了输出，要到后面的层才出错。留下的 <code>o</code> 还带着整张图。</details>
 # <details><summary>3. 给每个子模块都挂了钩子，为什么还看不到 ReLU 的输出？</summary>因为 <code>forward</code> 里用的是函数 <code>F.relu</code>。去看下一个模块的输入，或者换成 <code>nn.ReLU</code>。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. Which hooks does <code>model.forward(x)</code> fire?</summary>Those of the layers inside, if they are called in the normal way, but not those of <code>model</code> itself.</details>
-# <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and the error comes only in a later layer; besides, the <code>o</code> that is kept holds the whole graph.</details>
+# <details><summary>2. What is wrong with <code>lambda m, a, o: (seen.append(o), o)</code>?</summary>It returns a tuple, which replaces the output, and the error comes only in a later layer. Besides, the <code>o</code> that is kept holds the whole graph.</details>
 # <details><summary>3. Every child has a hook. Why do you still not see what the ReLU gives?</summary>Because <code>forward</code> uses the function <code>F.relu</code>. Look at the input of the next module, or use <code>nn.ReLU</code>.</details>
 # </div>
 #

@@ -312,12 +312,12 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # <div lang="zh">
 #
-# 元组和张量得到 `30`。不是元组的返回值会被包成元组，替换**全部**位置参数：列表只算一个值，所以报错；层有两个输入而钩子只返回一个张量，第二个就丢了。请返回 `(new, *args[1:])`。
+# 元组和张量得到 `30`。既不是元组也不是 `None` 的返回值会被包成元组；列表只算一个值，所以这里报错。它替换**全部**位置参数：层有两个输入而钩子只返回一个张量，第二个就丢了。请返回 `(new, *args[1:])`。
 #
 # </div>
 # <div lang="en">
 #
-# The tuple and the tensor give `30`. Whatever is not a tuple is wrapped into one and replaces **all** positional arguments: a list counts as one value and fails; if a layer has two inputs and the hook returns one tensor, the second is lost. Return `(new, *args[1:])`.
+# The tuple and the tensor give `30`. Whatever is neither a tuple nor `None` is wrapped into a tuple; a list counts as one value, and therefore fails here. It replaces **all** positional arguments: if a layer has two inputs and the hook returns one tensor, the second is lost. Return `(new, *args[1:])`.
 #
 # </div>
 # </div>
@@ -824,6 +824,7 @@ positive = nn.Linear(2, 1, bias=False)
 parametrize.register_parametrization(positive, "weight", Exp())
 for title, module in (("pre-hook:", layer), ("parametrize:", positive)):
     module(torch.ones(1, 2))
+    print(title, "weight left in the module:", "weight" in vars(module))
     try:
         print(title, "copied,", torch.equal(deepcopy(module).weight, module.weight))
     except RuntimeError as error:
@@ -837,12 +838,12 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 前置钩子每次都把一个带计算图的张量存成 `module.weight`，而 `deepcopy` 只能复制叶子，所以运行过的模块复制不了。要让权重由别的张量算出来，用 `torch.nn.utils.parametrize`：它在读取 `weight` 的时候才计算，不把结果留在模块里。
+# 前置钩子每次都把一个带计算图的张量存成 `module.weight`，而 `deepcopy` 只能复制叶子，所以这样的模块一旦运行过（梯度开着），就复制不了。要让权重由别的张量算出来，用 `torch.nn.utils.parametrize`：它在读取 `weight` 的时候才计算，不把结果留在模块里。
 #
 # </div>
 # <div lang="en">
 #
-# The pre-hook stores a tensor with its graph as `module.weight`, and `deepcopy` can copy only leaves, so a module that has run cannot be copied. To compute a weight from other tensors, use `torch.nn.utils.parametrize`: it computes `weight` when it is read and does not leave the result in the module.
+# The pre-hook stores a tensor with its graph as `module.weight`, and `deepcopy` can copy only leaves, so once such a module has run with gradients on, it cannot be copied. To compute a weight from other tensors, use `torch.nn.utils.parametrize`: it computes `weight` when it is read and does not leave the result in the module.
 #
 # </div>
 # </div>
@@ -852,20 +853,20 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 1. 前置钩子在 `forward` 之前运行，收到 `(module, args)`，`args` 是元组。
+# 1. 前置钩子在 `forward` 之前运行。它收到 `(module, args)`，`args` 是元组。
 # 2. 抛出异常就能拦住坏输入，`forward` 不会运行，层里什么都不会弄脏。
 # 3. 返回的东西替换全部位置参数；单个值会被包成元组。
 # 4. 不要就地修改：那是调用者的张量。
-# 5. 要看到关键字参数，注册时写 `with_kwargs=True`，并且返回 `(args, kwargs)`。
+# 5. 要看到关键字参数，注册时写 `with_kwargs=True`。这样的钩子要改输入，就返回 `(args, kwargs)`。
 #
 # </div>
 # <div lang="en">
 #
-# 1. A pre-hook runs before `forward` and receives `(module, args)`, where `args` is a tuple.
+# 1. A pre-hook runs before `forward`. It receives `(module, args)`, where `args` is a tuple.
 # 2. Raise an exception to refuse bad input: `forward` does not run, and nothing in the layer is spoilt.
 # 3. What it returns replaces all positional arguments; a single value is wrapped into a tuple.
 # 4. Do not change in place: the tensor is the caller's.
-# 5. To see keyword arguments, register with `with_kwargs=True`, and return `(args, kwargs)`.
+# 5. To see keyword arguments, register with `with_kwargs=True`. To change the input, such a hook returns `(args, kwargs)`.
 #
 # </div>
 

@@ -140,14 +140,14 @@ with layer.register_full_backward_hook(report):
 #
 # 梯度的形状总是和它所属的张量相同。`grad_output` 属于这一层的**输出**，所以是 `6×3`；`grad_input` 属于**输入**，所以是 `6×5`。输入和输出说的是前向传播的方向，反向传播时，`grad_output` 先到，`grad_input` 后算出来。两个都是元组，因为一层可以有几个输入和几个输出。
 #
-# 下面的控件把一个两层的网络走一遍。一步一步往后点，看每个钩子在什么时候触发：前向传播从上到下，反向传播从下到上，每一层都是 `backward_pre` 在前，`backward` 在后。
+# 下面的控件把一个两层的网络走一遍，这一课讲的是其中的 `backward_pre` 和 `backward`。**先猜一猜**：反向传播里，`Linear` 和 `Tanh` 谁的 `backward_pre` 先触发？轮到另一层的 `backward_pre` 时，先触发的那一层，`backward` 触发过了吗？再一步一步往后点，看猜得对不对。
 #
 # </div>
 # <div lang="en">
 #
 # A gradient always has the shape of the tensor that it belongs to. `grad_output` belongs to the **output** of the layer, hence `6×3`; `grad_input` belongs to its **input**, hence `6×5`. Input and output are meant as in forward; in backward, `grad_output` comes first and `grad_input` is computed from it. Both are tuples, because a layer may have several inputs and outputs.
 #
-# The widget below takes a net of two layers through one pass. Step through it and watch when each hook fires: forward goes from the first layer to the last, backward the other way, and in every layer `backward_pre` comes before `backward`.
+# The widget below takes a net of two layers through one pass; this lesson is about its `backward_pre` and `backward`. **Guess first**: in backward, whose `backward_pre` fires first, that of `Linear` or of `Tanh`? And by the time that of the other layer fires, has the layer that came first had its `backward`? Then step through it and see.
 #
 # </div>
 
@@ -155,6 +155,17 @@ with layer.register_full_backward_hook(report):
 HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, requires_grad=True))
 
 # %% [markdown]
+# <div lang="zh">
+#
+# `Tanh` 先，因为反向传播从最后一层开始。`Linear` 的 `backward_pre` 触发时，`Tanh` 的 `backward` 已经触发过了：`Tanh` 的 `grad_input` 算出来，才有 `Linear` 的 `grad_output`。网络自己也是模块，它的 `backward_pre` 在最前，`backward` 在这两层的之后。
+#
+# </div>
+# <div lang="en">
+#
+# `Tanh` comes first, because backward begins with the last layer. When `backward_pre` of `Linear` fires, `Tanh` has had its `backward`: only when the `grad_input` of `Tanh` has been computed is there a `grad_output` for `Linear`. The net is a module as well: its `backward_pre` comes before those of its layers, and its `backward` after theirs.
+#
+# </div>
+#
 # ## 7.3 没有人要的梯度 · A gradient that nobody needs
 #
 # <div lang="zh">
@@ -792,7 +803,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # 图里看得到：池化之后最多剩四分之一，ReLU 再减去一些，而卷积把梯度又摊到各个位置。
 #
-# 最后一个问题来自微调：让一层自己继续学，而它前面的层不再动。按 7.6 节，完整钩子把 `grad_input` 换成零就行，看上去是这样。钩子也可以返回 `(None,)`，那就根本没有梯度往回流。
+# 最后一个问题来自微调：让一层自己继续学，而它前面的层不再动。按 7.6 节，完整钩子把 `grad_input` 换成零就行，看上去是这样。钩子也可以返回 `(None,)`，那就根本没有梯度往回流。（单独返回一个 `None`，是什么也不改。）
 #
 # **先猜一猜**：用 AdamW（带权重衰减）训练 5 步，第一层的权重在两种情况下各移动多少？
 #
@@ -801,7 +812,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # The picture shows it: at most a quarter comes back through a pool, a ReLU removes some more, and a convolution spreads the gradient over all places again.
 #
-# The last question comes from fine-tuning: one layer should go on learning, and the layers before it should not move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. The hook may also return `(None,)`, and then no gradient flows back at all.
+# The last question comes from fine-tuning: one layer should go on learning, and the layers before it should not move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. The hook may also return `(None,)`, and then no gradient flows back at all. (To return a plain `None` changes nothing.)
 #
 # **Guess first**: we train for 5 steps with AdamW, which has weight decay. How far does the weight of the first layer move in the two cases?
 #
@@ -834,12 +845,12 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 #
 # <div lang="zh">
 #
-# 梯度是零，不等于不动：优化器看到一个零梯度，照样做权重衰减，动量也照样往前走，这里移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。要让前面的层不动，就返回 `(None,)`，或者设 `requires_grad_(False)`。（钩子返回单独一个 `None`，意思是什么也不改。）
+# 梯度是零，不等于不动：优化器看到一个零梯度，照样做权重衰减，这里移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。要让前面的层不动，就返回 `(None,)`，或者设 `requires_grad_(False)`。
 #
 # </div>
 # <div lang="en">
 #
-# A gradient of zeros does not mean standing still: the optimizer sees a gradient, applies weight decay all the same and lets momentum run on; here the weight moved by 0.0285. Parameters whose `.grad` is `None` are skipped. To keep earlier layers where they are, return `(None,)`, or set `requires_grad_(False)`. (A hook that returns plain `None` changes nothing.)
+# A gradient of zeros does not mean standing still: the optimizer sees a gradient and applies weight decay all the same; here the weight moved by 0.0285. Parameters whose `.grad` is `None` are skipped. To keep earlier layers where they are, return `(None,)`, or set `requires_grad_(False)`.
 #
 # </div>
 # </div>
@@ -892,7 +903,7 @@ check("07.5", stop_gradient)
 # 1. 用 `register_full_backward_hook`，别用旧式的 `register_backward_hook`。
 # 2. `grad_output` 是输出的梯度，`grad_input` 是输入的梯度；都是元组，`grad_input` 里可以有 `None`。
 # 3. 最大池化把梯度只交给每个窗口的赢家。
-# 4. 返回元组会替换梯度：改 `grad_input` 不影响这一层的权重，改 `grad_output` 会；返回零和返回 `None`，优化器的反应不同。
+# 4. 返回元组会替换梯度：改 `grad_input` 不影响这一层的权重，改 `grad_output` 会。返回零和返回 `None`，优化器的反应不同。
 # 5. 后面有就地操作，或者输出是字典时，用前向钩子里的张量钩子。
 #
 # </div>
@@ -901,7 +912,7 @@ check("07.5", stop_gradient)
 # 1. Use `register_full_backward_hook`, not the legacy `register_backward_hook`.
 # 2. `grad_output` is the gradient of the output, `grad_input` that of the input; both are tuples, and `grad_input` may hold `None`.
 # 3. A max pool hands the gradient only to the winner of each window.
-# 4. A returned tuple replaces gradients: changing `grad_input` spares the weights of the layer, changing `grad_output` does not; and an optimizer treats zeros differently from `None`.
+# 4. A returned tuple replaces gradients: changing `grad_input` spares the weights of the layer, changing `grad_output` does not. An optimizer treats zeros differently from `None`.
 # 5. Where an in-place operation follows, or the output is a dictionary, use tensor hooks set inside a forward hook.
 #
 # </div>
@@ -911,12 +922,12 @@ check("07.5", stop_gradient)
 #
 # <div lang="zh">
 # <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>这一个输入不需要梯度。几个输入里只有一部分需要时，其余各项是全零的张量。</details>
-# <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>完整钩子返回一个元组，每一项是零，或者是 <code>None</code>。权重衰减和动量只有在 <code>None</code> 时才会停下。</details>
+# <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>完整钩子返回一个元组，每一项是零，或者是 <code>None</code>。权重衰减只有在 <code>None</code> 时才会停下。</details>
 # <details><summary>3. 完整钩子遇上 <code>nn.ReLU(inplace=True)</code> 报错，怎么办？</summary>改用前向钩子，在里面给输出挂张量钩子。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>Its one input needs no gradient. Where only some of several inputs do, the other entries are tensors of zeros.</details>
-# <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple whose entries are zeros, or <code>None</code>. Weight decay and momentum stop only with <code>None</code>.</details>
+# <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple whose entries are zeros, or <code>None</code>. Weight decay stops only with <code>None</code>.</details>
 # <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that sets a tensor hook on the output.</details>
 # </div>
 

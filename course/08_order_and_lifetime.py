@@ -651,12 +651,12 @@ with torch.no_grad():
 #
 # <div lang="zh">
 #
-# 快速路径用一个融合的运算代替了所有子模块，全局钩子只数到 1 次调用。里面有了钩子，PyTorch 就不走快速路径，于是数到 9 次：看一眼，就改变了它怎样运行。
+# 快速路径用一个融合的运算代替了所有子模块，全局钩子只数到 1 次调用。里面有了前向钩子，PyTorch 就不走快速路径，于是数到 9 次：看一眼，就改变了它怎样运行。
 #
 # </div>
 # <div lang="en">
 #
-# The fast path replaces all children by one fused operation, and a global hook counts 1 call. With a hook inside, PyTorch does not take the fast path, and there are 9: looking changes how it runs.
+# The fast path replaces all children by one fused operation, and a global hook counts 1 call. With a forward hook inside, PyTorch does not take the fast path, and there are 9: looking changes how it runs.
 #
 # </div>
 # </div>
@@ -938,7 +938,7 @@ check("08.5", count_calls)
 #
 # <div lang="zh">
 #
-# 1. 一层的次序：`forward_pre`、`forward`；然后 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后；输入不需要梯度时，`backward` 提前。
+# 1. 一层的次序：`forward_pre`、`forward`；然后 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 提前。
 # 2. 全局钩子先于模块自己的；用完马上取下。
 # 3. 名字放在钩子里，不放在模块上。
 # 4. 句柄放在单元格之外，注册之前先取下旧的。
@@ -947,7 +947,7 @@ check("08.5", count_calls)
 # </div>
 # <div lang="en">
 #
-# 1. The order for one layer: `forward_pre`, `forward`; then `output_grad`, `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook comes after `backward_pre`; where the input needs no gradient, `backward` comes earlier.
+# 1. The order for one layer: `forward_pre`, `forward`; then `output_grad`, `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook comes after `backward_pre`. Where the input needs no gradient, `backward` comes earlier.
 # 2. Global hooks fire before a module's own; remove them as soon as you are done.
 # 3. The name goes into the hook, not onto the module.
 # 4. Keep the handle outside of the cell, and remove the old hook before you register a new one.
@@ -961,12 +961,12 @@ check("08.5", count_calls)
 # <div lang="zh">
 # <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>输入需要梯度时，像 <code>Linear</code> 这样的层已经写好了；输入不需要梯度时还没有（7.3 节）。</details>
 # <details><summary>2. 重新运行一个挂钩子的单元格，怎样不让钩子叠加？</summary>把句柄存在单元格之外，先 <code>remove()</code> 旧的，再注册新的。</details>
-# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）；外层走了快速路径；模型先编译过，钩子后挂。</details>
+# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）。反向钩子所在的模块返回的是字典（7.7 节）。模型先编译过，钩子后挂。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>For a layer such as <code>Linear</code> it has, where the input needs a gradient; otherwise not yet (section 7.3).</details>
 # <details><summary>2. A cell that registers a hook is run again. How do you keep hooks from stacking?</summary>Store the handle outside of the cell; <code>remove()</code> the old hook before you register the new one.</details>
-# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>); the module around it takes a fast path; the model was compiled before the hook came.</details>
+# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>). It is a backward hook, and its module returns a dictionary (section 7.7). The model was compiled before the hook came.</details>
 # </div>
 
 # %% [markdown]

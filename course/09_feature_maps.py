@@ -73,6 +73,7 @@ seen = {}
 
 
 def keep(module, args, output):
+    print("while the hook runs, _version", output._version)
     seen["detach()"] = output.detach()
     seen["detach().cpu()"] = output.detach().cpu()
     seen["detach().clone()"] = output.detach().clone()
@@ -93,12 +94,12 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # %% [markdown] tags=["F14"]
 # <div lang="zh">
 #
-# 前两份里一个负数也没有，只有 `clone()` 留住了当时的样子。`detach()` 剪断的是计算图，数据仍和 `output` 在同一块内存里（3.8 节）；下一层是 `ReLU(inplace=True)`，它就地把负数改成 `0`，留下的那份也就跟着变了。
+# 前两份里一个负数也没有，只有 `clone()` 留住了当时的样子。`detach()` 剪断的是计算图，数据仍和 `output` 在同一块内存里（3.8 节）；下一层是 `ReLU(inplace=True)`，它就地把负数改成 `0`，留下的那份也就跟着变了。`cpu()` 也帮不上忙：只有从 GPU 上取，它才会复制，所以在那里对的代码，换一台机器就可能错。
 #
 # </div>
 # <div lang="en">
 #
-# There is not one negative number in the first two; only `clone()` kept what was there at the time. What `detach()` cuts is the graph; what it returns still shares the memory of `output` (section 3.8). The next layer is `ReLU(inplace=True)`, which turns the negatives into `0` right there, and so in what we kept.
+# There is not one negative number in the first two; only `clone()` kept what was there at the time. What `detach()` cuts is the graph; what it returns still shares the memory of `output` (section 3.8). The next layer is `ReLU(inplace=True)`, which turns the negatives into `0` right there, and so in what we kept. `cpu()` is no help: it only copies when the tensor comes from a GPU, so code that was right there may be wrong on another machine.
 #
 # </div>
 #
@@ -108,12 +109,12 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # <div lang="zh">
 #
-# `detach()` 和 `cpu()` 都不是备份。张量本来就在 CPU 上时，`cpu()` 并不复制，给的还是同一块内存；从 GPU 上取才会复制，所以在那里对的代码，换一台机器就可能错。没有异常，只有一个痕迹：`_version` 从 `0` 变成了 `1`。要留住那一刻，就在钩子里写 `output.detach().clone()`。
+# `detach()` 和 `cpu()` 都不是备份。张量本来就在 CPU 上时，`cpu()` 并不复制，给的还是同一块内存。没有异常，只有一个痕迹：`_version` 从 `0` 变成了 `1`。要留住那一刻，就在钩子里写 `output.detach().clone()`。
 #
 # </div>
 # <div lang="en">
 #
-# Neither `detach()` nor `cpu()` is a backup. For a tensor that is on the CPU already, `cpu()` copies nothing and gives the same memory; from a GPU it does copy, so code that was right there may be wrong on another machine. No exception is raised; the only trace is a `_version` of `1` instead of `0`. To keep the moment, write `output.detach().clone()` inside the hook.
+# Neither `detach()` nor `cpu()` is a backup. For a tensor that is on the CPU already, `cpu()` copies nothing and gives the same memory. No exception is raised; the only trace is a `_version` of `1` instead of `0`. To keep the moment, write `output.detach().clone()` inside the hook.
 #
 # </div>
 # </div>
@@ -364,18 +365,21 @@ for column, channel in enumerate(range(12, 24)):
         ax.set(xticks=[], yticks=[])
         if channel in ends.values():
             ax.spines[:].set(color="red", linewidth=3)
-axes[0, 0].set_ylabel("own scale")
-_ = axes[1, 0].set_ylabel("one scale")
+for ax, scale in zip(axes[:, 0], ("own scale", "one scale"), strict=True):
+    ax.set_ylabel(scale)
+for channel in ends.values():
+    own, one = (ax.images[0].norm(largest[channel].item()) for ax in axes[:, channel - 12])
+    print(f"brightness of ch {channel} at its brightest: own scale {own:.2f}, one scale {one:.2f}")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 不会：上面一行里，两个红框里的最亮处一样亮，因为每张图的最大值都画成黄色。到了下面一行，0.02 的那张才显出本来的样子，整张都是暗的。所以比较通道要用同一把尺子；想看清一张图自己的花纹，可以各用各的，但要说明。`plot_feature_maps` 默认整层共用一把，写 `per_map=True` 就各用各的。
+# 不会：上面一行里，两个红框里的最亮处一样亮，因为每张图的最大值都画成黄色，亮度都是 1。到了下面一行，0.02 的那张才显出本来的样子，整张都是暗的。所以比较通道要用同一把尺子；想看清一张图自己的花纹，可以各用各的，但要说明。`plot_feature_maps` 默认整层共用一把，写 `per_map=True` 就各用各的。
 #
 # </div>
 # <div lang="en">
 #
-# No: in the upper row both red frames are equally bright at their brightest, since the largest value of every map is drawn in yellow. Only the lower row shows the one with 0.02 as it is, dark all over. So to compare channels, use one scale; to study the pattern within a map, give it a scale of its own, but say so. `plot_feature_maps` uses one for the layer by default, and one for each map with `per_map=True`.
+# No: in the upper row both red frames are equally bright at their brightest, since every map's largest value is drawn in yellow, with brightness 1. Only the lower row shows the one with 0.02 as it is, dark all over. So to compare channels, use one scale; to study the pattern within a map, give it one of its own, but say so. `plot_feature_maps` uses one for the layer by default, and one for each map with `per_map=True`.
 #
 # </div>
 #
@@ -889,7 +893,7 @@ picker
 # 2. 关掉 `inplace` 还不够：`out += identity` 也是就地的，没有开关。
 # 3. 比较通道，整层用一把尺子；每张图各用各的，要说明。
 # 4. 写事件文件，先关上再读；默认每个标签最多读回 4 张，最后一张总在里面。
-# 5. 死通道要在许多图上判断，而且说的是眼下；提取器也会被就地操作改写，并且和原模型共用模块。
+# 5. 死通道要在许多图上判断，而且说的是眼下；提取器也会被就地操作改写。它还和原模型共用模块。
 #
 # </div>
 # <div lang="en">
@@ -898,7 +902,7 @@ picker
 # 2. To switch `inplace` off is not enough: `out += identity` works in place too, and has no switch.
 # 3. To compare channels, use one scale for the whole layer; if each map has its own, say so.
 # 4. Close an event file before you read it; by default at most 4 pictures for each tag come back, the last one always among them.
-# 5. Judge dead channels on many pictures, and only for the present; an extractor's maps can be overwritten in place too, and it shares its modules with the original.
+# 5. Judge dead channels on many pictures, and only for the present. An extractor's maps can be overwritten in place too. It also shares its modules with the original.
 #
 # </div>
 
@@ -908,12 +912,12 @@ picker
 # <div lang="zh">
 # <details><summary>1. 怎样看出留下的卷积输出被改写过？</summary>卷积的输出通常有正有负，一个负数也没有就很可疑；记下钩子运行时的 <code>_version</code>，后来变大了，就说明张量的内存被就地写过。</details>
 # <details><summary>2. 每张图各用一把尺子，会骗你什么？</summary>几乎没有反应的通道，看上去和最强的一样亮。</details>
-# <details><summary>3. 一个通道在一张图上全是 0，它死了吗？</summary>不一定：要对所有图、所有位置都是 0 才算；就算是，前面的层变了，它也可能醒来。</details>
+# <details><summary>3. 一个通道在一张图上全是 0，它死了吗？</summary>不一定：要对所有图、所有位置都是 0 才算。就算是，前面的层变了，它也可能醒来。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. How can you tell that a kept output of a convolution was overwritten?</summary>Such outputs usually have both signs, so it is suspicious if no number is negative. Note the <code>_version</code> when the hook runs: if it is larger later, its memory was written to in place.</details>
 # <details><summary>2. How does a scale for each map deceive you?</summary>A channel that hardly responds looks as bright as the strongest.</details>
-# <details><summary>3. A channel is 0 all over one picture. Is it dead?</summary>Not necessarily: only if it is 0 at all places of all pictures; and even then it may wake up when the layers before it change.</details>
+# <details><summary>3. A channel is 0 all over one picture. Is it dead?</summary>Not necessarily: only if it is 0 at all places of all pictures. And even then it may wake up when the layers before it change.</details>
 # </div>
 
 # %% [markdown]

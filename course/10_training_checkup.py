@@ -343,22 +343,23 @@ TITLES = "loss", "share of 0", "share of nan", "mean |gradient|"
 
 def plot(diagnoses):
     """Draw one row per run: its loss, the three numbers of each block, and a diagnosis."""
-    size = (11, 1.7 * len(diagnoses) + 0.5)
+    size = (11, 1.3 * len(diagnoses) + 0.6)
     _, rows = plt.subplots(len(diagnoses), 4, figsize=size, layout="constrained", sharex=True)
     for row, (run, says) in zip(rows, diagnoses.items(), strict=True):
         losses, seen = runs[run]
         row[0].semilogy(losses, color="black")
-        row[0].set(ylim=(5e-4, 60), yticks=[0.001, 0.01, 0.1, 1, 10], ylabel=f"run {run}")
+        row[0].set(ylim=(5e-4, 60), yticks=[0.001, 0.1, 10], ylabel=f"run {run}")
         for ax, what in zip(row[1:], ("zeros", "nan", "gradient"), strict=True):
             for block, colour in zip(BLOCKS, COLOURS, strict=True):
                 ax.plot(seen[what, block], color=colour, label=block, lw=2)
             ax.set(xlim=(0, 29), ylim=(-0.05, 1.05))
         row[3].set_yscale("symlog", linthresh=1e-9)
-        row[3].set(ylim=(-3e-10, 1), yticks=[0, 1e-8, 1e-6, 1e-4, 1e-2, 1])
+        row[3].set(ylim=(-3e-10, 1), yticks=[0, 1e-8, 1e-4, 1])
         row[3].set_ylabel(says, rotation=0, ha="left", va="center", labelpad=10)
         row[3].yaxis.set_label_position("right")
-    for ax, title in zip(rows[0], TITLES, strict=True):
-        ax.set_title(title, fontsize=10)
+    for top, bottom, title in zip(rows[0], rows[-1], TITLES, strict=True):
+        top.set_title(title, fontsize=10)
+        bottom.set_xlabel("step")
     rows[0][1].legend(fontsize=7, loc="upper right", ncols=2)
 
 
@@ -432,12 +433,12 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 #
 # <div lang="zh">
 #
-# 一个坏样本会经过 `BatchNorm` 传给整批。查 `nan` 要在它第一次出现的那一步查。
+# 训练时，一个坏样本会经过 `BatchNorm` 传给整批。查 `nan` 要在它第一次出现的那一步查。
 #
 # </div>
 # <div lang="en">
 #
-# Through `BatchNorm`, one bad sample reaches the whole batch. Look for `nan` at the step where it appears first.
+# In training, one bad sample reaches the whole batch through `BatchNorm`. Look for `nan` at the step where it appears first.
 #
 # </div>
 # </div>

@@ -601,10 +601,11 @@ def draw(ax, image, cam, box):
     x0, y0, x1, y1 = box.tolist()
     hit = x0 <= x < x1 and y0 <= y < y1
     ax.imshow(image.permute(1, 2, 0))
-    ax.imshow(cam, cmap="inferno", alpha=0.6)
+    ax.imshow(cam, cmap="inferno", alpha=0.8 * cam / cam.max().clamp(min=1e-9))
     corner, width, height = (x0 - 0.5, y0 - 0.5), x1 - x0, y1 - y0
-    ax.add_patch(plt.Rectangle(corner, width, height, fill=False, edgecolor="white"))
-    ax.plot(x, y, "o" if hit else "X", color="cyan", markeredgecolor="black", markersize=8)
+    for colour, line in (("black", 3), ("white", 1.5)):
+        ax.add_patch(plt.Rectangle(corner, width, height, fill=False, ec=colour, lw=line))
+    ax.plot(x, y, "o" if hit else "X", color="cyan", mec="black", ms=9, clip_on=False)
     ax.set_title(f"{'hit' if hit else 'miss'}, highest {cam.max():.2g}", fontsize=9)
     ax.set(xticks=[], yticks=[])
 
@@ -619,7 +620,7 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 白框是真的框，圆点是命中的最高点，叉是没命中的；最后一列特意选了训练过的网络没命中的一张。每张热图各用**自己的**颜色刻度，最亮处就是写在上面的最大值。亮度因此不能在图和图之间比较：随机权重的热图看着也亮，数值却小得多。
+# 热图盖在图上，白框是真的框。热图的最高点落在框里是命中（hit），画成圆点；落在框外是没命中（miss），画成叉。最后一列特意选了训练过的网络没命中的一张。每张热图各用**自己的**颜色刻度，最亮处就是写在上面的最大值。亮度因此不能在图和图之间比较：随机权重的热图看着也亮，数值却小得多。
 #
 # 训练过的网络命中 0.98。随机权重的只有 0.07，比永远指正中间还低：热图要么亮在别处，要么处处是 0，最高点就算在左上角。
 #
@@ -628,7 +629,7 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 # </div>
 # <div lang="en">
 #
-# White is the true box; a dot marks a highest point that hits, a cross one that misses. For the last column we picked a picture that the trained network misses. Each map has a colour scale **of its own**, up to its highest value, which stands above it. So brightness cannot be compared between maps: those of random weights look bright as well, but their values are far smaller.
+# The map lies over its picture, and white is the true box. The highest point of the map is a dot if it hits the box, and a cross if it misses. For the last column we picked a picture that the trained network misses. Each map has a colour scale **of its own**, up to its highest value, which stands above it. So brightness cannot be compared between maps: those of random weights look bright as well, but their values are far smaller.
 #
 # The hit rate of the trained network is 0.98. Random weights give 0.07, less than the middle would: their maps light up elsewhere, or are 0 everywhere, and then the highest point counts as the upper left corner.
 #

@@ -224,7 +224,8 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
         except CellExecutionError as error:
             raise BuildError(
                 Text(
-                    zh="{file}：单元 {cell} 运行出错。\n{error}", en="{file}: cell {cell} failed when run."
+                    zh="{file}：单元 {cell} 运行出错。\n{error}",
+                    en="{file}: cell {cell} failed when run.\n{error}",
                 ).format(file=lesson.file, cell=started[-1].id, error=error)
             ) from error
     notebook.metadata = nbformat.from_dict(_METADATA)  # the client has added the interpreter's version
