@@ -4,6 +4,7 @@ Public names load on first use, so that `import hookedu` adds next to nothing to
 editors and type checkers the same names with their types; a test holds the two equal.
 """
 
+import sys
 from importlib import import_module
 
 __version__ = "0.1.0"
@@ -44,3 +45,7 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
+
+
+if "ipykernel" in sys.modules:  # in a notebook
+    import_module("hookedu.plots.resolution").double()

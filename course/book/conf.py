@@ -119,6 +119,9 @@ def prepare(app, docname: str, content: list[str]) -> None:
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             tags.append("hide-input")
         for output in cell.get("outputs", []):
+            if size := output.get("metadata", {}).get("image/png"):
+                # The theme's style sheet would override the plain attribute, and show twice as many pixels as large.
+                output["metadata"]["image/png"] = {"width": f"{size['width']}px"}
             shown = "".join(output.get("data", {}).get("text/plain", ""))
             if shown.startswith("LanguageToggle("):
                 tags.append("remove-output")  # each page has its own language switch

@@ -2,17 +2,32 @@
 
 from collections.abc import Mapping
 from itertools import islice
+from math import dist
 from typing import TYPE_CHECKING
 
 import torch
 
 from hookedu.hooks.tensors import shape_text, sizes
+from hookedu.plots.flows import brought
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Text
 
-_KEPT, _CAUGHT, _GONE = "#1b7837", "#b35806", "#777777"
+# Every colour of text and lines has a contrast of at least 4.5 to white: WCAG's level AA.
+KEPT, CAUGHT, QUIET, FORWARD, BACKWARD, FRAME = (
+    "#1b7837",
+    "#b35806",
+    "#595959",
+    "#595959",
+    "#762a83",
+    "#333333",
+)
 _COLUMNS, _ROWS, _NAMES = 8, 24, 36  # as many as fit into 20 by 30 inches
+_LETTER, _ROW = 0.085, 1.2  # inches: the width of a letter in 10-point type, the distance of two rows
+_SLIM, _WIDE = 0.12, 0.85  # inches by which arrows leave the straight line: between neighbours, around a box
+
+Position = tuple[float, float]  # inches to the right and down
 
 
 def plot_graph(
@@ -23,9 +38,10 @@ def plot_graph(
 ) -> "Axes":
     """Plot the autograd graph behind a tensor, with one box per named tensor.
 
-    The forward direction is from left to right. Leaves have a double frame. Above each box stands the
-    operation that made the tensor, below it the gradient: kept in ``.grad`` (leaves, and tensors after
-    ``retain_grad()``), seen by a hook, or gone.
+    Grey arrows, from left to right, are the forward direction. Leaves have a double frame. Above each box stands
+    the operation that made the tensor, below it the gradient: kept in ``.grad`` (leaves, and tensors after
+    ``retain_grad()``), seen by a hook, or not kept. If there is a gradient, purple arrows go back, each with what
+    it brings to the tensor at its end; several of them add up to the gradient of that tensor.
 
     Parameters
     ----------
@@ -45,6 +61,12 @@ def plot_graph(
     matplotlib.axes.Axes
         The Axes that hold the plot.
 
+    Notes
+    -----
+    What an arrow brings is found from the graph and from the gradients that are known, without running a hook. Where
+    backward has freed the graph and several arrows end at one tensor, that may be impossible, and they stay without a
+    number; ``backward(retain_graph=True)`` helps. ``.grad`` is taken to hold the gradient of a single backward pass.
+
     Raises
     ------
     ValueError
@@ -62,41 +84,40 @@ def plot_graph(
     >>> y.backward()
     >>> ax = plot_graph(y, {"x": x, "a": a, "y": y}, gradients=seen)
     >>> [text.get_text() for text in ax.texts if "grad" in text.get_text() or "hook" in text.get_text()]
-    ['.grad = 36', 'hook saw 12', 'gradient gone']
+    ['.grad = 36', 'hook saw 12']
     """
-    import matplotlib.pyplot as plt
-
     gradients = gradients or {}
     if output.grad_fn is None:
         raise ValueError("output has no grad_fn: it was not computed from a tensor that requires a gradient")
     edges, found = _edges(output, tensors)
-    edges, positions = _layout(edges, found)
-    shown = [name for name in found if name in positions]
-    if ax is None:
-        width = 2.2 * (1 + max(x for x, _ in positions.values()))
-        height = 0.5 + 1.15 * (1 + max(y for _, y in positions.values()))
-        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    # Arrows end at the edge of a box, not behind it: the gap, in points, grows with the text in the box.
-    gaps = {name: max(34, 6 + 2.6 * len(_label(name, tensors[name]))) for name in shown}
+    behind = _longest([(target, source) for source, target in edges], found)
+    flows = brought(edges, sorted(found, key=behind.__getitem__), tensors, gradients)
+    edges, places = _layout(edges, found, behind)
+    words = {name: _gradient(tensors[name], gradients.get(name)) for name in found}
+    went_back = any(colour != QUIET for _, colour in words.values())
+    widths = {name: len(_label(name, tensors[name])) * _LETTER for name in places}
+    numbers = {edge: _number(flows.get(edge)) for edge in edges}
+    below = max(len(words[name][0]) for name in places) * _LETTER
+    between = [(widths[a] + widths[b]) / 2 + len(numbers[a, b]) * _LETTER for a, b in edges]
+    columns = 1 + max(column for column, _ in places.values())
+    # The distance of two columns: room for boxes, numbers, and the texts below the boxes.
+    step = min(max(2.0, below + 0.2, *(width + 0.75 for width in between)), 20 / columns)
+    positions = {name: (column * step, row * _ROW) for name, (column, row) in places.items()}
+    title = (
+        f"{len(places)} of {len(found):,} tensors, nearest to the output" if len(places) < len(found) else ""
+    )
+    bends = {edge: _bend(*edge, positions, step) for edge in edges}
+    beside = min(max(below, *widths.values()) / 2 + 0.2, step / 2)
+    ax = _page(ax, positions, beside, max(bends.values(), default=0.0), title)
+    boxes = {name: _draw_tensor(ax, positions[name], name, tensors[name], *words[name]) for name in positions}
     for source, target in edges:
-        ax.annotate(
-            "",
-            positions[target],
-            positions[source],
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": "#555555",
-                "shrinkA": gaps[source],
-                "shrinkB": gaps[target],
-            },
-        )
-    for name in shown:
-        _draw_tensor(ax, positions[name], name, tensors[name], gradients.get(name))
-    xs, ys = zip(*positions.values(), strict=True)
-    ax.set(xlim=(min(xs) - 0.5, max(xs) + 0.5), ylim=(max(ys) + 0.65, min(ys) - 0.45))
-    if len(shown) < len(found):
-        ax.set_title(f"{len(shown)} of {len(found):,} tensors, nearest to the output", fontsize=9, loc="left")
-    ax.set_axis_off()
+        bend = bends[source, target]
+        _arrow(ax, boxes[source], boxes[target], FORWARD, bend)
+        if went_back and words[source][0] != ".grad = None":
+            _arrow(ax, boxes[target], boxes[source], BACKWARD, bend)
+            if number := numbers[source, target]:
+                at = _on_arrow(boxes[target], boxes[source], bend, number)
+                _small(ax, at, number, BACKWARD, weight="bold")
     return ax
 
 
@@ -131,27 +152,30 @@ def _edges(
 
 
 def _layout(
-    edges: list[tuple[str, str]], found: list[str]
-) -> tuple[list[tuple[str, str]], dict[str, tuple[float, float]]]:
-    """Place the tensors that fit: x is the longest distance from a leaf, y centres each column.
+    edges: list[tuple[str, str]], found: list[str], behind: Mapping[str, int]
+) -> tuple[list[tuple[str, str]], dict[str, tuple[int, float]]]:
+    """Place the tensors that fit: the column is the longest distance from a leaf, rows are centred in it.
 
-    Return the arrows between them, too.
+    Return the arrows between them, too. `behind` is the longest distance to the output.
     """
-    behind = _longest([(target, source) for source, target in edges], found)
     near = {name for name in found if behind[name] < _COLUMNS}
     depth = _longest([edge for edge in edges if near.issuperset(edge)], found)
     columns: dict[int, list[str]] = {}
     for name in sorted(near, key=lambda name: (behind[name], found.index(name))):
         columns.setdefault(depth[name], []).append(name)
-    kept = {name for column in columns.values() for name in column[:_ROWS]}
-    columns = {x: [name for name in found if name in kept and depth[name] == x] for x in columns}
+    columns = {x: columns[x][:_ROWS] for x in sorted(columns)}
+    kept = {name for column in columns.values() for name in column}
+    edges = [edge for edge in edges if kept.issuperset(edge)]
     tallest = max(map(len, columns.values()))
-    positions = {
-        name: (float(x), y + (tallest - len(column)) / 2)
-        for x, column in columns.items()
-        for y, name in enumerate(column)
-    }
-    return [edge for edge in edges if kept.issuperset(edge)], positions
+    places: dict[str, tuple[int, float]] = {}
+    for (
+        x,
+        column,
+    ) in columns.items():  # a tensor stands at the height of those it is made of: fewer arrows cross
+        heights = {name: [places[source][1] for source, to in edges if to == name] for name in column}
+        column.sort(key=lambda name: (sum(heights[name]) / max(1, len(heights[name])), found.index(name)))
+        places |= {name: (x, y + (tallest - len(column)) / 2) for y, name in enumerate(column)}
+    return edges, {name: places[name] for name in found if name in places}
 
 
 def _longest(edges: list[tuple[str, str]], names: list[str]) -> dict[str, int]:
@@ -172,26 +196,118 @@ def _longest(edges: list[tuple[str, str]], names: list[str]) -> dict[str, int]:
     return length
 
 
+def _gradient(tensor: torch.Tensor, caught: torch.Tensor | None) -> tuple[str, str]:
+    """Return what is known of a tensor's gradient, and in which colour to say it."""
+    if (tensor.is_leaf or tensor.retains_grad) and (tensor.grad is not None or caught is None):
+        return (".grad = None", QUIET) if tensor.grad is None else (f".grad = {_short(tensor.grad)}", KEPT)
+    return ("not kept", QUIET) if caught is None else (f"hook saw {_short(caught)}", CAUGHT)
+
+
+def _bend(source: str, target: str, positions: Mapping[str, Position], step: float) -> float:
+    """Return by how much an arrow leaves the straight line: more if a box stands in its way."""
+    (x0, y0), (x1, y1) = positions[source], positions[target]
+    for x, y in positions.values():
+        on_line = y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+        if x0 + step / 2 < x < x1 - step / 2 and abs(y - on_line) < _ROW / 2:
+            return _WIDE
+    return _SLIM
+
+
+def _page(
+    ax: "Axes | None", positions: Mapping[str, Position], beside: float, bend: float, title: str
+) -> "Axes":
+    """Prepare the Axes: one unit is one inch, where there is room for that."""
+    import matplotlib.pyplot as plt
+
+    xs, ys = zip(*positions.values(), strict=True)
+    left, right = min(xs) - beside, max(xs) + beside
+    top, bottom = min(ys) - max(0.55, bend + 0.1), max(ys) + max(0.5, bend + 0.15)
+    if ax is None:
+        above = 0.3 if title else 0.0
+        figure = plt.figure(figsize=(right - left, bottom - top + above))
+        ax = figure.add_axes((0, 0, 1, (bottom - top) / (bottom - top + above)))
+    ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+    ax.set_axis_off()
+    if title:
+        ax.set_title(title, fontsize=9, loc="left")
+    return ax
+
+
 def _draw_tensor(
-    ax: "Axes", position: tuple[float, float], name: str, tensor: torch.Tensor, caught: torch.Tensor | None
-) -> None:
-    x, y = position
+    ax: "Axes", position: Position, name: str, tensor: torch.Tensor, said: str, colour: str
+) -> "Text":
+    """Draw a tensor and the texts above and below it; return its box."""
     operation = "leaf"
     if tensor.grad_fn is not None:
         operation = tensor.grad_fn.name().removesuffix("0").removesuffix("Backward").lower()
-    frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
     label = _label(name, tensor)
-    if tensor.is_leaf:  # outer frame first, so that the inner one is on top
-        ax.text(x, y, label, ha="center", va="center", bbox={**frame, "boxstyle": "round,pad=0.65"})
-    ax.text(x, y, label, ha="center", va="center", bbox=frame)
-    ax.text(x, y - 0.31, operation, ha="center", va="center", fontsize=8, color=_GONE)
-    if (tensor.is_leaf or tensor.retains_grad) and tensor.grad is not None:
-        said, colour = f".grad = {_short(tensor.grad)}", _KEPT
-    elif caught is not None:
-        said, colour = f"hook saw {_short(caught)}", _CAUGHT
-    else:
-        said, colour = "gradient gone", _GONE
-    ax.text(x, y + 0.34, said, ha="center", va="center", fontsize=9, color=colour, weight="bold")
+    # Of a leaf, the outer frame comes first, so that the inner one is on top.
+    box = _box(ax, position, label, pad=0.65 if tensor.is_leaf else 0.45)
+    if tensor.is_leaf:
+        _box(ax, position, label, pad=0.45)
+    x, y = position
+    _small(ax, (x, y - 0.36), operation, QUIET)
+    _small(ax, (x, y + 0.38), said, colour, weight="bold")
+    return box
+
+
+def _box(
+    ax: "Axes", position: Position, label: str, pad: float, style: str = "round", **frame: object
+) -> "Text":
+    frame = {"boxstyle": f"{style},pad={pad}", "facecolor": "white", "edgecolor": FRAME, **frame}
+    return ax.text(*position, label, ha="center", va="center", bbox=frame)
+
+
+def _small(ax: "Axes", position: Position, said: str, colour: str, weight: str = "normal") -> None:
+    ax.text(
+        *position,
+        said,
+        ha="center",
+        va="center",
+        fontsize=9,
+        color=colour,
+        weight=weight,
+        zorder=5,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+    )
+
+
+def _arrow(ax: "Axes", start: "Text", end: "Text", colour: str, bend: float = 0.0) -> None:
+    """Draw an arrow from the frame of one box to that of another, `bend` inches to its left at most."""
+    from matplotlib.patches import FancyArrowPatch
+
+    here, there = start.get_position(), end.get_position()
+    ax.add_patch(
+        FancyArrowPatch(
+            here,
+            there,
+            arrowstyle="-|>",
+            mutation_scale=11,
+            color=colour,
+            connectionstyle=f"arc3,rad={-2 * bend / dist(here, there)}",
+            patchA=start.get_bbox_patch(),
+            patchB=end.get_bbox_patch(),
+            shrinkA=0,
+            shrinkB=0,
+            zorder=4,  # after the boxes, as matplotlib learns where these end when it draws them
+        )
+    )
+
+
+def _on_arrow(start: "Text", end: "Text", bend: float, number: str) -> Position:
+    """Return where on an arrow that goes back a number stands: nearer to its end, as it says what the end gets."""
+    (x0, y0), (x1, y1) = start.get_position(), end.get_position()
+    half = (len(number) * _LETTER / 2 + 0.25) / abs(x1 - x0)
+    # The shares of the way at which a number would touch one box and the other.
+    first, last = (len(box.get_text()) * _LETTER / 2 / abs(x1 - x0) for box in (start, end))
+    t = min(0.6, max(1 - last - half, (1 + first - last) / 2))
+    rad = -2 * bend / dist((x0, y0), (x1, y1))
+    middle = (x0 + x1) / 2 - rad * (y1 - y0), (y0 + y1) / 2 + rad * (x1 - x0)  # y counts downwards
+    x, y = (
+        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c
+        for a, b, c in zip((x0, y0), middle, (x1, y1), strict=True)
+    )
+    return x, y
 
 
 def _label(name: str, tensor: torch.Tensor) -> str:
@@ -200,14 +316,19 @@ def _label(name: str, tensor: torch.Tensor) -> str:
 
 def _short(tensor: torch.Tensor) -> str:
     """Format a tensor to fit into a box: as a number, a short list, or a shape."""
+    return _number(tensor) or shape_text(sizes(tensor))
+
+
+def _number(tensor: torch.Tensor | None) -> str:
+    """Format a tensor as a number or a short list; "" if it has more of them, or none that can be read."""
     try:
-        if tensor.numel() == 1:
+        if tensor is not None and tensor.numel() == 1:
             return f"{tensor.item():g}"
-        if tensor.dim() == 1 and tensor.numel() <= 4:
+        if tensor is not None and tensor.dim() == 1 and tensor.numel() <= 4:
             return "[" + ", ".join(f"{v:g}" for v in tensor.tolist()) + "]"
     except Exception:  # such as on the meta device: no values
         pass
-    return shape_text(sizes(tensor))
+    return ""
 
 
 def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None) -> "Axes":
@@ -256,22 +377,16 @@ def plot_sharing(gradients: Mapping[str, torch.Tensor], ax: "Axes | None" = None
     y = 0.0
     for names in holders.values():
         middle, tensor = y + (len(names) - 1) / 2, gradients[names[0]]
-        colour = _CAUGHT if len(names) > 1 else _KEPT
-        for name in names:
-            frame = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": "#333333"}
-            ax.annotate(
-                "",
-                (1, middle),
-                (0, y),
-                arrowprops={"arrowstyle": "-|>", "color": colour, "shrinkA": 16, "shrinkB": 38},
-            )
-            ax.text(0, y, name, ha="center", va="center", bbox=frame)
-            y += 1
-        frame = {"boxstyle": "square,pad=0.5", "facecolor": "white", "edgecolor": colour, "linewidth": 2}
-        ax.text(1, middle, _short(tensor), ha="center", va="center", bbox=frame)
+        colour = CAUGHT if len(names) > 1 else KEPT
+        frame = {"edgecolor": colour, "linewidth": 2}
+        boxes = [_box(ax, (0, y + i), name, pad=0.45) for i, name in enumerate(names)]
+        storage = _box(ax, (1, middle), _short(tensor), pad=0.5, style="square", **frame)
+        for box in boxes:
+            _arrow(ax, box, storage, colour)
         said = "shared" if len(names) > 1 else "its own"
         said += "" if tensor.is_inference() else f" · _version {tensor._version}"
         ax.text(1.28, middle, said, ha="left", va="center", fontsize=9, color=colour, weight="bold")
+        y += len(names)
     ax.set(xlim=(-0.25, 2.0), ylim=(y - 0.4, -0.6))
     if len(shown) < len(gradients):
         ax.set_title(f"first {len(shown)} of {len(gradients):,} tensors", fontsize=9, loc="left")

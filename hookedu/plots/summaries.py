@@ -87,10 +87,10 @@ def plot_stats(
         _, ax = plt.subplots(figsize=(7, max(1.6, 0.9 + 0.24 * len(rows))), layout="constrained")
     for y, (_, stats) in enumerate(rows):
         if stats is None or isnan(stats.mean):
-            ax.text(0.5, y, "no values", transform=ax.get_yaxis_transform(), va="center", color="#777777")
+            ax.text(0.5, y, "no values", transform=ax.get_yaxis_transform(), va="center", color="#595959")
             continue
         std = stats.std if stats.std == stats.std else 0.0  # NaN for a single element
-        ax.plot([stats.min, stats.max], [y, y], color="#bbbbbb", lw=1, zorder=1)
+        ax.plot([stats.min, stats.max], [y, y], color="#767676", lw=1, zorder=1)
         ax.plot([stats.mean - std, stats.mean + std], [y, y], color="#2166ac", lw=5, alpha=0.6, zorder=2)
         ax.plot(stats.mean, y, "o", color="#053061", ms=4, zorder=3)
     for y, (_, stats) in enumerate(rows):
@@ -178,11 +178,11 @@ def plot_timeline(events: "Timeline", *, ax: "Axes | None" = None) -> "Axes":
             marker = "s" if kind in ("param_grad", "post_accumulate") else "o"
             ax.scatter(*zip(*at, strict=True), s=22, color=colour, marker=marker, label=kind, zorder=2)
     turn = next((x for x, event in enumerate(events) if event.kind not in ("forward_pre", "forward")), None)
-    top = {"transform": ax.get_xaxis_transform(), "va": "bottom", "color": "#777777"}
+    top = {"transform": ax.get_xaxis_transform(), "va": "bottom", "color": "#595959"}
     if turn != 0:
         ax.text(-0.5, 1.01, "forward", **top)
     if turn is not None:
-        ax.axvline(turn - 0.5, color="#777777", lw=0.8, ls=":")
+        ax.axvline(turn - 0.5, color="#595959", lw=0.8, ls=":")
         ax.text(turn, 1.01, "backward", **top)
     shown = list(rows)[:: -(-len(rows) // 40)]  # more than 40 labels would overlap
     ax.set_yticks([rows[path] for path in shown], [path or "(model)" for path in shown], fontsize=8)

@@ -1,9 +1,15 @@
-"""Plots of graphs and of shared memory match the tensors that they are given, and stay small."""
+"""Plots of graphs and of shared memory match the tensors that they are given, can be read, and stay small."""
+
+import itertools
+import math
 
 import pytest
 import torch
+from matplotlib.colors import to_rgb
+from matplotlib.transforms import Bbox
 
 from hookedu import plot_graph, plot_sharing
+from hookedu.plots.graph import BACKWARD, FORWARD
 
 
 def said(ax):
@@ -12,7 +18,42 @@ def said(ax):
 
 def arrows(ax):
     """Return the position at which each arrow ends: one per storage."""
-    return [text.xy for text in ax.texts if not text.get_text()]
+    return [arrow._posA_posB[1] for arrow in ax.patches]
+
+
+def numbers(ax):
+    """Return what the backward arrows bring."""
+    return [text.get_text() for text in ax.texts if text.get_color() == BACKWARD]
+
+
+def fork(**options):
+    """Return the graph of lesson 01: two paths from w to y."""
+    w, x = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+    a, b = w + x, w + 1
+    y = a * b
+    y.backward(**options)
+    return y, {"w": w, "x": x, "a": a, "b": b, "y": y}
+
+
+def chain():
+    """Return the graph with the longest texts: lists of four numbers."""
+    x = torch.full((4,), 2.0, requires_grad=True)
+    y = x**2
+    z = y.mean()
+    z.backward()
+    return z, {"x": x, "y": y, "z": z}
+
+
+def shortcut():
+    x = torch.tensor(2.0, requires_grad=True)
+    h = 3 * x
+    k = h * 5
+    y = k + x
+    y.backward(retain_graph=True)
+    return y, {"x": x, "h": h, "k": k, "y": y}
+
+
+GRAPHS = {"fork": lambda: fork(retain_graph=True), "chain": chain, "shortcut": shortcut}
 
 
 @pytest.fixture(autouse=True)
@@ -99,3 +140,87 @@ def test_tensors_without_storage_or_version_share_with_nobody():
     ax = plot_sharing({"i": inference, "s": sparse, "again": sparse, "m": torch.ones(5, device="meta")})
     assert said(ax)[-3:] == ["m", "5", "its own · _version 0"] and "its own" in said(ax)
     assert len(set(arrows(ax))) == 3
+
+
+def test_arrows_back_carry_what_they_bring_and_boxes_the_sum():
+    ax = plot_graph(*fork(retain_graph=True))
+    assert sorted(numbers(ax)) == ["2", "2", "2", "3", "3"]
+    assert ".grad = 5" in said(ax) and len(ax.patches) == 10
+    assert numbers(plot_graph(*chain())) == ["[1, 1, 1, 1]", "[0.25, 0.25, 0.25, 0.25]"]
+
+
+def test_before_backward_nothing_points_back_and_a_leaf_without_gradient_gets_no_arrow():
+    x, idle = torch.ones((), requires_grad=True), torch.ones((), requires_grad=True)
+    y = x * idle
+    assert {arrow.get_edgecolor() for arrow in plot_graph(y, {"x": x, "idle": idle, "y": y}).patches} == {
+        (*to_rgb(FORWARD), 1)
+    }
+    y.backward(inputs=[x])
+    ax = plot_graph(y, {"x": x, "idle": idle, "y": y})
+    assert ".grad = None" in said(ax) and len(ax.patches) == 3 and numbers(ax) == ["1"]
+
+
+def drawn(graph, dpi=100):
+    """Return the Axes of a graph that has been drawn: only now the frames of boxes have their size."""
+    ax = plot_graph(*GRAPHS[graph]())
+    ax.figure.set_dpi(dpi)
+    ax.figure.canvas.draw()
+    return ax
+
+
+def framed(ax):
+    """Return the texts in boxes, leaves twice."""
+    return [text for text in ax.texts if text.get_bbox_patch() and text.get_bbox_patch().get_edgecolor()[3]]
+
+
+def distance(point, text) -> float:
+    """Return the distance of a point from the frame of a text, in pixels."""
+    frame = text.get_bbox_patch()
+    (corners,) = frame.get_path().interpolated(20).to_polygons()
+    return min(math.dist(point, corner) for corner in frame.get_transform().transform(corners))
+
+
+@pytest.mark.parametrize("dpi", [100, 200])
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_every_arrow_touches_the_boxes_that_it_joins(graph, dpi):
+    ax = drawn(graph, dpi)
+    for arrow in ax.patches:
+        (shaft, _), _ = arrow._get_path_in_displaycoord()
+        for end, position in zip(shaft.vertices[[0, -1]], arrow._posA_posB, strict=True):
+            boxes = [text for text in framed(ax) if text.get_position() == position]
+            assert min(distance(end, box) for box in boxes) < 0.03 * dpi  # the width of three lines
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_no_text_covers_another(graph):
+    ax = drawn(graph)
+    places = {(text.get_text(), text.get_position()): text.get_window_extent() for text in ax.texts}
+    for (one, here), (other, there) in itertools.combinations(places.items(), 2):
+        assert Bbox.intersection(here, there) is None, f"{one} and {other}"
+
+
+def contrast(colour, background) -> float:
+    """Return the contrast ratio of WCAG 2.2."""
+
+    def luminance(colour):
+        parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    dark, light = sorted((luminance(colour), luminance(background)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_contrast_of_all_text_and_lines_is_that_of_wcag_aa():
+    assert contrast("black", "white") == pytest.approx(21) and contrast("#777777", "white") < 4.5
+    y, tensors = fork(retain_graph=True)
+    graph = plot_graph(y, tensors, gradients={"a": torch.tensor(2.0)})
+    sharing = plot_sharing({"a": torch.ones(1), "b": (one := torch.ones(1)), "c": one})
+    for ax in (graph, sharing):
+        lines = [line.get_edgecolor() for line in ax.patches]
+        lines += [text.get_bbox_patch().get_edgecolor() for text in framed(ax)]
+        for colour in [text.get_color() for text in ax.texts] + lines:
+            assert contrast(colour, "white") >= 4.5, colour
+        behind = [ax.figure.get_facecolor()] + [
+            text.get_bbox_patch().get_facecolor() for text in ax.texts if text.get_bbox_patch()
+        ]
+        assert {*map(to_rgb, behind)} == {(1, 1, 1)}
