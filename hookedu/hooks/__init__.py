@@ -8,7 +8,7 @@ timeline     every hook event of one forward and backward pass
 inspection   list and remove registered hooks
 diagnosis    find hooks that leak, are registered twice or change values
 watching     run a model with its hooks watched
-memory       which memory operations write to, and putting it back
+memory       which memory operations write to, and who refers to it
 reach        what functions can reach, and putting it back
 modules      names and selection of a model's modules
 tensors      tensors inside nested values, and summary statistics

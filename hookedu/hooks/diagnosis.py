@@ -4,7 +4,7 @@ import contextlib
 import functools
 import html
 import inspect
-import io
+import os
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from hookedu.hooks.modules import modules_by_name, unwrap, why_never_called
 from hookedu.hooks.reach import Reach
 from hookedu.hooks.state import restored
 from hookedu.hooks.tensors import storage_bytes
-from hookedu.hooks.watching import OF_GRADIENTS, Watch, kind_of
+from hookedu.hooks.watching import OF_GRADIENTS, OF_TENSORS, Watch, kind_of
 from hookedu.language import Text
 from hookedu.tables import size_text
 
@@ -154,15 +154,13 @@ def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     the same function `report:1` is registered 2 times as a forward hook on 1: was a cell run again? ...
     """
     inner = unwrap(model)
-    modules = [*inner.modules()]
     everyone = list_hooks(model)
     hooks = [hook for hook in everyone if hook.owner not in ("torch", "hookedu")]
     users = [hook for hook in hooks if hook.owner == "user"]
     recorders = [hook.callable for hook in everyone if hook.owner == "hookedu"]
     runs = bool(inputs or kwargs)
-    # What the model itself can reach comes first, since it is not the hooks' doing.
-    own = [*modules, *inner.parameters(), *recorders, inputs, kwargs]
-    reach = Reach(own, [hook.callable for hook in hooks], copies=runs)
+    # What the model itself can reach is not the hooks' doing.
+    reach = Reach(inner, [*recorders, inputs, kwargs], [hook.callable for hook in hooks], copies=runs)
     found = [*_registered_twice(hooks), *_blocking_pickle(users)]
     found += [("global_leftover", hook, {}) for hook in users if hook.path is None]
     kept = {hook: reach.attached(n) for n, hook in enumerate(hooks)}
@@ -170,17 +168,16 @@ def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     watch = Watch(inner, hooks)
     with contextlib.ExitStack() as stack:
         if runs:
-            for module in [inner, *{*reach.modules}.difference(modules)]:
-                stack.enter_context(restored(module))
+            stack.enter_context(restored())
             stack.callback(reach.restore)
-            stack.callback(watch.memory.restore)
+            stack.callback(watch.memory.before.restore)
             watch.run(model, inner, inputs, kwargs)
             found += _by_running(watch, inner)
             graphs = {hook: seen for (id, hook), seen in watch.does.items() if id == "holds_graph"} | graphs
         found += [("holds_graph", hook, seen) for hook, seen in graphs.items()]
         findings = _grouped(found, watch.own)  # while the graphs are there
     notes = [NO_BACKWARD.format(error=watch.backward_error)] if watch.backward_error else []
-    if runs and (types := reach.unrestorable | watch.memory.unrestorable):
+    if runs and (types := reach.unrestorable | watch.memory.before.unrestorable):
         notes.append(NOT_PUT_BACK.format(types=", ".join(sorted(types))))
     return Findings(findings, notes)
 
@@ -231,46 +228,37 @@ def _identity(value: Any, depth: int = 5) -> Any:
     """Return a key that is the same for callables that do the same: one function, or one that a cell defined twice."""
     if isinstance(value, str | int | float | bool):
         return type(value), value
-    inside = functools.partial(_identity, depth=depth - 1)
     if depth == 0:
-        pass
-    elif isinstance(value, tuple):
-        return tuple(map(inside, value))
-    elif isinstance(value, functools.partial):
-        return (
-            functools.partial,
-            inside(value.func),
-            inside(value.args),
-            inside((*sorted(value.keywords.items()),)),
-        )
-    elif inspect.ismethod(value) or inspect.isbuiltin(value):
+        return id(value)
+    if isinstance(value, tuple):
+        return tuple(_identity(item, depth - 1) for item in value)
+    if isinstance(value, functools.partial):
+        inside = value.func, value.args, tuple(sorted(value.keywords.items()))
+        return functools.partial, _identity(inside, depth)
+    if inspect.ismethod(value) or inspect.isbuiltin(value):
         return id(value.__self__), value.__name__
-    elif inspect.isfunction(value):
+    if inspect.isfunction(value):
         captured = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
         for cell in value.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
                 captured.append(cell.cell_contents)
-        return value.__code__, inside(tuple(captured))
+        return value.__code__, _identity(tuple(captured), depth)
     return id(value)  # containers count as different even if equal
 
 
 def _blocking_pickle(hooks: list[Hook]) -> Iterator[_Seen]:
-    pickler = pickle.Pickler(_Nowhere())  # one for all: what several hooks share is pickled once
-    for hook in hooks:
-        if hook.path is None or hook.kind in ("param_grad", "post_accumulate"):
-            continue  # not pickled with the model
-        try:
-            pickler.dump(hook.callable)
-        except Exception as error:  # pickling runs arbitrary code, and any error would stop torch.save, too
-            pickler = pickle.Pickler(_Nowhere())  # the other one takes for done what it has begun
-            yield "blocks_pickling", hook, {"error": f"{type(error).__name__}: {error}"}
-
-
-class _Nowhere(io.RawIOBase):
-    """A file that discards what is written to it."""
-
-    def write(self, data: Any) -> int:
-        return memoryview(data).nbytes
+    with open(os.devnull, "wb") as nowhere:
+        pickler = pickle.Pickler(nowhere)  # one for all: what several hooks share is pickled once
+        for hook in hooks:
+            if hook.path is None or hook.kind in OF_TENSORS:
+                continue  # not pickled with the model
+            try:
+                pickler.dump(hook.callable)
+            except (
+                Exception
+            ) as error:  # pickling runs arbitrary code, and any error would stop torch.save, too
+                pickler = pickle.Pickler(nowhere)  # the other one takes for done what it has begun
+                yield "blocks_pickling", hook, {"error": f"{type(error).__name__}: {error}"}
 
 
 # -- by running ------------------------------------------------------------------------------------------------

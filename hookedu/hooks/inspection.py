@@ -7,6 +7,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -152,9 +153,8 @@ def list_hooks(model: nn.Module | None = None) -> Hooks:
     """
     hooks = Hooks()
     for name, kind in _ON_THE_PROCESS.items():
-        table = GLOBAL_HOOKS[name]
         also = [GLOBAL_HOOKS.get(f"{name}_{suffix}") for suffix in ("always_called", "with_kwargs")]
-        hooks += _hooks_in(table, kind, None, [t for t in also if t is not None])
+        hooks += _hooks_in(GLOBAL_HOOKS[name], kind, None, also)
     if model is None:
         return hooks
     if not isinstance(model, nn.Module):
@@ -168,14 +168,14 @@ def list_hooks(model: nn.Module | None = None) -> Hooks:
             if name == "_backward_hooks" and module._is_full_backward_hook is False:
                 kind = "legacy_backward"
             also = [module.__dict__.get(f"{name}_{suffix}") for suffix in ("always_called", "with_kwargs")]
-            hooks += _hooks_in(module.__dict__.get(name), kind, path, [t for t in also if t is not None])
+            hooks += _hooks_in(module.__dict__.get(name), kind, path, also)
         for name, parameter in module.named_parameters(recurse=False):
             if id(parameter) in seen:
                 continue
             seen.add(id(parameter))
             for table, kind in _ON_PARAMETERS.items():
                 where = f"{path}.{name}" if path else name
-                hooks += _hooks_in(getattr(parameter, table, None), kind, where, [])
+                hooks += _hooks_in(getattr(parameter, table, None), kind, where)
     return hooks
 
 
@@ -234,17 +234,20 @@ def remove_hooks(
     return found
 
 
-def _hooks_in(table: dict | None, kind: str, path: str | None, also: list[dict]) -> Iterator[Hook]:
+def _hooks_in(
+    table: dict | None, kind: str, path: str | None, also: list[dict | None] | tuple[()] = ()
+) -> Iterator[Hook]:
     """Yield the hooks of one table; `also` holds the further tables with the same ids."""
     if table is None:
         return
+    tables = (table, *(other for other in also if other is not None))
     for index, (identity, hook) in enumerate(table.items()):
         function = plain_function(hook)
         file, line = _source(function)
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
         # In torch 2.15 handle.remove() leaves the hook's entry in the with_kwargs table of global forward
         # hooks, so Hook.remove() clears every table of the id.
-        yield Hook(kind, path, index, name, file, line, owner_of(function), identity, hook, (table, *also))
+        yield Hook(kind, path, index, name, file, line, owner_of(function), identity, hook, tables)
 
 
 def plain_function(hook: Any) -> Any:
@@ -277,9 +280,8 @@ def owner_of(thing: Any) -> str:
     name = "__name__" if inspect.ismodule(thing) else "__module__"
     module = getattr(thing, name, None) or type(thing).__module__
     package = module.partition(".")[0]
-    if package == "__main__" or (
-        inspect.isfunction(thing) and thing.__module__ is None
-    ):  # code given to exec()
+    by_exec = inspect.isfunction(thing) and thing.__module__ is None
+    if package == "__main__" or by_exec:
         return "user"
     if package in ("torch", "hookedu"):
         return package
@@ -293,21 +295,15 @@ def owner_of(thing: Any) -> str:
 @functools.cache
 def _is_library(folder: str) -> bool:
     """Check whether files of a folder are Python's own or have been installed, into whatever place."""
-    if {"site-packages", "dist-packages"} & {*folder.split(os.sep)}:
+    path = Path(folder)
+    if {"site-packages", "dist-packages"} & {*path.parts} or path.is_relative_to(
+        sysconfig.get_path("stdlib")
+    ):
         return True
-    if os.path.join(folder, "").startswith(os.path.join(sysconfig.get_path("stdlib"), "")):
-        return True
-    roots = [
-        path for path in sys.path if path and os.path.join(folder, "").startswith(os.path.join(path, ""))
-    ]
     # What `pip install --target` has put on PYTHONPATH lies beside its metadata. A project that its author has installed
     # with --editable does not: its metadata are in site-packages.
-    installed = max(roots, key=len, default=None)
-    return (
-        installed is not None
-        and os.path.isdir(installed)
-        and any(name.endswith(".dist-info") for name in os.listdir(installed))
-    )
+    roots = [root for root in sys.path if root and path.is_relative_to(root)]
+    return bool(roots) and any(Path(max(roots, key=len)).glob("*.dist-info"))
 
 
 NOT_TORCH = Text(

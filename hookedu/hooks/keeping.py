@@ -25,11 +25,6 @@ class Keeper:
     """The function that keeps one tensor; what it returns is always detached.
 
     An attached tensor would hold its whole graph in memory.
-
-    Attributes
-    ----------
-    pending : set of torch.device
-        The GPUs from which asynchronous copies have started that may not be complete.
     """
 
     def __init__(
@@ -41,7 +36,7 @@ class Keeper:
     ) -> None:
         self.copy, self.device, self.max_bytes, self.keep = copy, device, max_bytes, keep
         self.plain = copy and device is None and max_bytes is None and keep is None
-        self.pending: set[torch.device] = set()
+        self.pending: set[torch.device] = set()  # the GPUs from which copies are perhaps still under way
         self._versions: dict[int, int] = {}  # copy=False: id of an alias -> its _version in the hook
         self._held, self._warned = 0, False
 

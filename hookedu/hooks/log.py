@@ -16,21 +16,11 @@ from hookedu.language import Text
 
 @dataclass(slots=True)
 class Returned(Event):
-    """The event of an output whose gradient is recorded, with what reading the gradient needs to know of it.
+    """The event of an output whose gradient is recorded, with what reading the gradient needs to know of it."""
 
-    Attributes
-    ----------
-    skeleton : object
-        The structure of the output with empty tensors, if the output itself is not kept as it was.
-    reason : str or None
-        A key of NO_GRADIENT that is known already when the forward hook runs.
-    otherwise : str
-        The key if the gradient has not come although other gradients have.
-    """
-
-    skeleton: Any = None
-    reason: str | None = None
-    otherwise: str = "not reached"
+    skeleton: Any = None  # the output's structure with empty tensors, if it is not kept as it was
+    reason: str | None = None  # a key of NO_GRADIENT that is known already when the forward hook runs
+    otherwise: str = "not reached"  # the key if the gradient has not come although other gradients have
 
 
 class Log:

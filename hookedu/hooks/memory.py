@@ -1,16 +1,19 @@
-"""Which memory the operations of a run write to, and who held it: what `diagnose` knows of tensors."""
+"""Which memory the operations of a run write to, and who refers to it: what `diagnose` knows of tensors."""
 
 import contextlib
 import functools
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from hookedu.hooks.tensors import storage_bytes, tensors_in
+from hookedu.hooks.state import Snapshot
+from hookedu.hooks.tensors import parts, storage_bytes, tensors_in
 
 
 class Place(NamedTuple):
@@ -37,37 +40,33 @@ def place_of(tensor: torch.Tensor) -> Place | None:
         return None
 
 
-class Memory(TorchDispatchMode):
-    """A mode that notes each write to memory, and copies memory from before the run when it is written to first.
+def places_of(*values: Any) -> dict[Place, torch.Tensor]:
+    """Return the tensors among the arguments or results of operations, by their places."""
+    tensors = (leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor))
+    return {place: tensor for tensor in tensors if (place := place_of(tensor))}
 
-    Attributes
-    ----------
-    writes : int
-        Number of writes so far.
-    new : set of int
-        The storages that have come into being since, by their `_cdata`.
-    made : dict of Place to StorageWeakRef, or None
-        While it is a dict, what operations make or write to is added to it.
-    unrestorable : set of str
-        Names of types of tensors that `restore` could not put back.
-    """
+
+def _weakly(tensors: dict[Place, torch.Tensor]) -> dict[Place, StorageWeakRef]:
+    return {place: StorageWeakRef(tensor.untyped_storage()) for place, tensor in tensors.items()}
+
+
+class Memory(TorchDispatchMode):
+    """A mode that notes each write to memory, and copies memory from before the run when it is written to first."""
 
     supports_higher_order_operators = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.unrestorable: set[str] = set()
         cls: Any = type(self)
         if "torch._dynamo" in sys.modules and not hasattr(cls.__torch_dispatch__, "_torchdynamo_disable"):
             cls.__torch_dispatch__ = torch._dynamo.disable(cls.__torch_dispatch__)
-        self.writes = 0
+        self.writes = 0  # how many there were so far
         self._log: dict[int, list[tuple[int, Place]]] = {}  # number of each write, and where; by storage
-        self.new: set[int] = set()
-        self.made: dict[Place, StorageWeakRef] | None = None
-        # Written to in spite of being from before the run: memory, its bytes now and then, by storage; and tensors, each
-        # with whether it had no graph and with its version.
-        self._before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self._tensors: dict[int, tuple[torch.Tensor, bool, int | None]] = {}
+        self.new: set[int] = set()  # the storages that have come into being since, by their `_cdata`
+        self.made: dict[Place, StorageWeakRef] | None = (
+            None  # what operations make or write to, while it is a dict
+        )
+        self.before = Snapshot()  # what is older than the run and has been written to
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -81,89 +80,76 @@ class Memory(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        written = [*_written(func, args, kwargs)]
-        for tensor in written:
-            self._about_to_write(tensor)
+        written = places_of(
+            *(args[i] if i < len(args) else kwargs.get(name) for i, name in _arguments_written(func))
+        )
+        for place, tensor in written.items():
+            self._log.setdefault(place.storage, []).append((self.writes, place))
+            self.writes += 1
+            if place.storage not in self.new:
+                self.before.add(tensor, tensor._base)
         result = func(*args, **kwargs)
-        made = {place: t for t in _flat(result) if (place := place_of(t))}
+        made = places_of(result)
         if any(place.storage not in self.new for place in made):
-            given = {place.storage for t in [*_flat(args), *_flat(kwargs.values())] if (place := place_of(t))}
+            given = {place.storage for place in places_of(args, kwargs)}
             self.new.update(place.storage for place in made if place.storage not in given)
         if self.made is not None:
-            made |= {place: t for t in written if (place := place_of(t))}
-            self.made |= {place: StorageWeakRef(t.untyped_storage()) for place, t in made.items()}
+            self.made |= _weakly(made | written)
         return result
-
-    def _about_to_write(self, tensor: torch.Tensor) -> None:
-        place = place_of(tensor)
-        if place is None:
-            return
-        self._log.setdefault(place.storage, []).append((self.writes, place))
-        self.writes += 1
-        if place.storage in self.new:
-            return
-        for one in (tensor, tensor._base):
-            if one is not None and id(one) not in self._tensors:
-                version = None if one.is_inference() else one._version
-                self._tensors[id(one)] = one, one.grad_fn is None, version
-        for part in _dense(tensor):
-            storage = part.untyped_storage()
-            if storage._cdata not in self._before and storage.device.type != "meta":
-                now = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-                self._before[storage._cdata] = now, now.clone()
 
     def written(self, place: Place, since: int) -> bool:
         """Check whether an operation has written to these bytes after the first `since` writes."""
         return any(n >= since and at.overlaps(place) for n, at in reversed(self._log.get(place.storage, ())))
 
-    def restore(self) -> None:
-        """Give memory from before the run its contents back, and tensors there their version and lack of a graph."""
-        for now, before in self._before.values():
-            try:
-                if now.untyped_storage().nbytes() == before.numel() and not torch.equal(now, before):
-                    now.copy_(before)
-            except Exception:  # such as memory that may only be read
-                self.unrestorable.add("Tensor")
-        torch_c: Any = torch._C
-        for tensor, alone, version in self._tensors.values():
-            try:
-                if alone and tensor.grad_fn is not None and not tensor._is_view():
-                    tensor.detach_()
-                if version is not None and tensor._version != version:
-                    torch_c._autograd._unsafe_set_version_counter((tensor,), (version,))
-            except Exception:
-                self.unrestorable.add(type(tensor).__name__)
-
-
-def _dense(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yield the tensors that hold the numbers of a wrapper such as DTensor, or the tensor itself."""
-    if is_traceable_wrapper_subclass(tensor):
-        for name in tensor.__tensor_flatten__()[0]:
-            yield from _dense(getattr(tensor, name))
-    else:
-        yield tensor
-
 
 @functools.cache
-def _places_written(func: Any) -> list[tuple[int, str]]:
+def _arguments_written(func: Any) -> list[tuple[int, str]]:
     """Return position and name of the arguments that an operation writes to."""
     schema = getattr(func, "_schema", None)
     arguments = enumerate(schema.arguments) if schema else ()
     return [(i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write]
 
 
-def _written(func: Any, args: tuple, kwargs: dict[str, Any]) -> Iterator[torch.Tensor]:
-    for position, name in _places_written(func):
-        yield from _flat(args[position] if position < len(args) else kwargs.get(name))
+class References:
+    """How many references there are to the tensors of a structure, to their memory, and to the containers around them.
+
+    Whoever keeps one of them, wherever that may be, adds a reference.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.things = [*with_inside(value)]
+        self.tensors = [thing for thing in self.things if isinstance(thing, torch.Tensor)]
+        self.counts, self.uses = self._counts(), [*map(_uses, self.tensors)]
+
+    def _counts(self) -> list[int]:
+        return [*map(sys.getrefcount, self.things)]
+
+    def more(self, returned: list[Any]) -> dict[Place, StorageWeakRef]:
+        """Return the memory to which there are more references now, but for those from a list of returned values."""
+        known = {*map(id, self.things)}
+        boxes = [box for box in with_inside(returned) if id(box) not in known]
+        from_there = Counter(id(item) for box in boxes for _, item in parts(box))
+        del boxes
+        counts = zip(self.things, self._counts(), self.counts, strict=True)
+        kept = [thing for thing, now, before in counts if now - before > from_there[id(thing)]]
+        if returned[0] is None:
+            kept += [t for t, before in zip(self.tensors, self.uses, strict=True) if _uses(t) > before]
+        return _weakly(places_of(*tensors_in(kept)))
 
 
-def _flat(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors among the arguments or results of an operation, which are not nested deeply."""
-    if isinstance(value, torch.Tensor):
+def with_inside(value: Any, above: tuple[int, ...] = ()) -> Iterator[Any]:
+    """Yield the tensors of a structure, and the containers with something inside."""
+    inside = () if isinstance(value, torch.Tensor) or id(value) in above else parts(value)
+    if inside or isinstance(value, torch.Tensor):
         yield value
-    elif not isinstance(value, str) and isinstance(value, Iterable):
-        for item in value:
-            yield from _flat(item)
+    for _, item in inside:
+        yield from with_inside(item, (*above, id(value)))
+
+
+def _uses(tensor: torch.Tensor) -> int:
+    """Return the number of references to a tensor's memory: by the tensor, others on the same memory, and arrays."""
+    place = place_of(tensor)
+    return torch._C._storage_Use_Count(place.storage) if place else 0
 
 
 def graph_bytes(tensors: list[torch.Tensor], without: set[int] | None = None) -> int:

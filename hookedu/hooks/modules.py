@@ -25,15 +25,7 @@ class LayerNotFound(KeyError):
 
 
 def unwrap(model: nn.Module) -> nn.Module:
-    """Return the model inside torch.compile, DataParallel and DistributedDataParallel.
-
-    Raises
-    ------
-    TypeError
-        If the model is not an nn.Module, or is TorchScript.
-    ValueError
-        If the model is a DataParallel on several GPUs.
-    """
+    """Return the model inside torch.compile, DataParallel (one GPU) and DistributedDataParallel; refuse TorchScript."""
     if not isinstance(model, nn.Module):
         raise TypeError(str(NOT_A_MODEL.format(got=type(model).__name__)))
     if isinstance(model, ScriptModule):
@@ -89,22 +81,8 @@ def choose(
 ) -> dict[str, tuple[nn.Module, tuple[str, ...]]]:
     """Return the chosen layers in the model's order: name -> (module, its other names).
 
-    Parameters
-    ----------
-    named : dict of str to nn.Module
-        The model's modules, see `modules_by_name`.
-    layers : str, type, nn.Module or callable, or an iterable of these
-        Dotted names, patterns of names (`blocks.*.attn`, see `_matching`), module types, modules of this model, or
-        predicates (name, module) -> bool.
-
-    Raises
-    ------
-    KeyError
-        If no module has a given name (`LayerNotFound`).
-    ValueError
-        If nothing is chosen, or a choice matches no module of this model.
-    TypeError
-        If a choice is of another type, or a chosen layer is TorchScript.
+    `layers` is one or several of: a dotted name, a pattern of names (see `_matching`), a module type, a module of the
+    model, a predicate (name, module) -> bool. Raises what `record` says; a KeyError is a `LayerNotFound`.
     """
     # Types and modules are callable. Anything that is no choice at all is rejected by `_matches`.
     if isinstance(layers, str) or callable(layers) or not hasattr(layers, "__iter__"):

@@ -1,6 +1,9 @@
 """Run a model or foreign code and restore the state of the model and of the process."""
 
 import contextlib
+import functools
+import itertools
+import operator
 import random
 import sys
 import weakref
@@ -22,7 +25,8 @@ GLOBAL_HOOKS = {
     for name, table in vars(nn.modules.module).items()
     if name.startswith("_global_") and isinstance(table, dict)
 }
-_CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque)
+CONTAINERS: tuple[Any, ...] = (OrderedDict, defaultdict, dict, list, set, deque)
+_ATOMS = (str, bytes, int, float, complex, bool, type(None), torch.Size, torch.dtype, torch.device)
 _COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 _MOST_WEIGHTS = 1_000_000_000  # bytes: the parameters of a larger model are not copied before every run
 
@@ -40,8 +44,7 @@ def restored(model: nn.Module | None = None) -> Iterator[None]:
     numpy_rng = numpy_random.get_state() if numpy_random else None
     cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     grad_mode = torch.is_grad_enabled()
-    with torch._C.DisableTorchFunctionSubclass():  # UninitializedBuffer, for one, refuses to be looked at
-        before = None if model is None else Snapshot(model)
+    before = None if model is None else Snapshot(model).add(model)
     try:
         yield
     finally:
@@ -55,91 +58,138 @@ def restored(model: nn.Module | None = None) -> Iterator[None]:
             table.clear()
             table.update(contents[name])
         if before is not None:
-            with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-                before.restore()
+            before.restore()
+            for error in filter(None, before.unrestorable.values()):
+                raise error
 
 
 class Snapshot:
-    """A model before a run. Afterwards `restore` puts back the same objects with the same contents, to the bit.
+    """Objects before a run. Afterwards `restore` puts back the same objects with the same contents, to the bit.
 
     That is for each module its class, attributes, modes and hooks, and what is in lists, dicts and sets among the
-    attributes; and for each tensor found there (parameters, buffers, others) its form, values and `.grad`. So a lazy
-    module is uninitialised again, and an embedding that `max_norm` has rescaled has its old weights.
+    attributes; and for each tensor found there (parameters, buffers, others) its form, values, version and `.grad`. So
+    a lazy module is uninitialised again, and an embedding that `max_norm` has rescaled has its old weights.
 
-    Not covered are objects of other classes that a module holds, and the values of the parameters if these take more
-    than 1 GB together.
+    Not covered are objects of other classes that a module holds (see `Reach` for these), and the values of the
+    parameters if these take more than 1 GB together.
+
+    Attributes
+    ----------
+    unrestorable : dict of str to Exception or None
+        The types of what could not be put back, with the error where there was one.
     """
 
-    def __init__(self, model: nn.Module) -> None:
-        self._modules: list[tuple[nn.Module, type]] = []
-        self._containers: list[tuple[Any, Any]] = []  # each with a shallow copy
-        self._tables_of_parameters: set[int] = set()  # by id
-        self._tensors: list[TensorBefore] = []
-        self._memory: dict[int, tuple[Any, Any]] = {}  # by storage, as tensors may share one: it and a copy
-        weights = sum(p.numel() * p.element_size() for p in model.parameters() if not is_lazy(p))
-        seen: set[int] = set()
-        waiting: list[Any] = [model]  # no recursion, as modules may be nested deeply
-        while waiting:
-            item = waiting.pop()
-            if id(item) in seen:
-                continue
-            seen.add(id(item))
-            if isinstance(item, nn.Module):
-                self._modules.append((item, type(item)))
-                self._tables_of_parameters.add(id(item._parameters))
-                waiting.append(vars(item))
-            elif isinstance(item, torch.Tensor):
-                copied = weights <= _MOST_WEIGHTS or not isinstance(item, nn.Parameter)
-                waiting += self._add_tensor(item, copied)
-            elif type(item) in _CONTAINERS:
-                self._containers.append((item, item.copy()))
-                waiting += item.values() if isinstance(item, dict) else item
+    def __init__(self, model: nn.Module | None = None) -> None:
+        self.unrestorable: dict[str, Exception | None] = {}
+        self._undo: list[tuple[str, Callable[[], object]]] = []  # each with the type of what it puts back
+        self._seen: dict[int, Any] = {}  # keeps the objects alive, so that no id is used again
+        self._storages: set[int] = set()  # those that have been copied; several tensors may share one
+        parameters = () if model is None else model.parameters()
+        weights = sum(p.numel() * p.element_size() for p in parameters if not is_lazy(p))
+        self._copies_weights = weights <= _MOST_WEIGHTS
 
-    def _add_tensor(self, tensor: torch.Tensor, copied: bool) -> list[torch.Tensor]:
-        """Add a tensor; return what belongs to it: its gradient, and the tensors inside a wrapper such as DTensor."""
-        before = TensorBefore(tensor)
-        self._tensors.append(before)
-        inside = [] if before.grad is None else [before.grad]
-        if is_traceable_wrapper_subclass(tensor):
-            inside += [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]] if copied else []
-        elif copied:
-            for part in dense_parts(tensor.data):
-                storage = part.untyped_storage()
-                if storage.device.type != "meta":
-                    self._memory.setdefault(storage._cdata, (storage, storage.clone()))
-        return inside
+    def add(self, *roots: Any) -> "Snapshot":
+        """Note these objects, and what they refer to, as they are now."""
+        waiting = [*roots]  # no recursion, as modules may be nested deeply
+        with torch._C.DisableTorchFunctionSubclass():  # UninitializedBuffer, for one, refuses to be looked at
+            while waiting:
+                item = waiting.pop()
+                if id(item) not in self._seen and not issubclass(type(item), _ATOMS):
+                    self._seen[id(item)] = item
+                    waiting += self._enter(item)
+        return self
 
     def restore(self) -> None:
         """Put everything back; what has not changed is not touched."""
-        for module, kind in self._modules:
+        with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+            for kind, undo in self._undo:
+                try:
+                    undo()
+                except Exception as error:  # an object may refuse to be set
+                    self.unrestorable[kind] = error
+
+    def _note(self, item: Any, undo: Callable[[], object]) -> None:
+        self._undo.append((type(item).__name__, undo))
+
+    def _enter(self, item: Any) -> list[Any]:
+        """Note how to put one object back; return what it refers to."""
+        if isinstance(item, nn.Module):
+            return self._module(item)
+        if isinstance(item, torch.Tensor):
+            return self._tensor(item)
+        return self._container(item) if type(item) in CONTAINERS else []
+
+    def _module(self, module: nn.Module) -> list[Any]:
+        kind, parameters = type(module), module._parameters
+        names = dict(parameters)
+
+        def undo() -> None:
             if type(module) is not kind:
                 module.__class__ = kind
-        for container, before in self._containers:
-            if id(container) in self._tables_of_parameters:
+            if [*parameters] != [*names]:
                 # FSDP swaps parameters and keeps account of which are in place, so only their names are put back.
-                before = {name: container.get(name, parameter) for name, parameter in before.items()}
-            if not _same_items(container, before):
-                container.clear()
-                container.update(before) if hasattr(container, "update") else container.extend(before)
-        for tensor in self._tensors:
-            tensor.restore()
-        for storage, before in self._memory.values():
-            if storage.nbytes() != before.nbytes():
-                storage.resize_(before.nbytes())
-            if not torch.equal(_bytes_of(storage), _bytes_of(before)):
-                storage.copy_(before)  # not through a tensor: that would be refused or change its `_version`
+                now = {name: parameters.get(name, parameter) for name, parameter in names.items()}
+                parameters.clear()
+                parameters.update(now)
+
+        self._note(module, undo)
+        self._seen[id(parameters)] = parameters
+        for name, table in vars(module).items():
+            if "_hooks" in name and type(table) in CONTAINERS:  # put back, without a look at the hooks
+                self._seen[id(table)] = table
+                self._container(table)
+        return [vars(module), *names.values()]
+
+    def _container(self, box: Any) -> list[Any]:
+        kind = next(base for base in CONTAINERS if issubclass(type(box), base))
+        before = _flat(kind, box)
+        self._note(box, functools.partial(_refill, kind, box, before))
+        return before
+
+    def _tensor(self, tensor: torch.Tensor) -> list[Any]:
+        """Note a tensor; return what belongs to it: its gradient, and the tensors inside a wrapper such as DTensor."""
+        before = TensorBefore(tensor)
+        self._note(tensor, before.restore)
+        inside = [] if before.grad is None else [before.grad]
+        if not self._copies(tensor):
+            return inside
+        if is_traceable_wrapper_subclass(tensor):
+            return inside + [getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]]
+        for part in dense_parts(tensor.data):
+            storage = part.untyped_storage()
+            if storage.device.type != "meta" and storage._cdata not in self._storages:
+                self._storages.add(storage._cdata)
+                self._note(tensor, functools.partial(_put_back, storage, storage.clone()))
+        return inside
+
+    def _copies(self, tensor: torch.Tensor) -> bool:
+        """Check whether to copy the values of a tensor."""
+        return self._copies_weights or not isinstance(tensor, nn.Parameter)
 
 
-def _same_items(container: Any, before: Any) -> bool:
-    """Check whether a container holds the very objects of its copy, in the same order."""
-    if len(container) != len(before):
-        return False
-    if isinstance(container, set):
-        return container == before
-    pairs = [(container, before)]
-    if isinstance(container, dict):
-        pairs = [(container.keys(), before.keys()), (container.values(), before.values())]
-    return all(one is other for now, then in pairs for one, other in zip(now, then, strict=True))
+def _flat(kind: Any, box: Any) -> list[Any]:
+    """Return the items of a list, set or deque, or keys and values of a dict in turn."""
+    return (
+        [*itertools.chain.from_iterable(kind.items(box))] if issubclass(kind, dict) else [*kind.__iter__(box)]
+    )
+
+
+def _refill(kind: Any, box: Any, before: list[Any]) -> None:
+    """Give a container its items back by the methods of `kind`: a subclass may check or refuse what it is given."""
+    after = _flat(kind, box)
+    if len(after) != len(before) or not all(map(operator.is_, after, before)):
+        kind.clear(box)
+        if issubclass(kind, dict):
+            kind.update(box, zip(before[::2], before[1::2], strict=True))
+        else:
+            (kind.update if kind is set else kind.extend)(box, before)
+
+
+def _put_back(storage: torch.UntypedStorage, before: torch.UntypedStorage) -> None:
+    if storage.nbytes() != before.nbytes():
+        storage.resize_(before.nbytes())
+    if not torch.equal(_bytes_of(storage), _bytes_of(before)):
+        storage.copy_(before)  # not through a tensor: that would be refused or change its `_version`
 
 
 class TensorBefore:
@@ -150,7 +200,7 @@ class TensorBefore:
         self.data = tensor.data  # another tensor on the same memory, which keeps the form
         if tensor.is_mkldnn or self.data.layout in _COMPRESSED:  # these would share even the form
             self.data = self.data.clone()
-        self.form = _form(tensor.data)
+        self.form, self.version = _form(tensor.data), None if tensor.is_inference() else tensor._version
         self.requires_grad, self.grad = tensor.requires_grad, tensor.grad if tensor.is_leaf else None
 
     def restore(self) -> None:
@@ -163,15 +213,18 @@ class TensorBefore:
             tensor.data = self.data
         elif tensor.is_mkldnn and not torch.equal(tensor.data.to_dense(), self.data.to_dense()):
             tensor.data.copy_(self.data)  # it has no storage
-        if not self.is_leaf:
-            return
-        # Overwritten with a value that requires a gradient. Autograd cannot detach a view in place: it stays so.
-        if not (tensor.is_leaf or tensor._is_view()):
-            tensor.detach_()
-        if tensor.is_leaf and tensor.requires_grad != self.requires_grad:
-            tensor.requires_grad_(self.requires_grad)
-        if tensor.grad is not self.grad:
-            tensor.grad = self.grad
+        if self.is_leaf:
+            # Overwritten with a value that requires a gradient. Autograd cannot detach a view in place: it stays so.
+            if not (tensor.is_leaf or tensor._is_view()):
+                tensor.detach_()
+            if tensor.is_leaf and tensor.requires_grad != self.requires_grad:
+                tensor.requires_grad_(self.requires_grad)
+            if tensor.grad is not self.grad:
+                tensor.grad = self.grad
+        if self.version is not None and tensor._version != self.version:
+            # A graph that has saved it can still run backward, as its values are the same, too.
+            torch_c: Any = torch._C
+            torch_c._autograd._unsafe_set_version_counter((tensor,), (self.version,))
 
 
 def _form(data: torch.Tensor) -> tuple[Any, ...]:

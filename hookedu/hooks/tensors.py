@@ -182,8 +182,20 @@ def _may_hold_tensors(value: Any) -> bool:
 
 
 def fresh(value: Any) -> Any:
-    """Return the structure with leaf copies of its tensors, for a run that must not touch the originals."""
-    return map_tensors(lambda t: t.detach().clone().requires_grad_(t.requires_grad), value)
+    """Return the structure with copies of its tensors, for a run that must not touch the originals.
+
+    A tensor that occurs twice has one copy, as some models check. The copy of a leaf is a leaf, and no other is, as
+    operations may refuse to change one.
+    """
+    copies: dict[int, torch.Tensor] = {}
+
+    def copy(tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in copies:
+            leaf = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+            copies[id(tensor)] = leaf if tensor.is_leaf else leaf.clone()
+        return copies[id(tensor)]
+
+    return map_tensors(copy, value)
 
 
 def shape_of(value: Any) -> Any:

@@ -21,9 +21,10 @@ input_grad. The rest of this file is what it takes for every module of any model
 """
 
 import contextlib
+import itertools
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -179,7 +180,7 @@ class _Run:
     def __init__(self, values: bool, full_backward: bool) -> None:
         self.events = Timeline()
         self.values, self.full_backward = values, full_backward
-        self.handles: list[RemovableHandle] = []
+        self.undo = contextlib.ExitStack()
         self.watched_parameters: set[int] = set()
 
     def take(
@@ -193,28 +194,23 @@ class _Run:
     ) -> None:
         """Run forward and backward, and restore the model."""
         inputs, kwargs = fresh((inputs, kwargs))  # a model may change its input in place
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(restored(model))
-            stack.enter_context(deeper(chosen))
-            stack.callback(self._remove_hooks)
+        with self.undo:
+            self.undo.enter_context(restored(model))
+            self.undo.enter_context(deeper(chosen))
             if compiled:
-                stack.callback(run_uncompiled(self))
-            stack.enter_context(warnings.catch_warnings())
+                self.undo.callback(run_uncompiled(self))
+            self.undo.enter_context(warnings.catch_warnings())
             # PyTorch warns where no input of a hooked module requires a gradient; here that is an ordinary case.
             warnings.filterwarnings("ignore", message="Full backward hook is firing when")
-            stack.enter_context(torch.enable_grad())
+            self.undo.enter_context(torch.enable_grad())
             for path, module in chosen.items():
                 self.watch_parameters(module, path)
-                stack.enter_context(self.watching(module, path))
+                self.watch_calls(module, path)
             output = call_model(model, inputs, kwargs)
             heads = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
             if heads:
                 totals = [loss(output)] if loss else [real(head).sum() for head in heads]
                 torch.autograd.backward(totals)  # not of their sum: they may be on different devices
-
-    def _remove_hooks(self) -> None:
-        while self.handles:
-            self.handles.pop().remove()
 
     def note(self, kind: str, path: str, call: int, value: Any, leaf: int | str = 0) -> None:
         """Log one event."""
@@ -234,8 +230,8 @@ class _Run:
             def accumulated(parameter: torch.Tensor, name: str = name) -> None:
                 self.note("post_accumulate", path, 0, parameter.grad, name)
 
-            self.handles.append(parameter.register_hook(gradient))
-            self.handles.append(parameter.register_post_accumulate_grad_hook(accumulated))
+            self.undo.callback(parameter.register_hook(gradient).remove)
+            self.undo.callback(parameter.register_post_accumulate_grad_hook(accumulated).remove)
 
     def watch_tensors(self, value: Any, kind: str, path: str, call: int) -> None:
         """Log the gradients of what goes into a call of a module, or comes out of it."""
@@ -247,38 +243,34 @@ class _Run:
 
                 handle = tensor.register_hook(gradient)
                 if tensor.is_leaf:  # it may belong to the model; the hooks of others go with the graph
-                    self.handles.append(handle)
+                    self.undo.callback(handle.remove)
 
-    @contextlib.contextmanager
-    def watching(self, module: nn.Module, path: str) -> Iterator[None]:
-        """Log the events of one module within a context.
+    def watch_calls(self, module: nn.Module, path: str) -> None:
+        """Log the events of one module.
 
         Tensor hooks go where a user would register them: on the arguments before the call and on the value that
         the caller gets, and so outside of the module's own backward hooks. A forward hook cannot reach that
         value. Replacing the call can, and `_compiled_call_impl` is the attribute that PyTorch itself has for
         that.
         """
-        calls = 0
+        calls = itertools.count()
         running: list[int] = []  # indices of the calls in progress, innermost last: a module may call itself
         backward_handles: list[RemovableHandle] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            nonlocal calls
-            number, calls = calls, calls + 1
+            number = next(calls)
             running.append(number)
             if self.full_backward and not legacy:
                 # Each call gets its own backward hooks, so that they know its index. `before` removes them again,
                 # once PyTorch has collected them for this call.
-                backward_handles.append(
-                    module.register_full_backward_pre_hook(
-                        lambda m, grad: self.note("backward_pre", path, number, grad)
-                    )
-                )
-                backward_handles.append(
-                    module.register_full_backward_hook(
-                        lambda m, grad, _: self.note("backward", path, number, grad)
-                    )
-                )
+                def backward_pre(module: nn.Module, grad: Any) -> None:
+                    self.note("backward_pre", path, number, grad)
+
+                def backward(module: nn.Module, grad: Any, _: Any) -> None:
+                    self.note("backward", path, number, grad)
+
+                backward_handles.append(module.register_full_backward_pre_hook(backward_pre))
+                backward_handles.append(module.register_full_backward_hook(backward))
             try:
                 self.watch_tensors((args, kwargs), "input_grad", path, number)
                 output = module._call_impl(*args, **kwargs)
@@ -299,21 +291,10 @@ class _Run:
 
         lazy = any(map(is_lazy, module.parameters(recurse=False)))
         legacy = bool(module._backward_hooks) and module._is_full_backward_hook is False  # cannot be mixed
-        kind_before, compiled_call = module._is_full_backward_hook, module._compiled_call_impl
-        handles = [
-            module.register_forward_pre_hook(before, with_kwargs=True),
-            module.register_forward_hook(after),
-        ]
+        # These are undone by `restored`, as are the attributes that PyTorch sets for them.
+        module.register_forward_pre_hook(before, with_kwargs=True)
+        module.register_forward_hook(after)
         object.__setattr__(module, "_compiled_call_impl", call)
-        try:
-            yield
-        finally:
-            for handle in handles + backward_handles:
-                handle.remove()
-            del module._compiled_call_impl
-            if compiled_call is not None:
-                object.__setattr__(module, "_compiled_call_impl", compiled_call)
-            module._is_full_backward_hook = kind_before
 
 
 IN_PLACE = Text(

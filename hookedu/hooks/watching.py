@@ -4,8 +4,7 @@ import contextlib
 import functools
 import gc
 import io
-import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,16 +12,15 @@ from typing import Any
 import torch
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.nn.parameter import is_lazy
 
 from hookedu.hooks.inspection import Hook
-from hookedu.hooks.memory import Memory, Place, place_of
+from hookedu.hooks.memory import Memory, Place, References, place_of, places_of, with_inside
 from hookedu.hooks.modules import is_compiled, modules_by_name
 from hookedu.hooks.state import call_model
-from hookedu.hooks.tensors import map_tensors, parts, sizes, tensors_in
+from hookedu.hooks.tensors import fresh, map_tensors, sizes, tensors_in
 
-_OF_TENSORS = ("param_grad", "post_accumulate")
-OF_GRADIENTS = ("backward", "legacy_backward", "backward_pre", *_OF_TENSORS)
+OF_TENSORS = ("param_grad", "post_accumulate")
+OF_GRADIENTS = ("backward", "legacy_backward", "backward_pre", *OF_TENSORS)
 _WATCHED = ("forward_pre", "forward", *OF_GRADIENTS)
 # A hook of kind post_accumulate cannot return a gradient, and may change `.grad`.
 _CHANGE_GRADIENTS = OF_GRADIENTS[:-1]
@@ -49,35 +47,19 @@ class _Kept:
 
 
 class Watch:
-    """Wrappers around the hooks of a model. They call each hook and note what it does.
-
-    Attributes
-    ----------
-    hooks : list of Hook
-        Those that a run of the model can call.
-    does : dict of (str, Hook) to dict
-        What was seen: (id of a finding, hook) -> what the message says besides.
-    fired, muted : set of Hook
-        The hooks that fired, and those without which the model had to run because it raised.
-    skipped_by_compiled_code : set of Hook
-        Those that fired in the uncompiled run only.
-    ran_backward : bool
-        Whether there was a backward pass.
-    backward_error : str
-        What the backward pass has raised.
-    """
+    """Wrappers around the hooks of a model. They call each hook and note what it does."""
 
     def __init__(self, model: nn.Module, hooks: list[Hook]) -> None:
         self.hooks = [hook for hook in hooks if kind_of(hook) in _WATCHED]
+        # What was seen: (id of a finding, hook) -> what the message says besides.
         self.does: dict[tuple[str, Hook], dict[str, Any]] = {}
         self.fired: set[Hook] = set()
-        self.muted: set[Hook] = set()
+        self.muted: set[Hook] = set()  # without these the model had to run, because it raised
         self.skipped_by_compiled_code: set[Hook] = set()
-        self.ran_backward = False
-        self.backward_error = ""
+        self.ran_backward, self.backward_error = False, ""
         self.memory = Memory()
-        places = [place_of(t) for t in [*model.parameters(), *model.buffers()] if not is_lazy(t)]
-        self.own = {place.storage for place in places if place}  # nobody "keeps" these
+        parameters_and_buffers = places_of([*model.parameters()], [*model.buffers()])
+        self.own = {place.storage for place in parameters_and_buffers}  # nobody "keeps" these
         self._kept: list[_Kept] = []
         self._guarded: list[tuple[Hook, Place, int]] = []
         self._run = 0
@@ -96,7 +78,7 @@ class Watch:
             in_compiled_code = None
             if is_compiled(model):
                 self._watching = False
-                inputs, kwargs = _copies(given)
+                inputs, kwargs = fresh(given)
                 call_model(model, inputs, kwargs)
                 in_compiled_code, self.fired, self._watching = self.fired, set(), True
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
@@ -143,15 +125,12 @@ class Watch:
                     # The graph is retained because one that the user needs may hang on it.
                     torch.autograd.backward(heads, [_weights(head) for head in heads], retain_graph=True)
                 self.ran_backward = True
-            except (
-                Exception
-            ) as error:  # a user's call of backward would raise it, too, but their call of the model not
+            except Exception as error:  # a call of the model alone would not raise it
                 self.backward_error = f"{type(error).__name__}: {error}".partition("\n")[0]
 
     def _forward(self, model: nn.Module, given: Any) -> Any:
-        inputs, kwargs = _copies(given)
-        places = map(place_of, tensors_in((inputs, kwargs)))
-        self.memory.new.update(place.storage for place in places if place)
+        inputs, kwargs = fresh(given)
+        self.memory.new.update(place.storage for place in places_of(*tensors_in((inputs, kwargs))))
         with self.memory:
             return call_model(model, inputs, kwargs)
 
@@ -187,8 +166,8 @@ class Watch:
 
     def _guard(self, hook: Hook, module: nn.Module, *values: Any) -> None:
         """Note the inputs or the output of a module, which a full backward hook would turn into views."""
-        places = [place_of(tensor) for tensor in tensors_in(values) if tensor.requires_grad]
-        self._guarded += [(hook, place, self.memory.writes) for place in places if place]
+        places = places_of(*(tensor for tensor in tensors_in(values) if tensor.requires_grad))
+        self._guarded += [(hook, place, self.memory.writes) for place in places]
 
     def _judge_full_backward(self) -> None:
         removed = [hook for hook in self.hooks if hook in self.muted and kind_of(hook) in _FULL_BACKWARD]
@@ -204,11 +183,11 @@ class Watch:
         if not self._watching:
             return hook.callable(*args)
         kind = kind_of(hook)
-        given = args if kind in _OF_TENSORS else args[1:]  # the first one is the module
+        given = args if kind in OF_TENSORS else args[1:]  # the first one is the module
         # What the hook can replace: the output, the arguments, or the gradients.
         value = given[-1] if kind == "forward" else given if kind == "forward_pre" else given[0]
         attached, some = _requires_grad(value), kind in _CHANGE_GRADIENTS and _is_some(value)
-        before, since = _References(given), self.memory.writes
+        before, since = References(given), self.memory.writes
         outside, self.memory.made = self.memory.made, {}
         try:
             returned = [hook.callable(*args)]
@@ -216,19 +195,16 @@ class Watch:
             made, self.memory.made = self.memory.made, outside
         held = before.more(returned)
         result = returned.pop()
-        places = [place for place in before.places() if place.storage not in self.own]
+        places = [place for place in places_of(*before.tensors) if place.storage not in self.own]
         edits = any(self.memory.written(place, since) for place in places)
-        now, run = self.memory.writes, self._run
+        known = self.own | {place.storage for place in places_of(*before.tensors, *tensors_in(result))}
+        keeps = [(place, memory, True) for place, memory in held.items() if place in places]
+        keeps += [(place, memory, False) for place, memory in made.items() if place.storage not in known]
         self._kept += [
-            _Kept(hook, place, memory, now, run, True) for place, memory in held.items() if place in places
+            _Kept(hook, place, memory, self.memory.writes, self._run, given)
+            for place, memory, given in keeps
+            if not memory.expired()
         ]
-        if made:
-            others = {place.storage for place in [*before.places(), *_References(result).places()]}
-            self._kept += [
-                _Kept(hook, place, memory, now, run, False)
-                for place, memory in made.items()
-                if place.storage not in others and place.storage not in self.own and not memory.expired()
-            ]
         after = value if result is None else result
         if kind in ("forward", "forward_pre"):
             cuts = attached and not _requires_grad(after)
@@ -281,80 +257,12 @@ class Watch:
         return len({*runs.values()}) == self._run + 1 > 1
 
 
-class _References:
-    """How many references there are to the tensors of a structure, to their memory, and to the containers around them.
-
-    Whoever keeps one of them, wherever that may be, adds a reference.
-    """
-
-    def __init__(self, value: Any) -> None:
-        self.things = [*_with_inside(value)]
-        self.tensors = [thing for thing in self.things if isinstance(thing, torch.Tensor)]
-        self.counts, self.uses = self._counts(), [*map(_uses, self.tensors)]
-
-    def _counts(self) -> list[int]:
-        return [*map(sys.getrefcount, self.things)]
-
-    def places(self) -> list[Place]:
-        return [place for tensor in self.tensors if (place := place_of(tensor))]
-
-    def more(self, returned: list[Any]) -> dict[Place, StorageWeakRef]:
-        """Return the memory to which there are more references now, but for those from a list of returned values."""
-        known = {*map(id, self.things)}
-        boxes = [box for box in _with_inside(returned) if id(box) not in known]
-        from_there = Counter(id(item) for box in boxes for _, item in parts(box))
-        del boxes
-        counts = zip(self.things, self._counts(), self.counts, strict=True)
-        kept = [thing for thing, now, before in counts if now - before > from_there[id(thing)]]
-        if returned[0] is None:
-            kept += [t for t, before in zip(self.tensors, self.uses, strict=True) if _uses(t) > before]
-        inside = [
-            tensor for thing in kept for tensor in _with_inside(thing) if isinstance(tensor, torch.Tensor)
-        ]
-        return {
-            place: StorageWeakRef(tensor.untyped_storage())
-            for tensor in inside
-            if (place := place_of(tensor))
-        }
-
-
-def _copies(given: Any) -> Any:
-    """Return a structure with copies of its tensors; a tensor that occurs twice has one copy, as some models check."""
-    copies: dict[int, torch.Tensor] = {}
-
-    def copy(tensor: torch.Tensor) -> torch.Tensor:
-        if id(tensor) not in copies:
-            leaf = tensor.detach().clone().requires_grad_(tensor.requires_grad)
-            # Not every operation may change a leaf.
-            copies[id(tensor)] = leaf if tensor.is_leaf else leaf.clone()
-        return copies[id(tensor)]
-
-    return map_tensors(copy, given)
-
-
 def _weights(head: torch.Tensor) -> torch.Tensor:
     """Return a gradient to start with; that of a sum would be zero behind a softmax or a normalisation."""
     try:
         return torch.rand_like(head.detach()) + 0.5
     except Exception:  # some formats know no random numbers
         return torch.ones_like(head)
-
-
-def _with_inside(value: Any, above: tuple[int, ...] = ()) -> Iterator[Any]:
-    """Yield the tensors of a structure, and the containers with something inside."""
-    inside = () if isinstance(value, torch.Tensor) or id(value) in above else parts(value)
-    if inside or isinstance(value, torch.Tensor):
-        yield value
-    for _, item in inside:
-        yield from _with_inside(item, (*above, id(value)))
-
-
-def _uses(value: Any) -> int:
-    """Return the number of references to a tensor's memory: by the tensor, others on the same memory, and arrays."""
-    try:
-        return torch._C._storage_Use_Count(value.untyped_storage()._cdata)
-    except Exception:  # no tensor, or one without a storage
-        return 0
 
 
 def _requires_grad(value: Any) -> bool:
@@ -378,13 +286,9 @@ def _is_accident(hook: Hook, kind: str, value: Any, result: Any, cuts: bool) -> 
         other = _form(result) != _form(value)
     else:
         value = value[0]
-        other = _holds_tensors(value) and not _holds_tensors(result)
+        other = bool([*tensors_in(value)]) and not [*tensors_in(result)]
     is_lambda = getattr(hook.callable, "__name__", "") == "<lambda>"
     return other or (is_lambda and not cuts and result is not value)
-
-
-def _holds_tensors(value: Any) -> bool:
-    return next(tensors_in(value), None) is not None
 
 
 def _form(value: Any) -> Any:
@@ -404,4 +308,4 @@ def _tensors_on(storages: set[int]) -> dict[int, list[torch.Tensor]]:
 def _in_bounded_queues() -> set[int]:
     """Return the ids of tensors in a deque with a maximum length."""
     queues = [item for item in gc.get_objects() if type(item) is deque and item.maxlen]
-    return {id(thing) for queue in queues for thing in _with_inside([*queue])}
+    return {id(thing) for queue in queues for thing in with_inside([*queue])}

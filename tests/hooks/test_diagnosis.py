@@ -713,6 +713,21 @@ class TestNothingIsChanged:
         (note,) = diagnose(model, images()).notes
         assert "range_iterator" in note.en and "range_iterator" in repr(diagnose(model, images()))
 
+    def test_generators_of_numpy_and_a_variable_without_a_value(self):
+        draws = np.random.RandomState(0), np.random.default_rng(0)
+
+        def hook(module, args, output):
+            if args is None:
+                later()
+            for draw in draws:
+                draw.normal()
+
+        model, before = conv_relu(), copy.deepcopy(draws)
+        model[0].register_forward_hook(hook)
+        assert not diagnose(model, images()).notes
+        assert [draw.normal() for draw in draws] == [draw.normal() for draw in before]
+        later = silent
+
     def test_a_graph_of_the_user_is_not_freed(self):
         model = conv_relu(inplace=False)
         steering = (nn.Parameter(torch.ones(2)) * 2).exp()

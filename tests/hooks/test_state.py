@@ -186,6 +186,25 @@ def test_an_unchanged_tensor_is_not_touched():
     loss.backward()
 
 
+def test_a_graph_from_before_that_has_saved_a_buffer_still_runs_backward():
+    """Values and version are those that the graph has seen, so autograd has nothing to refuse."""
+    model, x = nn.BatchNorm1d(3), torch.ones(3, requires_grad=True)
+    loss = (x * model.running_var).sum()
+    with restored(model):
+        model.reset_running_stats()
+    loss.backward()
+    assert x.grad is not None and x.grad.tolist() == [1, 1, 1]
+
+
+def test_what_cannot_be_put_back_is_raised_when_all_else_is_back():
+    model = nn.Sequential(nn.BatchNorm1d(3), nn.Identity(), nn.BatchNorm1d(3))
+    Refuses = type("Refuses", (nn.Identity,), {"__class__": property(lambda self: Refuses)})
+    with pytest.raises(AttributeError), restored(model):
+        model[1].__class__ = Refuses
+        model(torch.randn(4, 3))
+    assert [model[0].num_batches_tracked, model[2].num_batches_tracked] == [0, 0]
+
+
 def test_tensors_that_share_memory_still_do():
     model = nn.Module()
     model.register_buffer("whole", torch.zeros(4))

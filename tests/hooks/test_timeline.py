@@ -380,6 +380,19 @@ def test_an_attribute_that_a_tuple_does_not_have_is_explained_too():
         timeline(Applies(lambda layer, x: layer.nothing), (torch.ones(3),))
 
 
+def test_arguments_are_copied_as_what_they_are():
+    """What is no leaf may be changed in place, and one tensor given twice is one tensor."""
+
+    class InPlace(nn.Module):
+        def forward(self, x, y):
+            assert x is y or x.requires_grad  # full backward hooks make a view of each
+            return x.mul_(2)
+
+    for x in (torch.ones(3), torch.ones(3, requires_grad=True) * 1):
+        assert [event.kind for event in timeline(InPlace(), x, x)][:2] == ["forward_pre", "forward"]
+        assert x.tolist() == [1, 1, 1]
+
+
 def nested(levels):
     model = nn.Linear(3, 3)
     for _ in range(levels):
