@@ -8,40 +8,58 @@ observations as [kind, where], with `where` as code. The words are under `conduc
 import contextlib
 import functools
 import inspect
-import random
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import nn
 
-from hookedu.hooks.state import GLOBAL_HOOKS
+from hookedu.exercises.snapshots import (
+    ARGUMENT,
+    ATTRIBUTES,
+    GRAD,
+    HOOKS,
+    MODE,
+    OTHERS,
+    PROCESS,
+    REQUIRES_GRAD,
+    RNG,
+    VALUES,
+    Before,
+    Place,
+    ProcessBefore,
+    differences,
+    snapshot,
+)
 
-# Kinds of state that `Probe.leaves` may name, each also the id of the breach.
-HOOKS = "hooks"  # hooks left on: when the call returns, or, with HANDLES, at the end of the observation
-HANDLES = "handles"  # only in `leaves`: hooks may stay until the probe has removed them by their handles
-GRAD = "grad"  # the `.grad` of a tensor or parameter
-REQUIRES_GRAD = "requires_grad"
-MODE = "mode"  # the `training` of a module
-VALUES = "values"  # the values of parameters and buffers
-ATTRIBUTES = "attributes"  # attributes of modules: added, removed, or changed in a module of torch
-RNG = "rng"
-OTHERS = "others"  # a hook of somebody else removed
-# Breaches that no exercise allows.
-ARGUMENT = "argument"  # but for the arguments in `Probe.changes`
-PROCESS = "process"  # grad mode, default dtype, compiler stance ...
+__all__ = [
+    "ARGUMENT",
+    "ATTRIBUTES",
+    "GRAD",
+    "HANDLES",
+    "HOOKS",
+    "MODE",
+    "OTHERS",
+    "PROCESS",
+    "REQUIRES_GRAD",
+    "RNG",
+    "RUNS",
+    "STATE",
+    "SWALLOWS",
+    "UNRESTORED",
+    "VALUES",
+    "Conduct",
+    "Interruption",
+    "Stopped",
+]
+
+# Kinds of state that `Probe.leaves` may name, each also the id of the breach: those of `snapshots`, and this one.
+HANDLES = "handles"  # no breach: hooks may stay until the probe has removed them by their handles
+# Breaches that no exercise allows, beside ARGUMENT (but for the arguments in `Probe.changes`) and PROCESS.
 RUNS = "runs"  # the model ran more often than `Probe.runs`
 STATE = "state"  # a second call with equal input gives another result
 SWALLOWS = "swallows"  # an exception inside the model did not come through
 UNRESTORED = "unrestored"  # after such an exception; only with `Probe.restores`
-
-_MAX_ELEMENTS = 4096  # larger tensors and containers are not compared
-_HOOK_TABLES = [name for name, value in vars(nn.Module()).items() if name.endswith("hooks") and value == {}]
-_OWN = frozenset(vars(nn.Module()))  # attributes of every module, compared by other rules
-
-Places = list[tuple[str, Any, str]]  # (where, object, kind of its values)
-State = dict[tuple[str, str], Any]  # (kind, where) -> value
 
 
 class Interruption(RuntimeError):
@@ -92,12 +110,13 @@ class Conduct:
         self._answer, self._changes, self._leaves = answer, changes, leaves
         self._runs, self._counts, self._interrupt = runs, counts, interrupt
         self._inside = False
-        self._first: dict[int, tuple[Places, State]] = {}
-        self._breaches: dict[tuple[str, str], None] = {}
+        self._names: list[str] | None = None  # of the answer's parameters, found at the first call
+        self._first: dict[int, list[Before]] = {}
+        self._breaches: dict[Place, None] = {}
         self.calls, self.interrupted = 0, False
         self.swallowed: list[list[str]] = []
-        self._after_error: list[tuple[str, str]] = []
-        self._process: State = {}  # at the latest call; a probe may change it between two
+        self._after_error: list[Place] = []
+        self._process: ProcessBefore | None = None  # at the latest call; a probe may change it between two
 
     @property
     def answer(self) -> Callable[..., Any]:
@@ -119,28 +138,34 @@ class Conduct:
         """
         left = dict.fromkeys(self._after_error) if unrestored else {}
         may = {*self._leaves, GRAD, VALUES, ARGUMENT, RNG}  # those change whenever a probe runs the model
-        for places, before in self._first.values():
-            left |= dict.fromkeys(_differences(before, _state(places), may))
-        left |= dict.fromkeys(_differences(self._process, _process(), {*may, PROCESS, OTHERS}))
+        for before in self._first.values():
+            left |= dict.fromkeys(differences(before, may))
+        if self._process:
+            left |= dict.fromkeys(self._process.differences({*may, PROCESS, OTHERS}))
         if unrestored:
             return [[UNRESTORED, where] for _, where in left]
         return [list(breach) for breach in self._breaches | left]
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        named = _named(self._answer, args, kwargs)
-        watched = [
-            (key, places, _state(places)) for key, name, value in named for places in [_places(name, value)]
-        ]
-        for (_, _, value), (_, places, before) in zip(named, watched, strict=True):
-            self._first.setdefault(id(value), (places, before))
-        process, models = _process(), [value for _, _, value in named if isinstance(value, nn.Module)]
-        self._process = process
+        may = {*self._leaves} | ({HOOKS} if HANDLES in self._leaves else set())
+        watched: list[tuple[set[str], list[Before]]] = []
+        models: list[nn.Module] = []
+        with torch.no_grad():
+            for key, name, value in self._named(args, kwargs):
+                allowed = may | {ARGUMENT} if key in self._changes else may
+                before = snapshot(name, value, allowed)
+                watched.append((allowed, before))
+                if before:
+                    self._first.setdefault(id(value), before)
+                if isinstance(value, nn.Module):
+                    models.append(value)
+        self._process = process = ProcessBefore(may)
         self._inside = True
         try:
             with self._counting(models) as runs:
                 result = self._answer(*args, **kwargs)
         except BaseException:
-            self._after_error = _differences(process, _process(), {*self._leaves, RNG})
+            self._after_error = process.differences({*self._leaves, RNG})
             raise
         finally:
             self._inside = False
@@ -148,11 +173,9 @@ class Conduct:
             assert self._interrupt
             self.swallowed = [[SWALLOWS, self._interrupt[0].__mro__[1].__name__]]
             return result
-        may = set(self._leaves) | ({HOOKS} if HANDLES in self._leaves else set())
-        found = _differences(process, _process(), may)
-        for key, places, before in watched:
-            allowed = may | ({ARGUMENT} if key in self._changes else set())
-            found += _differences(before, _state(places), allowed)
+        found = process.differences(may)
+        for allowed, before in watched:
+            found += differences(before, allowed)
         if self._runs is not None and max(runs, default=0) > self._runs:
             found.append((RUNS, f"{max(runs)}"))
         self._breaches |= dict.fromkeys(found)
@@ -172,172 +195,28 @@ class Conduct:
                 raise self._interrupt[0]("out of memory")
             return call(module, *args, **kwargs)
 
-        # Not a global hook: an answer that lists the hooks would find it.
-        call = nn.Module.__call__
-        nn.Module.__call__ = counted if models and self._counts else call
+        # Not a global hook: an answer that lists the hooks would find it. And not `__call__`, which Python keeps in every
+        # one of torch's thousand classes of modules as well: to set it takes as long as ten calls of a layer, and in a
+        # fork copies the memory of them all.
+        outer, call = nn.Module.__call__, nn.Module._call_impl
+        if models and self._counts:
+            nn.Module._call_impl = counted  # type: ignore[method-assign]
         try:
             yield runs
         finally:
-            nn.Module.__call__ = call
+            if nn.Module._call_impl is not call:
+                nn.Module._call_impl = call
+            if nn.Module.__call__ is not outer:  # the answer has replaced it
+                nn.Module.__call__ = outer
 
-
-def _named(answer: Any, args: tuple, kwargs: dict[str, Any]) -> list[tuple[int | str, str, Any]]:
-    """Return the arguments as (position or keyword, name, value), with the names that the answer gives them."""
-    try:
-        parameters = list(inspect.signature(answer).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    names = plain[: len(args)] + [f"args[{n}]" for n in range(len(plain), len(args))]
-    return [*zip(range(len(args)), names, args, strict=True), *((k, k, v) for k, v in kwargs.items())]
-
-
-def _differences(before: State, after: State, may: set[str]) -> list[tuple[str, str]]:
-    """Return the kinds and places that differ, without those of the kinds in `may`."""
-    found = []
-    for (kind, where), value in before.items():
-        if kind == HOOKS:
-            now = after.get((kind, where), {})
-            if kind not in may and now.keys() - value.keys():
-                found.append((HOOKS, where))
-            if OTHERS not in may and value.keys() - now.keys():
-                found.append((OTHERS, where))
-        elif kind not in may and not _equal(value, after.get((kind, where))):
-            found.append((kind, where))
-    # What was added: an attribute, an item, a module. Settings of the process appear when a part of torch is loaded,
-    # which is no change.
-    return found + [
-        place for place in after if place not in before and place[0] not in {*may, HOOKS, PROCESS}
-    ]
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        if one.shape != other.shape or one.dtype != other.dtype:
-            return False
-        return torch.equal(one, other) or bool(((one == other) | ((one != one) & (other != other))).all())
-    return one is other or (type(one) is type(other) and one == other)
-
-
-def _places(name: str, value: Any) -> Places:
-    """Return an argument and all that it holds. A call may replace them, and is then compared with these objects."""
-    places: Places = []
-    _add(places, name, value, ARGUMENT, set())
-    return places
-
-
-def _add(places: Places, where: str, value: Any, kind: str, seen: set[int]) -> None:
-    if id(value) in seen or (isinstance(value, list | tuple | dict) and len(value) > _MAX_ELEMENTS):
-        return
-    seen.add(id(value))
-    if isinstance(value, nn.Module):
-        for path, module in value.named_modules():
-            name = f"{where}.{path}" if path else where
-            places.append((name, module, kind))
-            for key, tensor in [*module._parameters.items(), *module._buffers.items()]:
-                _add(places, f"{name}.{key}", tensor, VALUES, seen)
-        return
-    inside: list[tuple[str, Any]] = []
-    if isinstance(value, torch.optim.Optimizer):
-        inside = [(".param_groups", value.param_groups)]
-    elif type(value) in (list, tuple):
-        inside = [(f"[{n}]", item) for n, item in enumerate(value)]
-    elif isinstance(value, dict):
-        inside = [(f"[{key!r:.40}]", item) for key, item in value.items()]
-    elif not isinstance(value, torch.Tensor) or not _is_plain(value):
-        return
-    places.append((where, value, VALUES if isinstance(value, nn.Parameter) else kind))
-    for key, item in inside:
-        _add(places, where + key, item, kind, seen)
-
-
-def _is_plain(value: torch.Tensor) -> bool:
-    return type(value) in (torch.Tensor, nn.Parameter) and value.layout == torch.strided
-
-
-def _state(places: Places) -> State:
-    """Return the state of all these objects."""
-    state: State = {}
-    with torch.no_grad():
-        for where, value, kind in places:
-            if isinstance(value, nn.Module):
-                _add_module(state, where, value)
-            elif isinstance(value, torch.Tensor):
-                _add_tensor(state, where, value, kind)
-            elif isinstance(value, torch.optim.Optimizer):
-                tables = {name: table for name, table in vars(value).items() if name.endswith("_hooks")}
-                state[HOOKS, where] = {(name, n): hook for name, t in tables.items() for n, hook in t.items()}
-            elif isinstance(value, dict):
-                state[kind, where] = [(_Same(key), _Same(item)) for key, item in value.items()]
-            else:
-                state[kind, where] = [_Same(item) for item in value]
-    return state
-
-
-def _add_tensor(state: State, where: str, value: torch.Tensor, kind: str) -> None:
-    state[REQUIRES_GRAD, f"{where}.requires_grad"] = value.requires_grad
-    if value.numel() <= _MAX_ELEMENTS:
-        state[kind, where] = value.detach().clone()
-    accumulated = getattr(value, "_post_accumulate_grad_hooks", None) or {}
-    state[HOOKS, where] = {**(value._backward_hooks or {}), **accumulated}
-    grad = value.grad if value.is_leaf or value.retains_grad else None  # torch warns about any other
-    state[GRAD, f"{where}.grad"] = None if grad is None else grad.detach().clone()
-    for key, kept in vars(value).items():
-        state[ATTRIBUTES, f"{where}.{key}"] = _Same(kept)
-    if not value.is_leaf:
-        state[ATTRIBUTES, f"{where}.retains_grad"] = value.retains_grad
-
-
-def _add_module(state: State, where: str, module: nn.Module) -> None:
-    state[MODE, f"{where}.training"] = module.training
-    state[HOOKS, where] = {
-        (table, n): hook for table in _HOOK_TABLES for n, hook in getattr(module, table).items()
-    }
-    library = type(module).__module__.startswith("torch")
-    for key, value in vars(module).items():
-        if key not in _OWN:
-            # The modules of a case may count their calls.
-            state[ATTRIBUTES, f"{where}.{key}"] = _Same(value) if library or callable(value) else None
-    for table in ("_modules", "_parameters", "_buffers"):
-        state[ATTRIBUTES, f"{where}.{table}"] = [(k, id(v)) for k, v in vars(module)[table].items()]
-
-
-class _Same:
-    """A value that equals only itself, or an equal plain value."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Same):
-            return NotImplemented
-        one, two = self._value, other._value
-        plain = type(one) in (bool, int, float, str, type(None)) and type(one) is type(two)
-        return one is two or (plain and (one == two or one != one))
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _process() -> State:
-    """Return the state of the process that an answer might change."""
-    state: State = {
-        (PROCESS, "torch.is_grad_enabled()"): torch.is_grad_enabled(),
-        (PROCESS, "torch.is_inference_mode_enabled()"): torch.is_inference_mode_enabled(),
-        (PROCESS, "torch.get_default_dtype()"): torch.get_default_dtype(),
-        (PROCESS, "torch.is_anomaly_enabled()"): torch.is_anomaly_enabled(),
-        (PROCESS, "torch.is_autocast_enabled('cpu')"): torch.is_autocast_enabled("cpu"),
-        (
-            PROCESS,
-            "torch.are_deterministic_algorithms_enabled()",
-        ): torch.are_deterministic_algorithms_enabled(),
-        (PROCESS, "torch.get_num_threads()"): torch.get_num_threads(),
-        (RNG, "torch.get_rng_state()"): torch.get_rng_state(),
-        (RNG, "random.getstate()"): random.getstate(),
-    }
-    for name, table in GLOBAL_HOOKS.items():
-        state[HOOKS, f"torch.nn.modules.module.{name}"] = dict(table)
-    if frames := sys.modules.get("torch._dynamo.eval_frame"):
-        state[PROCESS, "torch.compiler.set_stance"] = str(getattr(frames, "_stance", None))
-    return state
+    def _named(self, args: tuple, kwargs: dict[str, Any]) -> list[tuple[int | str, str, Any]]:
+        """Return the arguments as (position or keyword, name, value), with the names that the answer gives them."""
+        if self._names is None:
+            try:
+                parameters = list(inspect.signature(self._answer).parameters.values())
+            except (TypeError, ValueError):
+                parameters = []
+            plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            self._names = [p.name for p in parameters if p.kind in plain]
+        names = self._names[: len(args)] + [f"args[{n}]" for n in range(len(self._names), len(args))]
+        return [*zip(range(len(args)), names, args, strict=True), *((k, k, v) for k, v in kwargs.items())]

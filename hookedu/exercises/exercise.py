@@ -42,6 +42,7 @@ def _same(case: Any) -> Any:
     return case
 
 
+_MAX_KNOWN = 1000  # seeds of which it is known that their case suits
 _MAX_TRIES = 10_000  # to find a case that suits; the exercise with the rarest needs about 50
 
 
@@ -90,6 +91,7 @@ class Exercise:
     suits: Callable[[Any], bool] = _any
     raises: Mapping[str, str] = field(default_factory=dict)
     words: Words = field(init=False, repr=False)
+    _suiting: set[tuple[int, int]] = field(init=False, repr=False, default_factory=set)  # seeds with turns
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", words_of(self.id))
@@ -142,11 +144,21 @@ class Exercise:
     def _suited(self, seed: int, turn: int) -> int:
         with undisturbed():
             for _ in range(_MAX_TRIES):
-                if self.suits(self.probe.case(Draw.of(seed, turn))):
+                if self.has_suiting(self.probe.case(Draw.of(seed, turn)), seed, turn):
                     return seed
                 # Not the next number: neighbours would meet in one case.
                 seed = random.Random(seed).getrandbits(32)
         raise RuntimeError(f"{self.id}: none of {_MAX_TRIES} cases of turn {turn} suits")
+
+    def has_suiting(self, case: Any, seed: int, turn: int) -> bool:
+        """Check whether the case of this seed and turn suits: once for `seeds` and for the judge who receives them."""
+        if (seed, turn) not in self._suiting:
+            if not self.suits(case):
+                return False
+            if len(self._suiting) >= _MAX_KNOWN:
+                self._suiting.clear()
+            self._suiting.add((seed, turn))
+        return True
 
     @property
     def title(self) -> Text:

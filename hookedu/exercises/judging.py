@@ -116,7 +116,7 @@ def _keeps_state(seen: dict[Any, Any]) -> bool:
 def _judged(exercise: Exercise, seen: dict[Any, Any], seed: int, turn: int) -> tuple[Criterion, ...]:
     """Return the criteria of one case."""
     case = exercise.probe.case(Draw.of(seed, turn))
-    if not exercise.suits(case):
+    if not exercise.has_suiting(case, seed, turn):
         raise ValueError(
             f"{exercise.id}: case {turn} of seed {seed} does not suit; take one from Exercise.seeds"
         )

@@ -27,7 +27,7 @@ from torch import _tensor_str
 from hookedu.exercises.conduct import STATE, Conduct, Interruption, Stopped
 from hookedu.exercises.observation import dumps, encode, type_name
 from hookedu.exercises.tools import copies, same
-from hookedu.hooks.state import restored
+from hookedu.hooks.state import GLOBAL_HOOKS
 
 # Message of the NotImplementedError that an exercise cell raises until it is answered. It distinguishes an untouched
 # stub from a NotImplementedError of the learner or of torch.
@@ -113,8 +113,8 @@ def call(answer: Any, case: tuple[Any, ...]) -> dict[str, Any]:
 def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
     """Run the probe of an exercise on an answer, once per seed, and return the record.
 
-    RNG states, grad mode, default dtype and global hooks are restored afterwards. What the answer prints is shown for
-    the first case only.
+    RNG states, grad mode, default dtype and global hooks are restored after each case, NumPy's RNG at the end. What the
+    answer prints is shown for the first case only.
 
     Parameters
     ----------
@@ -142,16 +142,17 @@ def observe(probe: Probe, answer: Any, seeds: Sequence[int]) -> dict[str, Any]:
         return {"status": "wrong_type", "got": type_name(answer)}
     observations = []
     try:
-        for turn, seed in enumerate(seeds):
-            with contextlib.nullcontext() if turn == 0 else _silent():
-                seen, breaches, calls = _observed(probe, answer, seed, turn)
-            if turn == 0 and probe.repeats:
-                with _silent():
-                    repeated = _repeated(probe, answer, seed, seen)
-                    breaches += repeated or _interrupted(probe, answer, seed, calls)
-            observations.append({"dict": [*seen["dict"], ["conduct", encode(breaches)]]})
-            if [STATE, ""] in breaches:
-                break
+        with _numpy_restored():
+            for turn, seed in enumerate(seeds):
+                with contextlib.nullcontext() if turn == 0 else _silent():
+                    seen, breaches, calls = _observed(probe, answer, seed, turn)
+                if turn == 0 and probe.repeats:
+                    with _silent():
+                        repeated = _repeated(probe, answer, seed, seen)
+                        breaches += repeated or _interrupted(probe, answer, seed, calls)
+                observations.append({"dict": [*seen["dict"], ["conduct", encode(breaches)]]})
+                if [STATE, ""] in breaches:
+                    break
         return {"status": "observed", "observations": observations}
     except BaseException as error:  # SystemExit too: a learner's exit() must not end the kernel
         if isinstance(error, KeyboardInterrupt) and not isinstance(error, Stopped):
@@ -165,6 +166,7 @@ def _observed(probe: Probe, answer: Any, seed: int, turn: int) -> tuple[dict[str
     """Return what the probe observes, encoded at once because the answer may change it later, breaches and calls."""
     conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, probe.repeats)
     with undisturbed():
+        _seed_numpy()
         seen = encode(probe.observe(conduct.answer, probe.case(Draw.of(seed, turn))))
         return seen, conduct.breaches(), conduct.calls
 
@@ -184,6 +186,7 @@ def _interrupted(probe: Probe, answer: Any, seed: int, calls: int) -> list[list[
     for error, place in ((Interruption, calls - 1), (Stopped, calls // 2)) if calls else ():
         conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, interrupt=(error, place))
         with undisturbed():
+            _seed_numpy()
             try:
                 probe.observe(conduct.answer, probe.case(Draw.of(seed, 0)))
             except BaseException as raised:
@@ -202,16 +205,37 @@ def _silent() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _numpy_restored() -> Iterator[None]:
+    """Restore NumPy's RNG on exit, which takes as long as everything in `undisturbed` together."""
+    numpy_random: Any = sys.modules.get("numpy.random")  # NumPy loads it when it is first used
+    before = numpy_random.get_state() if numpy_random else None
+    try:
+        yield
+    finally:
+        if numpy_random:
+            numpy_random.set_state(before)
+
+
+def _seed_numpy() -> None:
+    """Let NumPy's random numbers begin alike in every observation."""
+    if numpy_random := sys.modules.get("numpy.random"):
+        numpy_random.seed(0)
+
+
+@contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Restore on exit what a probe or an answer may change: RNGs, grad mode, default dtype, global hooks, settings.
 
     Inside, grad mode is enabled, autocast is off, the default dtype is float32 and the default device the CPU, whatever
     the notebook did before. One thread computes: cases are small, and on a busy machine several would wait for each other.
+    NumPy's RNG is left to `observe`: no case and no check uses it.
     """
-    anomaly, threads = torch.is_anomaly_enabled(), torch.get_num_threads()
+    hooks = {name: dict(table) for name, table in GLOBAL_HOOKS.items()}
+    python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
+    cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    grad_mode, anomaly, threads = torch.is_grad_enabled(), torch.is_anomaly_enabled(), torch.get_num_threads()
     deterministic, printing = torch.get_deterministic_debug_mode(), _tensor_str.get_printoptions()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(restored())
         torch.set_default_dtype(torch.float32)
         stack.enter_context(torch.autocast("cpu", enabled=False))
         if torch.get_default_device().type != "cpu":
@@ -227,6 +251,16 @@ def undisturbed() -> Iterator[None]:
                 torch.set_deterministic_debug_mode(deterministic)
             torch.set_num_threads(threads)
             torch.set_printoptions(**printing)
+            stack.close()
+            torch.set_grad_enabled(grad_mode)
+            torch.set_default_dtype(dtype)
+            random.setstate(python_rng)
+            torch.set_rng_state(torch_rng)
+            if cuda_rng:
+                torch.cuda.set_rng_state_all(cuda_rng)
+            for name, table in GLOBAL_HOOKS.items():
+                table.clear()
+                table.update(hooks[name])
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:

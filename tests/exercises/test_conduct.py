@@ -5,6 +5,7 @@ import random
 import sys
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -283,6 +284,51 @@ def test_settings_of_the_notebook_do_not_reach_a_check(disturb):
         torch.set_default_device(None)
         torch.set_default_dtype(before[0]), torch.set_grad_enabled(before[1])
         torch.set_autocast_enabled("cpu", before[2])
+
+
+def test_calls_are_counted_without_a_change_of_the_class_where_no_model_is_given():
+    plain = nn.Module._call_impl
+    seen = []
+
+    def answer(*_):
+        seen.append(nn.Module._call_impl is plain)
+
+    watched = Conduct(answer).answer
+    watched(torch.ones(2)), watched(nn.Identity())
+    assert seen == [True, False] and nn.Module._call_impl is plain
+
+
+@pytest.mark.parametrize("name", ["__call__", "_call_impl"])
+@pytest.mark.parametrize("given", [nn.Identity(), 1])
+def test_a_call_of_all_modules_that_an_answer_replaces_is_put_back(name, given):
+    plain = getattr(nn.Module, name)
+    Conduct(lambda _: setattr(nn.Module, name, lambda *_: None)).answer(given)
+    assert getattr(nn.Module, name) is plain
+
+
+def test_what_may_change_is_not_copied_and_the_rest_still_compared():
+    x, model = torch.ones(2), nn.Linear(2, 2)
+
+    def answer(x, model):
+        with torch.no_grad():
+            x.add_(1), model.weight.add_(1)
+        x.noted, model.noted = 1, 1
+
+    watched = Conduct(answer, changes=(0,), leaves=(conduct.VALUES,))
+    watched.answer(x, model)
+    assert watched.breaches() == [["attributes", "x.noted"], ["attributes", "model.noted"]]
+
+
+def test_random_numbers_of_numpy_are_alike_in_every_observation_and_put_back():
+    np.random.seed(5)
+    before, drawn = np.random.get_state()[1].tolist(), []
+
+    def answer(model, x):
+        drawn.append(float(np.random.rand()))
+        return drawn[-1]
+
+    assert _told(answer) == [[], [], []]
+    assert len(set(drawn)) == 1 and np.random.get_state()[1].tolist() == before
 
 
 def test_a_breach_costs_full_marks_and_is_named():

@@ -1,5 +1,6 @@
 """Tests of checks as a table: which row fails, which mistake is named, and what its message shows."""
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -123,6 +124,18 @@ def test_a_case_that_does_not_suit_is_not_judged():
     unsuited = next(n for n in range(50) if exercise.seeds(n)[0] != n)
     with pytest.raises(ValueError, match="does not suit"):
         judge(exercise, {"status": "observed", "observations": [{"dict": []}] * 5}, [unsuited] * 5)
+
+
+def test_whether_a_case_suits_is_asked_once_by_seeds_and_judge_together(monkeypatch):
+    asked = []
+    exercise = dataclasses.replace(find("02.1"), suits=lambda case: asked.append(case.k) or True)
+    seeds = exercise.seeds(0)
+    record = {"status": "observed", "observations": [{"dict": []}] * len(seeds)}
+    with contextlib.suppress(ObservationError):
+        judge(exercise, record, seeds)
+    assert len(asked) == len(seeds)
+    monkeypatch.setattr("hookedu.exercises.exercise._MAX_KNOWN", 2)
+    assert [exercise.seeds(n)[0] for n in range(5)] == [*range(5)] and len(exercise._suiting) <= 2
 
 
 def test_an_exercise_without_a_case_that_suits_says_so_instead_of_looking_for_ever():
