@@ -501,9 +501,7 @@ check("13.3", half_hook)
 # </div>
 
 # %% tags=["F49"]
-shard = (
-    start
-    + """
+sharding = """
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
@@ -519,7 +517,6 @@ for module in [*net, net]:  # every layer for itself, then the rest
 first = net[0]
 x = torch.ones(1, 4) * 10**rank
 """
-)
 
 # %% tags=["F49"]
 script = """
@@ -536,7 +533,7 @@ piece, whole = grad.to_local(), grad.full_tensor()
 print(f"  norm of the piece {piece.norm():.2f}, of the whole {whole.norm():.2f}")
 dist.destroy_process_group()
 """
-for rank, printed in enumerate(run_ranks(shard + script)):
+for rank, printed in enumerate(run_ranks(start + sharding + script)):
     print(f"rank {rank}\n{printed}", end="")
 
 # %% [markdown] tags=["F49"]
@@ -633,7 +630,7 @@ norm = torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
 print("  clip_grad_norm_:", norm.to_local().item())
 dist.destroy_process_group()
 """
-for rank, printed in enumerate(run_ranks(shard + script)):
+for rank, printed in enumerate(run_ranks(start + sharding + script)):
     print(f"rank {rank}\n{printed}", end="")
 
 # %% [markdown]

@@ -128,7 +128,10 @@ def clip_by_norm(y, max_norm):
 
 edited("03.1", "raised", ("return grad * 2", "return torch.stack([2 * row for row in grad])"), named=False)
 edited(
-    "03.2", "raised", ("norm = grad.norm()", "norm = sum((row**2).sum() for row in grad).sqrt()"), named=False
+    "03.2",
+    "raised",
+    ("norm = grad.norm()", "norm = sum((row.float() ** 2).sum() for row in grad).sqrt()"),
+    named=False,
 )
 
 
@@ -186,7 +189,7 @@ edited(
 )
 
 
-@mistake("03.3", "one_for_all", points=3)
+@mistake("03.3", "out_of_step", points=3)
 def build_chain(y, factors, seen):
     ratios = [after / before for before, after in zip([1, *factors], factors, strict=False)]
     turn = [0]

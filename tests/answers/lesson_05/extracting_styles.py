@@ -163,7 +163,7 @@ edited(
     ),
     points=7,
 )
-edited("05.3", "mode", ("    try:", "    model.eval()\n    try:"), points=7)
+edited("05.3", "switches_mode", ("    try:", "    model.eval()\n    try:"), points=7)
 edited("05.3", "no_grad_inside", ("    try:", "    torch.set_grad_enabled(False)\n    try:"))
 edited(
     "05.3", "no_grad_inside", ("        yield seen", "        with torch.no_grad():\n            yield seen")

@@ -10,6 +10,55 @@ from tests.answers import alternative, edited, mistake
 @alternative("11.2")
 def grad_cam(model, layer, images, labels):
     kept = []
+
+    def keep(module, args, output):
+        kept.append(output.detach().clone())
+        output.register_hook(kept.append)
+
+    with layer.register_forward_hook(keep):
+        score = model(images)[torch.arange(len(labels)), labels].sum()
+    score.backward()
+    cam = torch.einsum("nc,nchw->nhw", kept[1].mean(dim=(2, 3)), kept[0])
+    return nn.Upsample(images.shape[-2:], mode="bilinear", align_corners=False)(F.relu(cam)[:, None]).squeeze(
+        1
+    )
+
+
+@alternative("11.2")
+def grad_cam(model, layer, images, labels):
+    maps, grads = [], []
+    handles = [
+        layer.register_forward_hook(lambda module, args, output: maps.append(output.detach().clone())),
+        layer.register_forward_hook(lambda module, args, output: output.register_hook(grads.append) and None),
+    ]
+    model.zero_grad()
+    model(images).gather(1, labels[:, None]).sum().backward()
+    for handle in handles:
+        handle.remove()
+    weights = grads[0].mean(dim=(2, 3))
+    cam = (weights[:, :, None, None] * maps[0]).sum(dim=1).clamp(min=0)
+    return F.interpolate(cam.unsqueeze(1), tuple(images.shape[2:]), mode="bilinear").squeeze(1)
+
+
+# A layer whose output is copied for the rest of the model: what comes later works in place on the copy.
+@alternative("11.2")
+def grad_cam(model, layer, images, labels):
+    kept = []
+
+    def keep(module, args, output):
+        kept.append(output)
+        return output.clone()
+
+    with layer.register_forward_hook(keep):
+        score = model(images)[torch.arange(len(labels)), labels].sum()
+    (grads,) = torch.autograd.grad(score, kept)
+    cam = torch.einsum("nc,nchw->nhw", grads.mean(dim=(2, 3)), kept[0].detach()).relu()
+    return F.interpolate(cam[:, None], images.shape[2:], mode="bilinear")[:, 0]
+
+
+@mistake("11.2", "behind")
+def grad_cam(model, layer, images, labels):
+    kept = []
     with layer.register_forward_hook(
         lambda module, args, output: kept.extend([output, output.detach().clone()])
     ):
@@ -21,7 +70,7 @@ def grad_cam(model, layer, images, labels):
     )
 
 
-@alternative("11.2")
+@mistake("11.2", "full_hook")
 def grad_cam(model, layer, images, labels):
     maps, grads = [], []
     handles = [

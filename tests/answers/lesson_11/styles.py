@@ -129,12 +129,13 @@ def grad_cam(model, layer, images, labels):
         kept = []
 
         def keep(module, args, output):
-            kept.extend((output, output.detach().clone()))
+            kept.append(output.detach().clone())
+            output.register_hook(kept.append)
 
         with layer.register_forward_hook(keep):
             logit = model(image[None])[0, label]
-        (grad,) = torch.autograd.grad(logit, kept[:1])
-        maps = kept[1]
+        logit.backward()
+        maps, grad = kept
         cam = sum(g.mean() * m for g, m in zip(grad[0], maps[0], strict=True)).relu()
         return F.interpolate(cam[None, None], size=tuple(image.shape[1:]), mode="bilinear")[0, 0]
 
@@ -145,8 +146,11 @@ def grad_cam(model, layer, images, labels):
 def grad_cam(model, layer, images, labels):
     class Store:
         def forward(self, module, args, output):
-            self.maps, self.output = output.clone(), output
-            output.retain_grad()
+            self.maps = output.clone()
+            output.register_hook(self.backward)
+
+        def backward(self, grad):
+            self.grad = grad
 
     store = Store()
     with ExitStack() as stack:
@@ -154,7 +158,7 @@ def grad_cam(model, layer, images, labels):
         stack.enter_context(torch.enable_grad())
         model(images)[torch.arange(len(images)), labels].sum().backward()
     with torch.no_grad():
-        weights = store.output.grad.flatten(2).mean(2)[..., None, None]
+        weights = store.grad.flatten(2).mean(2)[..., None, None]
         cam = torch.maximum((weights * store.maps).sum(1, keepdim=True), torch.zeros(1))
         return F.interpolate(cam, images.shape[-2:], mode="bilinear", align_corners=False)[:, 0]
 
@@ -163,7 +167,9 @@ def grad_cam(model, layer, images, labels):
 def grad_cam(model, layer, images, labels):
     maps, grads = {}, {}
     layer_hook = layer.register_forward_hook(lambda m, a, out: maps.update({m: out.detach().clone()}))
-    grad_hook = layer.register_full_backward_hook(lambda m, gi, go: grads.update({m: go[0].detach()}))
+    grad_hook = layer.register_forward_hook(
+        lambda m, a, out: out.register_hook(lambda grad: grads.update({m: grad})) and None
+    )
     try:
         logits = model(images)
         logits.backward(F.one_hot(labels, logits.shape[-1]).to(logits))

@@ -13,9 +13,11 @@ from hookedu.exercises.tools import close
 
 def _given(saw: Any, case: Case) -> str:
     rows = [show(factor) for factor in case.factors]
-    twice = next((row for row in rows if rows.count(row) > 1), None)
-    losses = ", ".join("twice" if row == twice else f"({row} * h).sum()" for row in rows)
-    also = f"twice = ({twice} * h).sum(); " if twice else ""
+    again = dict(
+        zip(dict.fromkeys(row for row in rows if rows.count(row) > 1), ("twice", "again"), strict=False)
+    )
+    losses = ", ".join(again.get(row, f"({row} * h).sum()") for row in rows)
+    also = "".join(f"{name} = ({row} * h).sum(); " for row, name in again.items())
     w = show(case.w)
     if case.w.dtype == torch.float64:
         w = f"torch.tensor({w}, dtype=torch.float64)"

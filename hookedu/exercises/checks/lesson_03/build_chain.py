@@ -61,6 +61,18 @@ def _stays(saw: Any, key: Key) -> bool:
     return bool(saw.returned == [HANDLE] * len(saw.returned) and saw.left)
 
 
+def _out_of_step(saw: Any, key: Key) -> bool:
+    """Check whether `seen` has as many items as it should without the hooks of the last factor, but not all of them right."""
+    first = saw.without_last[0]
+    n = len(key.factors) - 1  # the first pass is right
+    return (
+        _removable(saw, key)
+        and len(first) == len(key.but_last)
+        and same(first[:n], key.but_last[:n])
+        and n > 0
+    )
+
+
 def _given(saw: Any, key: Key) -> str:
     if not _removable(saw, key):
         return "handles = build_chain(y, factors, seen)"
@@ -195,6 +207,7 @@ EXERCISE = Exercise(
             ],
             mistakes={
                 "reversed_handles": lambda saw, key: _removable(saw, key) and not saw.in_order,
+                "out_of_step": _out_of_step,
                 "one_for_all": _removable,
                 "some_handles": lambda saw, key: saw.returned == HANDLE or isinstance(saw.returned, list),
                 "no_handle": lambda saw, key: saw.returned is None,

@@ -36,14 +36,20 @@ _CALLS = (
 
 
 def _wrong_call(saw: Any, key: Key) -> int:
-    """Return which of the calls gave a wrong value, a graph without grad mode, or raised; the first if none did."""
-    return next((n for n, y in enumerate(saw.calls) if not _keeps(y, key.x) or saw.tracked[n]), 0)
+    """Return which of the calls gave a wrong value, a graph without grad mode, a gradient to data, or raised; else the first."""
+    odd = [
+        not _keeps(*of) or tracked or on
+        for *of, tracked, on in zip(saw.calls, [key.x] * 3, saw.tracked, saw.turned_on, strict=True)
+    ]
+    return odd.index(True) if any(odd) else 0
 
 
 def _shown(saw: Any, key: Key) -> tuple[str, str]:
     n = _wrong_call(saw, key)
     if saw.tracked[n]:
         return "y.grad_fn is None", "y.grad_fn is not None"
+    if saw.turned_on[n]:
+        return "y.requires_grad == False", "y.requires_grad == True"
     return f"y == {show(key.x)}", show(saw.calls[n]).strip("'")
 
 
@@ -108,7 +114,9 @@ EXERCISE = Exercise(
         ),
         Check(
             "no_grad",
-            ok=lambda saw, key: all(_keeps(y, key.x) for y in saw.calls) and not any(saw.tracked),
+            ok=lambda saw, key: (
+                all(_keeps(y, key.x) for y in saw.calls) and not any(saw.tracked) and not any(saw.turned_on)
+            ),
             points=1,
             given=lambda saw, key: _CALLS[_wrong_call(saw, key)],
             expected=lambda saw, key: _shown(saw, key)[0],
@@ -116,6 +124,7 @@ EXERCISE = Exercise(
             mistakes={
                 "no_return": lambda saw, key: saw.calls[_wrong_call(saw, key)] is None,
                 "enables_grad": lambda saw, key: any(saw.tracked),
+                "turns_on": lambda saw, key: any(saw.turned_on),
                 "needs_gradient": lambda saw, key: "hook on a tensor" in saw.calls[_wrong_call(saw, key)],
             },
         ),

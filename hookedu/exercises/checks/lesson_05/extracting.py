@@ -37,9 +37,12 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         fc = case.x @ case.weight.T
-        self.x, self.out, self.names, self.act = case.x, fc.relu().sum(-1), case.names, f"{case.stem}.act"
-        known = {f"{case.stem}.fc": fc, f"{case.stem}.act": fc.relu(), "head": self.out}
-        inputs = {f"{case.stem}.fc": case.x, f"{case.stem}.act": fc, "head": fc.relu()}
+        neck = fc.relu() @ case.second.T
+        self.x, self.out, self.names = case.x, neck.relu().sum(-1), case.names
+        self.acts = {f"{case.stem}.act", "neck.act"}
+        values = [case.x, fc, fc.relu(), neck, neck.relu(), self.out]
+        layers = f"{case.stem}.fc", f"{case.stem}.act", "neck.fc", "neck.act", "head"
+        inputs, known = (dict(zip(layers, of, strict=True)) for of in (values[:-1], values[1:]))
         self.seen, self.inputs = ({name: of[name] for name in case.names} for of in (known, inputs))
 
     def of_runs(self, runs: int) -> dict[str, Any]:
@@ -63,14 +66,15 @@ def _given(saw: Any, key: Any) -> str:
 
 
 def _other_dtype(saw: Any, key: Any) -> bool:
-    return show(saw.seen) == show(key.seen) and saw.seen[key.act].dtype != key.seen[key.act].dtype
+    first = key.names[0]
+    return show(saw.seen) == show(key.seen) and saw.seen[first].dtype != key.seen[first].dtype
 
 
 def _show_seen(saw: Any, key: Any, seen: Any) -> str:
     """Format `seen`, or only a dtype if the numbers are right."""
     try:
         return (
-            f"seen[{key.act!r}].dtype == {seen[key.act].dtype}"
+            f"seen[{key.names[0]!r}].dtype == {seen[key.names[0]].dtype}"
             if _other_dtype(saw, key)
             else f"seen == {show(seen)}"
         )
@@ -84,7 +88,15 @@ _CHANGED = {
     "changes_names": lambda saw, key: saw.names != key.names,
     "leaves_no_grad": lambda saw, key: not saw.grad_enabled,
     "clears_gradients": lambda saw, key: saw.cleared,
+    "switches_mode": lambda saw, key: not saw.modes,
 }
+
+
+def _only_modes(saw: Any, key: Any) -> bool:
+    """Check whether modules changed their mode in the block, and the names and grad mode are as before."""
+    return not saw.modes and saw.names == key.names and saw.grad_enabled
+
+
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
@@ -124,8 +136,10 @@ EXERCISE = Exercise(
                 "yields_nothing": lambda saw, key: saw.seen is None,
                 "yields_something_else": lambda saw, key: not isinstance(saw.seen, dict),
                 "not_on_inside": lambda saw, key: not saw.seen and not saw.hooks,
-                "only_training": lambda saw, key: saw.seen.keys() == key.seen.keys() - {key.act},
-                "late_binding": lambda saw, key: list(saw.seen) == list(key.seen)[1:] and saw.hooks == 2,
+                "only_training": lambda saw, key: saw.seen.keys() == key.seen.keys() - key.acts,
+                "late_binding": lambda saw, key: (
+                    list(saw.seen) == key.names[-1:] and saw.hooks == len(key.names)
+                ),
                 "like_named": lambda saw, key: same(saw.seen["head"], key.x),
                 "too_many_names": lambda saw, key: saw.seen.keys() > key.seen.keys(),
                 "wrong_keys": lambda saw, key: not saw.seen.keys() <= key.seen.keys(),
@@ -167,11 +181,13 @@ EXERCISE = Exercise(
                 Say("hooks_left", when=_stays, value=0),
                 Say("kept_values", when=_CHANGED["clears_seen"]),
                 Say("kept_gradients", when=_CHANGED["clears_gradients"]),
+                Say("kept_modes", when=_only_modes),
                 lambda saw, key: f"names == {show(key.names)}; torch.is_grad_enabled() == True",
             ],
             got=[
                 Say("hooks_left", when=_stays, value=lambda saw, key: max(saw.left, 1)),
                 Say("lost_gradients", when=lambda saw, key: saw.cleared and saw.at_end),
+                Say("lost_modes", when=lambda saw, key: _only_modes(saw, key) and saw.at_end),
                 lambda saw, key: (
                     f"seen == {show(saw.at_end)}"
                     if not saw.at_end

@@ -11,7 +11,7 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_05.prove import PROBE, Case
 
-_NESTED = "self.fc1 = nn.Sequential(nn.Linear(2, 2), nn.ReLU()); "
+_NESTED = "self.fc1 = nn.Sequential(nn.Linear({key.width}, {key.width}), nn.ReLU()); "
 _GIVEN = "x = {case.x}; {key.double}result = prove(model, x, nn.{case.skip.__name__})"
 _RAISES = {"too_many": r"zip\(\) argument 2 is shorter", "output_and_list": r"for -: 'Tensor' and 'list'"}
 
@@ -21,6 +21,7 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         first, second = case.weights
+        self.width = case.x.shape[-1]
         self.skip, self.honest = case.skip.__name__, [case.x @ first.T]
         if case.reuses:
             self.honest.append(self.honest[-1].relu())
@@ -62,7 +63,8 @@ _SIGNED = (
 _MAXIMA = (lambda t: t.max(), lambda t: t.abs().max())
 _SOME_ELEMENTS = (
     *(lambda d: d.flatten()[0].abs(), lambda d: d.flatten()[-1].abs()),
-    *(lambda d: d[0].abs().max(), lambda d: d[-1].abs().max()),
+    *(lambda d: d[0].abs().max(), lambda d: d[-1].abs().max(), lambda d: d[:2].abs().max()),
+    *(lambda d: d[:3].abs().max(), lambda d: d[..., :2].abs().max()),
 )
 
 

@@ -17,6 +17,7 @@ from hookedu.exercises.observation import ObservationError, show
 from hookedu.exercises.probes.lesson_06.refuse_nan import NAMES, PROBE, Case, calls
 from hookedu.exercises.tools import close
 
+_PLACES = ("second", "turned", "two")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _must_raise = partial(Check, points=1, expected="ValueError", got=Say("no_exception"))
 
@@ -50,10 +51,15 @@ def _input(value: torch.Tensor) -> str:
 
 
 def _slipped(saw: Saw) -> str:
-    """Return the name of the first call with nan that was not refused."""
-    return next(
-        (place for place in ("second", "turned", "two") if not getattr(saw, f"{place}_error")), "second"
-    )
+    """Return the name of the first call with nan that was not refused as the first one was."""
+    return next((place for place in _PLACES if getattr(saw, f"{place}_error") != saw.error), "")
+
+
+def _refusal(saw: Saw) -> str:
+    """Return that call's exception of another kind as text, "" if there was none."""
+    place = _slipped(saw)
+    kind = getattr(saw, f"{place}_error")
+    return f"{kind}: {getattr(saw, place)}" if kind else ""
 
 
 class Said:
@@ -64,11 +70,14 @@ class Said:
         self.sum, self.twice = one + other, 2 * other
         made = calls(case)
         # With nan in both inputs, either may be counted.
+        texts = {
+            place: getattr(saw, place) for place in _PLACES if getattr(saw, f"{place}_error") == saw.error
+        }
         for self.text, self.name, self.counts, self.inputs in (
             (saw.message, case.name, [one], made["broken"]),
-            (saw.second, case.other, [other], made["second"]),
-            (saw.turned, case.other, [other], made["turned"]),
-            (saw.two, case.other, [one, other], made["two"]),
+            (texts.get("second", ""), case.other, [other], made["second"]),
+            (texts.get("turned", ""), case.other, [other], made["turned"]),
+            (texts.get("two", ""), case.other, [one, other], made["two"]),
         ):
             digits = re.sub(r"(?<=\d)[,_](?=\d{3}\b)", "", self.text)  # 1,234 and 1_234 are the number 1234
             self.numbers = [number for text in (self.text, digits) for number in _NUMBER.findall(text)]
@@ -118,9 +127,7 @@ EXERCISE = Exercise(
                 "not_registered": lambda saw, case: saw.hooks == 0,
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "only_says": lambda saw, case: saw.said,
-                "only_all": lambda saw, case: (
-                    saw.all_nan and bool(saw.second_error) == bool(case.second.isnan().all())
-                ),
+                "only_all": lambda saw, case: saw.all_nan and not saw.nearly,
                 "never_true": lambda saw, case: (
                     not (saw.all_nan or saw.second_error or saw.two_error or saw.with_grad)
                 ),
@@ -165,11 +172,17 @@ EXERCISE = Exercise(
         ),
         _must_raise(
             "every_input",
-            ok=lambda saw, case: saw.second_error and saw.turned_error and saw.two_error,
-            given=lambda saw, case: _call(case, *calls(case)[_slipped(saw)]),
+            ok=lambda saw, case: not _slipped(saw),
+            given=lambda saw, case: _call(case, *calls(case)[_slipped(saw) or "second"]),
+            got=[
+                Say("no_exception", when=lambda saw, case: not _refusal(saw)),
+                lambda saw, case: _refusal(saw),
+            ],
             mistakes={
                 "removes_itself": lambda saw, case: saw.hooks_in_the_end < saw.hooks,
-                "first_only": lambda saw, case: saw.turned_error and saw.two_error,
+                "first_only": lambda saw, case: (
+                    saw.second_error is None and saw.turned_error and saw.two_error
+                ),
             },
         ),
         Check(

@@ -1,6 +1,7 @@
 """What decides about 11.2, `grad_cam(model, layer, images, labels)`."""
 
 from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from hookedu.exercises.checks.lesson_11.shared import NO_GRADIENT, OTHER_SCORES,
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_11.grad_cam import PROBE
-from hookedu.exercises.probes.lesson_11.shared import OVERWRITTEN, Net
+from hookedu.exercises.probes.lesson_11.shared import AFTER, OVERWRITTEN, Net
 from hookedu.exercises.tools import close
 
 _CALL = "grad_cam(model, layer, images, labels)"
@@ -30,14 +31,13 @@ def _cam(maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 class _Cam(Place):
     """A call with its weights, its weighted sum before and after the ReLU, and the range of each wanted map.
 
-    With `overwritten`, all is as if the maps were what the ReLU after the layer has left in their memory.
+    With `maps`, all is as if the maps were these.
     """
 
-    def __init__(self, net: Net, layer: str, overwritten: bool = False) -> None:
+    def __init__(self, net: Net, layer: str, maps: torch.Tensor | None = None) -> None:
         super().__init__(net, layer, lambda maps, grads: _cam(maps, grads.mean(dim=(2, 3), keepdim=True)))
-        if overwritten:
-            self.maps = self.maps.relu()
-            self.want = self._result(self.maps, self.grads)
+        if maps is not None:
+            self.maps, self.want = maps, self._result(maps, self.grads)
         self.weights = self.grads.mean(dim=(2, 3), keepdim=True)
         self.raw = (self.weights * self.maps).sum(dim=1)
         self.small = self.raw.relu()
@@ -45,14 +45,22 @@ class _Cam(Place):
         self.span = self.high - self.low
 
     @cached_property
-    def overwritten(self) -> "_Cam | None":
-        return _Cam(self.net, self.layer, overwritten=True) if self.layer == OVERWRITTEN else None
+    def overwritten(self) -> "list[_Cam]":
+        """As if the maps were what the ReLU after the layer has left in their memory, with the gradient before and behind it."""
+        if self.layer != OVERWRITTEN:
+            return []
+        return [_Cam(self.net, self.layer, self.maps.relu()), _Cam(self.net, AFTER)]
+
+    @cached_property
+    def behind(self) -> "list[_Cam]":
+        """As if the gradient were that behind the ReLU after the layer."""
+        return [_Cam(self.net, AFTER, self.maps)] if self.layer == OVERWRITTEN else []
 
     def again(self) -> Place:
         return _Cam(self.net, self.layer)
 
     def ways(self) -> list[Place]:
-        return [self, self.overwritten] if self.overwritten else [self]
+        return [self, *self.overwritten, *self.behind]
 
 
 @lru_cache(maxsize=1)  # both `suits` and `key` ask for it
@@ -84,10 +92,10 @@ def _is_mixed(call: tuple[Net, str]) -> bool:
 
     Of several pictures, the map of the likeliest class must not be 0 either: it would look as if there was no gradient.
     A single picture's map must go above 1 as well, and not look normalised when cut off there. Overwritten maps must give
-    another result.
+    another result, and so must the gradient behind the ReLU that overwrites them, and both.
     """
     at = _of(call)
-    if at.overwritten and close(at.overwritten.want, at.want, tolerance=0.01):
+    if any(close(a.want, b.want, tolerance=0.01) for a, b in combinations(at.ways(), 2)):
         return False
     raw = at.raw.flatten(1)
     high, low = raw.amax(dim=1), raw.amin(dim=1)
@@ -118,6 +126,7 @@ _LIKELY = {
         (at.want - at.low) / at.span,
         at.want / at.want.max(),
         at.want / at.small.max(),
+        at.want / at.small.amax(dim=(1, 2), keepdim=True),
     ],
     "sums_gradient": lambda at: [at.want * at.places],
     "mean_of_weights": lambda at: [_cam(at.maps, at.weights.mean(dim=0, keepdim=True))],
@@ -142,7 +151,8 @@ EXERCISE = Exercise(
             points=5,
             describe=_describe,
             returns_list=lambda saw, at: isinstance(saw.result, list),
-            overwritten=lambda saw, at: at.overwritten and close(saw.result, at.overwritten.want),
+            overwritten=lambda saw, at: any(close(saw.result, one.want) for one in at.overwritten),
+            behind=lambda saw, at: any(close(saw.result, one.want) for one in at.behind),
             fixed_size=lambda saw, at: _has_fixed_size(saw.result, at),
             likely=_LIKELY,
         ),
@@ -151,6 +161,7 @@ EXERCISE = Exercise(
     raises={
         "broadcast": r"The size of tensor a \(\d+\) must match the size of tensor b",
         "needs_four_dimensions": r"Got 3D input, but bilinear|the same number of spatial dimensions",
+        "full_hook": r"is a view and is being modified inplace",
         **NO_GRADIENT,
     },
 )

@@ -31,7 +31,8 @@ class Place:
         self.net, self.layer, self.labels, self._result = net, layer, net.labels, result
         self.given = f"layer = model.{layer}; images: {sizes(net.images)}; labels = {net.labels.tolist()}"
         self.maps, self._leaf = maps_of(net, layer), maps_of(net, layer).requires_grad_()
-        self.places, self.logits = self.maps[0, 0].numel(), logits_from(net, layer, self._leaf)
+        # A copy: the next layer may work in place, which no leaf allows.
+        self.places, self.logits = self.maps[0, 0].numel(), logits_from(net, layer, self._leaf.clone())
         self.own = of_labels(self.logits, net.labels)
         # From the sum: each picture's maps affect its own logit alone.
         self.grads = self._gradient(self.own.sum())

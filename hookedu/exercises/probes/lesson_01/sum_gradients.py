@@ -10,13 +10,13 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
 _SHAPES = ((3,), (), (2, 2), (1,))
-_LOSSES = (3, 2, 3, 1)
+_LOSSES = (7, 2, 6, 1)
 
 
 class Case(NamedTuple):
     """Values for losses (factor * h).sum(), a factor in each row; `old` is w.grad before the second call.
 
-    Two rows that are equal stand for one loss that is in the list twice. h is w**2, with `shares` w**2 + b for another
+    Rows that are equal stand for one loss that is in the list twice. h is w**2, with `shares` w**2 + b for another
     leaf b of zeros, whose gradient is `old` before the first call.
     """
 
@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of one to four losses of weights of any rank up to 2; the second time in float64."""
+    """Return a case of seven, two, eight or one losses of weights of any rank up to 2; the second time in float64."""
     shape, count = _SHAPES[rng.turn], _LOSSES[rng.turn]
     n = math.prod(shape)
     # In order, so that the losses differ and neither the first nor the last equals their average.
@@ -38,11 +38,12 @@ def make_case(rng: Draw) -> Case:
     w[0] = -w[0].abs()
     if rng.turn == 2:
         old[0, 0] = torch.inf
-        # The last loss is there twice, and the one before has the same value, with two factors exchanged.
-        w[3], factors[2, 1, 1] = -w[0], factors[2, 0, 0] - 1
-        factors[1] = factors[2].clone()
-        factors[1, 0, 0], factors[1, 1, 1] = factors[2, 1, 1], factors[2, 0, 0]
-        factors = factors[[0, 1, 2, 2]]
+        # The last loss is there twice, and the one before has the same value, with two factors exchanged. The second
+        # is there twice too: without what is there again, it is not the sum of the first so many.
+        w[3], factors[-1, 1, 1] = -w[0], factors[-1, 0, 0] - 1
+        factors[-2] = factors[-1].clone()
+        factors[-2, 0, 0], factors[-2, 1, 1] = factors[-1, 1, 1], factors[-1, 0, 0]
+        factors = factors[[0, 1, 2, 1, 3, 4, 5, 5]]
     if rng.turn == 3:
         old *= 10  # no factor cancels it
     if rng.turn == 1:

@@ -8,10 +8,10 @@ from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_03.shared import Paths, Run, asked, first_of_two, transposed
 from hookedu.exercises.probing import Draw, Probe
 
-# Four values and their norm. The largest is 0.67 of it, the largest singular value of the matrix is 0.82 of it, the sum
-# of the absolute values is 1.9 times as much.
-_VALUES, _NORM = (5, 2, -4, 6), 9
-_SHAPES = ((4,), (2, 2), (2, 1, 2), (1, 2, 1, 2), ())  # by turn
+# Twelve values and their norm, of which no row and no value can be left out. The largest is half of it, the largest
+# singular value of the matrix is 0.75 of it, the sum of the absolute values is 3.1 times as much.
+_VALUES, _NORM = (5, 2, -4, 6, -3, 2, 7, -8, 4, -2, 4, 9), 18
+_SHAPES = ((12,), (4, 3), (4, 1, 3), (1, 4, 1, 3), ())  # by turn
 _SCALES = (1.0, 1 / 32, 1 / 512, 2.0, 1.0)  # small in turn 1: squares must fit into float16
 
 Case = tuple[Paths, dict[str, torch.Tensor], float]
@@ -27,7 +27,7 @@ def make_case(rng: Draw) -> Case:
     """
     paths = Paths.make(rng, _SHAPES[rng.turn])
     with torch.no_grad():
-        paths.x.mul_(10)  # so that the norm of y differs from that of the gradient
+        paths.x.mul_(40)  # so that the norm of y differs from that of the gradient
     scale = _SCALES[rng.turn] * rng.randint(1, 3)
     values = torch.tensor(_VALUES if _SHAPES[rng.turn] else _NORM, dtype=paths.w.dtype)
     if values.dtype == torch.float64:
@@ -37,7 +37,7 @@ def make_case(rng: Draw) -> Case:
         "long": 16 * short,
         "longer": -1.5 * short,
         "short": short,
-        "tiny": short / 1024,
+        "tiny": short / (1024 if short.dtype == torch.float16 else 2**20),
         "zero": short / 1024 if short.dtype == torch.float16 else torch.zeros_like(short),
     }
     return paths, gradients, 1.26 * scale * _NORM

@@ -65,9 +65,10 @@ def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
             try:
                 y = reverse_gradient(x, strength)
                 made = isinstance(y, torch.Tensor) and y is not x and y.grad_fn is not None
-                return copies(y), made and not enabled
+                turned_on = isinstance(y, torch.Tensor) and y.requires_grad and not x.requires_grad
+                return copies(y), made and not enabled, turned_on
             except Exception as error:  # the checks decide what it means
-                return f"{type(error).__name__}: {error}"[:120], False
+                return f"{type(error).__name__}: {error}"[:120], False, False
 
     _, x = paths.forward()
     if isinstance(y, torch.Tensor):
@@ -77,7 +78,9 @@ def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
         saw["beside"] = copies(paths.x.grad)
     plain = x.detach()
     calls = [called(plain, True), called(x, False), called(plain.clone(), False)]
-    return saw | {"calls": [y for y, _ in calls], "tracked": [tracked for _, tracked in calls]}
+    return saw | dict(
+        zip(("calls", "tracked", "turned_on"), map(list, zip(*calls, strict=True)), strict=True)
+    )
 
 
 PROBE = Probe("03.5", "reverse_gradient", make_case, observe, cases=4)

@@ -20,16 +20,17 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of three unsorted rows with others in between and rows[0] < rows[-1], of two rows, or of one.
+    """Return a case of five unsorted rows with others in between and rows[0] < rows[-1], of two rows, or of one.
 
     In turn 0 it is in eval mode. In turn 1 it is float16, which a float32 mask would make float32; from then on the
     embedding was used before. In turn 2 c is of thirds in float64, which every smaller dtype would change.
     """
     # More columns than rows, so that every row index is a valid column index.
-    weight = torch.stack([whole(rng, 7) for _ in range(6)])
-    low, middle, high = rng.choice([(0, 2, 4), (1, 3, 5)])
-    rows = [rng.choice([[middle, low, high], [low, high, middle]]), [5, 0], [middle]][rng.turn]
-    c = torch.stack([whole(rng, 7) for _ in range(6)])
+    weight = torch.stack([whole(rng, 12) for _ in range(11)])
+    first = rng.randint(0, 2)
+    a, b, middle, d, e = range(first, first + 9, 2)
+    rows = [rng.choice([[middle, a, d, b, e], [a, e, b, d, middle]]), [10, 0], [middle]][rng.turn]
+    c = torch.stack([whole(rng, 12) for _ in range(11)])
     dtype = (torch.float32, torch.float16, torch.float64)[rng.turn]
     embedding = torch.nn.Embedding.from_pretrained(weight.to(dtype), freeze=False)
     if rng.turn:

@@ -21,14 +21,14 @@ from hookedu.exercises.tools import copies, is_manager, whole
 
 # What is observed only if the answer gives a context manager.
 _IN_BLOCK = ("at_start", "hooks", "out", "again", "graph", "seen", "seen_no_grad", "seen_again", "attached")
-_CAUSES = ("grad_inside", "frozen", "detached")
+_CAUSES = ("modes", "grad_inside", "frozen", "detached")
 _AFTER = ("at_end", "after", "left", "lost", "late_lost", "names", "grad_enabled", "cleared")
 _ON_FAILURE = ("left_by_error", "left_by_stop", "escaped", "raised", "instead", "left_by_name", "refused")
 _ON_NAME = ("name_error", "name_instead", "kept")
 
-# `stem`: dotted name of the part that holds `fc` and `act`; `names`: those handed in, of `fc` and `act` or of `act` and
-# `head`; `misspelt`: the same and one that no module has.
-Case = namedtuple("Case", "x weight stem names misspelt")
+# `stem`: dotted name of the part that holds `fc` and `act`, as `neck` after it does; `names`: those handed in, four of
+# these layers and `head`; `misspelt`: the same and one that no module has.
+Case = namedtuple("Case", "x weight second stem names misspelt")
 
 
 class Head(nn.Module):
@@ -60,14 +60,17 @@ def make_case(rng: Draw) -> Case:
     """
     stem, plain = rng.choice(("body", "trunk", "block")), rng.turn == 0
     stem += "" if plain else ".0"
-    names = [f"{stem}.fc", f"{stem}.act"] if plain else [f"{stem}.act", "head"]
+    names = ["neck.fc", "neck.act"]
+    names = [f"{stem}.fc", f"{stem}.act", *names] if plain else [f"{stem}.act", *names, "head"]
     misspelt = [*names, "head.nope"] if plain else ["head.nope", *names]
     while True:
-        x, weight = whole(rng, 2).reshape((1, 2) if plain else (2,)), whole(rng, 4).reshape(2, 2)
-        # If ReLU let nothing through, it would be impossible to tell what a hook changed.
-        if (x @ weight.T > 0).any():
-            dtype = torch.float32 if plain else torch.float64
-            return Case(x.to(dtype), weight.to(dtype), stem, names, misspelt)
+        x, weight = whole(rng, 6).reshape(3, 2) if plain else whole(rng, 2), whole(rng, 4).reshape(2, 2)
+        second = whole(rng, 4).reshape(2, 2)
+        fc, neck = x @ weight.T, (x @ weight.T).relu() @ second.T
+        # Where ReLU changes nothing, or lets nothing through, a layer could not be told from its parent.
+        if all((out > 0).any() and (out < 0).any() for out in (fc, neck)):
+            x, weight, second = (t if plain else t.double() for t in (x, weight, second))
+            return Case(x, weight, second, stem, names, misspelt)
 
 
 def _make(case: Case) -> nn.Module:
@@ -76,7 +79,8 @@ def _make(case: Case) -> nn.Module:
         part = nn.Sequential(OrderedDict([("head", nn.Identity()), *part.named_children()]))
     for name in case.stem.split(".")[:0:-1]:
         part = nn.Sequential(OrderedDict([(name, part)]))
-    model = Model(OrderedDict([(case.stem.split(".")[0], part), ("head", Head())]))
+    parts = [(case.stem.split(".")[0], part), ("neck", make_body(case.second)), ("head", Head())]
+    model = Model(OrderedDict(parts))
     for parameter in model.to(case.weight.dtype).parameters():
         parameter.grad = torch.ones_like(parameter)
     return model
@@ -89,7 +93,8 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
     model, broken, stopped, other = models
     failing = broken.get_submodule("head").forward = stopped.get_submodule("head").forward = Failing()
     onlookers = [Onlooker(m) for m in models]
-    detached = watch_graph(*model.get_submodule(case.stem).children())
+    inside = (part for name in (case.stem, "neck") for part in model.get_submodule(name).children())
+    detached, modes = watch_graph(*inside), [m.training for m in model.modules()]
     manager = extracting(model, names)
     saw = dict.fromkeys(_IN_BLOCK + _CAUSES + _AFTER + _ON_FAILURE + _ON_NAME) | {
         "manager": manager,
@@ -111,6 +116,7 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
             "graph": out.requires_grad and again.requires_grad,
             "seen_again": copies(seen),
             "attached": count_attached(seen),
+            "modes": [m.training for m in model.modules()] == modes,
             "grad_inside": torch.is_grad_enabled(),
             "frozen": not all(p.requires_grad for p in model.parameters()),
             "detached": detached(),

@@ -16,7 +16,7 @@ from hookedu.exercises.tools import linear, whole
 # under two names.
 Case = namedtuple("Case", "x weights skip lies reuses")
 
-_SHAPES = (2, 2), (2,), (1, 3, 2)
+_SHAPES = (5, 3), (2,), (1, 3, 2)
 
 
 class Net(nn.Module):
@@ -53,15 +53,18 @@ class Net(nn.Module):
 def make_case(rng: Draw) -> Case:
     """Return a case whose largest lie is negative, then positive, each among others; the last is 0.
 
-    In the second case they are tiny, in float64; in the third one is infinite, and one is nan throughout.
+    The largest is at the very end, then in the middle, in no first or last row; the others of its sign are larger than those
+    of the other sign. In the second case they are tiny, in float64; in the third one is infinite, and one is nan throughout.
     """
     shape, reuses = _SHAPES[rng.turn], rng.turn == 2
     x = torch.tensor(rng.choices((-3.0, -2.0, 2.0, 3.0), k=torch.Size(shape).numel())).reshape(shape)
-    weights = [whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2)]
+    width, middle = shape[-1], x.numel() // 2 - (x.numel() == 2)
+    weights = [whole(rng, width**2).reshape(width, width) for _ in range(2)]
     lies = []
     for n in range(4 if reuses else 3):
-        lie = torch.tensor([float(rng.randint(1, 4)) * (-1) ** (n + i) for i in range(x.numel())])
-        lie[-1 - n % 2] = (rng.randint(5, 9) + 1 / 16) * (-1) ** (n + 1)
+        sizes = [rng.randint(1, 2) + 2 * (i % 2) for i in range(x.numel())]
+        lie = torch.tensor([float(size) * (-1) ** (n + i) for i, size in enumerate(sizes)])
+        lie[middle if n % 2 else -1] = (rng.randint(5, 9) + 1 / 16) * (-1) ** (n + 1)
         lies.append(lie.reshape(shape))
     lies[-1].zero_()
     if rng.turn == 1:

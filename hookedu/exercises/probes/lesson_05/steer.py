@@ -50,15 +50,16 @@ def make_case(rng: Draw) -> Case:
 
 
 def later_inputs(x: torch.Tensor) -> list[torch.Tensor]:
-    """Return another input of the same shape, and a batch with one row more."""
+    """Return another input of the same shape, a batch with one row more, and one of rank 4, two in its second dim."""
     rows = x.detach().reshape(-1, 2)
-    return [x.detach() + 1, torch.cat([rows, rows[:1] - 1])]
+    first = rows[:1]
+    return [x.detach() + 1, torch.cat([rows, first - 1]), torch.cat([first - 1, first])[None, :, None]]
 
 
 def observe(steer: Any, case: Case) -> dict[str, Any]:
     """Steer the first layer; run the network, backward, and the network four times; run once more without the hook.
 
-    The third run is under torch.no_grad(), the last in the other mode. Two runs on later inputs follow, and before the
+    The third run is under torch.no_grad(), the last in the other mode. Runs on later inputs follow, and before the
     hook is removed, a second steers as well, in the flipped direction.
     """
     fc1, fc2 = Layer(case.first), linear(case.second).to(case.second.dtype)

@@ -46,20 +46,22 @@ class _Failure(Exception):
 
 
 class _Attend(nn.Module):
-    """A layer with one positional input and any keyword arguments; it records what its forward receives."""
+    """A layer with any inputs; it records what its forward receives, of positional ones the first, and the last ones."""
 
     def __init__(self) -> None:
         super().__init__()
         self.inputs, self.received = [], []
+        self.args: tuple[Any, ...] = ()
         self.fails, self.inside = False, nn.Identity()
         self.register_forward_pre_hook(lambda module, args: None)  # of somebody else
 
-    def forward(self, x: torch.Tensor, **options: Any) -> torch.Tensor:
+    def forward(self, *args: torch.Tensor, **options: Any) -> torch.Tensor:
         self.received.append(options)
-        self.inputs.append(x)
+        self.inputs.extend(args[:1])
+        self.args = args
         if self.fails:
             raise _Failure
-        return x
+        return args[0] if args else torch.zeros(1)
 
 
 def _takes(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
@@ -80,6 +82,14 @@ def kinds(entry: Any) -> Any:
         plain = list(value) if isinstance(value, tuple) else plain
         found[key] = [next(known, type(value).__name__), plain]
     return found
+
+
+def _passes(layer: _Attend, *args: torch.Tensor) -> bool:
+    """Check whether the forward of a layer receives these positional arguments."""
+    layer.args = (None,)
+    with contextlib.suppress(IndexError, ValueError):
+        layer(*args, scale=1.0)
+    return len(layer.args) == len(args) and all(got is arg for got, arg in zip(layer.args, args, strict=True))
 
 
 def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
@@ -117,6 +127,8 @@ def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
     layer.eval()(x, scale=1.0)
     layer.train(mode)
     saw["more"] = len(log) - len(saw["log"])
+    saw |= {"two": _passes(layer, x, x + 1), "none": _passes(layer)}
+    del log[len(saw["log"]) + saw["more"] :]
     for one in (handle, handle_of_other):
         remove_handle(one)
     layer(x, scale=1.0)

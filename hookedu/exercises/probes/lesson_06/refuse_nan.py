@@ -18,7 +18,8 @@ from hookedu.exercises.tools import backward_hooks, copies, module_hooks, whole
 _PLAIN = (ValueError, AssertionError)
 _ON_PURPOSE = (*_PLAIN, RuntimeError, ArithmeticError)
 NAMES = ("first", "second")
-_SHAPES = ((1, 3), (), (2,), (2, 1, 2), (1, 2, 1, 2))  # of x, by turn
+_SHAPES = ((1, 3), (), (2,), (3, 1, 4), (3, 1, 2, 2))  # of x, by turn
+_MIDDLE, _LAST = [4], [11]  # of 12 numbers: in no first or last row, column or pair of rows; at the very end
 
 # Names of two layers; a batch clean and with nan; the clean inputs before one with other nan; an input of any rank, clean
 # and with inf; further clean inputs; "eval" or "no_grad" for the calls of the second layer; "in_place" if the clean batch
@@ -27,26 +28,30 @@ Case = namedtuple("Case", "name other clean broken before second x infinite more
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case, in turn 1 with a single nan, else with more of them than rows or columns.
+    """Return a case whose batch has more nan than rows or columns, or a single one: turns 1, 2 and 4.
 
-    Turn 2 has thousands of nan: an odd number above 2048, which float16 does not hold. Turn 3 has an empty input, turn 4
-    one in bfloat16.
+    It is in the middle, at the start, at the very end. Turn 2 has thousands of nan in another input: an odd number above
+    2048, which float16 does not hold. Turn 3 has an empty input, and five inputs at once, turn 4 one in bfloat16.
     """
-    columns, count = rng.randint(2, 3), 1 if rng.turn == 1 else rng.randint(4, 5)
-    clean = whole(rng, 3 * columns).reshape(3, columns)
+    places = rng.sample(range(12), rng.randint(5, 6))
+    places = {1: _MIDDLE, 2: [0], 4: _LAST}.get(rng.turn, places)
+    clean = whole(rng, 12).reshape(4, 3)
     shape = torch.Size(_SHAPES[rng.turn])
     x = whole(rng, shape.numel()).reshape(shape)
     broken, second, infinite = clean.clone(), (x if rng.turn else clean).clone(), x.clone()
-    for tensor, n in ((broken, count), (second, max(second.numel() // 3, 1))):
-        tensor.view(-1)[rng.sample(range(tensor.numel()), n)] = float("nan")
+    broken.view(-1)[places] = float("nan")
+    others = {1: [0], 3: [5, 6], 4: _LAST}  # 5 and 6 lie in the middle of (3, 1, 4)
+    second.view(-1)[others.get(rng.turn, rng.sample(range(second.numel()), second.numel() // 3))] = float(
+        "nan"
+    )
     if rng.turn == 2:
         second = torch.ones(2400, dtype=torch.float16)
-        second[: rng.randrange(2051, 2399, 2)] = float("nan")
+        second[-rng.randrange(2051, 2399, 2) :] = float("nan")
     infinite.view(-1)[:2] = torch.tensor([float("inf"), -float("inf")])[: x.numel()]  # their sum is nan
     name, other = rng.sample(("stem", "norm", "gate", "neck", "head", "encoder"), 2)
     if len(shape) > 2:
         x, infinite = x.transpose(0, -1), infinite.transpose(0, -1)  # not contiguous
-    before = [clean, clean] if rng.turn == 3 else [clean]
+    before = [clean, *whole(rng, 3)] if rng.turn == 3 else [clean]
     more = {3: [torch.ones(0, 2)], 4: [clean.bfloat16()]}.get(rng.turn, [])
     setting = ["", "named", "eval", "in_place", "no_grad"][rng.turn]
     return Case(name, other, clean, broken, before, second, x, infinite, more, setting)
@@ -61,15 +66,15 @@ def calls(case: Case) -> dict[str, list[torch.Tensor]]:
 
 
 class _Both(nn.Module):
-    """A layer with two inputs or three, which it keeps; nan and inf do not disturb it."""
+    """A layer with two inputs or more, which it keeps; nan and inf do not disturb it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.received: tuple[Any, ...] = ()
         self.inside = nn.Identity()
 
-    def forward(self, first: torch.Tensor, second: torch.Tensor, third: Any = None) -> torch.Tensor:
-        self.received = (first, second, third)
+    def forward(self, first: torch.Tensor, second: torch.Tensor, *others: Any) -> torch.Tensor:
+        self.received = (first, second, *others)
         return self.inside(first).sum()
 
 
@@ -111,7 +116,12 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     made["broken"] = _call(norm, *inputs["broken"])
     saw |= {"clean": made["clean"]["output"], "clean_error": made["clean"]["error"]} | made["broken"]
     saw |= {"running_mean": copies(norm.running_mean), "hooks_later": module_hooks(norm)}
-    saw |= {"all_nan": _call(norm, case.clean * float("nan"))["error"]}
+    all_nan = case.clean * float("nan")
+    saw |= {"all_nan": _call(norm, all_nan)["error"], "nearly": None}
+    for place in (_MIDDLE, _LAST):  # a single number is none
+        nearly = all_nan.clone()
+        nearly.view(-1)[place] = 2.0
+        saw["nearly"] = saw["nearly"] or _call(norm, nearly)["error"]
     saw["with_grad"] = _call(norm, case.broken.clone().requires_grad_())["error"]
     remove_handle(handles[0])
     saw |= {

@@ -11,7 +11,7 @@ from torch import nn
 from hookedu.exercises.probing import Draw
 from hookedu.exercises.tools import copies
 
-OVERWRITTEN = "conv2"  # the layer in front of an `Overwriting`
+OVERWRITTEN, AFTER = "conv2", "relu2"  # the layer in front of a ReLU that works in place, and that ReLU
 
 
 class Net(NamedTuple):
@@ -25,20 +25,6 @@ class Net(NamedTuple):
     images: torch.Tensor
     labels: torch.Tensor
     used: bool = False  # the answer is called once before, while the net has other weights
-
-
-class Overwriting(nn.ReLU):
-    """A ReLU that leaves its output in the memory of its input, too, as an in-place one does.
-
-    Autograd does not know: backward hooks of modules work, and so does the gradient of an output that was kept. Only the
-    values that were kept without a copy are others now.
-    """
-
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        output = super().forward(input)
-        with torch.no_grad():
-            input.copy_(output)
-        return output
 
 
 def _look(module: nn.Module, args: Any, output: Any) -> None:
@@ -130,16 +116,17 @@ def make_call(rng: Draw, second: str = "relu1") -> tuple[Net, str]:
     """Return (net, layer): maps smaller than the pictures, then those of `second`, then those of a single picture.
 
     The last are of no ReLU, and also below 0; their logits are large, so that a map goes above 1. Maps of OVERWRITTEN do
-    not keep their values as the model runs on.
+    not keep their values as the model runs on, and their gradient is not that behind the ReLU. The first layer is not that
+    ReLU then: to ask for it in every case would look like maps that were overwritten.
     """
     model, images, labels, _ = make_net(rng)
-    layer, pictures = (("relu2", 2), (second, 2), ("mix", 1))[rng.turn]
+    layer, pictures = (("pool" if second == OVERWRITTEN else AFTER, 2), (second, 2), ("mix", 1))[rng.turn]
     if pictures == 1:
         with torch.no_grad():
             for parameter in model.get_submodule("head").parameters():
                 parameter.mul_(1000)
     if layer == OVERWRITTEN:
-        model.relu2 = Overwriting()
+        model.relu2 = nn.ReLU(inplace=True)
     return Net(model, images[:pictures], labels[:pictures], used=rng.turn == 1), layer
 
 

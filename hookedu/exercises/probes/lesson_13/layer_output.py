@@ -39,7 +39,7 @@ class Net(nn.Module):
         hidden = self.encoder["fc"](x).tanh_()
         between = 2 * hidden if self.training else hidden
         out = self.head(between).mul_(3)
-        between.zero_()  # whoever runs the layer again on the input that was kept
+        between.data.zero_()  # so that nobody can run the layer again on the input that was kept
         return out
 
 
