@@ -4,6 +4,7 @@ import itertools
 import tempfile
 import weakref
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -698,9 +699,10 @@ check("12.4", forecast)
 
 # %%
 print(f"measured: {full_mb:.0f} MB")
-for build, pictures in [(torchvision.models.resnet50, 4), (torchvision.models.resnet152, 256)]:
-    size = forecast(build, (pictures, 3, 224, 224))
-    print(f"{build.__name__}, {pictures} pictures:", size and f"{size / 1e6:.0f} MB")
+with suppress(NotImplementedError):  # until you have written it
+    for build, pictures in [(torchvision.models.resnet50, 4), (torchvision.models.resnet152, 256)]:
+        size = forecast(build, (pictures, 3, 224, 224))
+        print(f"{build.__name__}, {pictures} pictures:", size and f"{size / 1e6:.0f} MB")
 
 # %% [markdown]
 # <div lang="zh">

@@ -151,8 +151,8 @@ class Conduct:
         watched: list[tuple[set[str], list[Before]]] = []
         models: list[nn.Module] = []
         with torch.no_grad():
-            for key, name, value in self._named(args, kwargs):
-                allowed = may | {ARGUMENT} if key in self._changes else may
+            for place, name, value in self._named(args, kwargs):
+                allowed = may | {ARGUMENT} if place in self._changes else may
                 before = snapshot(name, value, allowed)
                 watched.append((allowed, before))
                 if before:

@@ -28,7 +28,7 @@ from tests.answers import Answer, answers
 
 SEED = 0
 # What differs from run to run: addresses, and where in a recursion the limit was reached.
-_UNSTEADY = re.compile(r"(?<=\b0x)[0-9a-f]+|(?<=recursion depth exceeded).*")
+_UNSTEADY = re.compile(r"(?<=\b0x)[0-9a-f]+|(?<=recursion depth exceeded).*|(?<=File .).*")
 _LONG = re.compile(r"\b\d+\.\d{4,}(e-?\d+)?\b")
 _NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -177,7 +178,8 @@ class TestEveryBuiltNotebook:
 
     def test_says_nothing_about_the_machine_that_built_it(self, lesson):
         for path in (lesson.notebook, lesson.solution):
-            text = path.read_text(encoding="utf-8")
+            # Without the pictures, whose base64 may spell any short word.
+            text = re.sub(r'"image/png": "[^"]*"', "", path.read_text(encoding="utf-8"))
             assert str(catalog.ROOT) not in text and os.path.expanduser("~") not in text
             assert "widget-view" not in text and "iopub" not in text
             assert json.loads(text)["metadata"]["language_info"].get("version") is None
