@@ -27,7 +27,7 @@ from torch import _tensor_str
 from hookedu.exercises.conduct import STATE, Conduct, Interruption, Stopped
 from hookedu.exercises.observation import dumps, encode, type_name
 from hookedu.exercises.tools import copies, same
-from hookedu.hooks.state import GLOBAL_HOOKS
+from hookedu.hooks.state import restored
 
 # Message of the NotImplementedError that an exercise cell raises until it is answered. It distinguishes an untouched
 # stub from a NotImplementedError of the learner or of torch.
@@ -230,12 +230,10 @@ def undisturbed() -> Iterator[None]:
     the notebook did before. One thread computes: cases are small, and on a busy machine several would wait for each other.
     NumPy's RNG is left to `observe`: no case and no check uses it.
     """
-    hooks = {name: dict(table) for name, table in GLOBAL_HOOKS.items()}
-    python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
-    cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    grad_mode, anomaly, threads = torch.is_grad_enabled(), torch.is_anomaly_enabled(), torch.get_num_threads()
+    anomaly, threads = torch.is_anomaly_enabled(), torch.get_num_threads()
     deterministic, printing = torch.get_deterministic_debug_mode(), _tensor_str.get_printoptions()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(restored(numpy=False))
         torch.set_default_dtype(torch.float32)
         stack.enter_context(torch.autocast("cpu", enabled=False))
         if torch.get_default_device().type != "cpu":
@@ -251,16 +249,6 @@ def undisturbed() -> Iterator[None]:
                 torch.set_deterministic_debug_mode(deterministic)
             torch.set_num_threads(threads)
             torch.set_printoptions(**printing)
-            stack.close()
-            torch.set_grad_enabled(grad_mode)
-            torch.set_default_dtype(dtype)
-            random.setstate(python_rng)
-            torch.set_rng_state(torch_rng)
-            if cuda_rng:
-                torch.cuda.set_rng_state_all(cuda_rng)
-            for name, table in GLOBAL_HOOKS.items():
-                table.clear()
-                table.update(hooks[name])
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:

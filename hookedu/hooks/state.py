@@ -32,15 +32,16 @@ _MOST_WEIGHTS = 1_000_000_000  # bytes: the parameters of a larger model are not
 
 
 @contextlib.contextmanager
-def restored(model: nn.Module | None = None) -> Iterator[None]:
+def restored(model: nn.Module | None = None, *, numpy: bool = True) -> Iterator[None]:
     """Return a context manager that restores state at its end, also after an exception.
 
-    It restores the RNGs of Python, NumPy and PyTorch, grad mode, the default dtype and the global hooks; and with a
-    model, what `Snapshot` lists.
+    It restores the RNGs of Python, PyTorch and, unless told otherwise, NumPy (which takes longer than all the rest),
+    grad mode, the default dtype and the global hooks; and with a model, what `Snapshot` lists.
     """
     contents = {name: dict(table) for name, table in GLOBAL_HOOKS.items()}
     python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
-    numpy_random: Any = sys.modules.get("numpy.random")  # NumPy loads it when it is first used
+    # NumPy loads it when it is first used.
+    numpy_random: Any = sys.modules.get("numpy.random") if numpy else None
     numpy_rng = numpy_random.get_state() if numpy_random else None
     cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     grad_mode = torch.is_grad_enabled()

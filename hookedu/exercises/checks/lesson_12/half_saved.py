@@ -6,6 +6,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from hookedu.exercises.checks.common import detached, must_be
+from hookedu.exercises.checks.lesson_12.shared import ends
 from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_12.half_saved import PROBE, ROW, Case
@@ -158,22 +159,7 @@ EXERCISE = Exercise(
                 "wrong_counts": True,
             },
         ),
-        Check(
-            "ends",
-            ok=lambda saw, key: saw.ends and set(saw.raised) == {"came through"},
-            points=1,
-            given=["with half_saved(counts): ..."],
-            expected=[Say("gone", when=lambda saw, key: not saw.ends), Say("gone_raised")],
-            got=[
-                Say("there", when=lambda saw, key: not saw.ends or "left on" in saw.raised),
-                Say("swallowed"),
-            ],
-            mistakes={
-                "stays_on": lambda saw, key: not saw.ends,
-                "stays_on_raised": lambda saw, key: "left on" in saw.raised,
-                "swallows_it": True,
-            },
-        ),
+        ends("with half_saved(counts): ..."),
         must_be(
             "float16", "float16", "unpack(pack(torch.ones(2).half()))", "float16", "{saw.float16}", "grows"
         ),

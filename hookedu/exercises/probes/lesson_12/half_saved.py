@@ -1,14 +1,12 @@
 """What is observed of 12.1, `half_saved(counts)`: a step under its hooks, and its hooks called by hand."""
 
-import contextlib
 import weakref
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
-from torch._C import _autograd
 
 from hookedu.exercises.conduct import Interruption, Stopped
+from hookedu.exercises.probes.lesson_12.shared import hooks_on, raised, taken_off
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.hooks.tensors import parts
 
@@ -59,11 +57,6 @@ def make_case(rng: Draw) -> Case:
     return Case(x.clone().requires_grad_(), w, table, rng.randint(3, 9), [])
 
 
-def _hooks_on() -> Any:
-    """Return the pair (pack, unpack) that is in force, or None."""
-    return _autograd._top_saved_tensors_default_hooks(False)
-
-
 def _tensors(value: Any) -> list[torch.Tensor]:
     """Return all tensors inside of what `pack` returned."""
     if isinstance(value, torch.Tensor):
@@ -110,42 +103,22 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     }
 
 
-@contextlib.contextmanager
-def _taken_off(before: Any) -> Iterator[None]:
-    """Take off, at the end, the hooks that an answer left in force."""
-    try:
-        yield
-    finally:
-        while _hooks_on() not in (None, before):
-            _autograd._pop_saved_tensors_default_hooks()
-
-
 def observe(half_saved: Any, case: Case) -> dict[str, Any]:
     """Run forward in the context of the answer and backward after it, two times; then raise exceptions inside it.
 
     Forward begins in a second context inside the first. At last, call its hooks by hand.
     """
-    inner, counts, before, raised, x = (
-        {"saved": 0, "kept": 0},
-        {"saved": 0, "kept": 0},
-        _hooks_on(),
-        [],
-        case.x.detach().clone(),
-    )
-    with _taken_off(before):
+    inner, counts = {"saved": 0, "kept": 0}, {"saved": 0, "kept": 0}
+    before, x = hooks_on(), case.x.detach().clone()
+    with taken_off():
         with half_saved(counts):
-            with _taken_off(_hooks_on()), half_saved(inner):
+            with taken_off(), half_saved(inner):
                 case.alive.append(case.x[0, 0].sigmoid())  # saves what it puts out
-            hooks, loss = _hooks_on(), case.loss()
-        ends = _hooks_on() == before
-    for error in (Stopped, Interruption):
-        with _taken_off(before):
-            try:
-                with half_saved({"saved": 0, "kept": 0}):
-                    raise error
-                raised.append("swallowed")
-            except error:
-                raised.append("came through" if _hooks_on() == before else "left on")
+            hooks, loss = hooks_on(), case.loss()
+        ends = hooks_on() == before
+    outcomes = [
+        raised(error, lambda: half_saved({"saved": 0, "kept": 0})) for error in (Stopped, Interruption)
+    ]
     loss.backward(retain_graph=True)
     for leaf in (case.x, case.w, case.table):
         leaf.grad = None
@@ -158,7 +131,7 @@ def observe(half_saved: Any, case: Case) -> dict[str, Any]:
         "counts": dict(counts),
         "inner": dict(inner),
         "ends": ends,
-        "raised": raised,
+        "raised": outcomes,
         "changed": not torch.equal(case.x, x),
     } | (_by_hand(*hooks) if hooks else dict.fromkeys(_BY_HAND))
 

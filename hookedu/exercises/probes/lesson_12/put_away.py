@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import Interruption, Stopped
-from hookedu.exercises.probes.lesson_12.shared import KINDS, Shelf, drained, hooks_on, taken_off
+from hookedu.exercises.probes.lesson_12.shared import KINDS, Shelf, drained, hooks_on, raised, taken_off
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
@@ -103,18 +103,6 @@ def _held(put_away: Any, at_least: int) -> bool:
     return lives() is not None
 
 
-def _raised(put_away: Any, case: Case, error: type[BaseException]) -> str:
-    """Raise an exception inside a `with`; return what became of it and of the hooks."""
-    before = hooks_on()
-    with taken_off():
-        try:
-            with put_away(Shelf(0), case.at_least):
-                raise error
-        except error:
-            return "came through" if hooks_on() == before else "left on"
-    return "swallowed"
-
-
 def _later(put_away: Any, case: Case) -> dict[str, Any]:
     """Note how many keys are left: after backward inside the `with`, after a graph thrown away there, and outside."""
     shelf = Shelf(case.first)
@@ -188,7 +176,9 @@ def observe(put_away: Any, case: Case) -> dict[str, Any]:
         del loss, small
         seen |= _later(put_away, case)
         seen["rings"] = [_held(put_away, bound) for bound in (100, 0)]
-        seen["raised"] = [_raised(put_away, case, error) for error in (Stopped, Interruption)]
+        seen["raised"] = [
+            raised(error, lambda: put_away(Shelf(0), case.at_least)) for error in (Stopped, Interruption)
+        ]
     return seen | {"ignored": ignored}
 
 

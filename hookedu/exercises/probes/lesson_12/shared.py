@@ -2,7 +2,7 @@
 
 import contextlib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -27,6 +27,18 @@ def taken_off() -> Iterator[None]:
     finally:
         while hooks_on() not in (None, before):
             _autograd._pop_saved_tensors_default_hooks()
+
+
+def raised(error: type[BaseException], manager: Callable[[], Any]) -> str:
+    """Raise an exception inside the manager that is returned; return what became of it and of the hooks."""
+    before = hooks_on()
+    with taken_off():
+        try:
+            with manager():
+                raise error
+        except error:
+            return "came through" if hooks_on() == before else "left on"
+    return "swallowed"
 
 
 @contextlib.contextmanager
