@@ -13,7 +13,7 @@
    the machine, show how much two jobs can gain on it. Half the class is graded in many short rounds, because both
    processors are seldom undisturbed for long.
 
-Bounds: 50 times nbgrader's throughput, 1.5 times the floor, 1.7 times the throughput with two jobs.
+Bounds: 100 times nbgrader's throughput, 1.5 times the floor, 1.7 times the throughput with two jobs.
 """
 
 import contextlib
@@ -80,7 +80,7 @@ def others(notebooks: list[dict]) -> None:
     report("commands", each, "hookedu")
     print(f"  the start of `hookedu grade`: {best['hookedu'] - len(notebooks) * each['hookedu']:.1f} s, once")
     if "nbgrader" in each:
-        bound("throughput against nbgrader", each["nbgrader"] / each["hookedu"], 50, at_least=True)
+        bound("throughput against nbgrader", each["nbgrader"] / each["hookedu"], 100, at_least=True)
 
 
 def warm(notebooks: list[dict]) -> None:
