@@ -548,16 +548,16 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 写 `sgd_in_backward(model, lr)`，返回句柄的列表。此后每次 `backward()`，它用到的每个参数都走一步 SGD（减去 `lr` 乘梯度），并放掉自己的 `.grad`；几个模块共用的参数也只走一步。
+# 写 `sgd_in_backward(model, lr)`，返回句柄的列表。此后每次 `backward()`（`create_graph=True` 时也一样），它用到的每个参数都走一步 SGD（减去 `lr` 乘梯度），并放掉自己的 `.grad`；几个模块共用的参数也只走一步。
 #
 # 冻结的参数（`requires_grad` 为 `False`）要跳过，它们的 `.grad` 也不动。调用几次，各次之间互不影响。
 #
 # </div>
 # <div lang="en">
 #
-# Write `sgd_in_backward(model, lr)` and return a list of the handles. In every later `backward()`, each parameter that
-# it reaches takes one step of SGD (subtract `lr` times the gradient) and lets its `.grad` go; one that several modules
-# share takes one step as well.
+# Write `sgd_in_backward(model, lr)` and return a list of the handles. In every later `backward()`, also with
+# `create_graph=True`, each parameter that it reaches takes one step of SGD (subtract `lr` times the gradient) and lets
+# its `.grad` go; one that several modules share takes one step as well.
 #
 # Skip frozen parameters (`requires_grad` is `False`) and leave their `.grad` alone. One call must not affect another.
 #

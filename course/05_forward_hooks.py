@@ -712,14 +712,14 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 #
 # 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从名字到列表。`model.named_modules()` 里凡是没有子模块的模块（`list(children())` 为空），都有一个列表，每次调用一项 `output.detach()`；从没运行过的，列表为空。有两个名字的模块只算一次。
 #
-# 最后取下钩子，出了异常也一样，异常原样传出去。模型的模式不变。
+# 最后取下钩子，出了异常也一样，异常原样传出去。模型的模式不变，运行时也一样。
 #
 # </div>
 # <div lang="en">
 #
 # Write `every_call(model, x)`: run `model(x)` once and return a dictionary from names to lists. Every module in `model.named_modules()` that has no children (`list(children())` is empty) gets a list with one `output.detach()` per call, empty if the module never runs. A module with two names counts once.
 #
-# Take the hooks off, even after an exception, which reaches the caller unchanged. The model keeps its mode.
+# Take the hooks off, even after an exception, which reaches the caller unchanged. The model keeps its mode throughout.
 #
 # </div>
 

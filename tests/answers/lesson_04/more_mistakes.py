@@ -13,6 +13,7 @@ def sgd_in_backward(model, lr):
     global rate
     rate = lr
 
+    @torch.no_grad()
     def step(param):
         param -= rate * param.grad
         param.grad = None

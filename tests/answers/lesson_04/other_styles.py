@@ -53,6 +53,7 @@ def sgd_in_backward(model, lr):
         def __init__(self, lr):
             self.lr = lr
 
+        @torch.no_grad()
         def __call__(self, param):
             param.sub_(self.lr * param.grad)
             param.grad = None
@@ -82,7 +83,7 @@ def sgd_in_backward(model, lr):
     def stepper(reference):
         def step(_):
             param = reference()
-            param.add_(param.grad, alpha=-lr)
+            param.data.add_(param.grad, alpha=-lr)
             setattr(param, "grad", None)
 
         return step

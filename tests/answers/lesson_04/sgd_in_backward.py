@@ -33,7 +33,8 @@ def sgd_in_backward(model, lr):
 
 @alternative("04.2")
 def sgd_in_backward(model, lr):
-    def step(param):  # grad mode is off during backward
+    @torch.no_grad()
+    def step(param):
         param -= lr * param.grad
         param.grad = None
 
@@ -274,7 +275,7 @@ def sgd_in_backward(model, lr):
     ]
 
 
-@mistake("04.2", "keeps_grad", points=3)
+@mistake("04.2", "keeps_grad", points=2)
 def sgd_in_backward(model, lr):
     """The hook returns the parameter itself, which PyTorch lets through."""
     return [

@@ -62,6 +62,7 @@ def sgd_in_backward(model, lr):
 def sgd_in_backward(model, lr):
     velocity = {}
 
+    @torch.no_grad()
     def step(param):
         velocity[param] = 0.9 * velocity.get(param, 0) + param.grad
         param -= lr * velocity[param]
@@ -87,6 +88,7 @@ def sgd_in_backward(model, lr):
 
 @mistake("04.2", "mode", points=4)
 def sgd_in_backward(model, lr):
+    @torch.no_grad()
     def step(param):
         param -= lr * param.grad
         param.grad = None
@@ -107,6 +109,7 @@ def sgd_in_backward(model, lr):
 
 @mistake("04.2", "no_handles", points=4)
 def sgd_in_backward(model, lr):
+    @torch.no_grad()
     def step(param):
         param -= lr * param.grad
         param.grad = None

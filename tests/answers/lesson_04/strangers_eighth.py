@@ -1,6 +1,9 @@
-"""What the eighth strangers tried on lesson 04: a wrong answer that had been accepted."""
+"""What the eighth strangers tried on lesson 04: wrong answers that had been accepted."""
 
-from tests.answers import unnamed
+from tests.answers import edited, unnamed
+
+# Under `create_graph=True` grad mode is on.
+edited("04.2", "needs_no_grad", ("with torch.no_grad():", "if True:"), points=4)
 
 
 @unnamed("04.3", "freezes")

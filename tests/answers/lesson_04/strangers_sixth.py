@@ -51,6 +51,7 @@ def sgd_in_backward(model, lr):
 def sgd_in_backward(model, lr):
     params = [p for p in model.parameters() if p.requires_grad]
 
+    @torch.no_grad()
     def step(param):
         param -= lr * param.grad
         for p in params:
@@ -61,6 +62,7 @@ def sgd_in_backward(model, lr):
 
 @mistake("04.2", "zeroes_grad", points=4)
 def sgd_in_backward(model, lr):
+    @torch.no_grad()
     def step(param):
         if param.grad.any():
             param -= lr * param.grad

@@ -27,9 +27,7 @@ def every_call(model, x):
 def every_call(model, x):
     seen = {}
     with ExitStack() as stack, torch.no_grad():
-        for module in model.modules():
-            stack.callback(setattr, module, "training", module.training)
-        for name, module in model.eval().named_modules():
+        for name, module in model.named_modules():
             if not list(module.children()):
                 kept = seen[name] = []
                 stack.enter_context(

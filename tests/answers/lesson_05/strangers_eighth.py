@@ -78,3 +78,14 @@ def steer(module, direction, strength):
 
 edited("05.2", "some_elements", ("(output - own)", "(output[:3] - own[:3])"))
 edited("05.2", "some_elements", ("(output - own)", "(output - own)[..., :2]"))
+
+edited(
+    "05.5",
+    "switches_mode",
+    (
+        "    try:",
+        "    modes = {module: module.training for module in model.modules()}\n    model.eval()\n    try:",
+    ),
+    (_FINALLY, f"{_FINALLY}\n{_MODES}"),
+    points=7,
+)

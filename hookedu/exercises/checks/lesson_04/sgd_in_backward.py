@@ -94,7 +94,15 @@ def _moved(saw: Any) -> list[str]:
 
 _CALL = "{key.mode}sgd_in_backward(model, lr={key.lr}); model(x1).sum().backward()"
 
+_UNDER_GRAPH = (
+    "{key.mode}sgd_in_backward(model, lr={key.lr}); "
+    "(1000 * model.{key.trained[0]}).sum().backward(create_graph=True)"
+)
 _ALONE = _CALL + "; model(x2).sum().backward(); (1000 * model.{key.trained[0]}).sum().backward()"
+
+
+def _steps_alone(saw: Any, key: _Key) -> bool:
+    return not same(saw.alone, saw.second[key.trained[0]])
 
 
 def _left(saw: Any) -> list[torch.Tensor]:
@@ -186,12 +194,22 @@ EXERCISE = Exercise(
         ),
         Check(
             "alone",
-            ok=lambda saw, key: not same(saw.alone, saw.second[key.trained[0]]),
+            ok=lambda saw, key: _steps_alone(saw, key) and saw.under_graph,
             points=1,
-            given=_ALONE,
-            expected=lambda saw, key: f"model.{key.trained[0]} == {show(key.before_alone - 1000 * key.lr)}",
-            got=lambda saw, key: f"model.{key.trained[0]} == {show(saw.alone)}",
-            mistakes={"removes_itself": removes_itself, "waits_for_all": True},
+            given=lambda saw, key: (_UNDER_GRAPH if _steps_alone(saw, key) else _ALONE).format(key=key),
+            expected=[
+                Say("steps_under_graph", when=_steps_alone),
+                lambda saw, key: f"model.{key.trained[0]} == {show(key.before_alone - 1000 * key.lr)}",
+            ],
+            got=[
+                Say("fails_under_graph", when=_steps_alone),
+                lambda saw, key: f"model.{key.trained[0]} == {show(saw.alone)}",
+            ],
+            mistakes={
+                "removes_itself": removes_itself,
+                "needs_no_grad": _steps_alone,
+                "waits_for_all": True,
+            },
         ),
         Check(
             "frozen",

@@ -65,6 +65,11 @@ def _stays_on(saw: Any, key: Any) -> bool:
     return saw.left_by_error > 0
 
 
+def _switches(saw: Any, key: Any) -> bool:
+    """Check for another mode during the run; what does not switch back is told of the mode that it leaves behind."""
+    return saw.root_calls == 1 and saw.switched
+
+
 def _level(key: dict[str, Any]) -> set[str]:
     """Return the names of the first level only."""
     return {name.split(".")[0] for name in key if name}
@@ -158,11 +163,13 @@ EXERCISE = Exercise(
             "through_call",
             "root_calls",
             want=lambda key: 1,
+            ok=lambda saw, key: saw.root_calls == 1 and not saw.switched,
             points=1,
             given="model.register_forward_hook(...); " + _CALL,
-            expected=Say("fires", n=1),
-            got=Say("fires", n=lambda saw, key: saw.root_calls),
+            expected=[Say("kept_modes", when=_switches), Say("fires", n=1)],
+            got=[Say("lost_modes", when=_switches), Say("fires", n=lambda saw, key: saw.root_calls)],
             mistakes={
+                "switches_mode": _switches,
                 "forward_directly": lambda saw, key: saw.root_calls == 0,
                 "runs_again": lambda saw, key: saw.root_calls > 1,
             },

@@ -86,12 +86,18 @@ EXERCISE = Exercise(
         ),
         Check(
             "no_marks",
-            ok=lambda saw, shapes: not saw.marks,
+            ok=lambda saw, shapes: not saw.marks and not saw.stuck,
             points=1,
-            given="output_shapes(model, x); vars(module)",
-            expected=Say("no_marks"),
-            got=Say("marks"),
-            mistakes={"marks_modules": True},
+            given=[
+                Say("handle_of_before", when=lambda saw, shapes: not saw.marks),
+                "output_shapes(model, x); vars(module)",
+            ],
+            expected=[Say("comes_off", when=lambda saw, shapes: not saw.marks), Say("no_marks")],
+            got=[Say("stuck", when=lambda saw, shapes: not saw.marks), Say("marks")],
+            mistakes={
+                "marks_modules": lambda saw, shapes: saw.marks,
+                "replaces_table": lambda saw, shapes: saw.stuck,
+            },
         ),
     ],
     raises={

@@ -47,6 +47,7 @@ class _Key:
         self._alone = gradients(model)
         self._grads = dict(zip(case.run, grads, strict=True))
         self.means = self._sizes("mean")
+        self._relu = next(n for n, name in enumerate(case.run) if isinstance(model[name], nn.ReLU))
         self.sizes = ", ".join(f"{name} {mean:.2g}" for name, mean in self.means.items())
 
     def _sizes(self, measure: str) -> dict[str, float]:
@@ -56,6 +57,12 @@ class _Key:
         """Return the names to be found, or those that another measure finds."""
         sizes = self._sizes(measure)
         return [name for name, size in sizes.items() if size < self.case.ratio * sizes[self.case.run[-1]]]
+
+    def behind_relu(self) -> list[str]:
+        """Return the names to be found if the child before the ReLU in place has the size behind it."""
+        before, relu = self.case.run[self._relu - 1 : self._relu + 1]
+        sizes = self.means | {before: self.means[relu]}
+        return [name for name, size in sizes.items() if size < self.case.ratio * self.last]
 
     def other_gradients(self, got: dict[str, Any]) -> list[str]:
         """Return the parameters whose .grad this pass did not leave alone, or write, or add to what was there."""
@@ -127,7 +134,9 @@ EXERCISE = Exercise(
                 "all_modules": lambda saw, key: any("." in name or not name for name in saw.all),
                 "late_binding": _one_name,
                 "retains": lambda saw, key: saw.retains,
-                "other_measure": Gives(*(lambda key, m=m: key.weak(m) for m in _OTHERS)),
+                # Some measures find the same, but from tensor hooks that were set in forward.
+                "behind_relu": lambda saw, key: not saw.hooked and saw.found == key.behind_relu(),
+                "other_measure": lambda saw, key: saw.hooked and saw.found in map(key.weak, _OTHERS),
                 "against_largest": Gives(lambda key: key.below(key.case.ratio * max(key.means.values()))),
                 "or_equal": Gives(
                     lambda key: [n for n, size in key.means.items() if size <= key.case.ratio * key.last]

@@ -28,6 +28,10 @@ class Key:
         self.block = next(name for name in kinds if kinds[name] == "block")
         self.stopped = list(self.recomputed)[-1]  # recomputation ends inside the forward of this layer
         self.again = dict.fromkeys(kinds, 0) | self.recomputed
+        # Without gradients for x, as in turn 1, backward reaches nothing in front of the first layer with parameters.
+        names = list(kinds)
+        start = next(n for n, name in enumerate(names) if kinds[name] in ("linear", "block"))
+        self.reached = self.once | dict.fromkeys(names[: start * (case.batch == 2)], 0)
         self.both = {name: n + self.again[name] for name, n in self.once.items()}
         self.twice = {name: 2 * n for name, n in self.once.items()}
 
@@ -84,7 +88,8 @@ EXERCISE = Exercise(
                 # Twice in forward and twice in recomputation would make 4.
                 "in_pieces": lambda saw, key: _numbers(saw.counts) and saw.starts[key.first] < 4,
                 "no_early_stop": lambda saw, key: saw.counts == key.once and saw.starts == key.twice,
-                "counts_first": _counted(lambda key: key.once),
+                "runs_once_more": lambda saw, key: saw.whole > 2 and _counted(lambda key: key.once)(saw, key),
+                "counts_first": _counted(lambda key: key.once, lambda key: key.reached),
                 "counts_both": _counted(
                     lambda key: key.both,
                     lambda key: {name: n - 1 for name, n in key.both.items()},

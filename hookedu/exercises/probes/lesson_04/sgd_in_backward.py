@@ -1,6 +1,7 @@
 """What is observed of 04.2, `sgd_in_backward(model, lr)`: passes with the hooks, and one without."""
 
 import copy
+import warnings
 from typing import Any, NamedTuple
 
 import torch
@@ -46,8 +47,24 @@ def parameters(model: nn.Module) -> dict[str, torch.Tensor]:
     return copies(dict(model.named_parameters()))
 
 
+def _works_under_graph(model: nn.Module) -> bool:
+    """Run backward with `create_graph` for one parameter; check that no step was refused: a leaf, with grad mode on."""
+    param = next(p for p in model.parameters() if p.requires_grad)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Using backward.* with create_graph=True")
+        try:
+            (1000 * param).sum().backward(create_graph=True)
+        except RuntimeError as error:
+            if "used in an in-place operation" not in str(error):
+                raise
+            return False
+    return True
+
+
 def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     """Run backward for both inputs and for one parameter alone, without the hooks, with two calls alive, and with lr 0.
+
+    Once with `create_graph=True`, under which grad mode is on.
 
     That parameter gets a gradient of 0 first. When it then gets another, all others have an older .grad.
     """
@@ -100,6 +117,7 @@ def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     both = [sgd_in_backward(first, lr), sgd_in_backward(second, 0.0)]
     first(x1).sum().backward()
     report["beside"] = parameters(first)
+    report["under_graph"] = _works_under_graph(first)
     second(x1).sum().backward()
     report["left_by_zero_lr"] = sum(p.grad is not None for p in second.parameters() if p.requires_grad)
     for handles in both:

@@ -23,6 +23,11 @@ from hookedu.exercises.tools import copies, linear, whole
 Case = namedtuple("Case", "x weight rounds more")
 
 
+def _modes(model: nn.Module) -> list[bool]:
+    """Return `training` of every module."""
+    return [module.training for module in model.modules()]
+
+
 class Single(nn.Module):
     """A model without children: the weight is its own."""
 
@@ -30,6 +35,7 @@ class Single(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(case.weight.clone())
         self.hooks, self.cut, self.onlooker, self.detached = None, False, Onlooker(self), bool
+        self.switched = False  # noted in the other model, where part of the modules are in evaluation mode
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.hooks = self.onlooker.others()
@@ -51,9 +57,11 @@ class Recurrent(nn.Module):
         self.rounds, self.more = case.rounds, case.more
         self.onlooker, self.detached = Onlooker(self), watch_graph(*self.body)
         self.hooks, self.cut = None, False  # of the answer: hooks in the last run; has one detached an output
+        self.modes, self.switched = _modes(self), False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.hooks, trains = self.onlooker.others(), any(p.requires_grad for p in self.parameters())
+        self.switched |= _modes(self) != self.modes
         for _ in range(self.rounds):
             step = self.body(x)
             self.cut |= trains and is_cut(step)
@@ -93,7 +101,7 @@ def observe(every_call: Any, case: Case) -> dict[str, Any]:
     saw["kinds"] = [type(value).__name__ for value in result.values()] if isinstance(result, dict) else []
     saw["lists"] = isinstance(result, dict) and all(isinstance(value, list) for value in result.values())
     saw |= {"hooks": model.hooks, "root_calls": model.onlooker.root_calls, "left": model.onlooker.others()}
-    saw["detached"] = model.detached()
+    saw |= {"detached": model.detached(), "switched": model.switched and _modes(model) == model.modes}
     with torch.no_grad():
         # Not beside the plain model: what keeps something between calls is told so in that case.
         plain = case.rounds and not case.more

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import VALUES
-from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, Watch, plain
+from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, Watch, is_on, plain
 from hookedu.exercises.probing import Draw, Probe
 
 
@@ -60,10 +60,14 @@ def observe(output_shapes: Any, case: tuple[SmallResNet, torch.Tensor]) -> dict[
     """Let it run once; compare the modules and their attributes with those before."""
     model, x = case
     before = {module: set(vars(module)) for module in model.modules()}
-    next(model.children()).register_forward_hook(SomeonesHook())
+    first = next(model.children())
+    handle = first.register_forward_hook(SomeonesHook())
     watch = Watch(model, x)
+    found = plain(output_shapes(model, x))
     return {
-        "found": plain(output_shapes(model, x)),
+        "found": found,
+        # A handle takes its hook off as long as the module has the table of hooks that it had.
+        "stuck": handle.id in first._forward_hooks and not is_on(handle),
         "marks": sorted({key for module, keys in before.items() for key in set(vars(module)) - keys}),
         "runs": model.runs,
         "replaced": list(before) != list(model.modules()),

@@ -23,12 +23,16 @@ class Chain(nn.ModuleDict):
         self.out: torch.Tensor | None = None  # output of the last call of a model that is `lived_in`
         self.ran_in_training: bool | None = None
         self.outputs: list[torch.Tensor] = []  # of the children
+        self.hooked = (
+            False  # whether a tensor hook was on an output of a child as soon as its forward hooks had run
+        )
         self.passes = 0  # how often backward went through an output
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for name in self.run:
             x = self[name](x)
             self.outputs.append(x)
+            self.hooked |= isinstance(x, torch.Tensor) and hooks_on(x) > 0
             x = 2 * x if name == self.doubled else x
         x = x if self.training else 2 * x
         if x.requires_grad:

@@ -76,6 +76,7 @@ def observe(vanishing: Any, case: Case) -> dict[str, Any]:
         "training": model.ran_in_training,
         "grads": copies(gradients(model)),
         "passes": model.passes,
+        "hooked": model.hooked,
         "retains": any(output.retains_grad for output in model.outputs),
     }
     return seen | {"all": plain(vanishing(model, *data, 1e9))}
