@@ -166,7 +166,7 @@ EXERCISE = Exercise(
                 "only_after": lambda saw, case: saw.after and same(saw.log, _without_failed(case)),
                 "skips_empty": lambda saw, case: len(_new(saw, case)) == 3 and all(_new(saw, case)),
                 "skips_equal": lambda saw, case: len(_new(saw, case)) == 3,
-                "reuses_dict": lambda saw, case: same(_new(saw, case), [saw.log[-1]] * 4) and saw.log[-1],
+                "reuses_dict": lambda saw, case: saw.one_entry and len(_new(saw, case)) == 4 and saw.log[-1],
                 "without_flag": lambda saw, case: not saw.flag and not any(_new(saw, case)),
                 "names_only": lambda saw, case: _new(saw, case)[0] == list(keywords(case)[0]),
                 "no_dict": lambda saw, case: not isinstance(_new(saw, case)[0], dict),

@@ -12,7 +12,8 @@ from hookedu.exercises.probing import Draw, Probe
 # singular value of the matrix is 0.75 of it, the sum of the absolute values is 3.1 times as much.
 _VALUES, _NORM = (5, 2, -4, 6, -3, 2, 7, -8, 4, -2, 4, 9), 18
 _SHAPES = ((12,), (4, 3), (4, 1, 3), (1, 4, 1, 3), ())  # by turn
-_SCALES = (1.0, 1 / 32, 1 / 512, 2.0, 1.0)  # small in turn 1: squares must fit into float16
+# By turn. Small in turn 1: squares must fit into float16. In turn 2, 1e-5 added to the norm always shows, 1e-6 never.
+_SCALES = (1.0, 1 / 32, 1 / 1024, 2.0, 1.0)
 
 Case = tuple[Paths, dict[str, torch.Tensor], float]
 

@@ -115,6 +115,7 @@ def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
     saw |= {
         "log": [kinds(entry) for entry in log],
         "received": [kinds(options) for options in layer.received],
+        "one_entry": all(entry is log[-1] for entry in log[len(case.log) :]),
     }
     saw |= {"inputs": copies(layer.inputs), "same_input": all(i is x for i in layer.inputs)}
     saw |= {"same_output": all(o is x for o in outputs), "hooks_later": module_hooks(layer) - 1}
