@@ -1056,12 +1056,12 @@ print(inspect.getsource(type(rec).__exit__))
 #
 # <div lang="zh">
 #
-# 研究大语言模型内部的人每天都在用前向钩子：读出某一层的激活，或者推它一把，看模型说出的话怎样改变（搜索 `TransformerLens` 和 activation steering）。练习 05.4 就是它的核心。下面是你到目前为止的进度。
+# 研究大语言模型内部的人每天都在用前向钩子：读出某一层的激活，或者推它一把（引导，steering），看模型说出的话怎样改变；第 14 课就做这些。练习 05.4 是它的核心。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Researchers who look inside language models use forward hooks every day: they read the activations of a layer, or push them and watch how what the model says changes (search for `TransformerLens` and activation steering). Exercise 05.4 is the heart of it. Below is your progress so far.
+# Researchers who look inside language models use forward hooks every day: they read the activations of a layer, or push them and watch how what the model says changes (steering). Lesson 14 does both, and exercise 05.4 is the heart of it. Below is your progress so far.
 #
 # </div>
 

@@ -676,12 +676,12 @@ with suppress(RanksFailed):  # until you have written it
 #
 # <div lang="zh">
 #
-# 带宽不够的集群用 `powerSGD_hook`，它传的是梯度的低秩近似；vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。搜索 `torch.compiler.disable`、`ddp_comm_hooks` 和 `fully_shard`，就能看到它们是怎么相处的。课程到这里就结束了，下面是你的进度。
+# 带宽不够的集群用 `powerSGD_hook`，它传的是梯度的低秩近似；vLLM、torchtitan 这样的项目里，编译、切片和钩子天天碰在一起。搜索 `torch.compiler.disable`、`ddp_comm_hooks` 和 `fully_shard`，就能看到它们是怎么相处的。下一课换个题目：走进一个语言模型。
 #
 # </div>
 # <div lang="en">
 #
-# Clusters with slow networks use `powerSGD_hook`, which sends a low-rank approximation of gradients; in projects such as vLLM and torchtitan, compiling, sharding and hooks meet every day. Search for `torch.compiler.disable`, `ddp_comm_hooks` and `fully_shard` to see how they get along. The course ends here; below is your progress.
+# Clusters with slow networks use `powerSGD_hook`, which sends a low-rank approximation of gradients; in projects such as vLLM and torchtitan, compiling, sharding and hooks meet every day. Search for `torch.compiler.disable`, `ddp_comm_hooks` and `fully_shard` to see how they get along. The next lesson turns to something else: the inside of a language model.
 #
 # </div>
 

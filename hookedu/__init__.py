@@ -16,6 +16,7 @@ _HOME = {
     "LanguageToggle": "widgets",
     "LayerPicker": "widgets",
     "Text": "language",
+    "TrainingPanel": "widgets",
     "check": "learner.checking",
     "course_map": "learner.course_map",
     "diagnose": "hooks.diagnosis",

@@ -22,6 +22,7 @@ from hookedu.widgets.hook_inspector import HookInspector as HookInspector
 from hookedu.widgets.hook_timeline import HookTimeline as HookTimeline
 from hookedu.widgets.language_toggle import LanguageToggle as LanguageToggle
 from hookedu.widgets.layer_picker import LayerPicker as LayerPicker
+from hookedu.widgets.training_panel import TrainingPanel as TrainingPanel
 
 __version__: str
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "LanguageToggle",
     "LayerPicker",
     "Text",
+    "TrainingPanel",
     "check",
     "course_map",
     "diagnose",

@@ -125,6 +125,8 @@ def prepare(app, docname: str, content: list[str]) -> None:
             shown = "".join(output.get("data", {}).get("text/plain", ""))
             if shown.startswith("LanguageToggle("):
                 tags.append("remove-output")  # each page has its own language switch
+            elif "image/png" in output.get("data", {}):
+                continue  # a plot, or a widget that brings a still picture of its own
             elif widget := re.fullmatch(r"(\w+)\(\)", shown):
                 cell["outputs"] = picture_of(widget[1])
     content[0] = json.dumps(notebook)

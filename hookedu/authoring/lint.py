@@ -20,6 +20,7 @@ MAX_CELLS = 60  # including the title, which is made from course.yml
 MAX_WORDS = 150  # English words per prose cell
 MAX_CHARACTERS = 240  # Chinese characters per prose cell
 MAX_CODE_LINES = 24
+MAX_EXERCISE_LINES = 90  # with the solution, which learners do not see before they have their own
 MAX_COLUMNS = 100  # of a line of code; a Chinese character takes two
 
 _SECTION = re.compile(r"^## (\d+)\.(\d+) ", re.MULTILINE)
@@ -66,7 +67,11 @@ def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
         )
     for cell in cells:
         counts = (
-            (len(cell.text.splitlines()), MAX_CODE_LINES, "lines of code")
+            (
+                len(cell.text.splitlines()),
+                MAX_EXERCISE_LINES if cell.exercise else MAX_CODE_LINES,
+                "lines of code",
+            )
             if cell.is_code
             else (bilingual.count_characters(cell.prose("zh")), MAX_CHARACTERS, "Chinese characters"),
             (0, 0, "")

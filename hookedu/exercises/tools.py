@@ -3,8 +3,9 @@
 Inputs are made of small whole numbers: sums are exact, and a learner can verify them by hand.
 """
 
+import contextlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any
 
@@ -118,3 +119,23 @@ def linear(weight: torch.Tensor, bias: torch.Tensor | None = None) -> nn.Linear:
         layer.weight.copy_(weight)
         layer.bias.copy_(torch.zeros(weight.shape[0]) if bias is None else bias)
     return layer
+
+
+@contextlib.contextmanager
+def other_weights(model: nn.Module) -> Iterator[None]:
+    """Turn all parameters of a model round while the block runs, and afterwards take off the hooks that it left."""
+    tables = [table for m in model.modules() for name, table in vars(m).items() if name.endswith("_hooks")]
+    hooks = [set(table) for table in tables]
+    before = [(parameter, parameter.detach().clone()) for parameter in model.parameters()]
+    with torch.no_grad():
+        for parameter, values in before:
+            parameter.copy_(values.flip(0))
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, values in before:
+                parameter.copy_(values)
+        for table, own in zip(tables, hooks, strict=True):
+            for added in table.keys() - own:
+                del table[added]

@@ -4,5 +4,6 @@ from hookedu.widgets.hook_inspector import HookInspector
 from hookedu.widgets.hook_timeline import HookTimeline
 from hookedu.widgets.language_toggle import LanguageToggle
 from hookedu.widgets.layer_picker import LayerPicker
+from hookedu.widgets.training_panel import TrainingPanel
 
-__all__ = ["HookInspector", "HookTimeline", "LanguageToggle", "LayerPicker"]
+__all__ = ["HookInspector", "HookTimeline", "LanguageToggle", "LayerPicker", "TrainingPanel"]

@@ -1,6 +1,6 @@
 """What decides about 10.1, `child_means(model, x)`."""
 
-from hookedu.exercises.checks.lesson_10.shared import (
+from hookedu.exercises.checks.chain import (
     RAISES,
     are_close,
     cleans_up,

@@ -5,11 +5,11 @@ from typing import Any
 
 from torch import nn
 
-from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded, unchanged
+from hookedu.exercises.checks.chain import RAISES, cleans_up, equals_rounded, unchanged
 from hookedu.exercises.criteria import Gives, Say
 from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.probes.chain import Chain
 from hookedu.exercises.probes.lesson_10.first_nan import NOT_TRIED, PROBE, TRIALS, Case, make_model
-from hookedu.exercises.probes.lesson_10.shared import Chain
 
 
 def _leaves(module: nn.Module, path: str = "") -> Iterator[str]:

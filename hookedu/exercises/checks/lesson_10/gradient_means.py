@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from hookedu.exercises.checks.chain import are_close, clean, equals_rounded, means
 from hookedu.exercises.checks.common import CALLS_NOW, HOOKS_FROZEN
-from hookedu.exercises.checks.lesson_10.shared import are_close, clean, equals_rounded, means
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.gradient_means import PROBE

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from hookedu.exercises.checks.lesson_10.shared import RAISES, cleans_up, equals_rounded, unchanged
+from hookedu.exercises.checks.chain import RAISES, cleans_up, equals_rounded, unchanged
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.probes.lesson_10.vanishing import PROBE, TINY, Case, make_model

@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from hookedu.exercises.criteria import Check, Of, Say
-from hookedu.exercises.probes.lesson_11.shared import Net, other_weights
-from hookedu.exercises.tools import close
+from hookedu.exercises.probes.lesson_11.shared import Net
+from hookedu.exercises.tools import close, other_weights
 
 # Mistakes on the way to the gradient of a layer's output, recognised by what the answer raises.
 NEEDS_INDEX = {"needs_index": r"Index tensor must have the same number of dimensions as input tensor"}

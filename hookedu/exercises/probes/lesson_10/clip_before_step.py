@@ -8,7 +8,7 @@ import torch
 from torch.optim.optimizer import _global_optimizer_pre_hooks as _GLOBAL_HOOKS
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_10.shared import parameter_hooks
+from hookedu.exercises.probes.chain import parameter_hooks
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, same, whole
 

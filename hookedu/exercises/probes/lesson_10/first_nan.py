@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from hookedu.exercises.probes.lesson_10.shared import Chain, lived_in
+from hookedu.exercises.probes.chain import Chain, lived_in
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import whole
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import GRAD
-from hookedu.exercises.probes.lesson_10.shared import (
+from hookedu.exercises.probes.chain import (
     Chain,
     hooks_of_modules,
     lived_in,

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import GRAD
-from hookedu.exercises.probes.lesson_10.shared import Chain, lived_in, plain
+from hookedu.exercises.probes.chain import Chain, lived_in, plain
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, gradients, linear, whole
 

@@ -1,15 +1,13 @@
 """A net without square maps, and what is observed of answers that explain it, for the probes of lesson 11."""
 
-import contextlib
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from hookedu.exercises.probing import Draw
-from hookedu.exercises.tools import copies
+from hookedu.exercises.tools import copies, other_weights
 
 OVERWRITTEN, AFTER = "conv2", "relu2"  # the layer in front of a ReLU that works in place, and that ReLU
 
@@ -90,26 +88,6 @@ def _labels(rng: Draw, likeliest: list[int]) -> tuple[list[int], int]:
         ranks = [sorted((k - lower) % 4 for k in labels), [(k - lower) % 4 for k in likeliest]]
         if turned and other and ranks[0] != ranks[1]:
             return [(k - lower) % 4 for k in labels], lower
-
-
-@contextlib.contextmanager
-def other_weights(model: nn.Module) -> Iterator[None]:
-    """Turn all parameters of a model round while the block runs, and afterwards take off the hooks that it left."""
-    tables = [table for m in model.modules() for name, table in vars(m).items() if name.endswith("_hooks")]
-    hooks = [set(table) for table in tables]
-    before = [(parameter, parameter.detach().clone()) for parameter in model.parameters()]
-    with torch.no_grad():
-        for parameter, values in before:
-            parameter.copy_(values.flip(0))
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for parameter, values in before:
-                parameter.copy_(values)
-        for table, own in zip(tables, hooks, strict=True):
-            for added in table.keys() - own:
-                del table[added]
 
 
 def make_call(rng: Draw, second: str = "relu1") -> tuple[Net, str]:

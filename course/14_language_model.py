@@ -1,0 +1,893 @@
+# %% tags=["setup"]
+import random
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+from hookedu import LanguageToggle, check, hint, progress, record, solution
+from hookedu.models.stories import NAMES, PLACES, Cache, decode, encode, load_model, tell
+from hookedu.models.stories.grammar import NUMBER
+
+LanguageToggle()
+
+# %% [markdown]
+# ## 14.1 下一个词 · The next word
+#
+# <div lang="zh">
+#
+# 语言模型读一串词，猜下一个。它是怎么猜到的，打印输出看不出来，只能看它里面；而要从外面看里面，靠的就是钩子。
+#
+# 这一课的模型很小，结构却和大的一样：词变成向量，经过 4 块，每块先用注意力在词之间搬运信息，再用一个小网络（MLP）加工每个词。它是这门课自己训练的，只会讲一种故事：有人在哪里，谁把什么给了谁。
+#
+# **先猜一猜**：下面的故事里，Ben 把球给了谁？模型光看最后一句，猜得到吗？
+#
+# </div>
+# <div lang="en">
+#
+# A language model reads some words and guesses the next one. How it does so, no printed answer tells: one has to look inside, and looking inside from outside is what hooks are for.
+#
+# The model of this lesson is small, but built like the large ones. Words become vectors and pass through 4 blocks; in each, attention first moves information between words, and then a small network (the MLP) works on every word. It was trained for this course and tells one kind of story only: who is where, and who gives what to whom.
+#
+# **Guess first**: in the story below, to whom does Ben give the ball? And can the model tell from the last sentence alone?
+#
+# </div>
+
+# %%
+torch.set_grad_enabled(False)  # this lesson only looks
+torch.manual_seed(0)
+model = load_model()
+
+
+def ids(text):
+    return torch.tensor([encode(text)])
+
+
+def likeliest(logits, n=3):
+    """The n likeliest next words, with their probabilities."""
+    top = logits.softmax(dim=-1).topk(n)
+    pairs = zip(top.values.tolist(), top.indices.tolist(), strict=True)
+    return ", ".join(f"{decode([i])} {p:.2f}" for p, i in pairs)
+
+
+clean = "Today is sunny . Anna and Ben went to the park . Ben gave the ball to"
+other = "Today is sunny . Carl and Ben went to the park . Ben gave the ball to"
+print("Anna and Ben:", likeliest(model(ids(clean))[0, -1]))
+print("Carl and Ben:", likeliest(model(ids(other))[0, -1]))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 给了 Anna；把故事里的 Anna 换成 Carl，最后一句一个字没动，答案也跟着换了。可见模型回头看了前文，从两个人里挑出了**另一个**。它是在哪里、怎样做到的？
+#
+# 模型的输入是词的编号，`encode` 把词变成编号，`decode` 变回来；输出是每个位置上「下一个词」的 logit，最后一个位置的 `[0, -1]` 就是我们要的。
+#
+# </div>
+# <div lang="en">
+#
+# To Anna; and with Carl in her place the answer changes, although not a word of the last sentence has. So the model looked back and picked the **other** one of the two. Where does it do that, and how?
+#
+# What goes in are numbers of words: `encode` makes them, `decode` turns them back. What comes out are the logits of the next word, at every position; ours is the last, `[0, -1]`.
+#
+# </div>
+
+# %% [markdown]
+# ## 14.2 出来的是元组 · Out comes a tuple
+#
+# <div lang="zh">
+#
+# 先看注意力。它的 `forward` 返回两样东西：加到每个词上的向量，和一张「谁看谁」的表。
+#
+# **先猜一猜**：在 `attention` 上挂一个照 5.1 节那样写的钩子，`output.detach()` 会怎样？
+#
+# </div>
+# <div lang="en">
+#
+# Attention first. Its `forward` returns two things: what it adds to each word, and a table of who looks at whom.
+#
+# **Guess first**: a hook written as in section 5.1 goes on `attention`. What will `output.detach()` do?
+#
+# </div>
+
+
+# %% tags=["F36"]
+def keep(module, args, output):
+    seen.append(output.detach())
+
+
+seen = []
+with model.blocks[0].attention.register_forward_hook(keep):
+    try:
+        model(ids(clean))
+    except AttributeError as error:
+        print("AttributeError:", error)
+with model.blocks[0].attention.register_forward_hook(lambda *call: seen.append(call[2])):
+    model(ids(clean))
+added, pattern = seen[0]
+print("added:  ", tuple(added.shape), "  batch, words, width")
+print("pattern:", tuple(pattern.shape), "batch, heads, words, words looked at")
+
+# %% [markdown] tags=["F36"]
+# <div class="mistake">
+#
+# **常见错误 · Common mistake**
+#
+# <div lang="zh">
+#
+# 模块的输出不一定是张量：这里的注意力返回元组，别的库里还有字典一样的对象和缓存。钩子里直接写 `output.detach()`，就会出错；取出要的那一项，再 `detach().clone()`。`record()` 替你处理这些结构：元组还是元组，里面的张量各是一份拷贝。
+#
+# </div>
+# <div lang="en">
+#
+# What a module puts out need not be a tensor: attention returns a tuple here, and other libraries add objects like dictionaries, and caches. A plain `output.detach()` fails in such a hook: take the item that you want, and `detach().clone()` that. `record()` copes with these structures: a tuple stays a tuple, and each tensor in it is a copy.
+#
+# </div>
+# </div>
+
+# %%
+with record(model, ["blocks.*.attention"]) as recording:
+    model(ids(clean))
+words = clean.split()
+fig, axes = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True)
+for number, ax in enumerate(axes):
+    added, pattern = recording[f"blocks.{number}.attention"].activation
+    ax.imshow(pattern[0].amax(dim=0), vmin=0, vmax=1, cmap="Blues")
+    ax.set(title=f"block {number}", xticks=range(len(words)), yticks=range(len(words)))
+    ax.set_xticklabels(words, rotation=90, fontsize=6)
+    ax.set_yticklabels(words, fontsize=6)
+_ = axes[0].set_ylabel("word that looks")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 每张图的一行是一个词，颜色说它看了谁（几个头取最大的）。最后一行是 `to`：第 2 块里它看两个人的名字，第 3 块里看的是 `gave` 和给东西的 `Ben`。这只是线索，还不是证据：看了不等于用了。要证据，就得动手改，14.4 节就来改。
+#
+# </div>
+# <div lang="en">
+#
+# Each row of a picture is a word, and colour says at whom it looks (the largest over the heads). The last row is `to`: in block 2 it looks at the names of the two, in block 3 at `gave` and at `Ben`, who gives. That is a lead and no proof, since to look is not to use. Proof takes a change from our hand, and section 14.4 makes one.
+#
+# </div>
+
+# %% [markdown]
+# ### 练习 14.1：什么结构都接得住 · Exercise 14.1: Whatever comes out
+#
+# ●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `outputs_of(model, names, *args, **kwargs)`：用这些参数调用 `model` 一次，返回字典：名字 → 那一层的输出。
+#
+# 输出可能是张量，也可能是元组、列表、字典，层层嵌套；结构照旧，里面的每个张量都是断开的拷贝，别的东西不动。一层运行了几次，取最后一次；没有运行的不在字典里。不论出什么异常，都不留下钩子。
+#
+# </div>
+# <div lang="en">
+#
+# Write `outputs_of(model, names, *args, **kwargs)`: call `model` once with these arguments, and return a dictionary from each name to what that layer put out.
+#
+# That may be a tensor, or tuples, lists and dictionaries, one inside the other. Their structure stays, every tensor in them becomes a detached copy, and other things stay as they are. Of a layer that runs several times take the last; one that does not run is not in the dictionary. No hook is left behind, whatever is raised.
+#
+# </div>
+
+
+# %% exercise="14.1"
+def outputs_of(model, names, *args, **kwargs):
+    """返回字典：名字 → 那一层的输出，结构照旧，张量是断开的拷贝。
+
+    Return a dict from names to outputs of layers: the same structure, tensors as detached copies.
+    """
+    ### BEGIN SOLUTION
+    seen = {}
+
+    def copied(value):
+        if isinstance(value, dict):
+            return {key: copied(item) for key, item in value.items()}
+        if isinstance(value, (tuple, list)):
+            return type(value)(copied(item) for item in value)
+        return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+    def tap(name, module, args, output):
+        seen[name] = copied(output)
+
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(model.get_submodule(name).register_forward_hook(partial(tap, name)))
+        model(*args, **kwargs)
+    return seen
+    ### END SOLUTION
+
+
+# %% check="14.1"
+check("14.1", outputs_of)
+
+# %% [markdown]
+# ## 14.3 残差流与 logit lens · The residual stream and the logit lens
+#
+# <div lang="zh">
+#
+# 每一块都往同一个向量上**加**东西：`x + attention`，再 `x + mlp`。这个从头流到尾的向量叫残差流（residual stream）。最后，`norm` 和 `unembed` 把它变成 logit。
+#
+# 既然每一块之后它都是同样宽的向量，就可以提前问：要是模型到这里为止，它会说什么？把残差流直接交给 `norm` 和 `unembed`，这就是 logit lens。
+#
+# **先猜一猜**：从哪一块起，模型就知道答案是 Anna？
+#
+# </div>
+# <div lang="en">
+#
+# Every block **adds** something to the same vector: `x + attention`, then `x + mlp`. The vector that flows through all of them is called the residual stream. At the end `norm` and `unembed` turn it into logits.
+#
+# As it has the same width after every block, we may ask early: if the model ended here, what would it say? Hand the residual stream to `norm` and `unembed` right away; that is the logit lens.
+#
+# **Guess first**: after which block does the model know that the answer is Anna?
+#
+# </div>
+
+# %%
+stream = []
+handles = [model.blocks[0].register_forward_pre_hook(lambda module, args: stream.append(args[0]))]
+for block in model.blocks:
+    handles.append(block.register_forward_hook(lambda module, args, output: stream.append(output)))
+logits = model(ids(clean))
+for handle in handles:
+    handle.remove()
+
+for depth, x in enumerate(stream):
+    print(f"after {depth} blocks:", likeliest(model.unembed(model.norm(x))[0, -1]))
+print("the last is the model's own:", torch.equal(model.unembed(model.norm(stream[-1])), logits))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 一块之后，模型还说不出什么；两块之后，它猜的都是名字，Anna 领先；四块之后，它拿准了。最后一行说，最后一个深度的透镜和模型自己的 logit 一位不差：它就是模型的最后两步。
+#
+# </div>
+# <div lang="en">
+#
+# After one block the model can hardly say anything; after two it guesses names, with Anna ahead; after four it is sure. The last line says that the lens at the last depth is the model's own logits to the last bit: it is the model's own last two steps.
+#
+# </div>
+
+# %% [markdown]
+# ### 练习 14.2：透过透镜看 · Exercise 14.2: Through the lens
+#
+# ●● · 8 min
+#
+# <div lang="zh">
+#
+# 写 `logit_lens(model, ids)`：返回形状为 `(blocks + 1, batch, vocabulary)` 的张量：最后一个位置上，第 0 块之前、以及每一块之后的残差流，经过 `norm` 和 `unembed` 得到的 logit。模型只运行一次；不论出什么异常，都不留下钩子。
+#
+# </div>
+# <div lang="en">
+#
+# Write `logit_lens(model, ids)`: return a tensor of shape `(blocks + 1, batch, vocabulary)`: the logits that `norm` and `unembed` make, at the last position, of the residual stream before block 0 and after each block. Run the model once, and leave no hook behind, whatever is raised.
+#
+# </div>
+
+
+# %% exercise="14.2"
+def logit_lens(model, ids):
+    """返回每个深度上最后一个位置的 logit：(块数 + 1, 批, 词表)。
+
+    Return the logits at the last position at every depth: (blocks + 1, batch, vocabulary).
+    """
+    ### BEGIN SOLUTION
+    stream = []
+
+    def before(module, args):
+        stream.append(args[0])
+
+    def after(module, args, output):
+        stream.append(output)
+
+    with ExitStack() as stack:
+        stack.enter_context(model.blocks[0].register_forward_pre_hook(before))
+        for block in model.blocks:
+            stack.enter_context(block.register_forward_hook(after))
+        model(ids)
+    return torch.stack([model.unembed(model.norm(x[:, -1])) for x in stream])
+    ### END SOLUTION
+
+
+# %% check="14.2"
+check("14.2", logit_lens)
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 一个故事说明不了什么。下面拿 200 个没见过的故事，只看那些要靠前文才知道的词（`story.fixed` 记着它们的位置），数一数每个深度答对多少。
+#
+# </div>
+# <div lang="en">
+#
+# One story proves little. Below are 200 that the model has never seen; `story.fixed` lists the words in them that only earlier sentences tell, and we count the share that each depth gets right.
+#
+# </div>
+
+
+# %% tags=["E25"]
+def depths(text):
+    """The likeliest next word after 0 to 4 blocks."""
+    with record(model, ["blocks.*"], inputs=True) as recording:
+        model(ids(text))
+    stream = [recording["blocks.0"].calls[0].input[0], *recording.activations.values()]
+    return torch.stack([model.unembed(model.norm(x))[0, -1].argmax() for x in stream])
+
+
+rng = random.Random(14)
+stories = [tell(rng) for _ in range(200)]
+asked = [(story, place) for story in stories for place in story.fixed]
+said = torch.stack([depths(" ".join(story.words[:place])) for story, place in asked])
+truth = torch.tensor([[NUMBER[story.words[place]]] for story, place in asked])
+right = (said == truth).float().mean(dim=0).tolist()
+print("right after 0 to 4 blocks:", [f"{share:.2f}" for share in right], "of", len(asked))
+fig, ax = plt.subplots(figsize=(4, 2.2))
+_ = ax.plot(range(5), right, "o-")
+_ = ax.set(xlabel="blocks", ylabel="share right", xticks=range(5), ylim=(0, 1.05))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 每过一块，答对的都多一些：有的答案两块就够，有的要到最后一块才知道。
+#
+# </div>
+# <div lang="en">
+#
+# More are right after every block: some answers are there after two, others only after the last.
+#
+# </div>
+
+# %% [markdown]
+# ## 14.4 换一个词的激活 · Patching one word
+#
+# <div lang="zh">
+#
+# 透镜说出了「什么时候」，没有说「凭什么」。要找原因，就做实验：两个只差一个词的提示，答案相反；把一次运行的残差流，在**一块、一个词**的位置上，换成另一次运行的，看答案挽回多少。这叫激活修补（activation patching）。
+#
+# 钩子返回的东西取代输出，5.6 节用过。挽回的比例这样算：`(patched - bad) / (good - bad)`，三个数都是 Anna 与 Ben 的 logit 之差，依次是修补以后的、坏的、好的。
+#
+# **先猜一猜**：两个提示不同的只有倒数第五个词，`Ben` 换成 `Anna`。第 0 块之后，在哪个位置修补有用？最后一块之后呢？
+#
+# </div>
+# <div lang="en">
+#
+# The lens tells when, not why. Reasons take an experiment: two prompts that differ in one word and have opposite answers. In one run, replace the residual stream after **one block at one word** by that of the other run, and see how much of the answer comes back. That is activation patching.
+#
+# What a hook returns replaces the output, as in section 5.6. The share that comes back is `(patched - bad) / (good - bad)`, where each of the three is the difference between the logits of Anna and of Ben.
+#
+# **Guess first**: the prompts differ only in the fifth word from the end, `Ben` or `Anna`. After block 0, at which position does a patch help? And after the last block?
+#
+# </div>
+
+# %%
+corrupted = "Today is sunny . Anna and Ben went to the park . Anna gave the ball to"
+
+
+def difference(logits):
+    """By how much the model prefers Anna to Ben."""
+    return (logits[0, -1, NUMBER["Anna"]] - logits[0, -1, NUMBER["Ben"]]).item()
+
+
+with record(model, ["blocks.*"]) as recording:
+    good = difference(model(ids(clean)))
+bad = difference(model(ids(corrupted)))
+print(f"good {good:.2f}, bad {bad:.2f}")
+
+
+def put_clean(number, place, module, args, output):
+    output = output.clone()
+    output[:, place] = recording[f"blocks.{number}"].activation[:, place]
+    return output
+
+
+for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
+    with model.blocks[number].register_forward_hook(partial(put_clean, number, place)):
+        share = (difference(model(ids(corrupted))) - bad) / (good - bad)
+    print(f"block {number}, word {place} ({clean.split()[place]}): {share:.2f}")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 第 0 块之后，答案全在不同的那个词上：修补它挽回 1.00，修补最后一个词毫无用处。最后一块之后正好相反：信息已经搬到最后一个词。
+#
+# </div>
+# <div lang="en">
+#
+# After block 0 the answer lies in the word that differs: a patch there restores 1.00, and one at the last word nothing. After the last block it is the other way round: the information has moved to the last word.
+#
+# </div>
+
+# %% [markdown]
+# ### 练习 14.3：换一处 · Exercise 14.3: One patch
+#
+# ●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `patched(model, clean, corrupted, number, place)`：`clean` 和 `corrupted` 是词的编号，形状都是 `(batch, words)`，逐个配对。返回模型读 `corrupted` 的 logit，`(batch, words, vocabulary)`，只是第 `number` 块的输出，在第 `place` 个词上，换成读 `clean` 时的值。都从 0 数起。
+#
+# 别的词、别的块照旧。输出只在拷贝上改：别的钩子也许还留着它。不留下钩子，中途出了异常也一样。
+#
+# </div>
+# <div lang="en">
+#
+# Write `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are numbers of words, both of shape `(batch, words)`, prompt by prompt. Return the model's logits for `corrupted`, `(batch, words, vocabulary)`, but with what block `number` puts out at word `place` replaced by its value when the model reads `clean`. Both count from 0.
+#
+# Other words and other blocks stay as they are. Change a block's output only in a copy: other hooks may have kept it. Leave no hook behind, even if something is raised half-way.
+#
+# </div>
+
+
+# %% exercise="14.3"
+def patched(model, clean, corrupted, number, place):
+    """返回 corrupted 的 logit，其中一块的输出在一个词上换成 clean 的。
+
+    Return the logits for corrupted, with the output of one block at one word taken from clean.
+    """
+    ### BEGIN SOLUTION
+    block, kept = model.blocks[number], {}
+
+    def keep(module, args, output):
+        kept["clean"] = output.detach().clone()
+
+    def patch(module, args, output):
+        output = output.clone()
+        output[:, place] = kept["clean"][:, place]
+        return output
+
+    with block.register_forward_hook(keep):
+        model(clean)
+    with block.register_forward_hook(patch):
+        return model(corrupted)
+    ### END SOLUTION
+
+
+# %% check="14.3"
+check("14.3", patched)
+
+# %% [markdown]
+# ### 练习 14.4：修补的地图 · Exercise 14.4: The map of patches
+#
+# ●●● · 12 min
+#
+# <div lang="zh">
+#
+# 写 `patching_map(model, clean, corrupted, right, wrong)`，两个提示都是 `(1, words)`。返回形状为 `(blocks, words)` 的浮点张量：每一格像 14.3 那样修补一处，看最后一个词上 `right` 减 `wrong`（词的编号）的 logit 之差挽回了几成，`(patched - bad) / (good - bad)`。好的是读 `clean` 的，坏的是读 `corrupted` 的。小于 0、大于 1 的照样留着。
+#
+# 每一格单独修补。`clean` 只让模型读一次，各块的输出都留下来。输出只在拷贝上改；不留下钩子，中途出了异常也一样。
+#
+# </div>
+# <div lang="en">
+#
+# Write `patching_map(model, clean, corrupted, right, wrong)`, where both prompts have the shape `(1, words)`. Return a tensor of floats of shape `(blocks, words)`. For each entry, patch one place as in 14.3. The entry is the share restored of the difference at the last word, logit of `right` minus logit of `wrong` (numbers of words): `(patched - bad) / (good - bad)`, where good is that for `clean` and bad that for `corrupted`. Keep shares below 0 or above 1 as they are.
+#
+# Each entry is a patch of its own. Let the model read `clean` only once, and keep what all blocks put out. Change a block's output only in a copy. Leave no hook behind, even if something is raised half-way.
+#
+# </div>
+
+
+# %% exercise="14.4"
+def patching_map(model, clean, corrupted, right, wrong):
+    """返回 (块数, 词数)：每处修补挽回的 logit 之差的比例。
+
+    Return (blocks, words): the share of the difference of logits that each patch restores.
+    """
+
+    ### BEGIN SOLUTION
+    def difference(ids):
+        logits = model(ids)[0, -1]
+        return (logits[right] - logits[wrong]).item()
+
+    def patch(module, args, output):
+        output = output.clone()
+        output[:, place] = kept[:, place]
+        return output
+
+    with record(model, ["blocks.*"]) as recording:
+        good = difference(clean)
+    bad = difference(corrupted)
+    shares = torch.zeros(len(model.blocks), clean.shape[1])
+    for number, block in enumerate(model.blocks):
+        kept = recording[f"blocks.{number}"].activation
+        for place in range(clean.shape[1]):
+            with block.register_forward_hook(patch):
+                shares[number, place] = (difference(corrupted) - bad) / (good - bad)
+    return shares
+    ### END SOLUTION
+
+
+# %% check="14.4"
+check("14.4", patching_map)
+
+
+# %% tags=["E26"]
+def restored(number, place):
+    with model.blocks[number].register_forward_hook(partial(put_clean, number, place)):
+        return (difference(model(ids(corrupted))) - bad) / (good - bad)
+
+
+with record(model, ["blocks.*"]) as recording:
+    model(ids(clean))
+share = torch.tensor([[restored(n, place) for place in range(len(words))] for n in range(4)])
+print("every word patched:", [restored(number, slice(None)) for number in range(4)])
+print("no word patched:   ", [restored(number, slice(0)) for number in range(4)])
+print("the last word after each block:", [f"{value:.2f}" for value in share[:, -1].tolist()])
+fig, ax = plt.subplots(figsize=(7, 2.2))
+image = ax.imshow(share, vmin=-1, vmax=1, cmap="RdBu")
+_ = ax.set(yticks=range(4), ylabel="after block", xticks=range(len(words)))
+_ = ax.set_xticklabels(corrupted.split(), rotation=90)
+_ = fig.colorbar(image, label="restored")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 图上看得见搬家：前三格在 `Anna` 那个词，最后一格在 `to`；谁给的，到最后一块才搬过来。信息只在这两处待过，别的词一点用也没有。全部修补，正好挽回 1.0，一处不修补，正好是 0.0：这样的地图才可信。
+#
+# </div>
+# <div lang="en">
+#
+# The picture shows the move: three squares at the word `Anna`, the last at `to`; who gives is carried there only by the last block. The information was in these two places and nowhere else; no other word matters at all. Patching every word restores exactly 1.0, patching none exactly 0.0: a map should pass these two checks before it is believed.
+#
+# </div>
+
+# %% [markdown]
+# ## 14.5 关掉一个头 · Switch off a head
+#
+# <div lang="zh">
+#
+# 修补说出了信息在哪里，还没说是谁搬的。注意力有 4 个头，`attention.out` 的输入里，各个头的结果并排放着，每个头占 16 列。用前置钩子把一个头的 16 列改成 0，就关掉了它。
+#
+# **先猜一猜**：Anna 给球的那个故事，差是负的，模型说 Ben。16 个头，关掉一个，差会变多少？都差不多，还是只有几个要紧？
+#
+# </div>
+# <div lang="en">
+#
+# Patching says where the information is, not who carried it there. Attention has 4 heads; in the input of `attention.out` their results stand side by side, 16 columns each. A pre-hook that sets the 16 columns of a head to 0 switches that head off.
+#
+# **Guess first**: in the story in which Anna gives, the difference is negative and the model says Ben. Switch off one of the 16 heads, and by how much does it change? By about the same for each, or do only a few matter?
+#
+# </div>
+
+
+# %%
+def silence(head, module, args):
+    heads = args[0].clone()
+    heads[..., 16 * head : 16 * (head + 1)] = 0
+    return heads
+
+
+for number, block in enumerate(model.blocks):
+    left = []
+    for head in range(4):
+        with block.attention.out.register_forward_pre_hook(partial(silence, head)):
+            left.append(difference(model(ids(corrupted))))
+    print(f"block {number}, without head 0 to 3:", [f"{value:5.1f}" for value in left])
+with model.blocks[3].attention.out.register_forward_pre_hook(partial(silence, 3)):
+    print(f"Ben gives, without head 3 of block 3: {difference(model(ids(clean))):.1f}")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 大多数头关掉也没有什么；关掉第 3 块的 3 号头，差却变了号，两个故事模型都说 Anna：它不知道是谁给的了。就是这个头，把给东西的人告诉了最后一个词。
+#
+# </div>
+# <div lang="en">
+#
+# Most heads can go without much harm. Without head 3 of block 3, the difference changes its sign, and the model says Anna in both stories: it does not know any more who gives. It is this head that tells the last word who gives.
+#
+# </div>
+
+# %% [markdown]
+# ## 14.6 探针，和它的对照 · A probe and its control
+#
+# <div lang="zh">
+#
+# 另一个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个最简单的分类器（线性探针）试试就知道。可是几十维的向量、几百个例子，什么都可能「读」出来一些，所以要有对照：标签打乱以后（训练和测验的都打乱），同样的探针还能读出多少？训练和测验也必须用不同的故事。
+#
+# **先猜一猜**：在「went to the」的 `the` 上，天气在第几层读得出来？打乱标签的对照呢？
+#
+# </div>
+# <div lang="en">
+#
+# Another question: can something, the weather say, still be read from the activations of a layer? Train the simplest classifier there is, a linear probe, and see. But with dozens of dimensions and a few hundred examples something can be "read" by accident, so there has to be a control: how much does the same probe read once all labels are shuffled, those of the test as well? And it must be tested on stories that it was not trained on.
+#
+# **Guess first**: at the `the` of "went to the", from which layer on can the weather be read? And what does the control say?
+#
+# </div>
+
+
+# %% tags=["E28"]
+def people_go(rng, weather):
+    first, second = rng.sample(NAMES, 2)
+    return f"Today is {weather} . {first} and {second} went to the"
+
+
+def examples(rng, n):
+    """Activations at the last word, by layer, and the weather as 1 or -1."""
+    weathers = [rng.choice(["sunny", "rainy"]) for _ in range(n)]
+    prompts = torch.cat([ids(people_go(rng, weather)) for weather in weathers])
+    with record(model, ["embed", "blocks.*"]) as recording:
+        model(prompts)
+    labels = torch.tensor([1.0 if weather == "sunny" else -1.0 for weather in weathers])
+    return {name: layer.activation[:, -1] for name, layer in recording.items()}, labels
+
+
+def probe(x, labels, x_test, labels_test):
+    """Accuracy on the test examples of a ridge regression fitted to the others."""
+    mean, eye = x.mean(dim=0), torch.eye(x.shape[1])
+    weights = torch.linalg.solve((x - mean).T @ (x - mean) + eye, (x - mean).T @ labels)
+    return ((x_test - mean) @ weights * labels_test > 0).float().mean().item()
+
+
+# %% tags=["E28"]
+rng = random.Random(6)
+(x, labels), (x_test, labels_test) = examples(rng, 400), examples(rng, 400)
+mixed = torch.cat([labels, labels_test])[torch.randperm(800)].split(400)  # labels of any story
+for name in x:
+    told = probe(x[name], labels, x_test[name], labels_test)
+    control = probe(x[name], mixed[0], x_test[name], mixed[1])
+    print(f"{name:9} probe {told:.2f}   control {control:.2f}")
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 词嵌入里读不出来，`the` 就是 `the`，对照也一样是瞎猜；第 0 块之后，天气已经读得出来，一个不错。可是读得出来，不等于模型用了它：这还要靠修补或引导来说。
+#
+# </div>
+# <div lang="en">
+#
+# The embedding does not tell: `the` is `the`, and probe and control both guess. After block 0 the weather can be read without a mistake, while the control keeps guessing. Yet what can be read need not be used: that takes patching, or steering.
+#
+# </div>
+
+# %% [markdown]
+# ## 14.7 引导 · Steering
+#
+# <div lang="zh">
+#
+# 读得出来，就写得进去吗？取两种天气下激活的平均之差，得到一个方向；在生成时，用前向钩子把它加到一块的输出上。这叫引导（steering）。
+#
+# **先猜一猜**：下雨天，大家去屋里。加上「晴天减雨天」的方向，强度从 0 到 2，去户外的概率怎样变？强度是 0 的时候，输出和没有钩子时一位不差吗？
+#
+# </div>
+# <div lang="en">
+#
+# What can be read, can it be written as well? Take the difference between the mean activations in the two kinds of weather: a direction. While the model runs, a forward hook adds it to what a block puts out. That is steering.
+#
+# **Guess first**: on a rainy day people go indoors. Add the direction "sunny minus rainy" with a strength from 0 to 2: what becomes of the probability of going outdoors? And at strength 0, is the output the same to the last bit?
+#
+# </div>
+
+# %% tags=["E27"]
+name = "blocks.2"
+direction = x[name][labels == 1].mean(dim=0) - x[name][labels == -1].mean(dim=0)
+rainy = ids("Today is rainy . Lily and Hugo went to the")
+outdoors = [NUMBER[place] for place in PLACES["sunny"]]
+before = model(rainy)
+for strength in [0, 0.5, 1, 2]:
+    with model.blocks[2].register_forward_hook(lambda m, args, out: out + strength * direction):
+        logits = model(rainy)
+    share = logits[0, -1].softmax(dim=-1)[outdoors].sum()
+    print(f"strength {strength}: outdoors {share:.3f}, says {likeliest(logits[0, -1], 1)}")
+    if strength == 0:
+        print("  bit for bit the same:", torch.equal(logits, before))
+print("hook off, as before:", torch.equal(model(rainy), before))
+
+# %%
+for strength in [0, 1, 2]:
+    with model.blocks[2].register_forward_hook(lambda m, args, out: out + strength * direction):
+        print(f"strength {strength}:", decode(model.generate(rainy, 8)[0, 10:].tolist()))
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 强度慢慢加大，概率从几乎是 0 变到接近 1，答案从屋里走到户外。强度 0 一位不差，钩子一取下，一切照旧。代价也看得见：接着讲下去，每个词都被推一把，强度到了 1 句子就散了，到了 2 只剩下户外的地方。
+#
+# </div>
+# <div lang="en">
+#
+# As the strength grows, the probability goes from almost 0 to nearly 1, and people walk from indoors to outdoors. Strength 0 changes no bit, and without the hook all is as before. The price shows too: as the story goes on, every word gets its push, at strength 1 sentences fall apart, and at 2 nothing is left but places outdoors.
+#
+# </div>
+
+# %% [markdown]
+# ### 练习 14.5：引导，不留痕迹 · Exercise 14.5: Steer and leave nothing
+#
+# ●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `steering(model, number, direction, strength)`，返回一个上下文管理器：在它里面，第 `number` 块的输出处处加上 `strength * direction`；出来以后，不论有没有异常，一切照旧。
+#
+# 强度是 0 时，输出一位不差。可以一个套一个，效果相加。梯度照样流过。不要就地改动块的输出：残差流里，别人也拿着它。
+#
+# </div>
+# <div lang="en">
+#
+# Write `steering(model, number, direction, strength)`, which returns a context manager: inside it, `strength * direction` is added everywhere to what block `number` puts out; afterwards all is as before, whether something was raised or not.
+#
+# At strength 0 the output is the same to the last bit. One inside another adds up, and gradients flow as ever. Do not change a block's output in place: others hold the residual stream as well.
+#
+# </div>
+
+
+# %% exercise="14.5"
+@contextmanager
+def steering(model, number, direction, strength):
+    """在 with 里，一块的输出加上 strength * direction。
+
+    Inside a with block, add strength * direction to what one block puts out.
+    """
+
+    ### BEGIN SOLUTION
+    def add(module, args, output):
+        return output + strength * direction
+
+    with model.blocks[number].register_forward_hook(add):
+        yield
+    ### END SOLUTION
+
+
+# %% check="14.5"
+check("14.5", steering)
+
+# %% [markdown]
+# ## 14.8 一次一个词 · One word at a time
+#
+# <div lang="zh">
+#
+# 生成就是反复猜下一个词，再把它接上。已经读过的词不必再读：每块把键和值存进缓存（`Cache`），下一步只送一个新词进去。
+#
+# **先猜一猜**：提示有 10 个词，生成 5 个。挂在一块上的钩子触发几次，每次看到几个词？
+#
+# </div>
+# <div lang="en">
+#
+# To generate is to guess the next word again and again and to append it. Words that have been read are not read anew: each block stores their keys and values in a `Cache`, and the next step sends in one new word.
+#
+# **Guess first**: a prompt of 10 words, and 5 words to generate. How often does a hook on a block fire, and how many words does it see each time?
+#
+# </div>
+
+# %% tags=["E29"]
+lengths, kept = [], []
+
+
+def look(module, args, output):
+    lengths.append(output.shape[1])
+    kept.append(args[1].keys[0])  # the second argument is the cache
+
+
+cache, prompt = Cache(), ids("Today is rainy . Lily and Hugo went to the")
+seen_by_record = record(model, ["blocks.1"], inputs=True)
+with model.blocks[0].register_forward_hook(look), seen_by_record as recording:
+    told = model.generate(prompt, 5, cache=cache)
+print("says:", decode(told[0, 10:].tolist()))
+print("words in each call:", lengths)
+recorded = recording["blocks.1"].calls[-1].input[1].keys[0]
+print("record() has what the cache has:", torch.equal(recorded, cache.keys[0]))
+cache.keys[0].zero_()  # what a careless hook might do
+print("and later? kept by the hook:", kept[-1].any().item(), " by record():", recorded.any().item())
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 第一次看到整个提示，以后每次只看到一个词；在这样的钩子里加引导，每个新词都会加一次。钩子留下的 `keys[0]` 是缓存自己的张量：缓存一被就地清零，它也空了；`record()` 留的是拷贝，还在。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
+#
+# </div>
+# <div lang="en">
+#
+# The first call sees the whole prompt, and every later one a single word; steering in such a hook is added to each new word once. The `keys[0]` that the hook kept is the cache's own tensor: once the cache is zeroed in place, it is empty too, while `record()` kept a copy. The model still needs its cache, so look at it, never change it in place, and keep a copy if you keep anything.
+#
+# </div>
+
+# %% [markdown]
+# ## 14.9 换成大模型 · On a large model
+#
+# <div lang="zh">
+#
+# transformers 库里的模型，步骤一样，只是名字不同。下面的程序用 GPT-2 的结构和随机的权重，不用下载；装了 `transformers` 就能运行，课程的测试也运行它。
+#
+# | 这里 | GPT-2 | Llama |
+# |---|---|---|
+# | `model.blocks[2]` | `model.transformer.h[2]` | `model.model.layers[2]` |
+# | `attention` | `attn` | `self_attn` |
+# | `norm`、`unembed` | `transformer.ln_f`、`lm_head` | `model.norm`、`lm_head` |
+# | `model(ids)` 是 logit | `model(ids).logits` | `model(ids).logits` |
+# | `Cache` | `DynamicCache` | `DynamicCache` |
+#
+# 一块的输出，5.x 版是张量，4.x 版是元组，第一项才是残差流。
+#
+# </div>
+# <div lang="en">
+#
+# On models of the transformers library the steps are the same and the names differ. The program below has the architecture of GPT-2 and random weights, so there is nothing to download; it runs wherever `transformers` is installed, and the tests of this course run it.
+#
+# | here | GPT-2 | Llama |
+# |---|---|---|
+# | `model.blocks[2]` | `model.transformer.h[2]` | `model.model.layers[2]` |
+# | `attention` | `attn` | `self_attn` |
+# | `norm`, `unembed` | `transformer.ln_f`, `lm_head` | `model.norm`, `lm_head` |
+# | `model(ids)` gives logits | `model(ids).logits` | `model(ids).logits` |
+# | `Cache` | `DynamicCache` | `DynamicCache` |
+#
+# What a block puts out is a tensor in version 5.x; in 4.x it is a tuple, whose first item is the residual stream.
+#
+# </div>
+#
+# ```python
+# import torch
+# from hookedu import record
+# from transformers import GPT2Config, GPT2LMHeadModel
+#
+# config = GPT2Config(n_layer=4, n_embd=64, n_head=4, vocab_size=100, bos_token_id=0, eos_token_id=None)
+# gpt = GPT2LMHeadModel(config).eval()
+# ids, direction = torch.arange(9)[None], torch.randn(64)
+# with record(gpt, ["transformer.h.*"]) as recording, torch.no_grad():
+#     logits = gpt(ids).logits
+# stream = [layer.activation for layer in recording.values()]
+# lens = [gpt.lm_head(gpt.transformer.ln_f(x)) for x in stream]  # one for each depth
+#
+# def add(module, args, output):
+#     return output + 3 * direction
+#
+# lengths = []
+# with gpt.transformer.h[2].register_forward_hook(add):
+#     steered = gpt(ids).logits
+# with gpt.transformer.h[0].register_forward_hook(lambda m, args, out: lengths.append(out.shape[1])):
+#     gpt.generate(ids, max_new_tokens=5, do_sample=False, pad_token_id=0)
+# ```
+
+# %% [markdown]
+# ## 14.10 小结 · Recap
+#
+# <div lang="zh">
+#
+# 1. 模块的输出可以是元组、字典、缓存：取出张量，断开，拷贝。
+# 2. 每块往残差流上加；提前交给 `norm` 和 `unembed`，就是 logit lens。
+# 3. 修补一处，看答案挽回多少：先在不同的词上，后在最后一个词上。
+# 4. 探针要有对照，要在没见过的例子上测；读得出来不等于用得着。
+# 5. 引导就是在钩子里加一个方向；生成时每个词一次调用，钩子每次都触发。
+#
+# </div>
+# <div lang="en">
+#
+# 1. What a module puts out may be a tuple, a dictionary, a cache: take the tensor out, detach it, copy it.
+# 2. Every block adds to the residual stream; hand it to `norm` and `unembed` early, and that is the logit lens.
+# 3. Patch one place and see how much of the answer comes back: early at the word that differs, late at the last word.
+# 4. A probe needs a control, and examples it has not seen; what can be read need not be used.
+# 5. Steering adds a direction in a hook; generation calls the model once for each word, and the hook fires every time.
+#
+# </div>
+
+# %% [markdown]
+# ## 14.11 回想一下 · Recall
+#
+# <div lang="zh">
+# <details><summary>1. 为什么可以在半路上就用 <code>norm</code> 和 <code>unembed</code>？</summary>每块只往残差流上加，宽度不变，哪里都可以当作最后。</details>
+# <details><summary>2. 注意力图上的高值，为什么不能证明原因？</summary>看了不等于用了；要换掉激活，看答案变不变。</details>
+# <details><summary>3. 对照的探针为什么必不可少？</summary>维数多、例子少的时候，打乱的标签也能碰巧读出一些。</details>
+# </div>
+# <div lang="en">
+# <details><summary>1. Why may <code>norm</code> and <code>unembed</code> be used half-way?</summary>Each block only adds to the residual stream, whose width stays; any place can be taken for the last.</details>
+# <details><summary>2. Why is a high value in a picture of attention no proof of a cause?</summary>To look is not to use; replace the activation, and see whether the answer changes.</details>
+# <details><summary>3. Why is a control indispensable for a probe?</summary>With many dimensions and few examples, something can be read from shuffled labels by accident.</details>
+# </div>
+
+# %% [markdown]
+# ## 14.12 真实世界里 · In the wild
+#
+# <div lang="zh">
+#
+# TransformerLens 给几十种语言模型的这些位置起了统一的名字，nnsight 可以在远处的大模型上做同样的实验；稀疏自编码器（SAE）把残差流拆成看得懂的特征；关于引导，搜索 activation addition 和 contrastive activation addition。读的时候，看看他们怎样做对照。
+#
+# </div>
+# <div lang="en">
+#
+# TransformerLens gives these places one set of names in dozens of language models, and nnsight runs such experiments on large models far away; sparse autoencoders (SAEs) take the residual stream apart into features that people can read; on steering, search for activation addition and contrastive activation addition. As you read, look for their controls.
+#
+# </div>
+
+# %% tags=["nbval-ignore-output"]
+progress()

@@ -1,0 +1,1 @@
+"""What decides about the exercises of lesson 14, Inside a language model."""

@@ -1,0 +1,250 @@
+"""What decides about 14.1, `outputs_of(model, names, *args, **kwargs)`."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from hookedu.exercises.checks.common import all_detached, equals, none_left
+from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
+from hookedu.exercises.checks.lesson_14.shared import near
+from hookedu.exercises.criteria import Check, Saw, Say
+from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.probes.lesson_14.outputs_of import PROBE, Case, Net, described, tensors_in
+from hookedu.exercises.probes.lesson_14.shared import make_model
+from hookedu.models.stories import Cache
+
+_TUPLE, _LIST = "tuple", "list"  # the first item of one that was described
+
+
+class Key:
+    """What each call of each layer puts out, described, by name."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self._run({"cache": Cache()} if case.sizes else {"scale": case.scale})
+        self.want = self.of_call(-1)
+
+    @torch.no_grad()
+    def _run(self, kwargs: dict[str, Any]) -> None:
+        case, self.calls = self.case, {name: [] for name in self.case.names}
+        model: Any = make_model(case.sizes) if case.sizes else Net(case)
+        for name in case.names:
+            layer = model.get_submodule(name)
+            layer.forward = partial(self._note, name, layer.forward)
+        model(case.x, **kwargs)
+
+    def unscaled(self) -> dict[str, Any]:
+        """Return what the layers put out without the keyword argument."""
+        self._run({})
+        return self.of_call(-1)
+
+    def _note(self, name: str, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        output = forward(*args, **kwargs)
+        self.calls[name].append(described(output))
+        return output
+
+    def of_call(self, n: int) -> dict[str, Any]:
+        """Return what the layers that ran put out in one of their calls."""
+        return {name: calls[n] for name, calls in self.calls.items() if calls}
+
+    def nested(self) -> list[str]:
+        """Return the names of the layers that ran and put out more than a tensor."""
+        return [name for name, value in self.want.items() if not isinstance(value, torch.Tensor)]
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Check whether two described structures are equal, tensors up to rounding."""
+    if isinstance(other, dict):
+        return (
+            isinstance(one, dict)
+            and one.keys() == other.keys()
+            and all(equal(one[k], other[k]) for k in other)
+        )
+    if isinstance(other, list):
+        return isinstance(one, list) and len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(other, torch.Tensor):
+        return near(one, other)
+    return type(one) is type(other) and one == other
+
+
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """Return a described structure with all that it holds changed, containers after what is in them."""
+    if isinstance(value, dict):
+        value = {key: _mapped(change, item) for key, item in value.items()}
+    elif isinstance(value, list):
+        value = [_mapped(change, item) for item in value]
+    return change(value)
+
+
+def _alike(*changes: Callable[[Any], Any]) -> Callable[[Saw, Key], bool]:
+    """Return the condition that a change makes the result and what is wanted equal: they differ in nothing else."""
+
+    def holds(saw: Saw, key: Key) -> bool:
+        return any(equal(_mapped(change, saw.result), _mapped(change, key.want)) for change in changes)
+
+    return holds
+
+
+def _zero(value: Any) -> Any:
+    return torch.zeros_like(value) if isinstance(value, torch.Tensor) else value
+
+
+def _untyped(value: Any) -> Any:
+    return _LIST if isinstance(value, str) and value == _TUPLE else value
+
+
+def _no_marker(value: Any) -> Any:
+    return None if isinstance(value, str | Opaque) and value in ("MARKER", Opaque("Marker")) else value
+
+
+def _emptied(value: Any) -> Any:
+    """Return a list or dictionary without what it held."""
+    return (
+        {} if isinstance(value, dict) else [_LIST] if isinstance(value, list) and value[0] == _LIST else value
+    )
+
+
+def _overwritten(saw: Saw, key: Key) -> bool:
+    """Check whether the result is right but for tensors that became 0."""
+    return not key.case.sizes and _alike(_zero)(saw, key)
+
+
+def _loses_containers(saw: Saw, key: Key) -> bool:
+    """Check whether what the model emptied is empty in the result, at some place."""
+    want = {name: _mapped(_zero, key.want[name]) for name in key.want}
+    got = {name: _mapped(_zero, saw.result[name]) for name in key.want}
+    return (
+        not key.case.sizes and not equal(got, want) and all(_emptied_somewhere(got[n], want[n]) for n in want)
+    )
+
+
+def _emptied_somewhere(got: Any, want: Any) -> bool:
+    if equal(got, want) or equal(got, _emptied(want)):
+        return True
+    if isinstance(want, dict):
+        return got.keys() == want.keys() and all(_emptied_somewhere(got[k], want[k]) for k in want)
+    return isinstance(want, list) and len(got) == len(want) and all(map(_emptied_somewhere, got, want))
+
+
+def _name(saw: Saw, key: Key) -> str:
+    """Return the first name whose output is wrong."""
+    return next(name for name in key.case.names if not equal(saw.result.get(name), key.want.get(name)))
+
+
+def _code(value: Any) -> str:
+    """Return a described value as code."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_code(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list) and value and value[0] in (_TUPLE, _LIST):
+        inside = ", ".join(map(_code, value[1:]))
+        return f"[{inside}]" if value[0] == _LIST else f"({inside}{',' * (len(value) == 2)})"
+    if isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        shown = show(value) if value.numel() < 9 else f"Tensor{tuple(value.shape)}"
+        return shown if dtype == "float32" and value.dim() else f"tensor({shown}, dtype={dtype})"
+    return "marker" if isinstance(value, str) and value == "MARKER" else show(value)
+
+
+def _line(of: Callable[[Saw, Key], Any]) -> Callable[[Saw, Key], str]:
+    """Return a line with the first output that is wrong."""
+
+    def line(saw: Saw, key: Key) -> str:
+        result = of(saw, key)
+        if not isinstance(saw.result, dict):
+            return f"result == {_code(result) if result is saw.result else '{...}'}"
+        if saw.result.keys() != key.want.keys():
+            return f"list(result) == {show(list(result))}"
+        name = _name(saw, key)
+        return f"result[{name!r}] == {_code(result[name])}"
+
+    return line
+
+
+def _call(saw: Any, key: Key) -> str:
+    case = key.case
+    kwargs = "cache=Cache()" if case.sizes else f"scale={case.scale:g}"
+    code = f"result = outputs_of(model, {show(list(case.names))}, x, {kwargs})"
+    return (
+        f"model = {case.sizes.code}; x = {show(case.x)}; {code}"
+        if case.sizes
+        else f"x = {show(case.x)}; {code}"
+    )
+
+
+EXERCISE = Exercise(
+    PROBE,
+    key=Key,
+    given=_call,
+    checks=[
+        Check(
+            "passes_on",
+            ok=lambda saw, key: saw.passed_on,
+            essential=True,
+            expected=Say("passed_on"),
+            got=Say("not_passed_on"),
+            mistakes={"changes_output": True},
+        ),
+        Check(
+            "outputs",
+            "result",
+            want=lambda key: key.want,
+            ok=lambda saw, key: equal(saw.result, key.want),
+            points=4,
+            essential=True,
+            expected=_line(lambda saw, key: key.want),
+            got=_line(lambda saw, key: saw.result),
+            mistakes={
+                "no_return": lambda saw, key: saw.result is None,
+                "not_a_dict": lambda saw, key: not isinstance(saw.result, dict),
+                "runs_twice": lambda saw, key: saw.runs > 1,
+                "late_binding": lambda saw, key: list(saw.result) == [key.case.names[-1]],
+                "nothing_kept": lambda saw, key: not saw.result,
+                "not_run": lambda saw, key: saw.result.keys() - key.want.keys() == {"unused"},
+                "wrong_keys": lambda saw, key: not saw.result.keys() <= key.want.keys(),
+                "missing": lambda saw, key: saw.result.keys() < key.want.keys(),
+                "first_call": lambda saw, key: equal(saw.result, key.of_call(0)),
+                "all_calls": lambda saw, key: equal(
+                    saw.result, {name: [_LIST, *calls] for name, calls in key.calls.items() if calls}
+                ),
+                "no_kwargs": lambda saw, key: not key.case.sizes and equal(saw.result, key.unscaled()),
+                "first_item": lambda saw, key: all(
+                    any(near(saw.result[name], one) for one in tensors_in(key.want[name]))
+                    for name in key.nested()
+                ),
+                "overwritten": _overwritten,
+                "same_containers": _loses_containers,
+                "tuples_as_lists": _alike(_untyped),
+                "copies_others": _alike(_no_marker),
+            },
+        ),
+        all_detached("result = outputs_of(model, names, *args, **kwargs)"),
+        Check(
+            "copies",
+            ok=lambda saw, key: saw.shared == 0,
+            points=1,
+            expected=Say("own_memory"),
+            got=Say("shared_memory"),
+            mistakes={"shares_memory": True},
+        ),
+        equals(
+            "runs",
+            lambda key: 1,
+            {"runs_twice": lambda saw, key: saw.runs > 1, "calls_forward": lambda saw, key: saw.runs == 0},
+            words="runs",
+        ),
+        none_left("outputs_of(model, [..., 'stem.nope'], x)", "leaves_on_bad_name", observed="left_by_name"),
+    ],
+    raises={
+        "tuple_as_tensor": r"'(tuple|list|dict)' object has no attribute '(detach|clone|data|cpu|numpy)'",
+        "others_as_tensors": r"'(NoneType|int|str|float|Marker)' object has no attribute '(detach|clone|data|cpu|numpy)'",
+        "deep_copy": r"Only Tensors created explicitly by the user",
+        "dotted_name": r"has no attribute '\w+(\.\w+)+'",
+        "only_children": r"^KeyError: '\w+(\.\w+)+'",
+        "indexes_unused": r"^IndexError: list index out of range|^KeyError: 'unused'|`unused` was never called",
+        **CALLS_NOW,
+        **WRONG_ARGUMENTS,
+    },
+)

@@ -1,0 +1,97 @@
+"""What the checks of this lesson share: entries that a context manager keeps, and what is true of the manager."""
+
+import math
+from typing import Any
+
+import torch
+
+from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.observation import Opaque, show
+
+_TOLERANCE = 1e-3
+
+
+def close_to(got: Any, want: Any) -> bool:
+    """Check whether these are nested lists of the same names and of close numbers; a tensor is no number."""
+    if isinstance(want, list):
+        if not isinstance(got, list) or len(got) != len(want):
+            return False
+        return all(close_to(one, two) for one, two in zip(got, want, strict=True))
+    if isinstance(want, float):
+        return type(got) in (int, float) and math.isclose(got, want, rel_tol=_TOLERANCE, abs_tol=1e-6)
+    return type(got) is type(want) and got == want
+
+
+def numbers(value: Any) -> Any:
+    """Return the same nested lists with numbers of Python in place of tensors that hold one."""
+    if isinstance(value, list):
+        return [numbers(one) for one in value]
+    return float(value) if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+
+
+def holds(value: Any, kind: type) -> bool:
+    """Check whether a value of this type stands anywhere in nested lists."""
+    return any(holds(one, kind) for one in value) if isinstance(value, list) else isinstance(value, kind)
+
+
+def shown(value: Any) -> str:
+    """Write entries as code: pairs of a name and a value as a dictionary, numbers with few digits."""
+    if isinstance(value, list) and value and all(_is_pair(one) for one in value):
+        return "{" + ", ".join(f"{name!r}: {shown(one)}" for name, one in value) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(shown, value)) + "]"
+    return f"{value:.4g}" if isinstance(value, float) else show(value)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+
+
+def is_manager(given: str) -> Check:
+    """Require a context manager; observes `manager`, and `early`, what it gives at the start: an empty list."""
+    return Check(
+        "manager",
+        ok=lambda saw, key: saw.manager and saw.early == [],
+        essential=True,
+        given=given,
+        expected=Say("gives_list"),
+        got=[
+            Say("gives_no_manager", when=lambda saw, key: not saw.manager),
+            lambda saw, key: shown(saw.early),
+        ],
+        mistakes={
+            "no_manager": lambda saw, key: not saw.manager,
+            "yields_nothing": lambda saw, key: saw.early is None,
+            "not_a_list": lambda saw, key: type(saw.early) is Opaque or saw.early != [],
+        },
+    )
+
+
+def ends(given: str, late: Of) -> list[Check]:
+    """Require that hooks go with the block, and after an exception, which comes through.
+
+    Observes `left`, `late` and `raised`; `late` tells whether nothing was added after the block.
+    """
+    return [
+        Check(
+            "clean",
+            ok=lambda saw, key: saw.left == 0 and late(saw, key),
+            points=1,
+            given=given,
+            expected=Say("hooks_left", value=0),
+            got=Say("hooks_left", value=lambda saw, key: saw.left),
+            mistakes={"leaves_hooks": lambda saw, key: saw.left > 0},
+        ),
+        Check(
+            "after_error",
+            ok=lambda saw, key: saw.left != 0 or set(saw.raised) == {"came through"},
+            points=1,
+            given=Say("raising", code=given),
+            expected=Say("comes_through"),
+            got=[Say("is_swallowed", when=lambda saw, key: "swallowed" in saw.raised), Say("left_on")],
+            mistakes={
+                "swallows": lambda saw, key: "swallowed" in saw.raised,
+                "no_finally": True,
+            },
+        ),
+    ]

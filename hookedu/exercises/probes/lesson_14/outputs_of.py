@@ -1,0 +1,180 @@
+"""What is observed of 14.1, `outputs_of(model, names, *args, **kwargs)`: what it returns of models with nested outputs."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from hookedu.exercises.probes.lesson_14.shared import Sizes, draw_prompts, draw_sizes, look_on, make_model
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import module_hooks, whole
+from hookedu.models.stories import Cache
+
+
+class Marker:
+    """Something in an output that is no tensor and no container: there is one object of it."""
+
+
+MARKER = Marker()
+_NAMES = ("stem.first", "twice", "plain", "stem.last", "unused")
+_STORY_NAMES = ("blocks.1", "blocks.0.attention", "embed", "blocks.1.attention.pattern", "blocks.1.mlp.1")
+
+
+class Case(NamedTuple):
+    """A net or language model, the names of layers, and the argument and keyword argument of the model."""
+
+    turn: int
+    names: tuple[str, ...]
+    x: torch.Tensor
+    weights: torch.Tensor
+    scale: float
+    sizes: Sizes | None
+
+
+def make_case(rng: Draw) -> Case:
+    """Return a net of layers with nested outputs in turns 0 and 2, and a language model in turn 1."""
+    scale = rng.choice((2.0, 3.0, 4.0))
+    if rng.turn == 1:
+        return Case(1, _STORY_NAMES, draw_prompts(rng, 2, 3), torch.zeros(0), scale, draw_sizes(rng, (2,)))
+    names = rng.sample(_NAMES, len(_NAMES))
+    if rng.turn == 2:
+        names.remove("plain")
+    return Case(rng.turn, tuple(names), whole(rng, 4).reshape(2, 2), whole(rng, 5) / 4, scale, None)
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """Return the tensors in tuples, lists and dictionaries."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
+    return [tensor for item in items for tensor in tensors_in(item)]
+
+
+def described(value: Any) -> Any:
+    """Return a copy that tells a tuple from a list, and the marker from a copy of it, when it has been encoded."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if type(value) in (tuple, list):
+        return [type(value).__name__, *map(described, value)]
+    if type(value) is dict:
+        return {key: described(item) for key, item in value.items()}
+    return "MARKER" if value is MARKER else value
+
+
+def _no_copy(value: Any) -> Any:
+    return value
+
+
+_MAKE: dict[str, tuple[Callable[[torch.Tensor], Any], Callable[[torch.Tensor], Any]]] = {
+    "stem.first": (
+        lambda t: (t, {"a": 2 * t, 3: [3 * t, None, "word"]}, ()),
+        lambda t: [{"k": (t,), "n": {}}, MARKER, 2.5],
+    ),
+    "twice": (lambda t: [t, (t + 1, 7)], lambda t: {"out": t, "more": ([t.long()],)}),
+    "plain": (_no_copy, _no_copy),
+    "stem.last": (lambda t: {"x": t, "y": (t > 0, {"z": MARKER})}, lambda t: (t, [], (t, -t))),
+    "unused": (_no_copy, _no_copy),
+}
+
+
+class Part(nn.Module):
+    """A layer that puts out a structure, and notes what it made."""
+
+    def __init__(self, make: Callable[[torch.Tensor], Any], weight: torch.Tensor) -> None:
+        super().__init__()
+        self.make, self.weight, self.made = make, nn.Parameter(weight.clone()), []
+
+    def forward(self, x: torch.Tensor) -> Any:
+        value = self.make(x * self.weight)
+        self.made.append((value, described(value), [t.requires_grad for t in tensors_in(value)]))
+        return value
+
+
+class Net(nn.Module):
+    """Layers whose outputs are used up: what is in them is overwritten, and lists and dictionaries are emptied.
+
+    `passed_on` tells whether the model got from its layers what they had made.
+    """
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        parts = {
+            name: Part(make[case.turn // 2], weight)
+            for (name, make), weight in zip(_MAKE.items(), case.weights, strict=True)
+        }
+        self.stem = nn.ModuleDict({"first": parts["stem.first"], "last": parts["stem.last"]})
+        self.twice, self.plain, self.unused = parts["twice"], parts["plain"], parts["unused"]
+        self.passed_on = True
+
+    def forward(self, x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        x = self._use(self.stem["first"], x * scale)
+        x = self._use(self.twice, x)
+        x = self._use(self.twice, self._use(self.plain, x))
+        return self._use(self.stem["last"], x)
+
+    def _use(self, part: Any, x: torch.Tensor) -> torch.Tensor:
+        # Some models name the arguments of their layers.
+        value = part(x=x) if part is self.plain else part(x)
+        made, copy, requires_grad = part.made[-1]
+        self.passed_on &= value is made and _equal(described(value), copy)
+        self.passed_on &= [t.requires_grad for t in tensors_in(made)] == requires_grad
+        tensors = tensors_in(value)
+        after = tensors[0] / 2 + 1
+        for tensor in tensors:
+            tensor.data.zero_()
+        _empty(value)
+        return after
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor):
+        return isinstance(other, torch.Tensor) and torch.equal(one, other)
+    if isinstance(one, list):
+        return isinstance(other, list) and len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    return one is other or (type(one) is type(other) and one == other)
+
+
+def _empty(value: Any) -> None:
+    for item in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
+    ):
+        _empty(item)
+    if isinstance(value, dict | list):
+        value.clear()
+
+
+def observe(outputs_of: Any, case: Case) -> dict[str, Any]:
+    """Ask for the outputs of some layers of a model on which others have hooks; in turn 0 also for a misspelt name."""
+    model: Any = make_model(case.sizes) if case.sizes else Net(case)
+    calls, made = [], []
+    if case.sizes:
+        look_on(model)
+    # A copy of the model has the same hooks.
+    model.register_forward_hook(lambda module, *of: calls.extend([0] * (module is model)))
+    for module in model.modules():
+        module.register_forward_hook(lambda module, args, output: made.extend(tensors_in(output)))
+    given = {"cache": Cache()} if case.sizes else {"scale": case.scale}
+    result = outputs_of(model, list(case.names), case.x.clone(), **given)
+    kept = tensors_in(result)
+    storages = {tensor.untyped_storage().data_ptr() for tensor in made}
+    saw = {
+        "result": described(dict(result) if isinstance(result, dict) else result),
+        "attached": sum(tensor.requires_grad for tensor in kept),
+        "shared": sum(tensor.untyped_storage().data_ptr() in storages for tensor in kept),
+        "runs": len(calls),
+        "passed_on": getattr(model, "passed_on", True),
+        "left_by_name": 0,
+    }
+    if case.turn == 0:
+        hooks = module_hooks(model)
+        with contextlib.suppress(Exception):
+            outputs_of(model, [*case.names, "stem.nope"], case.x.clone())
+        saw["left_by_name"] = module_hooks(model) - hooks
+    return saw
+
+
+PROBE = Probe("14.1", "outputs_of", make_case, observe, cases=3, restores=True)

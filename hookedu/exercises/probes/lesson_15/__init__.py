@@ -1,0 +1,1 @@
+"""Lesson 15, the emergency room: an instrument panel, update ratios, the source of a nan, and a diagnosis."""

@@ -1,0 +1,136 @@
+"""What is observed of 15.1, `instruments(model)`: its rows after each of several runs of a model."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from hookedu.exercises.conduct import GRAD, HANDLES
+from hookedu.exercises.probes.chain import _ignore
+from hookedu.exercises.probes.lesson_15.shared import (
+    GLOBAL_STEP_HOOKS,
+    Names,
+    Net,
+    entered,
+    entries,
+    hooks_left,
+    raised,
+)
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import copies, gradients, linear, whole
+
+_WORDS: tuple[str, ...] = ("lift", "mix", "tap", "fold", "join", "turn", "spread", "pick", "sum_up", "bend")
+_NAMES = (
+    "manager",
+    "early",
+    "on",
+    "forward",
+    "first",
+    "rows",
+    "out",
+    "grads",
+    "other",
+    "late",
+    "left",
+    "raised",
+)
+
+
+class Case(NamedTuple):
+    """Names, weights of the layers by name, two inputs; whether the side branch is cut, and the stem is frozen."""
+
+    names: Names
+    weights: dict[str, torch.Tensor]
+    x: torch.Tensor
+    other_x: torch.Tensor
+    cut: bool
+    frozen: bool
+
+
+def make_case(rng: Draw) -> Case:
+    """Return a case; the branch is cut in turn 1, the stem is frozen in turn 2."""
+    names = Names(*rng.sample(_WORDS, 8))
+    inner = f"{names.body}.{names.inner}"
+    weights = {name: whole(rng, 9).reshape(3, 3) / 8 for name in (names.stem, names.side, inner, names.head)}
+    while True:
+        x, other = whole(rng, 6).reshape(2, 3), whole(rng, 9).reshape(3, 3)
+        stem = [value @ weights[names.stem].T for value in (x, other)]
+        # Each ReLU lets some numbers through and stops others, so that its output is not its input.
+        hidden = [(value.relu() @ weights[inner].T) for value in stem]
+        if all(0 < (value > 0).sum() < value.numel() for value in (*stem, *hidden)):
+            return Case(names, weights, x, other, rng.turn == 1, rng.turn == 2)
+        weights = {name: whole(rng, 9).reshape(3, 3) / 8 for name in weights}
+
+
+def make_model(case: Case) -> Net:
+    """Build the model, with hooks of others on it."""
+    names, weights = case.names, case.weights
+    body = nn.Sequential()
+    body.add_module(names.inner, linear(weights[f"{names.body}.{names.inner}"]))
+    body.add_module(names.gate, nn.ReLU())
+    layers: dict[str, nn.Module] = {
+        name: linear(weights[name]) for name in (names.stem, names.side, names.head)
+    }
+    layers |= {names.body: body, names.act: nn.ReLU(inplace=True), names.spare: nn.Linear(3, 3)}
+    model = Net(names, layers, case.cut)
+    for module in model.modules():
+        module.register_forward_hook(_ignore)
+    for param in model.get_submodule(names.stem).parameters():
+        param.requires_grad_(not case.frozen)
+    return model
+
+
+def loss_of(out: torch.Tensor) -> torch.Tensor:
+    """Return the loss of one run."""
+    return out.square().sum() / 4
+
+
+def observe(instruments: Any, case: Case) -> dict[str, Any]:
+    """Train for a step; run without gradients, in evaluation mode; run twice and go back once through both; run without going back.
+
+    Another model runs in the block as well. Then a run after the block, and blocks that end by an exception.
+    """
+    saw: dict[str, Any] = dict.fromkeys(_NAMES)
+    model, another = make_model(case), nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    before = hooks_left(model)
+    try:
+        return saw | _observed(instruments, case, model, another, before)
+    finally:
+        for table in GLOBAL_STEP_HOOKS:
+            table.clear()
+
+
+def _observed(instruments: Any, case: Case, model: Net, another: nn.Module, before: int) -> dict[str, Any]:
+    manager = instruments(model)
+    is_manager, rows = entered(manager)
+    if not is_manager:
+        return {"manager": False}
+    saw: dict[str, Any] = {"manager": True, "early": entries(rows), "on": hooks_left(model) - before}
+    try:
+        out = model(case.x.clone())
+        saw |= {"out": copies(out), "forward": entries(rows)}
+        loss_of(out).backward()
+        saw |= {"first": entries(rows), "grads": copies(gradients(model))}
+        loss_of(another(case.x)).backward()
+        saw["other"] = entries(rows)
+        model.eval()
+        with torch.no_grad():
+            model(case.other_x.clone())
+        model.train()
+        one, two = model(case.x.clone()), model(case.other_x.clone())
+        (loss_of(one) + 3 * loss_of(two)).backward()
+        model(2 * case.x)
+        saw["rows"] = entries(rows)
+    except BaseException as error:
+        manager.__exit__(type(error), error, error.__traceback__)
+        raise
+    manager.__exit__(None, None, None)
+    saw["left"] = hooks_left(model) - before
+    loss_of(model(case.x.clone())).backward()
+    saw["late"] = len(rows) if isinstance(rows, list) else None
+    fresh = make_model(case)
+    saw["raised"] = raised(lambda: instruments(fresh), lambda: hooks_left(fresh))
+    return saw
+
+
+PROBE = Probe("15.1", "instruments", make_case, observe, cases=3, leaves=(HANDLES, GRAD))

@@ -1,0 +1,142 @@
+"""What is observed of 15.2, `update_ratios(model, optimizer)`: its entries after each of several steps."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from hookedu.exercises.conduct import GRAD, HANDLES, VALUES
+from hookedu.exercises.probes.lesson_15.shared import GLOBAL_STEP_HOOKS, entered, entries, hooks_left, raised
+from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.tools import copies, whole
+
+_WORDS: tuple[str, ...] = ("lift", "mix", "tap", "fold", "join", "turn", "spread", "pick")
+_NAMES = ("manager", "early", "on", "steps", "other", "values", "returned", "late", "left", "raised")
+STEPS = 4
+LOSS = 7.0  # what the closure of the last step returns
+
+
+class Case(NamedTuple):
+    """Names of the five parameters, their values, the gradients of each step, and the kind of the optimizer.
+
+    The second parameter is 0 at first, the third has no gradient at the second step, the fourth is not among those of the
+    optimizer until the last step, and the fifth is frozen.
+    """
+
+    names: list[str]
+    values: list[torch.Tensor]
+    grads: list[list[torch.Tensor | None]]
+    kind: str
+
+
+def make_case(rng: Draw) -> Case:
+    """Return a case: SGD with momentum and weight decay, Adam, or plain SGD."""
+    names = rng.sample(_WORDS, 5)
+    shapes = ((2, 3), (3,), (2, 2), (3,), (2,))
+
+    def tensors() -> list[torch.Tensor]:
+        return [whole(rng, torch.Size(shape).numel()).reshape(shape) for shape in shapes]
+
+    values = tensors()
+    values[0][0, 0] = 0.0  # a parameter may hold zeros
+    values[1] = torch.zeros(3)
+    grads: list[list[torch.Tensor | None]] = [list(tensors()) for _ in range(STEPS)]
+    grads[1][2] = None
+    for grad in grads:
+        grad[4] = None
+    return Case(names, values, grads, ("momentum", "adam", "plain")[rng.turn])
+
+
+def make(case: Case) -> tuple[nn.Module, torch.optim.Optimizer]:
+    """Build the model, defined in another order than its parameters are handed over, and the optimizer."""
+    model = nn.Module()
+    for place in (3, 1, 0, 4, 2):
+        param = nn.Parameter(case.values[place].clone(), requires_grad=place != 4)
+        model.register_parameter(case.names[place], param)
+    groups = [
+        {"params": [getattr(model, case.names[2])]},
+        {"params": [getattr(model, case.names[0]), getattr(model, case.names[1])], "lr": 0.02},
+    ]
+    if case.kind == "adam":
+        return model, torch.optim.Adam(groups, lr=0.05)
+    momentum, decay = (0.9, 0.5) if case.kind == "momentum" else (0.0, 0.0)
+    return model, torch.optim.SGD(groups, lr=0.05, momentum=momentum, weight_decay=decay)
+
+
+def between(case: Case, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
+    """Do what somebody does to the weights before a step: set the gradients; and in the third, grow the weights."""
+    for place, name in enumerate(case.names):
+        grad = case.grads[step][place]
+        getattr(model, name).grad = None if grad is None else grad.clone()
+    if step == 2:
+        with torch.no_grad():
+            getattr(model, case.names[0]).mul_(2)
+    if step == STEPS - 1:
+        optimizer.add_param_group({"params": [getattr(model, case.names[3])]})
+
+
+def _loss() -> float:
+    return LOSS
+
+
+def state_of(model: nn.Module) -> dict[str, torch.Tensor | None]:
+    """Return copies of the parameters and of their gradients."""
+    params = dict(model.named_parameters())
+    return copies(params) | {f"{name}.grad": copies(param.grad) for name, param in params.items()}
+
+
+def observe(update_ratios: Any, case: Case) -> dict[str, Any]:
+    """Take some steps, the last with a closure, and one of another optimizer in between; then one after the block; and raise in other blocks."""
+    others = [dict(table) for table in GLOBAL_STEP_HOOKS]
+    try:
+        return dict.fromkeys(_NAMES) | _observed(update_ratios, case)
+    finally:
+        for table, before in zip(GLOBAL_STEP_HOOKS, others, strict=True):
+            table.clear()
+            table.update(before)
+
+
+def _observed(update_ratios: Any, case: Case) -> dict[str, Any]:
+    model, optimizer = make(case)
+    stranger = nn.Parameter(torch.ones(2))
+    another = torch.optim.SGD([stranger], lr=1.0)
+    stranger.grad = torch.ones(2)
+    before = hooks_left(model, optimizer)
+    manager = update_ratios(model, optimizer)
+    is_manager, steps = entered(manager)
+    if not is_manager:
+        return {"manager": False}
+    saw: dict[str, Any] = {
+        "manager": True,
+        "early": entries(steps),
+        "on": hooks_left(model, optimizer) - before,
+    }
+    snapshots, values = [], []
+    try:
+        for step in range(STEPS):
+            between(case, model, optimizer, step)
+            if step < STEPS - 1:
+                optimizer.step()
+            else:
+                returned = optimizer.step(_loss) if case.kind == "plain" else optimizer.step(closure=_loss)
+                saw["returned"] = returned
+            snapshots.append(entries(steps))
+            values.append(state_of(model))
+            if step == 0:
+                another.step()
+                saw["other"] = entries(steps)
+    except BaseException as error:
+        manager.__exit__(type(error), error, error.__traceback__)
+        raise
+    manager.__exit__(None, None, None)
+    saw |= {"steps": snapshots, "values": values, "left": hooks_left(model, optimizer) - before}
+    optimizer.step()
+    saw["late"] = len(steps) if isinstance(steps, list) else None
+    fresh = make(case)
+    saw["raised"] = raised(lambda: update_ratios(*fresh), lambda: hooks_left(*fresh))
+    return saw
+
+
+PROBE = Probe(
+    "15.2", "update_ratios", make_case, observe, cases=3, leaves=(HANDLES, GRAD, VALUES), changes=(0, 1)
+)
