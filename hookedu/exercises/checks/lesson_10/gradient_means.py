@@ -67,6 +67,13 @@ def _zeroed(saw: Any, key: _Key) -> bool:
     return _alike(grads, key.once) or not any(grad is not None and grad.any() for grad in grads.values())
 
 
+def _fills_none(saw: Any, key: _Key) -> bool:
+    """Check whether only a .grad that is None, as no gradient arrives, has become a tensor."""
+    filled = {name for name, grad in key.grads.items() if grad is None and saw.grads[name] is not None}
+    rest = {name: grad for name, grad in key.grads.items() if name not in filled}
+    return bool(filled) and _alike({name: saw.grads[name] for name in rest}, rest)
+
+
 EXERCISE = Exercise(
     PROBE,
     key=_Key,
@@ -107,6 +114,7 @@ EXERCISE = Exercise(
                 "not_written": lambda saw, key: saw.passes == 1 and not saw.written,
                 "zeroes": _zeroed,
                 "keeps_graph": lambda saw, key: saw.attached and _alike(saw.grads, key.grads),
+                "fills_none": _fills_none,
                 "changes_gradient": True,
             },
         ),

@@ -38,7 +38,8 @@ def make_case(rng: Draw) -> Case:
     ws = [rows(rng, 2, len(x)) for _ in range(2 if rng.turn == 0 else 3)]
     if rng.turn == 1:
         model, x = model.double(), x.double()
-        ws = [ws[0].double() / 4096, ws[1].double() / 4096, torch.zeros_like(ws[2]).double()]
+        tiny = (1 + 2**-30) / 4096  # whole numbers times it need float64: nothing less precise can keep them
+        ws = [ws[0].double() * tiny, ws[1].double() * tiny, torch.zeros_like(ws[2]).double()]
     if rng.turn == 2:
         next(model[0].parameters()).data /= 4096  # the largest float32 in place of inf would show in x.grad
         ws[1] = torch.tensor([[0.0, torch.inf], [0.0, 0.0]])
