@@ -51,6 +51,14 @@ def _dtypes(holder: Any) -> str:
     return ", ".join(dict.fromkeys(str(grad.dtype) for grad in holder.seen))
 
 
+def _apart(saw: Any, key: Any) -> float:
+    """Return the largest relative difference of two lists of gradients, or inf if they differ in more than numbers."""
+    pairs = list(zip(saw.seen, key.seen, strict=False))
+    if len(saw.seen) != len(key.seen) or any(getattr(s, "shape", None) != k.shape for s, k in pairs):
+        return float("inf")
+    return max(((s - k).abs() / k.abs()).where(k != 0, (s - k).abs()).max().item() for s, k in pairs)
+
+
 # Gradients that an answer keeps which skips some for their values.
 _KEEPS = (
     lambda grad: grad.any(),
@@ -110,6 +118,11 @@ EXERCISE = Exercise(
                     "dtypes",
                     when=lambda saw, key: _dtypes(saw) != _dtypes(key),
                     dtypes=lambda saw, key: _dtypes(saw),
+                ),
+                Say(
+                    "rounded",  # where both would print alike
+                    when=lambda saw, key: 0 < _apart(saw, key) < 0.001,
+                    apart=lambda saw, key: f"{_apart(saw, key):.0e}",
                 ),
                 "seen == {value}",
             ],
