@@ -2,6 +2,7 @@
 import random
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import permutations
 
 import matplotlib.pyplot as plt
 import torch
@@ -18,20 +19,20 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 语言模型读一串词，猜下一个。它是怎么猜到的，打印输出看不出来，只能看它里面；而要从外面看里面，靠的就是钩子。
+# 语言模型读一串词，猜下一个。它是怎么猜到的，从答案里看不出来，只能看它里面；而要从外面看里面，靠的就是钩子。
 #
-# 这一课的模型很小，结构却和大的一样：词变成向量，经过 4 块，每块先用注意力在词之间搬运信息，再用一个小网络（MLP）加工每个词。它是这门课自己训练的，只会讲一种故事：有人在哪里，谁把什么给了谁。
+# 这一课的模型很小，结构却和大的一样：词变成向量，经过 4 块，每块先用注意力在词之间搬运信息，再用一个小网络（MLP）加工每个词。它是这门课自己训练的，只会讲一种故事：晴天两个人去户外，雨天去屋里，一个给另一个一样东西，有时第三个人又把它拿走，有时还问一句东西在谁手里、人在哪里。下面先打印两个。
 #
-# **先猜一猜**：下面的故事里，Ben 把球给了谁？模型光看最后一句，猜得到吗？
+# **先猜一猜**：Anna 和 Ben 去了公园，Ben 把球给了谁？模型光看「Ben gave the ball to」，猜得到吗？
 #
 # </div>
 # <div lang="en">
 #
-# A language model reads some words and guesses the next one. How it does so, no printed answer tells: one has to look inside, and looking inside from outside is what hooks are for.
+# A language model reads some words and guesses the next one. Its answer does not show how: one has to look inside, and looking inside from outside is what hooks are for.
 #
-# The model of this lesson is small, but built like the large ones. Words become vectors and pass through 4 blocks; in each, attention first moves information between words, and then a small network (the MLP) works on every word. It was trained for this course and tells one kind of story only: who is where, and who gives what to whom.
+# The model of this lesson is small, but built like the large ones. Words become vectors and pass through 4 blocks; in each, attention first moves information between words, and then a small network (the MLP) works on every word. It was trained for this course and tells one kind of story: two people go outdoors when it is sunny and indoors when it is rainy, one gives the other something, a third may take it away, and questions may follow. The cell below prints two.
 #
-# **Guess first**: in the story below, to whom does Ben give the ball? And can the model tell from the last sentence alone?
+# **Guess first**: Anna and Ben went to the park; to whom does Ben give the ball? And can the model tell from "Ben gave the ball to" alone?
 #
 # </div>
 
@@ -53,21 +54,22 @@ def likeliest(logits, n=3):
 
 
 clean = "Today is sunny . Anna and Ben went to the park . Ben gave the ball to"
-other = "Today is sunny . Carl and Ben went to the park . Ben gave the ball to"
-print("Anna and Ben:", likeliest(model(ids(clean))[0, -1]))
-print("Carl and Ben:", likeliest(model(ids(other))[0, -1]))
+corrupted = "Today is sunny . Anna and Ben went to the park . Anna gave the ball to"
+print(tell(random.Random(7)), tell(random.Random(4)), sep="\n", end="\n\n")
+for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ball to"]:
+    print(prompt, "->", likeliest(model(ids(prompt))[0, -1]))
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 给了 Anna；把故事里的 Anna 换成 Carl，最后一句一个字没动，答案也跟着换了。可见模型回头看了前文，从两个人里挑出了**另一个**。它是在哪里、怎样做到的？
+# 给了 Anna。把 Anna 换成 Carl，最后一句一个字没动，答案也跟着换；改成 Anna 来给，答案就是 Ben。光有最后半句，它连名字都不猜。可见模型回头看了前文，从两个人里挑出了**另一个**。它是在哪里、怎样做到的？
 #
 # 模型的输入是词的编号，`encode` 把词变成编号，`decode` 变回来；输出是每个位置上「下一个词」的 logit，最后一个位置的 `[0, -1]` 就是我们要的。
 #
 # </div>
 # <div lang="en">
 #
-# To Anna; and with Carl in her place the answer changes, although not a word of the last sentence has. So the model looked back and picked the **other** one of the two. Where does it do that, and how?
+# To Anna. With Carl in her place the answer changes, although no word of the last sentence does; with Anna as the giver the answer is Ben; and from the last words alone the model does not even guess a name. So it looked back and picked the **other** one of the two. Where does it do that, and how?
 #
 # What goes in are numbers of words: `encode` makes them, `decode` turns them back. What comes out are the logits of the next word, at every position; ours is the last, `[0, -1]`.
 #
@@ -78,16 +80,16 @@ print("Carl and Ben:", likeliest(model(ids(other))[0, -1]))
 #
 # <div lang="zh">
 #
-# 先看注意力。它的 `forward` 返回两样东西：加到每个词上的向量，和一张「谁看谁」的表。
+# 先看注意力。它有 4 个头，同时工作，各看各的词。它的 `forward` 返回两样东西：加到每个词上的向量，和一张「哪个词看哪个词」的表（注意力权重）。
 #
-# **先猜一猜**：在 `attention` 上挂一个照 5.1 节那样写的钩子，`output.detach()` 会怎样？
+# **先猜一猜**：在 `attention` 上挂一个照 5.4 节那样写的钩子，`output.detach()` 会怎样？
 #
 # </div>
 # <div lang="en">
 #
-# Attention first. Its `forward` returns two things: what it adds to each word, and a table of who looks at whom.
+# Attention first. It has 4 heads that work side by side, and each looks at words of its own. Its `forward` returns two things: what it adds to each word, and a table of which word looks at which, the attention weights.
 #
-# **Guess first**: a hook written as in section 5.1 goes on `attention`. What will `output.detach()` do?
+# **Guess first**: a hook written as in section 5.4 goes on `attention`. What will `output.detach()` do?
 #
 # </div>
 
@@ -103,7 +105,13 @@ with model.blocks[0].attention.register_forward_hook(keep):
         model(ids(clean))
     except AttributeError as error:
         print("AttributeError:", error)
-with model.blocks[0].attention.register_forward_hook(lambda *call: seen.append(call[2])):
+
+
+def keep_items(module, args, output):
+    seen.append([item.detach().clone() for item in output])
+
+
+with model.blocks[0].attention.register_forward_hook(keep_items):
     model(ids(clean))
 added, pattern = seen[0]
 print("added:  ", tuple(added.shape), "  batch, words, width")
@@ -127,7 +135,7 @@ print("pattern:", tuple(pattern.shape), "batch, heads, words, words looked at")
 # </div>
 
 # %%
-with record(model, ["blocks.*.attention"]) as recording:
+with record(model, ["blocks.*.attention"]) as recording:  # * stands for any name
     model(ids(clean))
 words = clean.split()
 fig, axes = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True)
@@ -142,12 +150,12 @@ _ = axes[0].set_ylabel("word that looks")
 # %% [markdown]
 # <div lang="zh">
 #
-# 每张图的一行是一个词，颜色说它看了谁（几个头取最大的）。最后一行是 `to`：第 2 块里它看两个人的名字，第 3 块里看的是 `gave` 和给东西的 `Ben`。这只是线索，还不是证据：看了不等于用了。要证据，就得动手改，14.4 节就来改。
+# 每张图的一行是一个词，颜色说它看了哪些词（几个头取最大的）。最后一行是 `to`：第 2 块里它主要看两个人的名字，第 3 块里主要看 `gave` 和给东西的 `Ben`。这只是线索，还不是证据：看了不等于用了。要证据，就得动手改，14.4 节就来改。
 #
 # </div>
 # <div lang="en">
 #
-# Each row of a picture is a word, and colour says at whom it looks (the largest over the heads). The last row is `to`: in block 2 it looks at the names of the two, in block 3 at `gave` and at `Ben`, who gives. That is a lead and no proof, since to look is not to use. Proof takes a change from our hand, and section 14.4 makes one.
+# Each row of a picture is a word, and colour says which words it looks at (the largest over the heads). The last row is `to`: in block 2 it looks mostly at the two names, in block 3 at `gave` and at `Ben`, who gives. That is a lead and no proof, since to look is not to use. For a proof we must change something, and section 14.4 does.
 #
 # </div>
 
@@ -207,20 +215,20 @@ check("14.1", outputs_of)
 #
 # <div lang="zh">
 #
-# 每一块都往同一个向量上**加**东西：`x + attention`，再 `x + mlp`。这个从头流到尾的向量叫残差流（residual stream）。最后，`norm` 和 `unembed` 把它变成 logit。
+# 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream）。最后，`norm` 和 `unembed` 把它变成 logit。
 #
 # 既然每一块之后它都是同样宽的向量，就可以提前问：要是模型到这里为止，它会说什么？把残差流直接交给 `norm` 和 `unembed`，这就是 logit lens。
 #
-# **先猜一猜**：从哪一块起，模型就知道答案是 Anna？
+# **先猜一猜**：过了几块，透镜会说 Anna？在 Anna 给球、答案是 Ben 的那个故事里呢？
 #
 # </div>
 # <div lang="en">
 #
-# Every block **adds** something to the same vector: `x + attention`, then `x + mlp`. The vector that flows through all of them is called the residual stream. At the end `norm` and `unembed` turn it into logits.
+# Every block **adds** something to the same vector: `x + attention(norm1(x))`, then `x + mlp(norm2(x))`. The vector that flows through all of them is called the residual stream. At the end `norm` and `unembed` turn it into logits.
 #
 # As it has the same width after every block, we may ask early: if the model ended here, what would it say? Hand the residual stream to `norm` and `unembed` right away; that is the logit lens.
 #
-# **Guess first**: after which block does the model know that the answer is Anna?
+# **Guess first**: after how many blocks does the lens say Anna? And in the story in which Anna gives, where the answer is Ben?
 #
 # </div>
 
@@ -229,23 +237,27 @@ stream = []
 handles = [model.blocks[0].register_forward_pre_hook(lambda module, args: stream.append(args[0]))]
 for block in model.blocks:
     handles.append(block.register_forward_hook(lambda module, args, output: stream.append(output)))
-logits = model(ids(clean))
+for prompt in [clean, corrupted]:
+    stream.clear()
+    logits = model(ids(prompt))
+    print(prompt)
+    for depth, x in enumerate(stream):
+        print(f"  after {depth} blocks:", likeliest(model.unembed(model.norm(x))[0, -1]))
+    print(
+        "  the last is the model's own:", torch.equal(model.unembed(model.norm(stream[-1])), logits)
+    )
 for handle in handles:
     handle.remove()
-
-for depth, x in enumerate(stream):
-    print(f"after {depth} blocks:", likeliest(model.unembed(model.norm(x))[0, -1]))
-print("the last is the model's own:", torch.equal(model.unembed(model.norm(stream[-1])), logits))
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 一块之后，模型还说不出什么；两块之后，它猜的都是名字，Anna 领先；四块之后，它拿准了。最后一行说，最后一个深度的透镜和模型自己的 logit 一位不差：它就是模型的最后两步。
+# 一块之后，透镜还说不出什么；两块之后，它猜的都是名字。三块之后，两个故事里它都说 Anna，可是其中一个的答案是 Ben：那只是它偏爱的名字，还不是答案。过了最后一块，才一个说 Anna，一个说 Ben。可见透镜说的是模型到此为止会怎么猜；猜中了不等于知道，要换一个答案不同的故事来比。最后一个深度的透镜，和模型自己的 logit 一位不差：它就是模型的最后两步。
 #
 # </div>
 # <div lang="en">
 #
-# After one block the model can hardly say anything; after two it guesses names, with Anna ahead; after four it is sure. The last line says that the lens at the last depth is the model's own logits to the last bit: it is the model's own last two steps.
+# After one block the lens can hardly say anything; after two it guesses names. After three it says Anna in both stories, though in one the answer is Ben: a name that it happens to favour, not the answer. Only the last block tells the two stories apart. So the lens shows what the model would guess so far, and a right guess is not knowledge: compare with a story whose answer is another. At the last depth the lens is the model's own logits to the last bit: it is the model's own last two steps.
 #
 # </div>
 
@@ -296,12 +308,12 @@ check("14.2", logit_lens)
 # %% [markdown]
 # <div lang="zh">
 #
-# 一个故事说明不了什么。下面拿 200 个没见过的故事，只看那些要靠前文才知道的词（`story.fixed` 记着它们的位置），数一数每个深度答对多少。
+# 两个故事说明不了什么。下面新讲 200 个，只看那些要靠前文才知道的词（`story.fixed` 记着它们的位置），数一数每个深度答对多少；`to` 后面的名字，也就是谁收到东西，另外再数一遍。
 #
 # </div>
 # <div lang="en">
 #
-# One story proves little. Below are 200 that the model has never seen; `story.fixed` lists the words in them that only earlier sentences tell, and we count the share that each depth gets right.
+# Two stories prove little. Below are 200 freshly told ones; `story.fixed` lists the positions of the words in them that only earlier sentences tell, and we count the share that each depth gets right. The names after `to`, those who receive, are counted once more by themselves.
 #
 # </div>
 
@@ -309,7 +321,7 @@ check("14.2", logit_lens)
 # %% tags=["E25"]
 def depths(text):
     """The likeliest next word after 0 to 4 blocks."""
-    with record(model, ["blocks.*"], inputs=True) as recording:
+    with record(model, ["blocks.*"], inputs=True) as recording:  # inputs: also what goes in
         model(ids(text))
     stream = [recording["blocks.0"].calls[0].input[0], *recording.activations.values()]
     return torch.stack([model.unembed(model.norm(x))[0, -1].argmax() for x in stream])
@@ -320,21 +332,24 @@ stories = [tell(rng) for _ in range(200)]
 asked = [(story, place) for story in stories for place in story.fixed]
 said = torch.stack([depths(" ".join(story.words[:place])) for story, place in asked])
 truth = torch.tensor([[NUMBER[story.words[place]]] for story, place in asked])
-right = (said == truth).float().mean(dim=0).tolist()
-print("right after 0 to 4 blocks:", [f"{share:.2f}" for share in right], "of", len(asked))
+receives = torch.tensor([story.words[place - 1] == "to" for story, place in asked])
 fig, ax = plt.subplots(figsize=(4, 2.2))
-_ = ax.plot(range(5), right, "o-")
+for label, of_these in [("all", receives | True), ("who receives", receives)]:
+    right = (said == truth)[of_these].float().mean(dim=0).tolist()
+    print(f"{label}, right after 0 to 4 blocks:", [f"{share:.2f}" for share in right])
+    _ = ax.plot(range(5), right, "o-", label=label)
 _ = ax.set(xlabel="blocks", ylabel="share right", xticks=range(5), ylim=(0, 1.05))
+_ = ax.legend()
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 每过一块，答对的都多一些：有的答案两块就够，有的要到最后一块才知道。
+# 每过一块，答对的都多一些。等到最后一块的，是谁收到东西：三块之后只对了一半，和在两个人里抛硬币差不多，过了最后一块全对。
 #
 # </div>
 # <div lang="en">
 #
-# More are right after every block: some answers are there after two, others only after the last.
+# More are right after every block. What waits for the last one is who receives: after three blocks half of those are right, a coin toss between two people, and after the last all of them.
 #
 # </div>
 
@@ -343,58 +358,57 @@ _ = ax.set(xlabel="blocks", ylabel="share right", xticks=range(5), ylim=(0, 1.05
 #
 # <div lang="zh">
 #
-# 透镜说出了「什么时候」，没有说「凭什么」。要找原因，就做实验：两个只差一个词的提示，答案相反；把一次运行的残差流，在**一块、一个词**的位置上，换成另一次运行的，看答案挽回多少。这叫激活修补（activation patching）。
+# 透镜说出模型会怎么猜，没有说凭的是哪里的信息。要找原因，就做实验：`clean` 和 `corrupted` 只差一个词，答案相反；读 `corrupted` 时，把残差流在**一块、一个词**的位置上，换成读 `clean` 时的，看答案挽回多少。这叫激活修补（activation patching）。
 #
-# 钩子返回的东西取代输出，5.6 节用过。挽回的比例这样算：`(patched - bad) / (good - bad)`，三个数都是 Anna 与 Ben 的 logit 之差，依次是修补以后的、坏的、好的。
+# 钩子返回的东西取代输出，5.6 节用过。挽回的比例这样算：`(patched - bad) / (good - bad)`，三个数都是 Anna 与 Ben 的 logit 之差：好的是读 `clean` 的，坏的是读 `corrupted` 的，修补的是读 `corrupted`、只换了一处的。
 #
 # **先猜一猜**：两个提示不同的只有倒数第五个词，`Ben` 换成 `Anna`。第 0 块之后，在哪个位置修补有用？最后一块之后呢？
 #
 # </div>
 # <div lang="en">
 #
-# The lens tells when, not why. Reasons take an experiment: two prompts that differ in one word and have opposite answers. In one run, replace the residual stream after **one block at one word** by that of the other run, and see how much of the answer comes back. That is activation patching.
+# The lens tells what the model would guess, not from where it knows. That takes an experiment: `clean` and `corrupted` differ in one word and have opposite answers. In the run on `corrupted`, replace the residual stream after **one block at one word** by that of the run on `clean`, and see how much of the answer comes back. That is activation patching.
 #
-# What a hook returns replaces the output, as in section 5.6. The share that comes back is `(patched - bad) / (good - bad)`, where each of the three is the difference between the logits of Anna and of Ben.
+# What a hook returns replaces the output, as in section 5.6. The share that comes back is `(patched - bad) / (good - bad)`, where each of the three is the difference between the logits of Anna and of Ben: good when the model reads `clean`, bad when it reads `corrupted`, patched when it reads `corrupted` with that one change.
 #
 # **Guess first**: the prompts differ only in the fifth word from the end, `Ben` or `Anna`. After block 0, at which position does a patch help? And after the last block?
 #
 # </div>
 
+
 # %%
-corrupted = "Today is sunny . Anna and Ben went to the park . Anna gave the ball to"
-
-
 def difference(logits):
     """By how much the model prefers Anna to Ben."""
     return (logits[0, -1, NUMBER["Anna"]] - logits[0, -1, NUMBER["Ben"]]).item()
 
 
-with record(model, ["blocks.*"]) as recording:
+with record(model, ["blocks.*"]) as of_clean:
     good = difference(model(ids(clean)))
 bad = difference(model(ids(corrupted)))
 print(f"good {good:.2f}, bad {bad:.2f}")
 
 
-def put_clean(number, place, module, args, output):
+def put(kept, place, module, args, output):
     output = output.clone()
-    output[:, place] = recording[f"blocks.{number}"].activation[:, place]
+    output[:, place] = kept[:, place]
     return output
 
 
 for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
-    with model.blocks[number].register_forward_hook(partial(put_clean, number, place)):
+    patch = partial(put, of_clean[f"blocks.{number}"].activation, place)
+    with model.blocks[number].register_forward_hook(patch):
         share = (difference(model(ids(corrupted))) - bad) / (good - bad)
     print(f"block {number}, word {place} ({clean.split()[place]}): {share:.2f}")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 第 0 块之后，答案全在不同的那个词上：修补它挽回 1.00，修补最后一个词毫无用处。最后一块之后正好相反：信息已经搬到最后一个词。
+# 第 0 块之后，起作用的差别全在不同的那个词上：修补它挽回 1.00，修补最后一个词毫无用处。最后一块之后正好相反：差别已经搬到最后一个词。
 #
 # </div>
 # <div lang="en">
 #
-# After block 0 the answer lies in the word that differs: a patch there restores 1.00, and one at the last word nothing. After the last block it is the other way round: the information has moved to the last word.
+# After block 0 all of the difference that matters lies in the word that differs: a patch there restores 1.00, and one at the last word nothing. After the last block it is the other way round: the difference has moved to the last word.
 #
 # </div>
 
@@ -503,16 +517,15 @@ check("14.4", patching_map)
 
 # %% tags=["E26"]
 def restored(number, place):
-    with model.blocks[number].register_forward_hook(partial(put_clean, number, place)):
+    patch = partial(put, of_clean[f"blocks.{number}"].activation, place)
+    with model.blocks[number].register_forward_hook(patch):
         return (difference(model(ids(corrupted))) - bad) / (good - bad)
 
 
-with record(model, ["blocks.*"]) as recording:
-    model(ids(clean))
 share = torch.tensor([[restored(n, place) for place in range(len(words))] for n in range(4)])
 print("every word patched:", [restored(number, slice(None)) for number in range(4)])
 print("no word patched:   ", [restored(number, slice(0)) for number in range(4)])
-print("the last word after each block:", [f"{value:.2f}" for value in share[:, -1].tolist()])
+print("the last word after each block:", [f"{abs(value):.2f}" for value in share[:, -1].tolist()])
 fig, ax = plt.subplots(figsize=(7, 2.2))
 image = ax.imshow(share, vmin=-1, vmax=1, cmap="RdBu")
 _ = ax.set(yticks=range(4), ylabel="after block", xticks=range(len(words)))
@@ -522,12 +535,12 @@ _ = fig.colorbar(image, label="restored")
 # %% [markdown]
 # <div lang="zh">
 #
-# 图上看得见搬家：前三格在 `Anna` 那个词，最后一格在 `to`；谁给的，到最后一块才搬过来。信息只在这两处待过，别的词一点用也没有。全部修补，正好挽回 1.0，一处不修补，正好是 0.0：这样的地图才可信。
+# 图上看得见搬家：前三格在 `Anna` 那个词，最后一格在 `to`；谁给的，到最后一块才搬过来，所以透镜在那以前只能碰运气。别的词修补了也没用，`gave` 也一样：`to` 看了它，靠的却不是它。这张图量的是两个故事的**差别**：前面的两个名字模型也要用，可是两个故事里一样，图上就看不见。全部修补，正好挽回 1.0，一处不修补，正好是 0.0：这样的地图才可信。
 #
 # </div>
 # <div lang="en">
 #
-# The picture shows the move: three squares at the word `Anna`, the last at `to`; who gives is carried there only by the last block. The information was in these two places and nowhere else; no other word matters at all. Patching every word restores exactly 1.0, patching none exactly 0.0: a map should pass these two checks before it is believed.
+# The picture shows the move: three squares at the word `Anna`, the last at `to`. Who gives is carried there only by the last block, so until then the lens could only be lucky. No other word helps, not even `gave`: `to` looked at it, but did not learn there who gives. A map shows the **difference** between two stories: the model needs the two names further up as well, but both stories have them, and the map cannot see them. Patching every word restores exactly 1.0, patching none exactly 0.0: a map should pass these two checks before it is believed.
 #
 # </div>
 
@@ -566,15 +579,33 @@ for number, block in enumerate(model.blocks):
 with model.blocks[3].attention.out.register_forward_pre_hook(partial(silence, 3)):
     print(f"Ben gives, without head 3 of block 3: {difference(model(ids(clean))):.1f}")
 
+
+def put_head(kept, head, module, args):
+    heads = args[0].clone()
+    columns = slice(16 * head, 16 * (head + 1))
+    heads[:, -1, columns] = kept[:, -1, columns]
+    return heads
+
+
+# %%
+out = model.blocks[3].attention.out
+with record(model, ["blocks.3.attention.out"], inputs=True) as recording:
+    model(ids(clean))
+kept = recording["blocks.3.attention.out"].calls[0].input[0]
+for head in range(4):
+    with out.register_forward_pre_hook(partial(put_head, kept, head)):
+        share = (difference(model(ids(corrupted))) - bad) / (good - bad)
+    print(f"block 3, head {head} from the story in which Ben gives: {abs(share):.2f} restored")
+
 # %% [markdown]
 # <div lang="zh">
 #
-# 大多数头关掉也没有什么；关掉第 3 块的 3 号头，差却变了号，两个故事模型都说 Anna：它不知道是谁给的了。就是这个头，把给东西的人告诉了最后一个词。
+# 大多数头关掉也没有什么；关掉第 3 块的 3 号头，差却变了号，两个故事模型都说 Anna：分不出是谁给的，就说偏爱的名字。不过关掉一样东西，坏了，也可能只是碰坏了别的。所以再倒过来做：读 `corrupted`，只把一个头在 `to` 上的结果换成读 `clean` 时的。换 3 号头，答案就全部挽回，换另外三个一点用也没有：把给东西的人告诉最后一个词的，就是它。
 #
 # </div>
 # <div lang="en">
 #
-# Most heads can go without much harm. Without head 3 of block 3, the difference changes its sign, and the model says Anna in both stories: it does not know any more who gives. It is this head that tells the last word who gives.
+# Most heads can go without much harm. Without head 3 of block 3, the difference changes its sign, and the model says Anna in both stories: it cannot tell who gives and falls back on the name that it favours. Yet to switch something off may simply break something else. So we also do the reverse: while the model reads `corrupted`, replace what one head hands to `to` by what it does for `clean`. With head 3 all of the answer comes back, with any of the other three nothing does: this is the head that tells the last word who gives.
 #
 # </div>
 
@@ -583,14 +614,14 @@ with model.blocks[3].attention.out.register_forward_pre_hook(partial(silence, 3)
 #
 # <div lang="zh">
 #
-# 另一个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个最简单的分类器（线性探针）试试就知道。可是几十维的向量、几百个例子，什么都可能「读」出来一些，所以要有对照：标签打乱以后（训练和测验的都打乱），同样的探针还能读出多少？训练和测验也必须用不同的故事。
+# 另一个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个最简单的分类器（线性探针）试试就知道。可是几十维的向量、几百个故事，就连打乱的标签，探针在训练用过的故事上也能「读」出一些。所以要在别的故事上测验；还要有对照：标签全部打乱，照样训练，照样测验，看看瞎猜是什么样子。
 #
-# **先猜一猜**：在「went to the」的 `the` 上，天气在第几层读得出来？打乱标签的对照呢？
+# **先猜一猜**：在「went to the」的 `the` 上，天气从第几层起读得出来？打乱标签的对照呢？
 #
 # </div>
 # <div lang="en">
 #
-# Another question: can something, the weather say, still be read from the activations of a layer? Train the simplest classifier there is, a linear probe, and see. But with dozens of dimensions and a few hundred examples something can be "read" by accident, so there has to be a control: how much does the same probe read once all labels are shuffled, those of the test as well? And it must be tested on stories that it was not trained on.
+# Another question: can something, the weather say, still be read from the activations of a layer? Train the simplest classifier there is, a linear probe, and see. But with dozens of dimensions and a few hundred stories, a probe "reads" even shuffled labels to some degree in the stories it was fitted to. So it is tested on other stories. And there has to be a control: the same probe, fitted and tested alike, with all labels shuffled, shows what guessing looks like.
 #
 # **Guess first**: at the `the` of "went to the", from which layer on can the weather be read? And what does the control say?
 #
@@ -598,46 +629,51 @@ with model.blocks[3].attention.out.register_forward_pre_hook(partial(silence, 3)
 
 
 # %% tags=["E28"]
-def people_go(rng, weather):
-    first, second = rng.sample(NAMES, 2)
-    return f"Today is {weather} . {first} and {second} went to the"
-
-
-def examples(rng, n):
+def examples(visits):
     """Activations at the last word, by layer, and the weather as 1 or -1."""
-    weathers = [rng.choice(["sunny", "rainy"]) for _ in range(n)]
-    prompts = torch.cat([ids(people_go(rng, weather)) for weather in weathers])
+    texts = [
+        f"Today is {weather} . {first} and {second} went to the"
+        for weather, first, second in visits
+    ]
     with record(model, ["embed", "blocks.*"]) as recording:
-        model(prompts)
-    labels = torch.tensor([1.0 if weather == "sunny" else -1.0 for weather in weathers])
+        model(torch.cat([ids(text) for text in texts]))
+    labels = torch.tensor([1.0 if weather == "sunny" else -1.0 for weather, *_ in visits])
     return {name: layer.activation[:, -1] for name, layer in recording.items()}, labels
 
 
-def probe(x, labels, x_test, labels_test):
-    """Accuracy on the test examples of a ridge regression fitted to the others."""
+def fit(x, labels):
+    """A probe: a ridge regression, as a function that guesses labels."""
     mean, eye = x.mean(dim=0), torch.eye(x.shape[1])
     weights = torch.linalg.solve((x - mean).T @ (x - mean) + eye, (x - mean).T @ labels)
-    return ((x_test - mean) @ weights * labels_test > 0).float().mean().item()
+    return lambda x: torch.where((x - mean) @ weights > 0, 1.0, -1.0)
+
+
+def accuracy(guesses, labels):
+    return (guesses == labels).float().mean().item()
 
 
 # %% tags=["E28"]
-rng = random.Random(6)
-(x, labels), (x_test, labels_test) = examples(rng, 400), examples(rng, 400)
-mixed = torch.cat([labels, labels_test])[torch.randperm(800)].split(400)  # labels of any story
+visits = [
+    (weather, *pair) for weather in PLACES for pair in permutations(NAMES, 2)
+]  # all there are
+random.Random(6).shuffle(visits)
+(x, labels), (x_test, labels_test) = examples(visits[:240]), examples(visits[240:])
+mixed, mixed_test = torch.cat([labels, labels_test])[torch.randperm(480)].split(240)
 for name in x:
-    told = probe(x[name], labels, x_test[name], labels_test)
-    control = probe(x[name], mixed[0], x_test[name], mixed[1])
-    print(f"{name:9} probe {told:.2f}   control {control:.2f}")
+    told = accuracy(fit(x[name], labels)(x_test[name]), labels_test)
+    guess = fit(x[name], mixed)
+    control, fitted = accuracy(guess(x_test[name]), mixed_test), accuracy(guess(x[name]), mixed)
+    print(f"{name:9} probe {told:.2f}   control {control:.2f} (where it was fitted {fitted:.2f})")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 词嵌入里读不出来，`the` 就是 `the`，对照也一样是瞎猜；第 0 块之后，天气已经读得出来，一个不错。可是读得出来，不等于模型用了它：这还要靠修补或引导来说。
+# 词嵌入里读不出来，`the` 就是 `the`；第 0 块之后，天气已经读得出来，一个也没有读错，对照却到哪一层都在瞎猜。括号里的数说明，为什么要在别的故事上测验。可是读得出来，不等于模型用了它：这还要靠修补或引导来说。
 #
 # </div>
 # <div lang="en">
 #
-# The embedding does not tell: `the` is `the`, and probe and control both guess. After block 0 the weather can be read without a mistake, while the control keeps guessing. Yet what can be read need not be used: that takes patching, or steering.
+# The embedding does not tell: `the` is `the`. After block 0 the weather can be read without a mistake, while the control guesses at every layer; the numbers in brackets show why a test takes other stories. Yet what can be read need not be used: that takes patching, or steering.
 #
 # </div>
 
@@ -646,14 +682,14 @@ for name in x:
 #
 # <div lang="zh">
 #
-# 读得出来，就写得进去吗？取两种天气下激活的平均之差，得到一个方向；在生成时，用前向钩子把它加到一块的输出上。这叫引导（steering）。
+# 读得出来，就写得进去吗？取两种天气下激活的平均之差，得到一个方向；模型运行时，用前向钩子把它加到一块的输出上。这叫引导（steering）。方向是在 `the` 上量的，却加在每个词上。
 #
 # **先猜一猜**：下雨天，大家去屋里。加上「晴天减雨天」的方向，强度从 0 到 2，去户外的概率怎样变？强度是 0 的时候，输出和没有钩子时一位不差吗？
 #
 # </div>
 # <div lang="en">
 #
-# What can be read, can it be written as well? Take the difference between the mean activations in the two kinds of weather: a direction. While the model runs, a forward hook adds it to what a block puts out. That is steering.
+# What can be read, can it be written as well? Take the difference between the mean activations in the two kinds of weather: a direction. While the model runs, a forward hook adds it to what a block puts out. That is steering. The direction is measured at `the` and added to every word.
 #
 # **Guess first**: on a rainy day people go indoors. Add the direction "sunny minus rainy" with a strength from 0 to 2: what becomes of the probability of going outdoors? And at strength 0, is the output the same to the last bit?
 #
@@ -665,6 +701,8 @@ direction = x[name][labels == 1].mean(dim=0) - x[name][labels == -1].mean(dim=0)
 rainy = ids("Today is rainy . Lily and Hugo went to the")
 outdoors = [NUMBER[place] for place in PLACES["sunny"]]
 before = model(rainy)
+stream_length = x[name].norm(dim=1).mean()
+print(f"length of the direction {direction.norm():.0f}, of the stream {stream_length:.0f}")
 for strength in [0, 0.5, 1, 2]:
     with model.blocks[2].register_forward_hook(lambda m, args, out: out + strength * direction):
         logits = model(rainy)
@@ -682,12 +720,12 @@ for strength in [0, 1, 2]:
 # %% [markdown]
 # <div lang="zh">
 #
-# 强度慢慢加大，概率从几乎是 0 变到接近 1，答案从屋里走到户外。强度 0 一位不差，钩子一取下，一切照旧。代价也看得见：接着讲下去，每个词都被推一把，强度到了 1 句子就散了，到了 2 只剩下户外的地方。
+# 强度慢慢加大，概率从几乎是 0 变到接近 1，答案从屋里走到户外。强度 1 时，加上去的和残差流自己差不多长。强度 0 一位不差，钩子一取下，一切恢复原样。代价也看得见：接着讲下去，每个词都被推一把，强度到了 1 句子就散了，到了 2 只剩下户外的地方。
 #
 # </div>
 # <div lang="en">
 #
-# As the strength grows, the probability goes from almost 0 to nearly 1, and people walk from indoors to outdoors. Strength 0 changes no bit, and without the hook all is as before. The price shows too: as the story goes on, every word gets its push, at strength 1 sentences fall apart, and at 2 nothing is left but places outdoors.
+# As the strength grows, the probability goes from almost 0 to nearly 1, and people walk from indoors to outdoors. At strength 1 the push is about as long as the stream itself. Strength 0 changes no bit, and without the hook all is as before. The price shows too: as the story goes on, every word gets its push, at strength 1 sentences fall apart, and at 2 nothing is left but places outdoors.
 #
 # </div>
 
@@ -700,14 +738,14 @@ for strength in [0, 1, 2]:
 #
 # 写 `steering(model, number, direction, strength)`，返回一个上下文管理器：在它里面，第 `number` 块的输出处处加上 `strength * direction`；出来以后，不论有没有异常，一切照旧。
 #
-# 强度是 0 时，输出一位不差。可以一个套一个，效果相加。梯度照样流过。不要就地改动块的输出：残差流里，别人也拿着它。
+# 强度是 0 时，输出一位不差。可以一个套一个，效果相加。梯度照样流过（这一课关掉了梯度，自己试时用 `with torch.enable_grad():`）。不要就地改动块的输出：残差流里，别人也拿着它。
 #
 # </div>
 # <div lang="en">
 #
 # Write `steering(model, number, direction, strength)`, which returns a context manager: inside it, `strength * direction` is added everywhere to what block `number` puts out; afterwards all is as before, whether something was raised or not.
 #
-# At strength 0 the output is the same to the last bit. One inside another adds up, and gradients flow as ever. Do not change a block's output in place: others hold the residual stream as well.
+# At strength 0 the output is the same to the last bit. One inside another adds up, and gradients flow as ever (this lesson has switched them off: use `with torch.enable_grad():` to try). Do not change a block's output in place: others hold the residual stream as well.
 #
 # </div>
 
@@ -737,14 +775,14 @@ check("14.5", steering)
 #
 # <div lang="zh">
 #
-# 生成就是反复猜下一个词，再把它接上。已经读过的词不必再读：每块把键和值存进缓存（`Cache`），下一步只送一个新词进去。
+# 生成就是反复猜下一个词，再把它接上。已经读过的词不必再读：每块把键和值（注意力为每个词算出的两个向量，后面的词靠它们来看它）存进缓存（`Cache`），下一步只送一个新词进去。
 #
 # **先猜一猜**：提示有 10 个词，生成 5 个。挂在一块上的钩子触发几次，每次看到几个词？
 #
 # </div>
 # <div lang="en">
 #
-# To generate is to guess the next word again and again and to append it. Words that have been read are not read anew: each block stores their keys and values in a `Cache`, and the next step sends in one new word.
+# To generate is to guess the next word again and again and to append it. Words that have been read are not read anew: each block stores their keys and values, two vectors per word through which later words look at it, in a `Cache`, and the next step sends in one new word.
 #
 # **Guess first**: a prompt of 10 words, and 5 words to generate. How often does a hook on a block fire, and how many words does it see each time?
 #
@@ -760,6 +798,7 @@ def look(module, args, output):
 
 
 cache, prompt = Cache(), ids("Today is rainy . Lily and Hugo went to the")
+# record() notes what goes into block 1; by then block 0 has stored its keys.
 seen_by_record = record(model, ["blocks.1"], inputs=True)
 with model.blocks[0].register_forward_hook(look), seen_by_record as recording:
     told = model.generate(prompt, 5, cache=cache)
@@ -773,12 +812,12 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一次看到整个提示，以后每次只看到一个词；在这样的钩子里加引导，每个新词都会加一次。钩子留下的 `keys[0]` 是缓存自己的张量：缓存一被就地清零，它也空了；`record()` 留的是拷贝，还在。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
+# 一共 5 次：第一次看到整个提示，并给出第一个新词；以后的 4 次，每次只看到一个词。在这样的钩子里加引导，每个新词都会加一次。最后一次，钩子留下的 `keys[0]` 就是缓存自己的张量：缓存一被就地清零，它也全成了零；`record()` 留的是拷贝，还在。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
 #
 # </div>
 # <div lang="en">
 #
-# The first call sees the whole prompt, and every later one a single word; steering in such a hook is added to each new word once. The `keys[0]` that the hook kept is the cache's own tensor: once the cache is zeroed in place, it is empty too, while `record()` kept a copy. The model still needs its cache, so look at it, never change it in place, and keep a copy if you keep anything.
+# There are 5 calls: the first sees the whole prompt and gives the first new word, and each of the other 4 sees a single word. Steering in such a hook is added to each new word once. In the last call the `keys[0]` that the hook kept is the cache's own tensor: once the cache is zeroed in place, it holds only zeros too, while `record()` kept a copy. The model still needs its cache, so look at it, never change it in place, and keep a copy if you keep anything.
 #
 # </div>
 
@@ -797,7 +836,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # | `model(ids)` 是 logit | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
-# 一块的输出，5.x 版是张量，4.x 版是元组，第一项才是残差流。
+# 一块的输出，5.x 版里是张量；4.x 版里，许多模型（GPT-2 就是）给的是元组，第一项才是残差流。
 #
 # </div>
 # <div lang="en">
@@ -812,7 +851,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # | `model(ids)` gives logits | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
-# What a block puts out is a tensor in version 5.x; in 4.x it is a tuple, whose first item is the residual stream.
+# What a block puts out is a tensor in version 5.x; in 4.x many models, GPT-2 among them, give a tuple, whose first item is the residual stream.
 #
 # </div>
 #
@@ -823,20 +862,21 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 #
 # config = GPT2Config(n_layer=4, n_embd=64, n_head=4, vocab_size=100, bos_token_id=0, eos_token_id=None)
 # gpt = GPT2LMHeadModel(config).eval()
-# ids, direction = torch.arange(9)[None], torch.randn(64)
+# prompt, push = torch.arange(9)[None], torch.randn(64)
 # with record(gpt, ["transformer.h.*"]) as recording, torch.no_grad():
-#     logits = gpt(ids).logits
+#     logits = gpt(prompt).logits
 # stream = [layer.activation for layer in recording.values()]
-# lens = [gpt.lm_head(gpt.transformer.ln_f(x)) for x in stream]  # one for each depth
+# lens = [gpt.lm_head(gpt.transformer.ln_f(x)) for x in stream]  # after each block
 #
 # def add(module, args, output):
-#     return output + 3 * direction
+#     return output + 3 * push
 #
 # lengths = []
 # with gpt.transformer.h[2].register_forward_hook(add):
-#     steered = gpt(ids).logits
+#     steered = gpt(prompt).logits
 # with gpt.transformer.h[0].register_forward_hook(lambda m, args, out: lengths.append(out.shape[1])):
-#     gpt.generate(ids, max_new_tokens=5, do_sample=False, pad_token_id=0)
+#     gpt.generate(prompt, max_new_tokens=5, do_sample=False, pad_token_id=0)
+# print(lengths)  # [9, 1, 1, 1, 1]
 # ```
 
 # %% [markdown]
@@ -845,16 +885,16 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # <div lang="zh">
 #
 # 1. 模块的输出可以是元组、字典、缓存：取出张量，断开，拷贝。
-# 2. 每块往残差流上加；提前交给 `norm` 和 `unembed`，就是 logit lens。
+# 2. 每块往残差流上加；提前交给 `norm` 和 `unembed`，就是 logit lens：看模型到此为止会怎么猜。
 # 3. 修补一处，看答案挽回多少：先在不同的词上，后在最后一个词上。
-# 4. 探针要有对照，要在没见过的例子上测；读得出来不等于用得着。
+# 4. 探针要有对照，要在没见过的例子上测；读得出来不等于用上了。
 # 5. 引导就是在钩子里加一个方向；生成时每个词一次调用，钩子每次都触发。
 #
 # </div>
 # <div lang="en">
 #
 # 1. What a module puts out may be a tuple, a dictionary, a cache: take the tensor out, detach it, copy it.
-# 2. Every block adds to the residual stream; hand it to `norm` and `unembed` early, and that is the logit lens.
+# 2. Every block adds to the residual stream; hand it to `norm` and `unembed` early, and the logit lens shows what the model would guess so far.
 # 3. Patch one place and see how much of the answer comes back: early at the word that differs, late at the last word.
 # 4. A probe needs a control, and examples it has not seen; what can be read need not be used.
 # 5. Steering adds a direction in a hook; generation calls the model once for each word, and the hook fires every time.
@@ -867,12 +907,12 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # <div lang="zh">
 # <details><summary>1. 为什么可以在半路上就用 <code>norm</code> 和 <code>unembed</code>？</summary>每块只往残差流上加，宽度不变，哪里都可以当作最后。</details>
 # <details><summary>2. 注意力图上的高值，为什么不能证明原因？</summary>看了不等于用了；要换掉激活，看答案变不变。</details>
-# <details><summary>3. 对照的探针为什么必不可少？</summary>维数多、例子少的时候，打乱的标签也能碰巧读出一些。</details>
+# <details><summary>3. 对照的探针为什么必不可少？</summary>它说出瞎猜是什么样子：探针要高出它，才算读出了东西。训练用过的例子上，就连打乱的标签也能读出一些。</details>
 # </div>
 # <div lang="en">
 # <details><summary>1. Why may <code>norm</code> and <code>unembed</code> be used half-way?</summary>Each block only adds to the residual stream, whose width stays; any place can be taken for the last.</details>
 # <details><summary>2. Why is a high value in a picture of attention no proof of a cause?</summary>To look is not to use; replace the activation, and see whether the answer changes.</details>
-# <details><summary>3. Why is a control indispensable for a probe?</summary>With many dimensions and few examples, something can be read from shuffled labels by accident.</details>
+# <details><summary>3. Why is a control indispensable for a probe?</summary>It shows what guessing looks like, which a probe has to beat. Where it was fitted, a probe reads even shuffled labels to some degree.</details>
 # </div>
 
 # %% [markdown]
@@ -880,12 +920,12 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 #
 # <div lang="zh">
 #
-# TransformerLens 给几十种语言模型的这些位置起了统一的名字，nnsight 可以在远处的大模型上做同样的实验；稀疏自编码器（SAE）把残差流拆成看得懂的特征；关于引导，搜索 activation addition 和 contrastive activation addition。读的时候，看看他们怎样做对照。
+# TransformerLens 给几十种语言模型的这些位置起了统一的名字，nnsight 可以在远程服务器上的大模型里做同样的实验；稀疏自编码器（SAE）把残差流拆成看得懂的特征；关于引导，搜索 activation addition 和 contrastive activation addition。读的时候，看看他们怎样做对照。
 #
 # </div>
 # <div lang="en">
 #
-# TransformerLens gives these places one set of names in dozens of language models, and nnsight runs such experiments on large models far away; sparse autoencoders (SAEs) take the residual stream apart into features that people can read; on steering, search for activation addition and contrastive activation addition. As you read, look for their controls.
+# TransformerLens gives these places one set of names in dozens of language models, and nnsight runs such experiments on large models hosted elsewhere; sparse autoencoders (SAEs) take the residual stream apart into features that people can read; on steering, search for activation addition and contrastive activation addition. As you read, look for their controls.
 #
 # </div>
 

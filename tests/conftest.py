@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from hookedu import catalog
 from tests import isolation
@@ -34,6 +35,15 @@ def home(tmp_path_factory, monkeypatch) -> Path:
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def grad_mode():
+    """Fail a test that leaves grad mode off, instead of those after it in its process."""
+    yield
+    left_off = not torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    assert not left_off, "the test leaves grad mode off"
 
 
 class Clone:

@@ -8,6 +8,7 @@ import warnings
 import matplotlib
 import matplotlib.pyplot as plt
 import pytest
+import torch
 import yaml
 from torch import nn
 
@@ -107,8 +108,8 @@ def test_a_lesson_leaves_no_hook_behind(lesson):
     Cells that start processes are left to nbval, because their hooks end with the processes.
     """
     namespace: dict = {"__name__": f"lesson_{lesson.id}"}
-    with matplotlib.rc_context({"backend": "Agg"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with matplotlib.rc_context({"backend": "Agg"}), warnings.catch_warnings(), torch.enable_grad():
+        warnings.simplefilter("ignore")  # and at the end, grad mode is as before, whatever a lesson sets
         for cell in source.read(lesson):
             if cell.is_code and "run_ranks(" not in cell.text:
                 exec(compile(cell.text, f"course/{lesson.file}.py:{cell.line}", "exec"), namespace)

@@ -637,3 +637,11 @@ def logit_lens(model, ids):
     model.blocks = nn.ModuleList(Kept(block) for block in model.blocks)
     model(ids)
     return torch.stack([model.unembed(model.norm(x[:, -1])) for x in stream])
+
+
+# As the lesson itself writes it, for a single prompt.
+edited(
+    "14.2",
+    "first_prompt",
+    ("model.unembed(model.norm(x[:, -1])) for", "model.unembed(model.norm(x))[0, -1] for"),
+)

@@ -90,6 +90,7 @@ EXERCISE = Exercise(
                 "last_prompt": Gives(lambda key: key.logits(key.stream)[:, -1]),
                 "batch_first": Gives(lambda key: key.lens.transpose(0, 1)),
                 "squeezed": lambda saw, key: key.lens.shape[1] == 1 and near(saw.result, key.lens[:, 0]),
+                "first_prompt": Gives(lambda key: key.lens[:, 0]),
                 "one_row": Gives(lambda key: key.lens.flatten(0, 1)),
                 "backwards": Gives(lambda key: key.lens.flip(0)),
                 "no_norm": Gives(lambda key: key.without_norm),
