@@ -44,12 +44,12 @@ for fault in (HEALTHY, *FAULTS):
 # %% [markdown]
 # <div lang="zh">
 #
-# 有几个和健康的一样降了下去，光看损失，你会放他们回家。另外几个确实不好，可损失说不出是什么病。要往里面看，就得装仪表，而仪表全是钩子。下面一件一件地装，每件先用在最需要它的病人身上。
+# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 和健康的一样降了下去，光看损失，你会放他们回家。另外几个确实不好，可损失说不出是什么病。要往里面看，就得装仪表，而仪表全是钩子。下面一件一件地装，每件先用在最需要它的病人身上。
 #
 # </div>
 # <div lang="en">
 #
-# Several come down as the healthy one does, and by the loss alone you would send them home. Others are plainly not well, but their loss does not tell what they have. To look inside we need instruments, and all of them are hooks. We build them one by one, and try each on the patient who needs it most.
+# `frozen_layer`, `detached_branch`, `norm_in_eval` and `forgotten_hook` come down as the healthy one does, and by the loss alone you would send them home. The others are plainly not well, but their loss does not tell what they have. To look inside we need instruments, and all of them are hooks. We build them one by one, and try each on the patient who needs it most.
 #
 # </div>
 #
@@ -64,7 +64,7 @@ for fault in (HEALTHY, *FAULTS):
 # </div>
 # <div lang="en">
 #
-# This patient has `vanishing` gradients. A forward hook sets a tensor hook on the output of every linear layer, and when backward comes by, that one notes the norm of the gradient.
+# This patient has `vanishing` gradients. A forward hook sets a tensor hook on the output of every linear layer, which notes the norm of the gradient in the backward pass.
 #
 # **Guess first**: from the last layer to the first, is the gradient suddenly gone at some layer, or does it shrink layer by layer?
 #
@@ -114,12 +114,12 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 #
 # <div lang="zh">
 #
-# 写上下文管理器 `instruments(model)`：`with instruments(model) as rows:` 里，每调用一次 `model`，列表 `rows` 就多一个字典：层的名字 → `[activation, gradient]`，两个范数，都是 Python 的数；按运行的次序，只记没有子模块、而且运行了的层。梯度是损失对这一层输出的，到达之前（或者永远不到）是 `None`。有的调用在 `no_grad` 里；有的 ReLU 是就地的；一次反向传播可能走过几次调用。结束时取下钩子，出了异常也一样。
+# 写上下文管理器 `instruments(model)`：`with instruments(model) as rows:` 里，每调用一次 `model`，列表 `rows` 就多一个字典：层的名字 → `[activation, gradient]`，两个范数，都是 Python 的数；按运行的次序，只记没有子模块、而且运行了的层。梯度是损失对这一层输出的，到达之前（或者永远不到）是 `None`。有的调用在 `no_grad` 里；有的 ReLU 是就地的；几次调用可能共用一次反向传播。结束时取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write the context manager `instruments(model)`. Inside `with instruments(model) as rows:` each call of `model` adds to the list `rows` a dictionary, in the order of running, from each module without children that ran to `[activation, gradient]`, two norms as Python numbers. The gradient is that of the loss with respect to the layer's output, and `None` until it arrives, if ever. Some calls are under `no_grad`; some ReLUs are in-place; one backward pass may cover several calls. At the end take the hooks off, even after an exception.
+# Write the context manager `instruments(model)`. Inside `with instruments(model) as rows:` each call of `model` adds a dictionary to the list `rows`: the name of each layer without children that ran, in the order of running → `[activation, gradient]`, two norms as Python numbers. The gradient is that of the loss with respect to the layer's output, and `None` until it arrives, if ever. Some calls are under `no_grad`; some ReLUs are in-place; one backward pass may cover several calls. At the end take the hooks off, even after an exception.
 #
 # </div>
 
@@ -159,49 +159,57 @@ check("15.1", instruments)
 #
 # <div lang="zh">
 #
-# ReLU 之后有零是常事。要紧的是，一个单元（卷积层的一个通道）是不是对**任何**样本都是零：那样它没有输出，也没有梯度，再也学不了。病人是 `dying_relus`。
+# ReLU 之后有零是常事。要紧的是，一个单元（卷积层的一个通道）是不是对**任何**样本都是零：那样它什么也不输出，自己的权重也得不到梯度；除非前面的层变了，它再也活不过来。病人是 `dying_relus`，旁边是一个健康的。
 #
-# **先猜一猜**：整个训练里，他有多少单元一次也没有为正？这和「激活里零的比例」是一回事吗？
+# **先猜一猜**：整个训练里，病人有多少单元一次也没有为正？这和「激活里零的比例」是一回事吗？
 #
 # </div>
 # <div lang="en">
 #
-# Zeros behind a ReLU are nothing unusual. What matters is whether a unit (a channel of a convolution) is zero for **every** sample: then it puts out nothing, has no gradient, and will never learn again. The patient has `dying_relus`.
+# Zeros behind a ReLU are nothing unusual. What matters is whether a unit (a channel of a convolution) is zero for **every** sample: then it puts out nothing, its own weights get no gradient, and unless the layers before it change it will not come back. The patient has `dying_relus`; beside it is a healthy one.
 #
-# **Guess first**: in the whole run, how many of its units are not positive even once? Is that the same as the share of zeros among the activations?
+# **Guess first**: in the whole run, how many of the patient's units are not positive even once? Is that the same as the share of zeros among the activations?
 #
 # </div>
 
+
 # %%
-patient = admit(2, "dying_relus")
-model, optimizer = patient.build()
-alive, zeros, handles = {}, {}, []
+def relus(patient):
+    """Return which units of each ReLU were ever positive, and its shares of zeros, step by step."""
+    model, optimizer = patient.build()
+    alive, zeros, handles = {}, defaultdict(list), []
+
+    def look(name, module, args, output):
+        positive = (output > 0).transpose(0, 1).flatten(1).any(1)  # one truth value per unit
+        alive[name] = positive | alive.get(name, False)
+        zeros[name].append((output == 0).float().mean().item())
+
+    for name, module in model.named_modules():
+        if isinstance(module, nn.ReLU):
+            handles.append(module.register_forward_hook(partial(look, name)))
+    train(model, optimizer, patient.data)
+    for handle in handles:
+        handle.remove()
+    return alive, zeros
 
 
-def look(name, module, args, output):
-    positive = (output > 0).transpose(0, 1).flatten(1).any(1)  # one truth value per unit
-    alive[name] = positive | alive.get(name, False)
-    zeros[name] = (output == 0).float().mean().item()
-
-
-for name, module in model.named_modules():
-    if isinstance(module, nn.ReLU):
-        handles.append(module.register_forward_hook(partial(look, name)))
-train(model, optimizer, patient.data)
-for handle in handles:
-    handle.remove()
-for name, units in alive.items():
-    print(f"{name:12} never positive: {(~units).sum()} of {len(units)}; zeros: {zeros[name]:.1f}")
+# %%
+for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
+    print(patient.fault)
+    alive, zeros = relus(patient)
+    for name, units in alive.items():
+        share = sum(zeros[name]) / len(zeros[name])
+        print(f"  {name:20} never positive: {(~units).sum()} of {len(units)}; zeros: {share:.1f}")
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 不是一回事：健康的层也常有一半左右的零，可每个单元总有为正的时候。按单元数，死的和活的就分开了；只看零的比例，稀疏的和死掉的混在一起。
+# 不是一回事：健康的层也有一半左右的零，可每个单元总有为正的时候，零分散在各个样本里。零的比例分不出哪些是一直为零的；按单元数，死的和活的就分开了。
 #
 # </div>
 # <div lang="en">
 #
-# It is not the same: a healthy layer often has about half zeros, but each of its units is positive at some time. Counted by units, the dead stand apart from the living; the share of zeros mixes them up with what is merely sparse.
+# It is not the same: a healthy layer has about half zeros as well, but each of its units is positive at some time, and the zeros are spread over the samples. The share of zeros does not tell which of them are there for good; counted by units, the dead stand apart from the living.
 #
 # </div>
 #
@@ -216,7 +224,7 @@ for name, units in alive.items():
 # </div>
 # <div lang="en">
 #
-# How large a gradient is and how far the parameters move are two things, with the rate, momentum and the scaling of the optimizer between them. So measure it: an optimizer has hooks before and after its step. The **update ratio** is the norm of the move divided by the norm before it. We take it for the first weight of each patient.
+# How large a gradient is and how far the parameters move are two things, with the learning rate, momentum and the scaling of the optimizer between them. So measure it: an optimizer has hooks before and after its step. The **update ratio** is the norm of the move divided by the norm before it. We take it for the first weight of each patient.
 #
 # **Guess first**: by how much does a healthy one move in a step, some ten-thousandths, some hundredths, or some tenths? Which of the other three differ?
 #
@@ -242,12 +250,12 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 健康的不到千分之一，训练中间会到百分之几；学习率太高，一步就是几成；梯度消失的几乎不动。最后一个也几乎不动，他的损失却和健康的一样好：记住他。
+# 健康的不到千分之一；学习率太高，一步就是几成；梯度消失的几乎不动。最后一个也几乎不动，它的损失却和健康的一样好：记住它。
 #
 # </div>
 # <div lang="en">
 #
-# A healthy weight moves by less than a thousandth here, and later on by up to some hundredths; with too high a rate it is some tenths in a single step; with vanishing gradients it hardly moves. The last one hardly moves either, although its loss is as good as that of the healthy one: keep it in mind.
+# A healthy weight moves by less than a thousandth here; with too high a learning rate it is some tenths in a single step; with vanishing gradients it hardly moves. The last one hardly moves either, although its loss is as good as that of the healthy one: keep it in mind.
 #
 # </div>
 #
@@ -302,14 +310,14 @@ check("15.2", update_ratios)
 #
 # `bad_sample`：有一条数据坏了，损失从某一步起成了 `nan`。前向钩子看得到哪一层最先输出了 `nan` 或 `inf`，还看得到是哪几个样本。下面在它第一次出现的那一步，逐层数坏了的样本。
 #
-# **先猜一猜**：坏的样本只有一个，到最后一层还是一个吗？
+# **先猜一猜**：坏的样本只有一个，再往后几层还是一个吗？
 #
 # </div>
 # <div lang="en">
 #
 # `bad_sample`: one piece of data is broken, and from some step on the loss is `nan`. A forward hook sees which layer puts out `nan` or `inf` first, and in which samples. In the step in which it first appears, we count the bad samples layer by layer.
 #
-# **Guess first**: a single sample is bad. Is it still a single one at the last layer?
+# **Guess first**: a single sample is bad. Is it still a single one some layers later?
 #
 # </div>
 
@@ -339,12 +347,12 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一层还只有一个样本是坏的；批归一化用整批算均值，一层之后就全坏了。反向传播再把 `nan` 写进每个权重，从此每一步都是 `nan`。所以晚一步，甚至晚一层去看，就再也问不出是哪一条数据。
+# 第一层还只有一个样本是坏的；批归一化用整批算均值，一层之后就全坏了。反向传播再把 `nan` 写进每个权重，从此每一步都是 `nan`。所以晚一步，甚至晚一层去看，从激活里就看不出是哪一条数据了。
 #
 # </div>
 # <div lang="en">
 #
-# In the first layer one sample is bad; batch normalisation takes its mean over the batch, and one layer later all of them are. Then backward writes `nan` into every weight, and every later step is `nan`. Whoever looks a step later, or even a layer later, can no longer tell which piece of data it was.
+# In the first layer one sample is bad; batch normalisation takes its mean over the batch, and one layer later all of them are. Then backward writes `nan` into every weight, and every later step is `nan`. A step later, or even a layer later, the activations no longer tell which piece of data it was.
 #
 # </div>
 #
@@ -354,12 +362,12 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 #
 # <div lang="zh">
 #
-# 写 `nan_source(model, x)`：运行一次 `model(x)`，返回 `(name, sample)`：最先（按运行的次序）输出 `nan` 或 `inf` 的层，只看没有子模块的，名字是它在模型里的完整名字；以及它的输出里第一个坏的样本，是 Python 的整数。第 0 维是样本，后面还有一维或几维。全都有限就返回 `None`。不管 `x` 本身干不干净，问的都是输出。模型保持原样；取下钩子，出了异常也一样。
+# 写 `nan_source(model, x)`：运行一次 `model(x)`，返回 `(name, sample)`：最先（按运行的次序）输出 `nan` 或 `inf` 的层，只看没有子模块的，名字是它在模型里的完整名字；以及它的输出里第一个坏的样本，是 Python 的整数。第 0 维是样本，后面还有一维或几维。全都有限就返回 `None`。不管 `x` 本身干不干净，问的都是输出。参数和模式不变（批归一化存着的统计量可以变）；取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `nan_source(model, x)`: run `model(x)` once and return `(name, sample)`: the first layer, in the order of running, that puts out `nan` or `inf`, among modules without children and by its full name in the model; and the first bad sample in its output, a Python integer. Dimension 0 is the sample, and one or more follow. Return `None` if all is finite. Whether or not `x` itself is clean, only outputs count. Leave the model as it was; take hooks off, after an exception as well.
+# Write `nan_source(model, x)`: run `model(x)` once and return `(name, sample)`: the first layer, in the order of running, that puts out `nan` or `inf`, among modules without children and by its full name in the model; and the first bad sample in its output, a Python integer. Dimension 0 is the sample, and one or more follow. Return `None` if all is finite. Whether or not `x` itself is clean, only outputs count. Parameters and modes stay as they are (stored statistics of batch normalisation may change); take hooks off, after an exception as well.
 #
 # </div>
 
@@ -394,18 +402,18 @@ def nan_source(model, x):
 check("15.3", nan_source)
 
 # %% [markdown]
-# ## 15.6 一面仪表盘 · The panel
+# ## 15.6 一块仪表盘 · The panel
 #
 # <div lang="zh">
 #
-# 四件仪表合成一面：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，图条一边训练一边长出来，每行一层，每列一步；结束时钩子都取下，模型和优化器原样。`panel.rows` 是全部的数，`panel.source` 是第一个 `nan`。
+# 四件仪表合成一块：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，色带一边训练一边长出来，每行一层，每列一步；结束时钩子都取下。`panel.rows` 是全部的数，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（这一批里从不为正的单元占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan`。
 #
 # 病人是 `detached_branch`，网络里有一段分成左右两支。**先猜一猜**：断开的那一支，激活、梯度、更新比例各是什么样子？
 #
 # </div>
 # <div lang="en">
 #
-# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow while it trains, with a row per layer and a column per step; at the end all hooks are off, and model and optimizer as they were. `panel.rows` has all the numbers, and `panel.source` the first `nan`.
+# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow as it trains, a row per layer and a column per step; at the end all hooks are off. `panel.rows` has a row per layer and step: `step`, `layer`, `mean` and `std` of activations, `dead` (the share of units not positive in this batch), `gradient`, and `ratio`, of all parameters of a layer together. `panel.source` is the first `nan`.
 #
 # The patient has a `detached_branch`: part of its network consists of a left and a right branch. **Guess first**: how do activations, gradients and update ratios of the branch that is cut off look?
 #
@@ -423,12 +431,12 @@ panel
 # %% [markdown]
 # <div lang="zh">
 #
-# `right` 那一支的激活一切正常，所以前向传播里什么也看不出来。梯度是灰的：没有到达；更新比例是黑的：恰好是 0。损失照样降，因为另一支和最后一层在学。
+# `right` 那一支的激活和别的层差不多大，单看一步的前向传播，什么也看不出来。梯度是灰的：没有到达；更新比例是黑的：恰好是 0。损失照样降，因为另一支和最后一层在学。
 #
 # </div>
 # <div lang="en">
 #
-# Activations in the `right` branch look perfectly normal, so forward shows nothing. Its gradients are grey, since none arrive, and its update ratios black, which is exactly 0. The loss comes down all the same, because the other branch and the last layer learn.
+# Activations in the `right` branch are about as large as elsewhere, so the forward pass of a single step shows nothing. Its gradients are grey, since none arrive, its update ratios black, which is exactly 0. The loss comes down all the same, because the other branch and the last layer learn.
 #
 # </div>
 #
@@ -436,14 +444,14 @@ panel
 #
 # <div lang="zh">
 #
-# 现在每种故障过一遍仪表，每个病人压缩成一行：第一步里最前和最后一层的梯度之比、最大的更新比例；整个训练里有几层没有梯度、几层的参数从来不动、最后有多少 ReLU 单元没有为正；第一个 `nan` 在第几步。
+# 现在每种故障过一遍仪表，每个病人压缩成一行：第一步里最前和最后一层的梯度之比、最大的更新比例；整个训练里有几层没有梯度、几层的参数从来不动；最后一步里，哪个 ReLU 从不为正的单元最多，占几成（没有 ReLU 就是 `-`）；第一个 `nan` 在第几步。
 #
 # **先猜一猜**：哪几种故障在这张表里一眼看得出？哪一种，每个数都和健康的差不多？
 #
 # </div>
 # <div lang="en">
 #
-# Now every fault goes through the instruments, and each patient becomes one line: from the first step, the gradient of the first layer divided by that of the last, and the largest update ratio; from the whole run, how many layers have no gradient, how many have parameters that never move, and which share of ReLU units was not positive at the end; and the step of the first `nan`.
+# Now every fault goes through the instruments. Each patient becomes one line: from the first step, the gradient of the first layer divided by that of the last, and the largest update ratio; from the whole run, how many layers have no gradient, how many have parameters that never move; in the last step, the largest share of units of a ReLU that are not positive (`-` without ReLUs); and the step of the first `nan`.
 #
 # **Guess first**: which faults show at a glance? For which is every number much like that of the healthy one?
 #
@@ -474,11 +482,12 @@ def line(panel):
     layers = {row.layer for row in rows}
     moved = {row.layer for row in rows if row.ratio is None or row.ratio > 0}
     dead = [row.dead for row in rows if row.step == rows[-1].step and row.dead is not None]
+    dead = f"{max(dead):.1f}" if dead else "-"
     return (
         f"{start[0].gradient / start[-1].gradient:9.0e}"
         f"{max(row.ratio or 0 for row in start):8.0e}"
         f"{len(layers - {row.layer for row in rows if row.gradient is not None}):6}"
-        f"{len(layers - moved):7}{max(dead, default=0):7.1f}"
+        f"{len(layers - moved):7}{dead:>7}"
         f"{panel.source.step if panel.source else '-':>5}"
     )
 
@@ -490,16 +499,16 @@ for fault, panel in panels.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 一眼看得出的：`vanishing` 的梯度之比很小，`exploding` 的很大，`rate_too_high` 的更新比例，`frozen_layer` 有不动的层，`detached_branch` 连梯度也没有，`dying_relus` 的单元，`bad_sample` 的 `nan`。
+# 一眼看得出的：`vanishing` 的梯度之比很小，`exploding` 的很大（它的更新比例和 `nan` 是后果）；`rate_too_high` 的梯度之比正常，更新比例却很大；`frozen_layer` 有不动的层，`detached_branch` 连梯度也没有；`dying_relus` 的单元；`bad_sample` 别的都正常，只有 `nan`。
 #
-# `shuffled_labels` 和 `norm_in_eval` 的数都像健康的；`forgotten_hook` 这次像轻一点的梯度消失，换一个钩子，也可能什么都不像。它们各要一件别的仪表，15.8 节最后来做。先看容易混淆的。
+# `shuffled_labels` 和 `norm_in_eval` 的数都像健康的；`forgotten_hook` 这次像轻一点的梯度消失，换一个钩子，也可能什么都不像。它们各要一件别的仪表，见 15.8 节末尾。先看容易混淆的。
 #
 # </div>
 # <div lang="en">
 #
-# At a glance: the small quotient of `vanishing` and the large one of `exploding`; the update ratio of `rate_too_high`; a layer that stands still in `frozen_layer`, and one without gradients as well in `detached_branch`; the units of `dying_relus`; the `nan` of `bad_sample`.
+# At a glance: the small quotient of `vanishing` and the large one of `exploding`, whose update ratio and `nan` follow from it; the large update ratio of `rate_too_high`, while its quotient is normal; a layer that stands still in `frozen_layer`, and one without gradients as well in `detached_branch`; the units of `dying_relus`; and `bad_sample`, where nothing but the `nan` is unusual.
 #
-# The numbers of `shuffled_labels` and `norm_in_eval` are like the healthy one's. This time `forgotten_hook` looks like a mild case of vanishing gradients; with another hook it may look like nothing at all. Each needs another instrument, which the end of section 15.8 adds. First, those that one confuses.
+# The numbers of `shuffled_labels` and `norm_in_eval` are like the healthy one's. This time `forgotten_hook` looks like a mild case of vanishing gradients; with another hook it may look like nothing at all. Each needs another instrument, which the end of section 15.8 adds. First, the ones that look alike.
 #
 # </div>
 #
@@ -528,14 +537,14 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 #
 # 梯度很小，动得也很小：消失。梯度正常，一动不动：冻结，`requires_grad` 是 `False`，或者优化器里没有它。没有梯度，也一动不动：断开。
 #
-# 有一个陷阱：冻结的若是**第一层**，它前面没有要学的东西，autograd 就不给它的输出算梯度，样子和断开一样。这时看参数的 `requires_grad`。还有 Adam：它会把很小的梯度放大，消失的梯度只在梯度里看得出，更新比例正常（第 10 课）。
+# 有一个陷阱：**第一层**若是用 `requires_grad=False` 冻结的，它和它前面都没有要学的东西，autograd 就不给它的输出算梯度，样子和断开一样。这时看参数的 `requires_grad`。排在最前、没有参数的层也没有梯度，那是健康的。还有 Adam：它会把很小的梯度放大，消失的梯度只在梯度里看得出，更新比例正常（第 10 课）。
 #
 # </div>
 # <div lang="en">
 #
 # A tiny gradient and a tiny move: vanishing. A normal gradient and no move at all: frozen, with `requires_grad` `False` or left out of the optimizer. No gradient and no move: detached.
 #
-# There is a trap: if the **first** layer is frozen, nothing before it wants to learn, autograd computes no gradient for its output, and it looks detached; then read `requires_grad` of its parameters. And Adam magnifies small gradients: vanishing ones then show in the gradients only, and update ratios are normal (lesson 10).
+# There is a trap: if the **first** layer is frozen by `requires_grad=False`, nothing up to it requires a gradient, autograd computes none for its output, and it looks detached; then read `requires_grad` of its parameters. A layer at the very front without parameters has no gradient either, and is healthy. And Adam magnifies small gradients: vanishing ones then show in the gradients only, and update ratios are normal (lesson 10).
 #
 # </div>
 
@@ -570,12 +579,12 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在走第一步之前。`exploding` 那时梯度就已经往前越来越大；`rate_too_high` 那时一切正常，和健康的同一副样子，一步走完才坏，更新比例说明是谁干的。第一步之后，两种就混在一起了。
+# 在走第一步之前。`exploding` 那时损失就大得离谱，梯度越靠近输入越大；`rate_too_high` 那时一切正常，和健康的同一副样子，一步走完才坏。更新比例两个都大，单看它分不开：梯度之比正常而更新比例很大的，才是学习率的错。
 #
 # </div>
 # <div lang="en">
 #
-# Before the first step. By then the gradients of `exploding` already grow towards the front; those of `rate_too_high` are as normal as the healthy one's, and it is the step that ruins it, as its update ratio shows. After the first step the two look alike.
+# Before the first step. By then the loss of `exploding` is far too large already, and its gradients grow towards the input; those of `rate_too_high` are as normal as the healthy one's, and it is the step that ruins it. The update ratio is large for both and does not tell them apart by itself: it is the learning rate only if the quotient of gradients is normal.
 #
 # </div>
 #
@@ -602,25 +611,25 @@ for fault in (HEALTHY, "shuffled_labels"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 一个也不会：仪表全部正常，只是什么也没有学到，损失停在瞎猜的 $\ln C$ 附近，$C$ 是类别数。排除了其他所有的病，才轮到数据。要注意损失是在**没见过**的数据上量的；同一批数据反复训练，打乱的标签也背得下来。
+# 一个也不会：开头的数和健康的一样，只是什么也没有学到，损失停在瞎猜的 $\ln C$ 附近，$C$ 是类别数。排除了其他所有的病，才轮到数据。要注意损失是在**没见过**的数据上量的；同一批数据反复训练，打乱的标签也背得下来。
 #
 # </div>
 # <div lang="en">
 #
-# None does: all instruments read normal, only nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Data come into question when every other illness is excluded. Note that this loss is measured on data that are **new**; train on the same batch again and again, and shuffled labels are learnt by heart as well.
+# None does: at the start they read as in the healthy one, only nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Data come into question when every other illness is excluded. Note that this loss is measured on data that are **new**; train on the same batch again and again, and shuffled labels are learnt by heart as well.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 最后两种藏得最深。归一化在训练模式下，输出的均值是 0、标准差是 1；在评估模式下用的是存着的统计量，两样都可能不对。别人的钩子，`list_hooks` 都列得出来。
+# 最后两种藏得最深。批归一化在训练模式下，每个通道的均值成了 0、标准差成了 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）；在评估模式下用的是存着的统计量，就可能不对。直接看 `module.training` 也行，但只看归一化层。别人的钩子，`list_hooks` 都列得出来。
 #
 # **先猜一猜**：模型上有钩子，就是病了吗？
 #
 # </div>
 # <div lang="en">
 #
-# The last two hide best. In training mode, what a batch normalisation puts out has mean 0 and standard deviation 1; in evaluation mode it uses stored statistics, and both may be off. And the hooks of others are all listed by `list_hooks`.
+# The last two hide best. In training mode, batch normalisation gives every channel mean 0 and standard deviation 1, then multiplies by `weight` and adds `bias` (1 and 0 at first); in evaluation mode it uses stored statistics, and both may be off. Its `module.training` tells as well, but ask normalisation layers only. And the hooks of others are all listed by `list_hooks`.
 #
 # **Guess first**: is a model ill because there is a hook on it?
 #
@@ -640,27 +649,49 @@ for fault in (HEALTHY, "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 不一定：健康的病人身上也有钩子，只看不改。钩子的名字也不可靠，要看它**做了什么**：不经过钩子再算一遍，`module.forward(*args)`，和钩子之后的 `output` 比；反向钩子，就比它两边的梯度；或者把钩子取下，再看仪表变不变。
+# 两层归一化里，只有 `embed.level` 在评估模式。钩子呢？有钩子不一定有病：健康的病人身上也有，只看不改。钩子的名字也不可靠，要看它**做了什么**。四种钩子都适用的办法：`build()` 每次给出同样的初始值，所以造两个一样的，把其中一个的钩子全部取下，用同一批数据，比损失和梯度。
 #
 # </div>
 # <div lang="en">
 #
-# Not necessarily: healthy patients carry hooks as well, which look and change nothing. Nor can one trust a hook's name; see what it **does**. Compute once more without hooks, by `module.forward(*args)`, and compare with the `output` that comes out; for a backward hook, compare the gradients on its two sides; or take the hook off and see whether the instruments change.
+# Of the two normalisations only `embed.level` is in evaluation mode. And hooks? Not every patient with one is ill: healthy ones carry hooks as well, which look and change nothing. Nor can one trust a hook's name; see what it **does**. This works for hooks of every kind: `build()` always gives the same initial values, so make two models, take all hooks off one of them, and compare loss and gradients for the same batch.
 #
 # </div>
 #
+# <div lang="zh">
+#
+# 最后还缺一样：多大才算大？书上没有这个数，自己量：收治一打健康的病人，看每个数的范围。每种故障也可以这样量，门槛就放在两者之间。
+#
+# </div>
+# <div lang="en">
+#
+# One thing is still missing: how large is large? No book has these numbers, so measure them: admit a dozen healthy patients, and see the range of each. Do the same with each fault, and put your threshold between the two.
+#
+# </div>
+
+# %%
+healthy = [examine(HEALTHY, seed) for seed in range(12)]
+numbers = {
+    "gradient first/last": [at_start(p)[0].gradient / at_start(p)[-1].gradient for p in healthy],
+    "largest ratio": [max(row.ratio for row in p.rows if row.ratio is not None) for p in healthy],
+    "last loss": [sum(p.losses[-5:]) / 5 for p in healthy],
+}
+for name, values in numbers.items():
+    print(f"healthy, {name:20} {min(values):.2f} to {max(values):.2f}")
+
+# %% [markdown]
 # ### 练习 15.4：给训练下诊断 · Exercise 15.4: Diagnose a run
 #
 # ●●●●● · 25 min
 #
 # <div lang="zh">
 #
-# 写 `diagnose_run(build, data)`：`build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。返回 `HEALTHY` 或 `FAULTS` 里的一个名字。可以训练，可以训练几次，可以用 `train`、`TrainingPanel`、前面三个练习。用没有见过的病人来评分，大约九成对就是满分。不要改 `data`，不要留下钩子。
+# 写 `diagnose_run(build, data)`：`build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。返回 `HEALTHY` 或 `FAULTS` 里的一个名字。可以训练，可以训练几次，可以用 `train`、`TrainingPanel`、前面三个练习。用没有见过的病人来评分：九成对，每种故障至少认出一次，健康的不冤枉，就是满分。评一次要半分钟左右。不要改 `data`，不要留下钩子。
 #
 # </div>
 # <div lang="en">
 #
-# Write `diagnose_run(build, data)`: `build()` gives `(model, optimizer)`, always with the same initial values; `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`. Return `HEALTHY` or one of the names in `FAULTS`. You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above. It is scored on patients that it has never seen, and about nine in ten right is full marks. Do not change `data`, and leave no hooks on.
+# Write `diagnose_run(build, data)`: `build()` gives `(model, optimizer)`, always with the same initial values; `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`. Return `HEALTHY` or one of the names in `FAULTS`. You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above. It is scored on patients that it has never seen: full marks take nine in ten right, each fault recognised at least once, and healthy ones left in peace. Scoring takes about half a minute. Do not change `data`, and leave no hooks on.
 #
 # </div>
 
@@ -681,14 +712,8 @@ def diagnose_run(build, data):
 
     # A hook that only looks may stay: one is at fault if loss or gradients differ without it.
     (hooked, _), (bare, _) = build(), build()
-    for module in bare.modules():
-        for table in (
-            "_forward_hooks",
-            "_forward_pre_hooks",
-            "_backward_hooks",
-            "_backward_pre_hooks",
-        ):
-            getattr(module, table).clear()
+    for hook in list_hooks(bare):
+        hook.remove()
     if not all(map(torch.allclose, first_pass(hooked), first_pass(bare))):
         return "forgotten_hook"
 
@@ -776,14 +801,15 @@ check("15.4", diagnose_run)
 # </div>
 
 # %% tags=["E30"]
-patient = admit(260)
+patient = admit(1059)
 model, optimizer = patient.build()
 panel = TrainingPanel(model, optimizer)
 with panel:
     losses = train(model, optimizer, patient.data)
 print(f"loss {losses[0]:.1f} at first, {sum(losses[-5:]) / 5:.1f} at last")
 for row in at_start(panel):
-    print(f"{row.layer:18} gradient {row.gradient:.0e}   std {row.std:.1f}")
+    ratio = "" if row.ratio is None else f"   ratio {row.ratio:.0e}"
+    print(f"{row.layer:18} gradient {row.gradient:.0e}   std {row.std:.1f}{ratio}")
 panel
 
 # %% [markdown]
@@ -791,7 +817,7 @@ panel
 #
 # <details><summary>答案</summary>
 #
-# 梯度不是一层一层小下去的，而是在一层之间突然小了一百倍，前面全都跟着小：不是消失，是有人在中间动了手。激活一切正常，所以不在前向传播里。下面 `list_hooks` 找到了它：一个完整反向钩子，把梯度乘以 0.01。取下它，那一层前面的梯度就回来了。后面的层学得够好，损失因此看不出来。
+# 梯度不是一层一层小下去的，而是在 `hidden2.mix` 前面突然小了一百倍，再往前的全都跟着小：不是消失，是有人在中间动了手。激活一切正常，所以不在前向传播里。前面各层的更新比例也小了一百倍，它们几乎没有学；损失照样降，靠的是后面的层。下面 `list_hooks` 找到了它：一个完整反向钩子，把梯度缩小了。取下它，前面的梯度就回来了，损失也低得多。这个病人用的是 SGD；换成 Adam，小梯度又被放大回来，更新比例和损失几乎不变，露馅的就只有梯度。
 #
 # </details>
 #
@@ -800,7 +826,7 @@ panel
 #
 # <details><summary>Answer</summary>
 #
-# The gradient does not shrink layer by layer: it falls a hundredfold between two layers, and all before are smaller by as much. That is not vanishing; somebody interferes in between. Activations are normal, so it is not in forward. Below, `list_hooks` finds it: a full backward hook that multiplies gradients by 0.01. Take it off, and the gradients before that layer are back. The layers behind learn well enough for the loss to tell nothing.
+# The gradient does not shrink layer by layer: just before `hidden2.mix` it falls a hundredfold, and all before are smaller by as much. That is not vanishing; somebody interferes in between. Activations are normal, so it is not in forward. The update ratios of the layers before are a hundred times smaller, too: they hardly learn, and the loss comes down thanks to the later layers. Below, `list_hooks` finds it: a full backward hook that shrinks gradients. Take it off, and the gradients before that layer are back and the loss is far lower. This patient is trained by SGD; Adam would magnify the small gradients again, leave update ratios and loss almost as they were, and only the gradients would give it away.
 #
 # </details>
 #
@@ -812,10 +838,12 @@ for hook in list_hooks(model):
     print(f"{hook.path}: {hook.kind}, {hook.function}")
     hook.remove()
 with TrainingPanel(model, optimizer) as healed:
-    train(model, optimizer, patient.data)
+    losses_healed = train(model, optimizer, patient.data)
 first = at_start(panel)[0], at_start(healed)[0]
 ill, well = (f"{row.gradient:.0e}" for row in first)
 print(f"gradient at {first[0].layer}: {ill} with the hook, {well} without")
+ill, well = (sum(run[-5:]) / 5 for run in (losses, losses_healed))
+print(f"loss at last: {ill:.1f} with the hook, {well:.1f} without")
 print("the label was:", patient.fault)
 
 # %% [markdown]
@@ -824,7 +852,7 @@ print("the label was:", patient.fault)
 # <div lang="zh">
 #
 # 1. 损失好，不等于每一层都在学；损失坏，也说不出是什么病。
-# 2. 梯度消失是一层一层小下去；断开是没有梯度；冻结是有梯度而不动。
+# 2. 梯度消失是一层一层小下去；断开是没有梯度；冻结是有梯度而不动（`requires_grad=False` 的第一层除外）。
 # 3. 死掉的 ReLU 要按单元数：对任何样本都不为正的才算。
 # 4. 更新比例量的是结果，学习率太高，第一步就看得出。
 # 5. `nan` 要在它出现的那一步、那一层抓住：批归一化会把它传给整批。
@@ -833,9 +861,9 @@ print("the label was:", patient.fault)
 # <div lang="en">
 #
 # 1. A good loss does not mean that every layer learns, and a bad one does not tell what is wrong.
-# 2. Vanishing gradients shrink layer by layer; a detached branch has none; a frozen layer has one and does not move.
+# 2. Vanishing gradients shrink layer by layer; a detached branch has none; a frozen layer has one and does not move, except for a first layer with `requires_grad=False`.
 # 3. Count dead ReLUs by units: only those that are positive for no sample at all.
-# 4. Update ratios measure the outcome: too high a rate shows in the very first step.
+# 4. Update ratios measure the outcome: too high a learning rate shows in the very first step.
 # 5. Catch a `nan` in the step and layer where it appears: batch normalisation spreads it over the batch.
 #
 # </div>
@@ -844,14 +872,14 @@ print("the label was:", patient.fault)
 # ## 15.11 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 一层的参数一动不动，要看什么才知道是冻结还是断开？</summary>看损失对它输出的梯度：冻结的层有梯度，断开的没有。</details>
-# <details><summary>2. 为什么 <code>exploding</code> 和 <code>rate_too_high</code> 要在第一步就分开？</summary>前者还没有走步，梯度就已经往前越来越大；后者要走了一步才坏。</details>
-# <details><summary>3. 所有仪表都正常，损失却停在 $\ln C$，先怀疑什么？</summary>先怀疑标签：打乱的标签不影响任何仪表，只是学不到东西。</details>
+# <details><summary>1. 一层的参数一动不动，要看什么才知道是冻结还是断开？</summary>看损失对它输出的梯度：冻结的层有梯度，断开的没有；如果是第一层，就看参数的 <code>requires_grad</code>。</details>
+# <details><summary>2. 为什么 <code>exploding</code> 和 <code>rate_too_high</code> 要在第一步就分开？</summary>前者还没有走步，梯度就已经越靠近输入越大；后者要走了一步才坏。</details>
+# <details><summary>3. 所有仪表都正常，损失却停在 $\ln C$，先怀疑什么？</summary>先怀疑标签：标签打乱了，开头的仪表全都正常，只是学不到东西。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. The parameters of a layer do not move at all. What tells you whether it is frozen or detached?</summary>The gradient with respect to its output tells: a frozen layer has one, a detached one has none.</details>
-# <details><summary>2. Why must <code>exploding</code> and <code>rate_too_high</code> be told apart in the first step?</summary>The gradients of the first grow towards the front before any step is made; the second is ruined by a step.</details>
-# <details><summary>3. All instruments read normal, but the loss stays at $\ln C$. What do you suspect first?</summary>Suspect the labels first: shuffled ones disturb no instrument, only nothing is learnt.</details>
+# <details><summary>1. The parameters of a layer do not move at all. What tells you whether it is frozen or detached?</summary>The gradient with respect to its output tells: a frozen layer has one, a detached one has none. Of a first layer read <code>requires_grad</code>.</details>
+# <details><summary>2. Why must <code>exploding</code> and <code>rate_too_high</code> be told apart in the first step?</summary>The gradients of the first grow towards the input before any step is made; the second is ruined by a step.</details>
+# <details><summary>3. All instruments read normal, but the loss stays at $\ln C$. What do you suspect first?</summary>Suspect the labels first: with shuffled ones the instruments read normal at the start, only nothing is learnt.</details>
 # </div>
 
 # %% [markdown]
@@ -859,12 +887,12 @@ print("the label was:", patient.fault)
 #
 # <div lang="zh">
 #
-# 更新比例是 Andrej Karpathy 的 makemore 课里反复看的一个数，他的经验是千分之一上下。`wandb.watch` 和 TensorBoard 记梯度和参数的直方图；PyTorch 的 `torch.autograd.detect_anomaly` 找反向传播里的 `nan`。大模型的训练日志（例如 OPT-175B 的）里，写满了这一课的病：损失尖峰、坏掉的数据、没有恢复的钩子。下面是你的进度。
+# 更新比例是 Andrej Karpathy 的 makemore 课里反复看的一个数，他的经验是千分之一上下（那是训练稳定以后；上面列的是第一步里最大的一层，要大得多）。`wandb.watch` 记梯度的直方图，也可以记参数的，TensorBoard 记你写进去的；PyTorch 的 `torch.autograd.detect_anomaly` 找反向传播里的 `nan`。大模型的训练日志（例如 OPT-175B 的）里，写满了这一课的病：损失尖峰，训练发散。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Update ratios are a number that Andrej Karpathy watches all through his makemore lectures; about a thousandth is his rule of thumb. `wandb.watch` and TensorBoard keep histograms of gradients and parameters, and PyTorch's `torch.autograd.detect_anomaly` finds a `nan` in backward. The published logbooks of large runs, such as that of OPT-175B, are full of this lesson's illnesses: spikes of the loss and runs that diverge. Below is your progress.
+# Update ratios are a number that Andrej Karpathy watches all through his makemore lectures; about a thousandth is his rule of thumb (for training that has settled; the tables above take the largest of the first step, which is far more). `wandb.watch` keeps histograms of gradients, and of parameters if asked, TensorBoard those that you write, and PyTorch's `torch.autograd.detect_anomaly` finds a `nan` in backward. The published logbooks of large runs, such as that of OPT-175B, are full of this lesson's illnesses: spikes of the loss and runs that diverge. Below is your progress.
 #
 # </div>
 

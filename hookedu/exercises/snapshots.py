@@ -252,11 +252,15 @@ _SETTINGS: dict[str, Callable[[], Any]] = {
 }
 
 
+def _settings_now() -> list[Any]:
+    return [read() for read in _SETTINGS.values()]
+
+
 class ProcessBefore:
     """The state of the process before a call."""
 
     def __init__(self, may: Collection[str]) -> None:
-        self._settings = [read() for read in _SETTINGS.values()]
+        self._settings = _settings_now()
         self._rng = None if RNG in may else self._rng_now()
         self._hooks = [set(table) for table in GLOBAL_HOOKS.values()]
         # The compiler appears when that part of torch is loaded, which is no change.
@@ -266,18 +270,18 @@ class ProcessBefore:
     def differences(self, may: Collection[str]) -> list[Place]:
         """Return the kinds and places that differ now, without those of the kinds in `may`."""
         found: list[Place] = []
-        if PROCESS not in may:
-            for (name, read), value in zip(_SETTINGS.items(), self._settings, strict=True):
-                if not _equal(value, read()):
-                    found.append((PROCESS, name))
+        if PROCESS not in may and (now := _settings_now()) != self._settings:
+            pairs = zip(_SETTINGS, self._settings, now, strict=True)
+            found += [(PROCESS, name) for name, before, after in pairs if before != after]
         if RNG not in may:
-            pairs = zip(self._rng, self._rng_now(), strict=True)  # type: ignore[arg-type]
-            names = ("torch.get_rng_state()", "random.getstate()")
-            found += [
-                (RNG, name) for name, (one, two) in zip(names, pairs, strict=True) if not _equal(one, two)
-            ]
+            (of_torch, of_python), (torch_now, python_now) = self._rng, self._rng_now()  # type: ignore[misc]
+            if not torch.equal(of_torch, torch_now):
+                found.append((RNG, "torch.get_rng_state()"))
+            if of_python != python_now:
+                found.append((RNG, "random.getstate()"))
         for (name, table), before in zip(GLOBAL_HOOKS.items(), self._hooks, strict=True):
-            _compare_hooks(f"torch.nn.modules.module.{name}", before, set(table), may, found)
+            if table or before:
+                _compare_hooks(f"torch.nn.modules.module.{name}", before, set(table), may, found)
         if PROCESS not in may and self._stance != self._stance_now():
             found.append((PROCESS, "torch.compiler.set_stance"))
         return found

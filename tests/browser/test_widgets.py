@@ -13,7 +13,8 @@ from playwright.sync_api import Locator, expect
 SETUP = """\
 import torch
 from torch import nn
-from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker
+import time
+from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker, TrainingPanel
 
 torch.manual_seed(0)
 model = nn.Sequential()
@@ -36,11 +37,25 @@ watched = nn.Sequential(nn.Linear(2, 2))
 first = watched[0].register_forward_hook(look)
 second = watched[0].register_forward_hook(look)
 HookInspector(watched)"""
+PANEL = """\
+trained = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(trained.parameters(), lr=0.01)
+panel = TrainingPanel(trained, optimizer)
+panel"""
+TRAIN = """\
+end = time.monotonic() + 2  # long enough for several pictures
+with panel:
+    while time.monotonic() < end:
+        optimizer.zero_grad()
+        trained(torch.randn(16, 4)).square().mean().backward()
+        optimizer.step()"""
 CELLS = {
     "setup": SETUP,
     "toggle": "LanguageToggle()",
     "picker": "picker = LayerPicker(model, x, images=images)\npicker",
     "timeline": "steps = HookTimeline(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)), torch.ones(1, 2))\nsteps",
+    "panel": PANEL,
+    "train": TRAIN,
     "inspector": INSPECTED,
     "after": "print(len(watched[0]._forward_hooks))",
 }
@@ -355,3 +370,29 @@ def readable(page) -> None:
     found = page.contrasts(".hookedu-widget")
     assert len(found) > 5
     assert [(round(ratio, 1), text) for ratio, text in found if ratio < 4.5] == []
+
+
+def test_strips_grow_while_a_model_trains(notebook, fresh, theme):
+    notebook.use(theme)
+    cell = fresh("panel")
+    expect(cell.get_by_text("put the training loop inside")).to_be_visible()
+    notebook.page.evaluate(
+        """cell => {
+          window.pictures = new Set();
+          const note = () => cell.querySelectorAll('img').forEach(image => window.pictures.add(image.src));
+          new MutationObserver(note).observe(cell, {attributes: true, childList: true, subtree: true});
+        }""",
+        cell.element_handle(),
+    )
+    shown = Shown(cell)
+    notebook.run("train")
+    notebook.scroll_to("panel")
+    shown.next()
+    assert notebook.page.evaluate("window.pictures.size") > 2  # before the last one, too
+    expect(cell.get_by_role("img")).to_have_accessible_name(re.compile("A strip per statistic"))
+    expect(cell.get_by_text(re.compile(r"\d+ steps, 3 layers"))).to_be_visible()
+    cell.locator("summary").click()
+    expect(cell.locator("table tr")).to_have_count(4)
+    language(notebook, "English")
+    expect(cell.get_by_text("层")).to_have_count(0)
+    language(notebook, "双语 · Both")

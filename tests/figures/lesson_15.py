@@ -3,9 +3,9 @@
 FIGURES = {
     # The loss is fine; the gradient falls a hundredfold between two layers, and comes back when the hook is taken off.
     "E30": [
-        r"loss 1\.\d at first, 0\.\d at last\n",
-        r"inp\.linear +gradient \de-03 .*\n(.*\n)+stage2\.nonlin +gradient \de-03 .*\nstage3\.linear +gradient \de-01 ",
-        r"stage3\.linear: backward, _damp\ngradient at inp\.linear: \de-03 with the hook, \de-01 without\n",
-        r"the label was: forgotten_hook",
+        r"loss 1\.\d at first, 0\.3 at last\n",
+        r"embed\.mix +gradient 7e-04 .* ratio \de-0[56]\n(.*\n)+hidden1\.fire +gradient 1e-03 .*\nhidden2\.mix +gradient \de-02 .* ratio \de-03",
+        r"hidden2\.mix: backward, _damp\ngradient at embed\.mix: \de-04 with the hook, \de-02 without\n",
+        r"loss at last: 0\.3 with the hook, 0\.1 without\nthe label was: forgotten_hook",
     ],
 }

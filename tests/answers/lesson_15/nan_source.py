@@ -353,3 +353,13 @@ edited(
     ),
 )
 edited("15.3", "finds", ("bad.nonzero()[0].item()", "output.flatten(1).sum(1).argmax().item()"), named=False)
+
+
+edited(
+    "15.3",
+    "blames_input",
+    (
+        "        bad = ~output.isfinite().flatten(1).all(dim=1)\n",
+        "        bad = ~(output.isfinite().flatten(1).all(dim=1) & args[0].isfinite().flatten(1).all(dim=1))\n",
+    ),
+)

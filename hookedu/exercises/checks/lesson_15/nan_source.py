@@ -87,10 +87,13 @@ EXERCISE = Exercise(
         equals_rounded("healthy", lambda key: None, {"not_none": True}, essential=True),
         equals_rounded(
             "input",
-            lambda key: [key.names[0], key.case.spoilt],
-            {"looks_for_maker": lambda saw, key: saw.input is None},
+            lambda key: [key.names[0], key.case.spoilt] if key.case.turn != 2 else None,
+            {
+                "looks_for_maker": lambda saw, key: saw.input is None,
+                "blames_input": lambda saw, key: key.case.turn == 2 and saw.input is not None,
+            },
             essential=True,
-            given=Say("nan_in_x"),
+            given=[Say("cleaned_in_front", when=lambda saw, key: key.case.turn == 2), Say("nan_in_x")],
         ),
         *cleans_up("nan_source({}, x)"),
     ],
