@@ -15,7 +15,7 @@ STATISTICS = (
     ("std", "activation: std", "log"),
     ("gradient", "norm of the gradient at the output", "log"),
     ("ratio", "update ratio", "log"),
-    ("dead", "ReLU units that are never positive", "share"),
+    ("dead", "ReLU units not positive in the step", "share"),
 )
 NONE, ZERO, ODD = "#d0d0d0", "#000000", "#e600e6"  # no value; exactly 0 on a log scale; nan or inf
 _DECADES = 8  # of a log scale, below its largest value

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TILES = 64  # channels per page
-_WIDTH, _DPI = 5.8, 100  # inches, dots
+_WIDTH, _DPI = 5.8, 100  # inches; pixels of the page per inch
+_DENSITY = 2  # dots per pixel of the page, as many screens have
 
 
 class Picture(ipywidgets.Image):
@@ -43,8 +44,9 @@ class Picture(ipywidgets.Image):
         figure = Figure(figsize=(_WIDTH, _WIDTH), dpi=_DPI)
         draw(figure)
         png = io.BytesIO()
-        figure.savefig(png, format="png", pil_kwargs={"compress_level": 1})
+        figure.savefig(png, format="png", dpi=_DENSITY * _DPI, pil_kwargs={"compress_level": 1})
         self.figure, self.value = figure, png.getvalue()
+        self.width = str(round(figure.get_figwidth() * _DPI))  # in pixels of the page
         self.layout.display = None
 
     def clear(self) -> None:

@@ -134,9 +134,10 @@ class TrainingPanel(Panel):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Return what a notebook stores: the widget, and the strips as a still picture where no widgets are shown."""
         bundle = super()._repr_mimebundle_(**kwargs)
-        if isinstance(bundle, dict) and self._picture.value:
-            bundle["image/png"] = base64.b64encode(self._picture.value).decode()
-        return bundle
+        if not isinstance(bundle, dict) or not self._picture.value:
+            return bundle
+        bundle["image/png"] = base64.b64encode(self._picture.value).decode()
+        return bundle, {"image/png": {"width": int(self._picture.width)}}
 
     @property
     def rows(self) -> list[Reading]:

@@ -48,13 +48,13 @@ def test_a_strip_per_statistic_with_a_row_per_layer_and_a_column_per_step():
         "activation: std",
         "norm of the gradient at the output",
         "update ratio",
-        "ReLU units that are never positive",
+        "ReLU units not positive in the step",
     ]
     gradient = shown["norm of the gradient at the output"]
     assert [label.get_text() for label in gradient.get_yticklabels()] == layers
     assert gradient.images[0].get_array().shape[:2] == (len(layers), len(patient.data))
     picture = imread(io.BytesIO(panel._picture.value), format="png")
-    assert picture.shape[1] == 1000 and panel._picture.tooltip
+    assert picture.shape[1] == 2000 and panel._picture.width == "1000" and panel._picture.tooltip
     assert f"{len(patient.data)} steps, {len(layers)} layers" in panel._says.value
     assert f"step {len(patient.data) - 1}" in panel._table.value and panel.error is None
 
@@ -128,8 +128,9 @@ def test_nothing_is_left_behind_even_after_an_error(closes):
 
 def test_a_notebook_keeps_a_still_picture():
     panel, _, _, _ = run("healthy")
-    bundle = panel._repr_mimebundle_()
+    bundle, metadata = panel._repr_mimebundle_()
     assert base64.b64decode(bundle["image/png"]) == panel._picture.value
+    assert metadata == {"image/png": {"width": 1000}}  # of the page, half as many as it has
     assert "application/vnd.jupyter.widget-view+json" in bundle and bundle["text/plain"] == "TrainingPanel()"
     assert "image/png" not in TrainingPanel(*admit(0, "healthy").build())._repr_mimebundle_()
 
