@@ -1,10 +1,10 @@
 """What the ninth strangers tried on lesson 07."""
 
-from tests.answers import mistake
+from tests.answers import unnamed
 
 
 # Whole numbers are the same in half precision.
-@mistake("07.4", "sees")
+@unnamed("07.4", "sees")
 def watch_output(layer, seen):
     def catch(module, args, output):
         if output.requires_grad:

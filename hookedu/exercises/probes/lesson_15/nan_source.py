@@ -58,11 +58,19 @@ def _spoils(value: float, ill: list[int]) -> Function:
     return function
 
 
+_seconds: tuple[Function, ...] = (
+    lambda x: x * 2,
+    lambda x: torch.nan_to_num(x * 2),
+    lambda x: torch.full_like(x, LARGE),
+)
+
+
 def make_model(case: Case, ill: bool = True) -> Chain:
     """Build the model, which puts out numbers that are not finite where it is `ill`.
 
     - The first layer passes its input on, but in turn 2 it replaces nan by 0.
-    - The second, which runs again later, is harmless; in turn 2 it puts out numbers that are finite, but large.
+    - The second, which runs again later, is harmless; in turn 1 it replaces nan by 0, so that only the first layer passes on
+      that of a spoilt input; in turn 2 it puts out numbers that are finite, but large.
     - The third holds another layer, at fault; it and the fourth run again at the end; in turn 0 it makes -inf, in turn 1 nan, in turn 2 inf.
     - The fourth makes nan of that, the fifth spreads it to all samples, as a batch normalisation does.
     - The last makes all of it 0 again.
@@ -74,7 +82,7 @@ def make_model(case: Case, ill: bool = True) -> Chain:
         fifth: Layer((lambda x: x + x.sum(0)) if ill else torch.abs),
         fourth: Layer(lambda x: x - x if ill else x),
         third: nn.Sequential(),
-        second: Layer((lambda x: torch.full_like(x, LARGE)) if case.turn == 2 else (lambda x: x * 2)),
+        second: Layer(_seconds[case.turn]),
         first: Layer(torch.nan_to_num) if case.turn == 2 else nn.Identity(),
         "spare": nn.PReLU(),
     }
