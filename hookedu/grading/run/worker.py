@@ -88,8 +88,7 @@ def prepare(job: dict[str, Any]) -> bool:
             _warm["setup"][cell] = compile(tree, "<setup>", "exec")
             imports: list[ast.stmt] = [n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
             exec(compile(ast.Module(imports, []), "<setup>", "exec"), {})
-        for probe in {probe.id: probe for probes in _probes(job) for probe in probes}.values():
-            _rehearse(probe, job["seeds"][probe.id])
+        _probes(job)
     if sys.platform == "linux":
         with open("/proc/self/statm") as pages:
             _warm["data"] = int(pages.read().split()[5]) * resource.getpagesize()
@@ -99,14 +98,6 @@ def prepare(job: dict[str, Any]) -> bool:
     gc.collect()
     gc.freeze()
     return True
-
-
-def _rehearse(probe: Any, seeds: Any) -> None:
-    """Run a probe on an answer that does nothing, so that no fork need load and specialise the code that it runs through."""
-    from hookedu.exercises.observation import dumps
-    from hookedu.exercises.probing import observe
-
-    dumps(observe(probe, lambda *args, **kwargs: None, seeds))
 
 
 def _unseen(cell: str) -> ast.Module:

@@ -17,7 +17,7 @@ LAYERS = ("encoder.fc", "head")
 
 def make_case(rng: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return (first weight, second weight, x); x has two rows, and a value above 1 in the second."""
-    x = torch.cat([whole(rng, 3) / 64, torch.tensor([1.5])])
+    x = torch.cat([whole(rng, 3) / 16, torch.tensor([1.5])])
     return whole(rng, 4).reshape(2, 2), whole(rng, 4).reshape(2, 2), x.reshape(2, 2)
 
 
