@@ -5,7 +5,8 @@ from functools import partial
 import matplotlib.pyplot as plt
 import torch
 
-from hookedu import HookTimeline, LanguageToggle, check, hint, plot_graph, progress, solution
+from hookedu import HookTimeline, LanguageToggle
+from hookedu import check, guess, hint, plot_graph, progress, solution
 
 # We look at .grad where PyTorch would rather not have us look; it warns about that, and rightly so.
 warnings.filterwarnings("ignore", message="The .grad attribute of a Tensor that is not a leaf")
@@ -29,6 +30,9 @@ LanguageToggle()
 # **Guess first**: what is in `x.grad`, `y.grad` and `z.grad` afterwards? And is there any way to see a gradient that was not kept?
 #
 # </div>
+
+# %%
+guess("02.a")
 
 # %% tags=["E1"]
 x = torch.full((4,), 2.0, requires_grad=True)
@@ -107,7 +111,7 @@ print("y.grad:", y.grad)
 # 再看 1.4 节那张有岔路的图：`w` 同时通向 `a` 和 `b`，两条路给它带来 2 和 3。这一次，`a` 和 `w` 上各有一个钩子，而且都只看不改：
 # `update` 和 `print` 都返回 `None`，钩子返回 `None`，梯度就照旧。
 #
-# **先猜**：`a` 上的钩子看到多少？`w` 上的钩子运行几次，是每条路一次吗？
+# **先猜**，再想一想：`w` 上的钩子运行几次，是每条路一次吗？
 #
 # </div>
 # <div lang="en">
@@ -115,9 +119,12 @@ print("y.grad:", y.grad)
 # Back to the graph of section 1.4 with its fork: `w` leads to both `a` and `b`, and the two paths bring it 2 and 3. This time there is a hook on `a` and one on `w`. Both only
 # look: `update` and `print` return `None`, and a hook that returns `None` changes nothing.
 #
-# **Guess**: what does the hook on `a` see? And how often does the one on `w` run, once for each path?
+# **Guess**; and think about this as well: how often does the hook on `w` run, once for each path?
 #
 # </div>
+
+# %%
+guess("02.b")
 
 # %% tags=["E13"]
 w = torch.tensor(1.0, requires_grad=True)
@@ -158,23 +165,33 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y}, gradients=seen)
 #
 # <div lang="zh">
 #
-# 钩子到底在什么时候运行？下面先注册一个，再做两次反向传播。**先猜**：`hook` 那一行会出现几次，每次的数一样吗？`x.grad` 又是多少？
+# 钩子到底在什么时候运行？下面的 `tell` 每触发一次，就打印一行 `hook`，并把梯度放进 `fired`。先注册，再做两次反向传播。**先猜**，也想一想 `x.grad` 会是多少。
 #
 # </div>
 # <div lang="en">
 #
-# When exactly does a hook run? Below, one is registered, and then backward runs twice. **Guess**: how often will the line `hook` appear, and with the same number
-# each time? And what is `x.grad` in the end?
+# When exactly does a hook run? Each time `tell` below fires, it prints a line `hook` and puts the gradient into `fired`. It is registered, and then backward runs twice.
+# **Guess**, and think what `x.grad` will be in the end.
 #
 # </div>
+
+# %%
+guess("02.c")
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)
 y = 2 * x
 z = y**2
+fired = []
+
+
+def tell(grad):
+    fired.append(grad)
+    print("   hook:", grad)
+
 
 print("registering")
-y.register_hook(lambda grad: print("   hook:", grad))
+y.register_hook(tell)
 print("backward")
 z.backward(retain_graph=True)
 print("backward again")
@@ -186,7 +203,7 @@ print("x.grad:", x.grad)
 #
 # 两次，每次都是 `12`。注册的时候钩子不运行，每次反向传播走到 `y` 时才运行一次，看到的只是**这一次**的梯度；而 `x.grad` 把两次的 24 加成了 48。
 #
-# 那么反过来：什么时候它不运行？下面两次反向传播，一次从 `5 * x` 出发，另一次之前，重新算了一遍 `y`。**先猜**：`hook` 出现几次？
+# 那么反过来：什么时候它不运行？下面两次反向传播，一次从 `5 * x` 出发，另一次之前，重新算了一遍 `y`。**先猜**。
 #
 # </div>
 # <div lang="en">
@@ -194,9 +211,12 @@ print("x.grad:", x.grad)
 # Twice, and both times with `12`. A hook does not run when it is registered, but once each time backward comes to `y`, and it sees the gradient of **this** pass only, while
 # `x.grad` has added the 24 of both passes up to 48.
 #
-# And when does it not run? Below, one backward pass starts from `5 * x`, and before the other, `y` is computed anew. **Guess** how often `hook` appears.
+# And when does it not run? Below, one backward pass starts from `5 * x`, and before the other, `y` is computed anew. **Guess** first.
 #
 # </div>
+
+# %%
+guess("02.d")
 
 # %%
 print("backward from another result of x")
@@ -322,17 +342,19 @@ print("after remove():", gradient_of_x())
 #
 # 钩子把 24 翻倍成 48，取下以后又是 24。
 #
-# 句柄也可以用在 `with` 里。**先猜**：块里面和块后面，梯度各是多少？对一个已经取下的句柄再调用一次 `remove()`，会报错吗？
+# 句柄也可以用在 `with` 里。**先猜**块后面的梯度，也想一想：对一个已经取下的句柄再调用一次 `remove()`，会报错吗？
 #
 # </div>
 # <div lang="en">
 #
 # The hook doubles 24 to 48, and once it is off, it is 24 again.
 #
-# A handle also works in a `with` statement. **Guess**: what is the gradient inside the block, and what after it? And does it raise an error to call `remove()` on a
-# handle once more?
+# A handle also works in a `with` statement. **Guess** the gradient after the block. And does it raise an error to call `remove()` on a handle once more?
 #
 # </div>
+
+# %%
+guess("02.e")
 
 # %% tags=["F6"]
 with y.register_hook(lambda grad: 2 * grad) as handle:
@@ -368,7 +390,7 @@ print("removed again:  ", gradient_of_x())
 # 刚才用的不是 `backward()`，而是 `torch.autograd.grad`，钩子照样触发了。叶子上还可以注册另一种钩子，叫 post-accumulate 钩子，
 # 要等梯度加进 `.grad` 以后才运行。
 #
-# **先猜**：两种反向传播各触发哪些钩子？post-accumulate 钩子的参数 `param` 是梯度，还是别的？
+# **先猜**，也想一想：post-accumulate 钩子的参数 `param` 是梯度，还是别的？
 #
 # </div>
 # <div lang="en">
@@ -376,9 +398,12 @@ print("removed again:  ", gradient_of_x())
 # It was not `backward()` that we called just now but `torch.autograd.grad`, and the hook fired all the same. On a leaf you can register another kind of hook as well, the
 # post-accumulate hook, which runs once the gradient has been added to `.grad`.
 #
-# **Guess**: which of the two does each kind of backward fire? And is `param`, the argument of the post-accumulate hook, the gradient, or something else?
+# **Guess**; and is `param`, the argument of the post-accumulate hook, the gradient, or something else?
 #
 # </div>
+
+# %%
+guess("02.f")
 
 # %% tags=["F3"]
 w = torch.tensor(3.0, requires_grad=True)
@@ -388,7 +413,8 @@ w.register_post_accumulate_grad_hook(lambda param: fired.append("post-accumulate
 w.register_post_accumulate_grad_hook(lambda param: print("param is w:", param is w))
 
 torch.autograd.grad(w**2, w)
-print("autograd.grad fires:", fired)
+by_grad = fired.copy()
+print("autograd.grad fires:", by_grad)
 
 fired.clear()
 (w**2).backward()
@@ -422,14 +448,17 @@ print("w.grad:", w.grad)
 #
 # <div lang="zh">
 #
-# 反向传播做完了才注册钩子，还来得及吗？**先猜**：下面的列表 `late` 第一次是空的吗，第二次呢？
+# 反向传播做完了才注册钩子，还来得及吗？下面的列表 `late` 收集钩子看到的梯度。**先猜**。
 #
 # </div>
 # <div lang="en">
 #
-# Is it too late for a hook once backward is over? **Guess**: is the list `late` below empty the first time, and the second time?
+# Is it too late for a hook once backward is over? The list `late` below collects the gradients that the hook sees. **Guess** first.
 #
 # </div>
+
+# %%
+guess("02.g")
 
 # %% tags=["F5"]
 x = torch.ones(2, requires_grad=True)
@@ -491,15 +520,18 @@ except RuntimeError as error:
 # <div lang="zh">
 #
 # 要监视的往往不止一个张量，而钩子只收到梯度，不知道自己在哪个张量上，所以名字要由我们给它。下面的循环给两个张量各注册一个钩子，触发时记下名字。
-# **先猜** `seen` 里会有什么？
+# **先猜**。
 #
 # </div>
 # <div lang="en">
 #
 # Often there are several tensors to watch. A hook gets only a gradient and does not know which tensor it is on, so it needs a name from us. The loop below registers a hook
-# on each of two tensors, to note the name when it fires. **Guess** what `seen` will hold.
+# on each of two tensors, to note the name when it fires. **Guess** first.
 #
 # </div>
+
+# %%
+guess("02.h")
 
 # %% tags=["F9"]
 x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -637,7 +669,7 @@ check("02.2", watch_many)
 #
 # 用同样的办法，可以给一个网络做检查。下面是 8 层全连接，每层后面有一个 sigmoid；每层的输出上都有一个钩子，只记下梯度有多大（范数）。
 #
-# **先猜**：离损失最远的 `h1`，它的梯度是 `h8` 的几分之一？
+# 离损失最远的是 `h1`，最近的是 `h8`。**先猜**。
 #
 # </div>
 # <div lang="en">
@@ -645,9 +677,12 @@ check("02.2", watch_many)
 # In the same way you can examine a network. The one below has 8 linear layers, with a sigmoid after each. A hook on the output of every layer notes only how large its gradient
 # is (the norm).
 #
-# **Guess**: `h1` is furthest from the loss. What fraction of the gradient of `h8` will it get?
+# `h1` is furthest from the loss, and `h8` is nearest. **Guess** first.
 #
 # </div>
+
+# %%
+guess("02.i")
 
 # %%
 torch.manual_seed(0)
@@ -680,7 +715,7 @@ print("order of firing:", *norms)
 # 想亲眼看钩子怎样依次触发，可以用 `HookTimeline`：它运行一次模型，然后让你一步一步地看。其中 `output_grad`、`param_grad` 和 `input_grad` 是张量钩子，
 # 分别在一层的输出、参数和输入上；`post_accumulate` 你也认识；其余几种从第 05 课起再讲。先选 **观看** 走一遍，再选 **预测**，猜下一个是谁。
 #
-# **先猜一猜**：这个网络的三层里，有一层没有 `input_grad`。是哪一层，为什么？
+# **先猜一猜**：这个网络的三层里，有一层没有 `input_grad`。为什么会没有？
 #
 # </div>
 # <div lang="en">
@@ -691,9 +726,12 @@ print("order of firing:", *norms)
 # To watch hooks fire one after the other, use `HookTimeline`, which runs a model once and lets you step through. Its events `output_grad`, `param_grad` and
 # `input_grad` are tensor hooks, on the output, the parameters and the input of a layer; `post_accumulate` you know; the others come in lesson 05 and later. Choose **Watch** first, then **Predict**, and guess which is next.
 #
-# **Guess first**: of the three layers of this net, one has no `input_grad`. Which one, and why?
+# **Guess first**: of the three layers of this net, one has no `input_grad`. Why would that be?
 #
 # </div>
+
+# %%
+guess("02.j")
 
 # %%
 small = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), torch.nn.Linear(2, 1))
@@ -838,17 +876,19 @@ for step in range(3):
 #
 # 第一步的损失好好的，第二步就成了 `nan`。第一次前向传播的数都正常，嫌疑便落在第一次反向传播上。
 #
-# **先猜**：在算出 `difference`、`squared`、`distance` 的三行里，凶手是哪一行？下面用一个新的网络重演第一步，三个张量上各注册一个钩子，把经过的梯度打印出来。
+# **先猜**凶手是哪一行。下面用一个新的网络重演第一步，三个张量上各注册一个钩子，把经过的梯度打印出来。
 #
 # </div>
 # <div lang="en">
 #
 # The loss of the first step is fine, that of the second is `nan`. As the first forward pass gave normal numbers, suspicion falls on the first backward pass.
 #
-# **Guess**: of the three lines that compute `difference`, `squared` and `distance`, which is to blame? Below, the first step is replayed with a new network, and a hook on each of the three tensors prints the
-# gradient that passes.
+# **Guess** which line is to blame. Below, the first step is replayed with a new network, and a hook on each of the three tensors prints the gradient that passes.
 #
 # </div>
+
+# %%
+guess("02.k")
 
 # %%
 net = torch.nn.Linear(3, 2)

@@ -20,6 +20,7 @@ _HOME = {
     "check": "learner.checking",
     "course_map": "learner.course_map",
     "diagnose": "hooks.diagnosis",
+    "guess": "widgets",
     "hint": "learner.checking",
     "list_hooks": "hooks.inspection",
     "plot_feature_maps": "plots.maps",

@@ -18,6 +18,7 @@ from hookedu.plots.maps import plot_feature_maps as plot_feature_maps
 from hookedu.plots.maps import plot_gradients as plot_gradients
 from hookedu.plots.summaries import plot_stats as plot_stats
 from hookedu.plots.summaries import plot_timeline as plot_timeline
+from hookedu.widgets.guessing import guess as guess
 from hookedu.widgets.hook_inspector import HookInspector as HookInspector
 from hookedu.widgets.hook_timeline import HookTimeline as HookTimeline
 from hookedu.widgets.language_toggle import LanguageToggle as LanguageToggle
@@ -35,6 +36,7 @@ __all__ = [
     "check",
     "course_map",
     "diagnose",
+    "guess",
     "hint",
     "list_hooks",
     "plot_feature_maps",

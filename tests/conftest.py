@@ -55,7 +55,9 @@ class Clone:
     def __init__(self, root: Path, whole: bool = False):
         self.root = root
         for name in ("hookedu", "course", "lessons", "solutions", *(["tests"] if whole else [])):
-            shutil.copytree(catalog.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                catalog.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules")
+            )
         for path in catalog.ROOT.iterdir() if whole else ():
             if path.is_file():
                 shutil.copy(path, root)

@@ -5,7 +5,8 @@ The lesson has no answers and no outputs; the solution has both.
 Builds are reproducible byte for byte: cell ids are derived from the lesson and the position of the cell, and
 a notebook does not record when or where it was run. Each code cell of a solution stores a checksum of its
 outputs, so that `check()` finds a changed character anywhere in a built notebook without running it. Whether
-the stored outputs are still what the code prints is tested by nbval.
+the stored outputs are still what the code prints is tested by nbval. The truth of each guess is evaluated while
+the solution runs; a checksum of the guess shows that this has been done.
 """
 
 import copy
@@ -18,12 +19,13 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from hookedu import exercises
+from hookedu import exercises, guesses
 from hookedu.authoring import lint, source
 from hookedu.catalog import CourseError, Lesson
 from hookedu.exercises.probing import STUB
@@ -93,8 +95,8 @@ def check(lessons: Iterable[Lesson]) -> list[Stale]:
     stale = []
     for lesson in lessons:
         answered = _answered(lesson, _cells(lesson))
-        stale += _compare(lesson.notebook, _for_learners(answered))
-        stale += _compare(lesson.solution, answered)
+        stale += _compare(lesson, lesson.notebook, _for_learners(answered))
+        stale += _compare(lesson, lesson.solution, answered)
     return stale
 
 
@@ -118,8 +120,11 @@ def _cells(lesson: Lesson) -> list[source.Cell]:
 def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
     """Return the solution notebook before it is run."""
     made = [_title(lesson)]
-    for place, cell in enumerate(cells, 1):
-        name = f"{lesson.id}-cell-{place:02d}"
+    place = 0
+    for cell in cells:
+        # A guess is named after the cell that follows: `guess()` waits for it to run.
+        place += not cell.guess
+        name = f"{lesson.id}-cell-{place + 1:02d}-guess" if cell.guess else f"{lesson.id}-cell-{place:02d}"
         if not cell.is_code:
             made.append(new_markdown_cell(_prose(cell.text), id=name))
             continue
@@ -206,6 +211,11 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
         if on_cell:
             on_cell(lesson, cell_index, len(notebook.cells))
 
+    async def ended(cell: NotebookNode, cell_index: int, **_) -> None:
+        before = notebook.cells[cell_index - 1]
+        if before.cell_type == "code" and (id := guesses.asked_in(before.source)):
+            await _refuse_a_false_truth(client, lesson, id)
+
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
             notebook,
@@ -216,6 +226,7 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
             store_widget_state=False,  # has random ids and no use for a reader
             resources={"metadata": {"path": folder}},
             on_cell_execute=starts,
+            on_cell_executed=ended,
         )
         # The kernel runs in another folder: it must import this copy of hookedu, not an installed one.
         paths = os.pathsep.join(filter(None, [str(lesson.root), os.environ.get("PYTHONPATH", "")]))
@@ -238,7 +249,32 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
                 output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             _refuse_addresses(lesson, cell)
             _refuse_wrong_answers(lesson, cell)
-            cell.metadata["hookedu"] = {"outputs": _checksum(cell)}
+            cell.metadata["hookedu"] = {"outputs": _checksum(cell)} | _truth(lesson, cell)
+
+
+async def _refuse_a_false_truth(client: Any, lesson: Lesson, id: str) -> None:
+    """Raise BuildError if the truth of a guess cannot be evaluated after its cell has run."""
+    code = f"__import__('hookedu.guesses', fromlist=['find']).find({id!r}).truth_in(globals())"
+    request = client.kc.execute("", silent=True, user_expressions={"truth": code})
+    reply = await client.async_wait_for_reply(request)
+    found = reply["content"]["user_expressions"]["truth"]
+    if found["status"] != "ok":
+        raise BuildError(
+            Text(
+                zh="{file}：猜题 {id} 的 `truth` 求不出来：{name}：{value}",
+                en="{file}: the `truth` of guess {id} cannot be evaluated: {name}: {value}",
+            ).format(file=lesson.file, id=id, name=found["ename"], value=found["evalue"])
+        )
+
+
+def _truth(lesson: Lesson, cell: NotebookNode) -> dict[str, str]:
+    """Return a checksum of the claim that a guess makes, for the metadata of its cell; {} for other cells."""
+    id = guesses.asked_in(cell.source)
+    asked = guesses.load(guesses.file_of(lesson)).get(id) if id else None
+    if asked is None:
+        return {}
+    claim = json.dumps([asked.kind, asked.truth, list(asked.choices)])
+    return {"guess": hashlib.sha256(claim.encode()).hexdigest()[:16]}
 
 
 def _refuse_addresses(lesson: Lesson, cell: NotebookNode) -> None:
@@ -280,7 +316,7 @@ def _as_text(notebook: NotebookNode) -> str:
     return nbformat.writes(notebook) + "\n"
 
 
-def _compare(path: Path, expected: NotebookNode) -> list[Stale]:
+def _compare(lesson: Lesson, path: Path, expected: NotebookNode) -> list[Stale]:
     """Return the differences between a file and the notebook that it should hold.
 
     The code of a solution is not run: `expected` takes its outputs from the file, and the checksum shows
@@ -300,7 +336,7 @@ def _compare(path: Path, expected: NotebookNode) -> list[Stale]:
         if cell.cell_type == "code" and cell.id in cells:
             run = cells[cell.id]
             cell.execution_count, cell.outputs = run.get("execution_count"), run.get("outputs", [])
-            cell.metadata["hookedu"] = {"outputs": _checksum(cell)}
+            cell.metadata["hookedu"] = {"outputs": _checksum(cell)} | _truth(lesson, cell)
     if _as_text(expected) == text:
         return []
     stale = [

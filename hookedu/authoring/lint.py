@@ -9,7 +9,7 @@ import re
 import unicodedata
 from pathlib import Path
 
-from hookedu import exercises
+from hookedu import exercises, guesses
 from hookedu.authoring import bilingual, source
 from hookedu.authoring.source import BEGIN_SOLUTION, END_SOLUTION, Cell, Problem
 from hookedu.catalog import Lesson
@@ -31,7 +31,7 @@ _BOX = "**常见错误 · Common mistake**"
 def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
     """Return all problems in a lesson's source and then those in the words of its exercises, in order of lines."""
     found = [*bilingual.of_prose(cells), *(problem for rule in _RULES for problem in rule(lesson, cells))]
-    words = [lesson.source.with_suffix(".yml"), lesson.source.with_name(SHARED)]
+    words = [lesson.source.with_suffix(".yml"), lesson.source.with_name(SHARED), guesses.file_of(lesson)]
     return _in_order(f"course/{lesson.file}.py", found) + [
         problem for path in words if path.exists() for problem in words_problems(path)
     ]
@@ -57,13 +57,14 @@ def _in_order(file: str, found: list[tuple[int, Text]]) -> list[Problem]:
 
 
 def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
-    if len(cells) + 1 > MAX_CELLS:
+    count = len(cells) + 1 - sum(cell.guess is not None for cell in cells)  # guesses are no reading
+    if count > MAX_CELLS:
         yield (
             cells[-1].line,
             Text(
                 zh="这一课有 {n} 个单元，最多 {of} 个；请合并或删去一些。",
                 en="This lesson has {n} cells, {of} at most; merge or drop some.",
-            ).format(n=len(cells) + 1, of=MAX_CELLS),
+            ).format(n=count, of=MAX_CELLS),
         )
     for cell in cells:
         counts = (
@@ -283,6 +284,47 @@ def _boxes(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
         )
 
 
+def _guesses(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
+    try:
+        known = list(guesses.load(guesses.file_of(lesson)))
+    except guesses.GuessError as error:
+        yield 1, error.says[0]
+        return
+    asked = [cell.guess for cell in cells if cell.guess]
+    if asked != known or known != [f"{lesson.id}.{chr(ord('a') + n)}" for n in range(len(known))]:
+        yield (
+            next((cell.line for cell in cells if cell.guess), 1),
+            Text(
+                zh="这一课的猜题是 {asked}，`{file}` 里有 {known}：两边要一样，从 `{lesson}.a` 起，按次序。",
+                en="The guesses of this lesson are {asked}, those of `{file}` are {known}: they must be the same, from "
+                "`{lesson}.a` on, in order.",
+            ).format(asked=asked, known=known, file=guesses.file_of(lesson).name, lesson=lesson.id),
+        )
+    for cell, following in zip(cells, [*cells[1:], None], strict=True):
+        if cell.is_code and not cell.guess and re.search(r"^guess\(", cell.text, re.MULTILINE):
+            yield (
+                cell.line,
+                Text(
+                    zh='猜题要单独放一个单元，只写一行，例如 `guess("02.a")`。',
+                    en='A guess stands in a cell of its own, as one line such as `guess("02.a")`.',
+                ),
+            )
+        if cell.guess and (
+            following is None
+            or not following.is_code
+            or following.guess
+            or following.exercise
+            or following.check
+        ):
+            yield (
+                cell.line,
+                Text(
+                    zh="猜题 {id} 后面紧接着的，要是演示结果的代码单元。",
+                    en="Right after guess {id} there must be the cell of code that shows the truth.",
+                ).format(id=cell.guess),
+            )
+
+
 _RULES = (
     _length,
     _columns,
@@ -290,4 +332,5 @@ _RULES = (
     _exercises,
     _shape,
     _boxes,
+    _guesses,
 )

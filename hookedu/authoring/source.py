@@ -5,6 +5,8 @@
 # %% [markdown]                      prose in both languages; <!-- lessons 05-08 --> becomes a table
 # %% exercise="02.1"                 reference answer, between ### BEGIN SOLUTION and ### END SOLUTION
 # %% check="02.1"                    cell that checks the answer
+# %%
+# guess("02.a")                      a guess, in a cell of its own before the code that shows the truth
 """
 
 import re
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from hookedu import guesses
 from hookedu.authoring import lesson_tables
 from hookedu.catalog import Lesson
 from hookedu.language import LANGUAGES, Text
@@ -38,6 +41,11 @@ class Cell:
     def prose(self, language: str) -> str:
         """Return the prose in language "zh" or "en", or "" if there is none."""
         return "\n".join(text for lang, text in _BLOCK.findall(self.text) if lang == language).strip()
+
+    @property
+    def guess(self) -> str | None:
+        """The id of the guess that this cell asks for, or None."""
+        return guesses.asked_in(self.text) if self.is_code else None
 
     @property
     def frame(self) -> str:

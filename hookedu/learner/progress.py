@@ -4,7 +4,7 @@ import html
 import json
 from pathlib import Path
 
-from hookedu import catalog, exercises, storage
+from hookedu import catalog, exercises, guesses, storage
 from hookedu.catalog import Lesson
 from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import LOOKS, panel
@@ -26,6 +26,8 @@ class Progress:
         Best outcome by exercise id, for the exercises that were ever checked.
     tries : dict of str to int
         Number of checks by exercise id; checks of the untouched stub do not count.
+    guesses : dict of str to bool
+        By id of the guess whether the first one was right, for those that were made.
     """
 
     _RANK = (Outcome.CORRECT, Outcome.PARTLY, Outcome.INCORRECT, Outcome.RAISED, Outcome.NOT_ATTEMPTED)
@@ -33,6 +35,7 @@ class Progress:
     def __init__(self) -> None:
         self.best: dict[str, Outcome] = {}
         self.tries: dict[str, int] = {}
+        self.guesses = guesses.score()
         self._last: str | None = None
         for record in storage.read_records("checks"):
             try:
@@ -82,6 +85,15 @@ class Progress:
         )
 
     @property
+    def guessed(self) -> Text | None:
+        """Number of right guesses in words; None before the first guess."""
+        if not self.guesses:
+            return None
+        return Text(zh="猜过 {of} 次，猜对 {n} 次", en="{n} of {of} guesses right").format(
+            n=sum(self.guesses.values()), of=len(self.guesses)
+        )
+
+    @property
     def next_step(self) -> Text:
         """The exercise to do next, in words."""
         following = self.next
@@ -96,7 +108,7 @@ class Progress:
         ).format(id=following.id, title=following.title, lesson=lesson.id, of=lesson.title)
 
     def __repr__(self) -> str:
-        lines = [str(self.summary), str(self.next_step), ""]
+        lines = [str(text) for text in (self.summary, self.guessed, self.next_step) if text] + [""]
         rows = _lessons()
         most = max((len(of_lesson) for _, of_lesson in rows), default=0)
         for lesson, of_lesson in rows:
@@ -127,18 +139,21 @@ class _Picture:
             (Text(zh="课", en="Lesson").inline_html(), "left"),
             ("min", "right"),
             *((str(n), "center") for n in numbers),
+            *([(Text(zh="猜对", en="Guessed").inline_html(), "right")] if self.progress.guesses else []),
         ]
         head = "".join(
             f'<th scope="col" style="{_PLAIN};text-align:{side}">{name}</th>' for name, side in columns
         )
         rows = "".join(self.row(lesson, of_lesson) for lesson, of_lesson in _lessons())
+        guessed = self.progress.guessed
+        guessed = f"<div>{guessed.inline_html()}</div>" if guessed else ""
         legend = "".join(
             f'<span style="display:inline-block;margin-right:1.2em">{sign} {word.inline_html()}</span>'
             for sign, _, word in LOOKS.values()
         )
         return panel(
             "--jp-info-color1, #0277bd",
-            f'<div style="font-weight:600">{self.progress.summary.inline_html()}</div><div>{step}</div>'
+            f'<div style="font-weight:600">{self.progress.summary.inline_html()}</div>{guessed}<div>{step}</div>'
             f'<table style="margin:.5em 0;border-collapse:separate;border-spacing:0;font-size:inherit">'
             f'<thead style="border:none"><tr style="background:none">{head}</tr></thead><tbody>{rows}</tbody></table>'
             f'<div style="font-size:.9em">{legend}</div>',
@@ -147,6 +162,14 @@ class _Picture:
     def row(self, lesson: Lesson, of_lesson: tuple[Exercise, ...]) -> str:
         title = self.link(lesson, f"{lesson.id} {lesson.title.inline_html()}")
         cells = "".join(f'<td style="{_PLAIN}">{self.cell(lesson, e)}</td>' for e in of_lesson)
+        made = [right for id, right in self.progress.guesses.items() if id.startswith(lesson.id)]
+        score = f"{sum(made)}/{len(made)}" if made else ""
+        missing = max(len(others) for _, others in _lessons()) - len(of_lesson)
+        if self.progress.guesses:
+            cells += (
+                f'<td style="{_PLAIN}"></td>' * missing
+                + f'<td style="{_PLAIN};text-align:right">{score}</td>'
+            )
         return (
             f'<tr style="background:none"><th scope="row" style="{_PLAIN};text-align:left">{title}</th>'
             f'<td style="{_PLAIN};text-align:right">{lesson.minutes}</td>{cells}</tr>'
@@ -218,7 +241,8 @@ def progress() -> Progress:
         Displayed in a notebook as a table with one row per lesson and one cell per exercise, linked to the
         lessons that are in the same folder; as plain text elsewhere. Its attributes: ``best``, the best
         outcome by exercise number; ``tries``, the number of attempts by exercise number; ``solved``, the
-        number of solved exercises; ``next``, the exercise to do next, or None if all are solved.
+        number of solved exercises; ``guesses``, by number whether the first guess was right; ``next``, the exercise to do
+        next, or None if all are solved.
 
     Examples
     --------

@@ -1,9 +1,10 @@
-"""Widgets built from ipywidgets alone, without JavaScript that would have to be installed and maintained."""
+"""Widgets: Python holds the state and the tensors; modules in js/ draw, those of Panel are made of ipywidgets."""
 
+from hookedu.widgets.guessing import guess
 from hookedu.widgets.hook_inspector import HookInspector
 from hookedu.widgets.hook_timeline import HookTimeline
 from hookedu.widgets.language_toggle import LanguageToggle
 from hookedu.widgets.layer_picker import LayerPicker
 from hookedu.widgets.training_panel import TrainingPanel
 
-__all__ = ["HookInspector", "HookTimeline", "LanguageToggle", "LayerPicker", "TrainingPanel"]
+__all__ = ["HookInspector", "HookTimeline", "LanguageToggle", "LayerPicker", "TrainingPanel", "guess"]

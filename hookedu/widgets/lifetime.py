@@ -11,7 +11,7 @@ _shown: dict[str, tuple[str, list["weakref.ref[ipywidgets.Widget]"]]] = {}
 
 def end_earlier_run(widget: ipywidgets.Widget) -> None:
     """Register `widget`, and close those of earlier executions of this cell, whose output is replaced."""
-    cell, execution = _cell()
+    cell, execution = this_cell()
     if cell is None:
         return
     last, widgets = _shown.get(cell, (execution, []))
@@ -48,7 +48,7 @@ def _parts(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
     return reversed(found)
 
 
-def _cell() -> tuple[str | None, str]:
+def this_cell() -> tuple[str | None, str]:
     """Return the IDs of the current notebook cell (None outside notebooks) and of its execution."""
     from IPython import get_ipython
 

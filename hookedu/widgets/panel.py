@@ -1,66 +1,38 @@
-"""Panel, the base class of the widgets: translated labels, error display, and batching of clicks."""
+"""Panel, the base class of the widgets that are made of ipywidgets: translated labels and error display."""
 
-import asyncio
-import contextlib
-import threading
-import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import ipywidgets
-import torch
-import traitlets
 
 from hookedu.language import LANGUAGES, Text
+from hookedu.widgets.answering import Answering
 from hookedu.widgets.language_toggle import preference
-from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 from hookedu.widgets.style import CSS
 
-_BURST = 0.01  # seconds: faster clicks are answered by one update
 _WIDEST = 34  # maximum width of a column in a list, in characters
 
 _Chooser = ipywidgets.Dropdown | ipywidgets.Select | ipywidgets.ToggleButtons
 
 
-class Panel(ipywidgets.VBox):
-    """Base class of the widgets.
+class Panel(Answering, ipywidgets.VBox):
+    """Base class of the widgets that are made of ipywidgets.
 
     A subclass creates its controls, labels them with `label`, `options` and `say`, makes them call `changed`,
     and implements `_update`.
-
-    The model runs, and figures are drawn, only in the event loop of the kernel's main thread: JupyterLab
-    delivers clicks in a thread of their own, and a model must not run for a plot while a cell is training it.
-
-    Attributes
-    ----------
-    error : Exception or None
-        The exception that the panel shows.
-    closed : bool
-        Whether the widget is closed.
     """
-
-    error = traitlets.Instance(Exception, allow_none=True)
-    closed = True  # until __init__ sets it
 
     def __init__(self) -> None:
         super().__init__()
-        self.closed = False
         self._labels: dict[tuple[ipywidgets.Widget, str], Any] = {}
-        self._lock = threading.RLock()
-        self._waiting = self._updating = False
-        try:
-            self._loop = asyncio.get_running_loop()
-        except RuntimeError:  # a plain script, where every change is answered immediately
-            self._loop = None
         self._style = ipywidgets.HTML(CSS, layout={"display": "none"})
         self._error_says, self._error_report = ipywidgets.HTML(), ipywidgets.HTML()
         self._error_box = ipywidgets.VBox(
             [self._error_says, self._error_report], layout={"display": "none"}
         ).add_class("hookedu-error")
         self.add_class("hookedu-widget")
-        preference.observe(self._speak, "language")
-        end_earlier_run(self)
+        self._begin()
 
     def _show(self, *children: ipywidgets.Widget) -> None:
         self.children = [self._style, *children, self._error_box]
@@ -112,78 +84,24 @@ class Panel(ipywidgets.VBox):
                 else:
                     setattr(widget, trait, plain(text))
 
-    # -- clicks ----------------------------------------------------------------------------------------------
+    # -- errors and closing ----------------------------------------------------------------------------------
 
-    def changed(self, _: Any = None) -> None:
-        """Schedule one update for this change and all that follow within a moment."""
-        if self._loop is None or not self._loop.is_running():
-            self._answer()
-        elif not self._waiting:
-            self._waiting = True
-            self._loop.call_soon_threadsafe(self._loop.call_later, _BURST, self._answer)
-
-    def settle(self) -> None:
-        """Run a scheduled update now, for code that reads the result in the same cell."""
-        if self._waiting:
-            self._answer()
-
-    def _answer(self) -> None:
-        self._waiting = False
-        if self.closed or self._updating:  # `_update` may set controls itself
-            return
-        with self._lock:
-            self._updating = True
-            try:
-                with self._showing_errors():
-                    self._update()
-            finally:
-                self._updating = False
-
-    def _update(self) -> None:
-        """Show what is selected; must do nothing if it is shown already."""
-
-    # -- errors ----------------------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _showing_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:  # a model may raise anything: show it, and keep the widget usable
-            trace = "".join(traceback.format_exception(error))
-            traceback.clear_frames(error.__traceback__)  # frames would keep all activations alive
-            self.error = error
-            out_of_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or "out of memory" in str(
-                error
-            )
-            self.say(self._error_says, OUT_OF_MEMORY if out_of_memory else FAILED)
-            self._error_report.value = (
-                f'<pre role="alert">{escape(f"{type(error).__name__}: {error}")}</pre>'
-                f"<details><summary>Traceback</summary><pre>{escape(trace)}</pre></details>"
-            )
-            self._error_box.layout.display = None
+    def _show_failure(self, says: Text, error: str, trace: str) -> None:
+        self.say(self._error_says, says)
+        self._error_report.value = (
+            f'<pre role="alert">{escape(error)}</pre>'
+            f"<details><summary>Traceback</summary><pre>{escape(trace)}</pre></details>"
+        )
+        self._error_box.layout.display = None
 
     def _no_error(self) -> None:
         self.error = None
         self._error_box.layout.display = "none"
 
-    # -- closing ---------------------------------------------------------------------------------------------
-
     def close(self) -> None:
         """Remove the widget from the page, and release the model, the recordings and the figure."""
-        if self.closed:
-            return
-        self.closed = True
-        preference.unobserve(self._speak, "language")
+        super().close()
         self._labels.clear()
-        self._release()
-        close_with_parts(self)
-
-    def _release(self) -> None:
-        """Release large objects; called once, by `close`."""
-
-    def __repr__(self) -> str:
-        # It is stored in notebooks and compared by nbval, so it must not depend on the selection.
-        return f"{type(self).__name__}()"
 
 
 def _languages() -> tuple[str, ...]:
@@ -225,12 +143,3 @@ def limit(control: ipywidgets.BoundedIntText, n: int) -> None:
 
 PREVIOUS = Text(zh="上一项", en="Previous")
 NEXT = Text(zh="下一项", en="Next")
-FAILED = Text(
-    zh="运行或绘图时出现异常。可以换一个选择；修好模型或输入后，再选一次或点“重新运行”。",
-    en="Running or drawing raised an exception. Choose something else; or mend the model or the input, and choose "
-    "again or press “Run again”.",
-)
-OUT_OF_MEMORY = Text(
-    zh="内存不足。请换一个更小的输入（更小的批次或图片），再点“重新运行”。",
-    en="Out of memory. Use a smaller input (a smaller batch or picture), and press “Run again”.",
-)

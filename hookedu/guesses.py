@@ -1,0 +1,189 @@
+"""The guesses of the lessons, whose words stand in course/NN_name.guesses.yml.
+
+One entry per guess, in the order of the lesson; the ids are those of the calls, `guess("02.a")`:
+
+    "02.a":
+      question: {zh: ..., en: ...}
+      kind: choice                  number, choice or text
+      choices:                      of a choice: ids and words
+        none: {zh: ..., en: ...}
+      truth: "'none' if y.grad is None else 'ones'"     evaluated in the notebook after the cell that follows has run
+      because: {zh: ..., en: ...}   one sentence, optional
+
+`truth` gives the number, the id of the choice, or the text.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hookedu import catalog, storage
+from hookedu.language import LANGUAGES, Text
+
+KINDS = ("number", "choice", "text")
+ID = re.compile(r"\d\d\.[a-z]")
+_CELL = re.compile(rf'guess\("({ID.pattern})"\)')
+_CLOSE = 0.005  # of the truth: as far off a number may be, so that rounding does no harm
+_LOG = "guesses"
+
+Value = float | str
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One question and how its answer is found."""
+
+    id: str
+    question: Text
+    kind: str
+    truth: str  # a Python expression
+    choices: Mapping[str, Text]
+    because: Text | None
+
+    def truth_in(self, namespace: dict[str, Any]) -> Value:
+        """Evaluate `truth` in a notebook's namespace; raises whatever it raises, and TypeError for a wrong type."""
+        value = eval(self.truth, namespace)
+        if self.kind == "number":
+            return float(value)
+        if not isinstance(value, str) or (self.kind == "choice" and value not in self.choices):
+            raise TypeError(f"the truth of guess {self.id} is {value!r}")
+        return value
+
+    def read(self, written: str) -> Value | None:
+        """Return what a learner has written or chosen, or None where it is no answer to this kind of question."""
+        written = written.strip()
+        if self.kind == "number":
+            try:
+                return float(Fraction(written.replace("−", "-").replace("／", "/").replace(" ", "")))
+            except (ValueError, ZeroDivisionError, OverflowError):
+                return None
+        if self.kind == "choice":
+            return written if written in self.choices else None
+        return written or None
+
+    def is_right(self, said: Value, truth: Value) -> bool:
+        """Check an answer, as `read` returns it."""
+        if isinstance(said, float) and isinstance(truth, float):
+            return abs(said - truth) <= _CLOSE * abs(truth)
+        return _bare(str(said)) == _bare(str(truth))
+
+    def show(self, value: Value) -> Text:
+        """Return an answer in words."""
+        if self.kind == "choice":
+            return self.choices[str(value)]
+        said = f"{value:.6g}" if isinstance(value, float) else value
+        return Text(zh=said, en=said)
+
+
+def asked_in(code: str) -> str | None:
+    """Return the id of the guess that a cell with this code asks for, or None."""
+    found = _CELL.fullmatch(code.strip())
+    return found[1] if found else None
+
+
+class GuessError(catalog.CourseError):
+    """Raised for an entry of a file of guesses that cannot be used; names the file and the id."""
+
+    def __init__(self, file: str, id: str, says: Text) -> None:
+        super().__init__(Text(zh=f"course/{file}：{id}：{says.zh}", en=f"course/{file}: {id}: {says.en}"))
+
+
+def file_of(lesson: catalog.Lesson) -> Path:
+    """Return the file with the guesses of a lesson, which need not exist."""
+    return lesson.source.with_suffix(".guesses.yml")
+
+
+def load(path: Path) -> dict[str, Guess]:
+    """Return the guesses of a file by id, in order; {} if there is no such file. GuessError for a wrong entry."""
+    import yaml
+
+    if not path.exists():
+        return {}
+    text = path.read_text(encoding="utf-8")
+    tree, found = yaml.compose(text, yaml.SafeLoader), {}
+    ids = [key.value for key, _ in tree.value] if isinstance(tree, yaml.MappingNode) else []
+    for id, node in (yaml.safe_load(text) or {}).items():
+        if ids.count(id) > 1 or not ID.fullmatch(str(id)) or not path.name.startswith(str(id)[:2]):
+            raise GuessError(path.name, str(id), _ID)
+        found[id] = _guess(path.name, id, node)
+    return found
+
+
+def find(id: str) -> Guess:
+    """Return the guess with this id; CourseError if there is none."""
+    lesson = catalog.find(id.partition(".")[0])
+    path = file_of(lesson)
+    known = _loaded(path)
+    if id not in known:
+        raise GuessError(path.name, id, _UNKNOWN)
+    return known[id]
+
+
+_loaded = cache(load)
+
+
+def note(guess: Guess, said: Value, truth: Value, right: bool) -> None:
+    """Save a guess in the user's own data folder."""
+    storage.append_record(_LOG, {"guess": guess.id, "said": said, "truth": truth, "right": right})
+
+
+def score() -> dict[str, bool]:
+    """Return by id whether the first guess was right, for each guess that the course still asks."""
+    found: dict[str, bool] = {}
+    for record in storage.read_records(_LOG):
+        id, right = record.get("guess"), record.get("right")
+        if isinstance(id, str) and isinstance(right, bool) and id not in found and _known(id):
+            found[id] = right
+    return found
+
+
+def _known(id: str) -> bool:
+    try:
+        return bool(find(id))
+    except catalog.CourseError:
+        return False
+
+
+def _guess(file: str, id: str, node: Any) -> Guess:
+    def text(what: str, sides: Any) -> Text:
+        for lang in LANGUAGES:
+            if not isinstance(sides, dict) or not isinstance(sides.get(lang), str) or not sides[lang].strip():
+                raise GuessError(file, f"{id}: {what}", _NO_TEXT.format(lang=lang))
+        return Text(zh=sides["zh"], en=sides["en"])
+
+    if not isinstance(node, dict) or node.keys() - {"question", "kind", "choices", "truth", "because"}:
+        raise GuessError(file, id, _FIELDS)
+    choices = {name: text(f"choices: {name}", words) for name, words in (node.get("choices") or {}).items()}
+    if (
+        node.get("kind") not in KINDS
+        or not isinstance(node.get("truth"), str)
+        or (node["kind"] == "choice") != (len(choices) > 1)
+    ):
+        raise GuessError(file, id, _FIELDS)
+    because = text("because", node["because"]) if "because" in node else None
+    return Guess(id, text("question", node.get("question")), node["kind"], node["truth"], choices, because)
+
+
+def _bare(written: str) -> str:
+    """Return a text without what does not count: spaces, quotes, backticks, capitals."""
+    return re.sub(r"[\s`'\"‘’“”]", "", written).casefold()
+
+
+_ID = Text(
+    zh="编号要像 `02.a`：先是这一课，再是一个字母；每个编号只能用一次。",
+    en="An id reads like `02.a`, the lesson and then a letter, and may be used once.",
+)
+_UNKNOWN = Text(zh="没有这个猜题。", en="There is no such guess.")
+_NO_TEXT = Text(
+    zh="缺少 `{lang}`：两种语言都要写，不能空着。",
+    en="`{lang}` is missing: write both languages, and leave neither empty.",
+)
+_FIELDS = Text(
+    zh="要有 `question`、`kind`（`number`、`choice` 或 `text`）和 `truth`，可以有 `because`；`choice` 至少要有两个 `choices`，别的没有。",
+    en="It needs `question`, `kind` (`number`, `choice` or `text`) and `truth`, and may have `because`; a `choice` has two "
+    "`choices` at least, the others none.",
+)

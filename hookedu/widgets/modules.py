@@ -1,0 +1,41 @@
+"""The browser's side of the widgets: from the files in js/ to the single module that anywidget loads.
+
+anywidget hands a widget's module to the browser as one text, from which a relative import could not be resolved. So the
+files that a module imports are put in front of it, each inside a function of its own, whose result has the exported names.
+As files they remain ES modules, which editors, Biome and TypeScript understand.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).with_name("js")
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+
+
+@cache
+def esm(name: str) -> str:
+    """Return the module js/NAME.js joined with what it imports."""
+    return _join(_read(f"{name}.js"))
+
+
+@cache
+def css(name: str) -> str:
+    """Return the shared style sheet, followed by that of the widget if there is one."""
+    return _read("shared.css") + (_read(f"{name}.css") if (FOLDER / f"{name}.css").exists() else "")
+
+
+def _join(text: str) -> str:
+    """Replace each import by the imported file, as a function that returns its exports."""
+
+    def imported(match: re.Match[str]) -> str:
+        names, file = " ".join(match[1].replace(" as ", ": ").split()), _join(_read(f"{match[2]}.js"))
+        exports = ", ".join(_EXPORT.findall(file))
+        return f"const {{ {names} }} = (() => {{\n{_EXPORT.sub('', file)}return {{ {exports} }};\n}})();\n"
+
+    return _IMPORT.sub(imported, text)
+
+
+def _read(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
