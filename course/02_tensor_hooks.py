@@ -5,8 +5,7 @@ from functools import partial
 import matplotlib.pyplot as plt
 import torch
 
-from hookedu import HookTimeline, LanguageToggle
-from hookedu import check, guess, hint, plot_graph, progress, solution
+from hookedu import HookTimeline, LanguageToggle, check, guess, hint, plot_graph, progress, solution
 
 # We look at .grad where PyTorch would rather not have us look; it warns about that, and rightly so.
 warnings.filterwarnings("ignore", message="The .grad attribute of a Tensor that is not a leaf")

@@ -13,7 +13,10 @@ One entry per guess, in the order of the lesson; the ids are those of the calls,
 `truth` gives the number, the id of the choice, or the text.
 """
 
+import contextlib
+import io
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -45,8 +48,13 @@ class Guess:
     because: Text | None
 
     def truth_in(self, namespace: dict[str, Any]) -> Value:
-        """Evaluate `truth` in a notebook's namespace; raises whatever it raises, and TypeError for a wrong type."""
-        value = eval(self.truth, namespace)
+        """Evaluate `truth` in a notebook's namespace, unheard.
+
+        Raises whatever it raises, and TypeError for a value of the wrong type.
+        """
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            value = eval(self.truth, namespace)
         if self.kind == "number":
             return float(value)
         if not isinstance(value, str) or (self.kind == "choice" and value not in self.choices):
@@ -75,7 +83,7 @@ class Guess:
         """Return an answer in words."""
         if self.kind == "choice":
             return self.choices[str(value)]
-        said = f"{value:.6g}" if isinstance(value, float) else value
+        said = value if isinstance(value, str) else f"{value:.6g}"
         return Text(zh=said, en=said)
 
 

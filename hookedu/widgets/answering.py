@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+import ipywidgets
 import torch
 import traitlets
 
@@ -17,7 +18,7 @@ from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 _BURST = 0.01  # seconds: faster changes are answered by one update
 
 
-class Answering(traitlets.HasTraits):
+class Answering(ipywidgets.Widget):
     """Mixin of the widgets: batches changes, keeps exceptions in the widget, and releases what it holds.
 
     A subclass calls `_begin` in its constructor and `changed` whenever something was chosen; it implements `_update`,

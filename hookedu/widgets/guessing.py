@@ -1,6 +1,6 @@
 """guess(): takes a guess before the next cell runs, and shows it beside the truth afterwards."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import traitlets
 
@@ -64,6 +64,23 @@ class Guess(LiveWidget, module="guess"):
         or "wrong".
     """
 
+    WORDS: ClassVar = {
+        "label": Text(zh="猜一猜", en="Guess"),
+        "number": Text(zh="你猜的数", en="Your number"),
+        "text": Text(zh="你猜的结果", en="Your answer"),
+        "open": Text(zh="不猜也可以，直接运行下一格。", en="You may also skip this and run the next cell."),
+        "unread": Text(
+            zh="请写一个数，例如 `3`、`0.25` 或 `1/4`。", en="Write a number, such as `3`, `0.25` or `1/4`."
+        ),
+        "noted": Text(zh="记下了。现在运行下一格。", en="Noted. Now run the next cell."),
+        "you_said": Text(zh="你猜", en="Your guess"),
+        "it_is": Text(zh="结果", en="The result"),
+        "right": Text(zh="猜对了。", en="You had it right."),
+        "wrong": Text(
+            zh="和你想的不一样，正好看看为什么。", en="Not what you expected: a good moment to ask why."
+        ),
+    }
+
     kind = traitlets.Unicode().tag(sync=True)
     choices = traitlets.List().tag(sync=True)
     said = traitlets.Unicode().tag(sync=True)
@@ -89,6 +106,7 @@ class Guess(LiveWidget, module="guess"):
         info = result.info
         if not result.success or info is None or guesses.asked_in(info.raw_cell or ""):
             return
+        assert self._shell is not None  # it has called this
         if self._awaited is not None and getattr(info, "cell_id", None) != self._awaited:
             return
         try:
@@ -129,23 +147,6 @@ class Guess(LiveWidget, module="guess"):
 
     def __repr__(self) -> str:
         return f"guess {self._asked.id}"
-
-    WORDS = {
-        "label": Text(zh="猜一猜", en="Guess"),
-        "number": Text(zh="你猜的数", en="Your number"),
-        "text": Text(zh="你猜的结果", en="Your answer"),
-        "open": Text(zh="不猜也可以，直接运行下一格。", en="You may also skip this and run the next cell."),
-        "unread": Text(
-            zh="请写一个数，例如 `3`、`0.25` 或 `1/4`。", en="Write a number, such as `3`, `0.25` or `1/4`."
-        ),
-        "noted": Text(zh="记下了。现在运行下一格。", en="Noted. Now run the next cell."),
-        "you_said": Text(zh="你猜", en="Your guess"),
-        "it_is": Text(zh="结果", en="The result"),
-        "right": Text(zh="猜对了。", en="You had it right."),
-        "wrong": Text(
-            zh="和你想的不一样，正好看看为什么。", en="Not what you expected: a good moment to ask why."
-        ),
-    }
 
 
 def _shell() -> Any:

@@ -36,15 +36,15 @@ class LiveWidget(Answering, AnyWidget):
         All texts of the module by key, in both languages.
     language : str
         The chosen language, "zh", "en" or "both"; it follows the preference.
-    failure : dict or None
-        The exception that the widget shows.
+    failure : dict
+        The exception that the widget shows, as words; {} if there is none.
     """
 
     WORDS: ClassVar[Mapping[str, Text]] = {}
 
     words = traitlets.Dict().tag(sync=True)
     language = traitlets.Unicode().tag(sync=True)
-    failure = traitlets.Dict(None, allow_none=True).tag(sync=True)
+    failure = traitlets.Dict().tag(sync=True)
 
     def __init_subclass__(cls, module: str = "", **kwargs: Any) -> None:
         if module:
@@ -99,7 +99,7 @@ class LiveWidget(Answering, AnyWidget):
         self.failure = {"says": key, "error": error, "trace": trace}
 
     def _no_error(self) -> None:
-        self.error = self.failure = None
+        self.error, self.failure = None, {}
 
     def close(self) -> None:
         """Remove the widget from the page, and release the model, the recordings and the numbers sent."""

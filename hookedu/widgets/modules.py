@@ -17,7 +17,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", r
 @cache
 def esm(name: str) -> str:
     """Return the module js/NAME.js joined with what it imports."""
-    return _join(_read(f"{name}.js"))
+    return join(_read(f"{name}.js"))
 
 
 @cache
@@ -26,11 +26,11 @@ def css(name: str) -> str:
     return _read("shared.css") + (_read(f"{name}.css") if (FOLDER / f"{name}.css").exists() else "")
 
 
-def _join(text: str) -> str:
-    """Replace each import by the imported file, as a function that returns its exports."""
+def join(text: str) -> str:
+    """Return a module with each import replaced by the imported file, as a function that returns its exports."""
 
     def imported(match: re.Match[str]) -> str:
-        names, file = " ".join(match[1].replace(" as ", ": ").split()), _join(_read(f"{match[2]}.js"))
+        names, file = " ".join(match[1].replace(" as ", ": ").split()), join(_read(f"{match[2]}.js"))
         exports = ", ".join(_EXPORT.findall(file))
         return f"const {{ {names} }} = (() => {{\n{_EXPORT.sub('', file)}return {{ {exports} }};\n}})();\n"
 

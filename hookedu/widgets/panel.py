@@ -71,7 +71,7 @@ class Panel(Answering, ipywidgets.VBox):
             button.on_click(lambda _, by=by: move(by))
         return ipywidgets.HBox([up, down]).add_class("hookedu-row")
 
-    def _speak(self, _: Any) -> None:
+    def _speak(self, change: Any) -> None:
         """Set every label again, after a change of the language."""
         with self._lock:
             for (widget, trait), text in list(self._labels.items()):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from hookedu import catalog
@@ -151,6 +152,15 @@ class Notebook:
     def contrasts(self, within: str) -> list[tuple[float, str]]:
         """Return the contrast ratio and text of everything readable within; WCAG requires 4.5 for body text."""
         return contrasts(self.page.locator(f".jp-Notebook {within} *"))
+
+    def barriers(self, within: str) -> list[str]:
+        """Return the serious violations of accessibility that axe-core finds within."""
+        found = Axe().run(self.page, context=within).response["violations"]
+        return [
+            f"{v['id']}: {v['help']}: {[node['html'][:120] for node in v['nodes']]}"
+            for v in found
+            if v["impact"] in ("serious", "critical")
+        ]
 
     def scroll_to(self, cell_id: str) -> None:
         """Scroll a cell to the top of the page."""

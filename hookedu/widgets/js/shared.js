@@ -89,11 +89,11 @@ export class View {
     };
   }
 
-  /** @param {Failure | null} failure */
+  /** @param {Failure | Record<string, never>} failure {} for none */
   fail(failure) {
-    this.failure.hidden = !failure;
+    this.failure.hidden = !failure.says;
     this.failure.replaceChildren();
-    if (!failure) return;
+    if (!failure.says) return;
     const trace = element("pre", { tabindex: 0 }, failure.trace);
     this.failure.append(
       this.label(element("div"), failure.says),
