@@ -94,9 +94,9 @@ class Guess(LiveWidget, module="guess"):
         choices = {f"choice_{name}": words for name, words in asked.choices.items()}
         self.say(question=asked.question, **choices)
         self.observe(self.changed, "said")
-        own = this_cell()[0] or ""
+        own, self._execution = this_cell()
         # Front ends that send no ids of cells get the truth after whatever cell runs next.
-        self._awaited = own.removesuffix(_SUFFIX) if own.endswith(_SUFFIX) else None
+        self._awaited = own.removesuffix(_SUFFIX) if own and own.endswith(_SUFFIX) else None
         self._shell = _shell()
         if self._shell is not None:
             self._shell.events.register("post_run_cell", self._cell_has_run)
@@ -105,6 +105,8 @@ class Guess(LiveWidget, module="guess"):
         """Find the truth if it was the awaited cell that has run; one that was changed may not give it."""
         info = result.info
         if not result.success or info is None or guesses.asked_in(info.raw_cell or ""):
+            return
+        if this_cell()[1] == self._execution:  # of the cell that made this widget
             return
         assert self._shell is not None  # it has called this
         if self._awaited is not None and getattr(info, "cell_id", None) != self._awaited:

@@ -116,8 +116,6 @@ class LiveWidget(Answering, AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Return what a notebook stores: the widget, and beside it the still picture."""
-        if self.closed:
-            return {"text/plain": repr(self)}
         found = super()._repr_mimebundle_(**kwargs)
         assert found is not None  # AnyWidget returns None only without a view
         data, metadata = found
