@@ -16,6 +16,7 @@ from hookedu.exercises.probing import STUB
 
 LESSON, SOLUTION = "lessons/02_tensor_hooks.ipynb", "solutions/02_tensor_hooks.ipynb"
 SOURCE = "course/02_tensor_hooks.py"
+GUESSES = "course/02_tensor_hooks.guesses.yml"
 
 
 def test_building_again_changes_no_byte(clone):
@@ -136,6 +137,30 @@ def test_a_reference_answer_that_fails_its_check_is_refused(clone):
     clone.replace(SOURCE, "    return y.register_hook(keep)\n", "    y.register_hook(keep)\n")
     with pytest.raises(BuildError, match="exercise-02-1-check does not pass its own check"):
         build.build([clone.lesson("02")])
+
+
+def test_a_truth_that_cannot_be_evaluated_is_refused(clone):
+    before = clone.built()
+    clone.replace(GUESSES, 'truth: seen["a"].item()', 'truth: seen["b"].item()')
+    with pytest.raises(BuildError, match=r"the `truth` of guess 02\.b cannot be evaluated: KeyError: 'b'"):
+        build.build([clone.lesson("02")])
+    assert clone.built() == before
+
+
+def test_a_truth_that_was_changed_needs_a_build(clone):
+    clone.replace(GUESSES, "truth: len(late)", "truth: len(late) + 1")
+    (stale,) = build.check([clone.lesson("02")])
+    assert (stale.file, stale.cell) == (SOLUTION, "02-cell-26-guess")
+
+
+def test_a_guess_leaves_the_names_of_other_cells_and_has_that_of_the_next():
+    ids = [cell.id for cell in nbformat.read(catalog.find("02").notebook, as_version=4).cells]
+    asked = [id for id in ids if id.endswith("-guess")]
+    assert len(asked) > 5
+    for id in asked:
+        assert ids[ids.index(id) + 1] == id.removesuffix("-guess")
+    plain = [id for id in ids if id.startswith("02-cell-") and id not in asked]
+    assert plain[0] == "02-cell-01" and plain[-1] == f"02-cell-{len(ids) - 1 - len(asked):02d}"
 
 
 def test_an_output_that_changes_with_every_run_is_refused(clone):

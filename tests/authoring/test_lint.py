@@ -77,6 +77,24 @@ BROKEN = {
     ),
     "box_without_tag": ('[markdown] tags=["F6"]', "[markdown]", "names its facts"),
     "code_of_a_fact": ("Common mistake**", "Common mistake** (F6)", "`F6`"),
+    "guess_not_alone": ('guess("02.b")', 'guess("02.b")\n1', "in a cell of its own"),
+    "guess_without_words": (
+        'guess("02.k")',
+        'guess("02.l")',
+        "they must be the same, from `02.a` on, in order",
+    ),
+    "words_without_guess": ('# %%\nguess("02.k")\n\n', "", "they must be the same"),
+    "guesses_out_of_order": ('guess("02.b")', 'guess("02.c")', "in order"),
+    "guess_before_prose": (
+        'guess("02.k")\n',
+        'guess("02.k")\n\n# %% [markdown]\n# ## 2.11 甲 · A\n',
+        "Right after guess 02.k there must be",
+    ),
+    "guess_before_exercise": (
+        '# %% exercise="02.1"',
+        '# %%\nguess("02.l")\n\n# %% exercise="02.1"',
+        "Right after guess 02.l there must be",
+    ),
     "box_without_fact": ('# %% tags=["F6"]', "# %%", "F6 has a box, but no code cell"),
 }
 
@@ -89,6 +107,32 @@ def test_a_broken_rule_is_heard(clone, name):
     found = [str(p.text) for p in lint.problems(lesson, source.read(lesson))]
     assert any(says in problem for problem in found), found
     assert all(problem.startswith(f"{SOURCE}:") for problem in found)
+
+
+def test_guesses_do_not_count_as_cells(clone):
+    """Lesson 02 has more than 60 cells with its guesses, and as many as are allowed without."""
+    lesson = clone.lesson("02")
+    cells = source.read(lesson)
+    plain = [cell for cell in cells if not cell.guess]
+    room = lint.MAX_CELLS - 1 - len(plain)
+    clone.replace(SOURCE, '# %% tags=["F5"]', "# %%\n1\n\n" * room + '# %% tags=["F5"]')
+    assert len(source.read(lesson)) > lint.MAX_CELLS and lint.problems(lesson, source.read(lesson)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("en: 'What is in `y.grad`", "en: 'What is in y.grad", "`y.grad` stands only on the `zh` side"),
+        ("kind: choice", "kind: chioce", "It needs `question`, `kind`"),
+        ("en: 'Nearly all of it'", "'': ''", "`en` is missing"),
+    ],
+    ids=["prose", "entry", "language"],
+)
+def test_the_words_of_guesses_keep_the_rules(clone, old, new, says):
+    clone.replace("course/02_tensor_hooks.guesses.yml", old, new)
+    lesson = clone.lesson("02")
+    found = [str(p.text) for p in lint.problems(lesson, source.read(lesson))]
+    assert any(says in problem for problem in found), found
 
 
 def test_an_english_term_needs_its_chinese_one(clone):
