@@ -547,6 +547,10 @@ SmallCNN()
 from hookedu import LanguageToggle, HookInspector, LayerPicker
 LanguageToggle()
 ---
+from hookedu import guess
+guess("02.a")
+guess("02.b")
+---
 import hookedu.hooks, hookedu.plots
 from hookedu.hooks.capture import record
 """
