@@ -265,9 +265,10 @@ export class View {
     const attribute = "data-lm-suppress-shortcuts";
     /** @param {KeyboardEvent} event */
     const first = (event) => {
-      // JupyterLab listens on the document while the event goes down, so the window is the place to be earlier.
-      if (event.target instanceof Node && this.root.contains(event.target)) {
-        this.root.toggleAttribute(attribute, !(event.ctrlKey || event.metaKey));
+      // JupyterLab listens on the document while the event goes down, so the window is the place to be earlier. The
+      // attribute is on the very target, because some shortcuts apply to whatever has the focus.
+      if (event.target instanceof Element && this.root.contains(event.target)) {
+        event.target.toggleAttribute(attribute, !(event.ctrlKey || event.metaKey));
       }
     };
     window.addEventListener("keydown", first, { capture: true, signal: this.signal });
