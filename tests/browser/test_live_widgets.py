@@ -218,16 +218,17 @@ def test_motion_is_left_out_on_request(notebook, wish):
 def test_twenty_runs_leave_nothing_in_the_page_and_in_the_kernel(notebook):
     names = ("trial", "02-cell-03-guess", "02-cell-07-guess")
 
-    def left() -> tuple[str, int, int]:
-        in_kernel = notebook.run("census").inner_text().split("(")[-1]
-        return in_kernel, *settled(notebook.page)
+    def shown(times: int) -> str:
+        for name in times * names:
+            notebook.run(name)
+        for name in names:
+            expect(notebook.cell(name).locator(".hookedu-live")).to_have_count(1)
+        return notebook.run("census").inner_text().split("(")[-1]
 
-    for _ in range(2):
-        [notebook.run(name) for name in names]
-    before = left()
-    for _ in range(20):
-        [notebook.run(name) for name in names]
-    assert left() == before
+    in_kernel, before = shown(2), settled(notebook.page)
+    assert shown(20) == in_kernel
+    after = settled(notebook.page)
+    assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)
 
 
 def settled(page) -> tuple[int, int]:
