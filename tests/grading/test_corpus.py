@@ -225,7 +225,11 @@ def graded_in(root: Path, run: Run) -> Graded:
         before = files(*watched) | machine()
         children = descendants(os.getpid()).keys()
         done = subprocess.run(
-            command, cwd=catalog.ROOT, env=os.environ | homes, capture_output=True, text=True
+            command,
+            cwd=catalog.ROOT,
+            env=os.environ | homes | {"PYTHONFAULTHANDLER": "1"},
+            capture_output=True,
+            text=True,
         )
         after = files(*watched) | machine()
     changed: set[object] = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}

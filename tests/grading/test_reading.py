@@ -1,6 +1,8 @@
 """Reading notebooks of any size and shape: at once or as a stream, with the same cells, and within bounds."""
 
 import json
+import subprocess
+import sys
 import tracemalloc
 
 import hypothesis.strategies as st
@@ -103,6 +105,20 @@ def test_plots_cost_neither_the_answers_nor_the_memory():
         assert tracemalloc.get_traced_memory()[1] < 2 * len(data)
     finally:
         tracemalloc.stop()
+
+
+def test_long_numbers_do_not_crash_the_thread_that_reads_them():
+    # ijson's C parser did crash, and the whole process with it, in a thread that read a number after other files.
+    script = (
+        "from concurrent.futures import ThreadPoolExecutor; from hookedu.grading import reading\n"
+        "def read(digits):\n"
+        "    try: reading.read_cells(b'{\"cells\":[{\"metadata\":{\"n\":' + b'9' * digits + b'}}]}')\n"
+        "    except reading.Unreadable: return 'refused'\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    print(*set(pool.map(read, [10**6 + 10**5, 5 * 10**6, 2 * 10**7] * 4)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout.strip()) == (0, "refused"), done.stderr
 
 
 @pytest.mark.parametrize(
