@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 LANGUAGES = ("zh", "en")
+_CHINESE = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_BREAK = re.compile(
     r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?=\**[\u3000-\u9fff\uff00-\uffef])|(?<=[，。；：、！？）」])\n(?=[`*$A-Za-z])"
 )
@@ -124,6 +125,19 @@ class Text:
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the text where IPython cannot show HTML."""
         printer.text(str(self))
+
+
+def has_chinese(text: str) -> bool:
+    """Check whether a text has a Chinese character."""
+    return bool(_CHINESE.search(text))
+
+
+def one_side(text: str, language: str) -> str:
+    """Return the side of ``中文 · English`` in that language; another text is returned as it is."""
+    zh, dot, en = text.partition(" · ")
+    if not dot or not has_chinese(zh) or has_chinese(en):
+        return text
+    return zh if language == "zh" else en
 
 
 def join_chinese_lines(markdown: str) -> str:

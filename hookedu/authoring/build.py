@@ -26,7 +26,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from hookedu import exercises, guesses
-from hookedu.authoring import lint, source
+from hookedu.authoring import code_words, lint, localize, source
 from hookedu.catalog import CourseError, Lesson
 from hookedu.exercises.probing import STUB
 from hookedu.language import Text, join_chinese_lines
@@ -77,8 +77,8 @@ def build(lessons: Iterable[Lesson], on_cell: Callable[[Lesson, int, int], None]
     sources = {lesson: _cells(lesson) for lesson in lessons}
     made: dict[str, str] = {}
     for lesson, cells in sources.items():
-        answered = _answered(lesson, cells)
-        made[str(lesson.notebook)] = _as_text(_for_learners(answered))
+        for_learners, answered = _notebooks(lesson, cells)
+        made[str(lesson.notebook)] = _as_text(for_learners)
         _run(answered, lesson, on_cell)
         made[str(lesson.solution)] = _as_text(answered)
     for path, text in made.items():
@@ -94,8 +94,8 @@ def check(lessons: Iterable[Lesson]) -> list[Stale]:
     """
     stale = []
     for lesson in lessons:
-        answered = _answered(lesson, _cells(lesson))
-        stale += _compare(lesson, lesson.notebook, _for_learners(answered))
+        for_learners, answered = _notebooks(lesson, _cells(lesson))
+        stale += _compare(lesson, lesson.notebook, for_learners)
         stale += _compare(lesson, lesson.solution, answered)
     return stale
 
@@ -115,6 +115,21 @@ def _cells(lesson: Lesson) -> list[source.Cell]:
 
 
 # --- from source cells to notebook cells ---------------------------------------------------------------------------
+
+
+def _notebooks(lesson: Lesson, cells: list[source.Cell]) -> tuple[NotebookNode, NotebookNode]:
+    """Return the learner's notebook, and the solution before it is run; each knows its cells in every language."""
+    answered = _answered(lesson, cells)
+    made = _for_learners(answered), answered
+    words = code_words.words_of(lesson)
+    for cell in (cell for notebook in made for cell in notebook.cells):
+        variants = localize.variants(cell.source, cell.cell_type == "code", words)
+        if len(set(variants.values())) > 1:
+            # As lists of lines, like a source in the file: a changed line is a changed line.
+            lines = {language: text.splitlines(True) for language, text in variants.items()}
+            cell.metadata["hookedu"] = {"languages": lines}
+        cell.source = variants[localize.BOTH]
+    return made
 
 
 def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
@@ -249,7 +264,7 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
                 output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             _refuse_addresses(lesson, cell)
             _refuse_wrong_answers(lesson, cell)
-            cell.metadata["hookedu"] = {"outputs": _checksum(cell)} | _truth(lesson, cell)
+            cell.metadata.setdefault("hookedu", {}).update({"outputs": _checksum(cell)} | _truth(lesson, cell))
 
 
 async def _refuse_a_false_truth(client: Any, lesson: Lesson, id: str) -> None:
@@ -336,7 +351,7 @@ def _compare(lesson: Lesson, path: Path, expected: NotebookNode) -> list[Stale]:
         if cell.cell_type == "code" and cell.id in cells:
             run = cells[cell.id]
             cell.execution_count, cell.outputs = run.get("execution_count"), run.get("outputs", [])
-            cell.metadata["hookedu"] = {"outputs": _checksum(cell)} | _truth(lesson, cell)
+            cell.metadata.setdefault("hookedu", {}).update({"outputs": _checksum(cell)} | _truth(lesson, cell))
     if _as_text(expected) == text:
         return []
     stale = [

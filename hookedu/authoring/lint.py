@@ -6,11 +6,10 @@ it announces.
 """
 
 import re
-import unicodedata
 from pathlib import Path
 
 from hookedu import exercises, guesses
-from hookedu.authoring import bilingual, source
+from hookedu.authoring import bilingual, code_rules, code_words, source
 from hookedu.authoring.source import BEGIN_SOLUTION, END_SOLUTION, Cell, Problem
 from hookedu.catalog import Lesson
 from hookedu.exercises.words import SHARED
@@ -21,7 +20,6 @@ MAX_WORDS = 150  # English words per prose cell
 MAX_CHARACTERS = 240  # Chinese characters per prose cell
 MAX_CODE_LINES = 24
 MAX_EXERCISE_LINES = 90  # with the solution, which learners do not see before they have their own
-MAX_COLUMNS = 100  # of a line of code; a Chinese character takes two
 
 _SECTION = re.compile(r"^## (\d+)\.(\d+) ", re.MULTILINE)
 _DIFFICULTY = re.compile(r"^●{1,5} · \d+ min$", re.MULTILINE)
@@ -29,11 +27,13 @@ _BOX = "**常见错误 · Common mistake**"
 
 
 def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
-    """Return all problems in a lesson's source and then those in the words of its exercises, in order of lines."""
+    """Return all problems in a lesson's source, in the words of its exercises, and in the Chinese words of its code."""
     found = [*bilingual.of_prose(cells), *(problem for rule in _RULES for problem in rule(lesson, cells))]
     words = [lesson.source.with_suffix(".yml"), lesson.source.with_name(SHARED), guesses.file_of(lesson)]
-    return _in_order(f"course/{lesson.file}.py", found) + [
-        problem for path in words if path.exists() for problem in words_problems(path)
+    return [
+        *_in_order(f"course/{lesson.file}.py", found),
+        *(problem for path in words if path.exists() for problem in words_problems(path)),
+        *code_rules.problems(lesson, cells),
     ]
 
 
@@ -93,14 +93,13 @@ def _length(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
 def _columns(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
     for cell in cells:
         for number, line in enumerate(cell.text.splitlines() if cell.is_code else [], cell.line + 1):
-            columns = sum(2 if unicodedata.east_asian_width(letter) in "FW" else 1 for letter in line)
-            if columns > MAX_COLUMNS:
+            if (columns := code_words.columns(line)) > code_rules.MAX_COLUMNS:
                 yield (
                     number,
                     Text(
                         zh="这行代码有 {n} 列，最多 {of} 列（一个汉字占两列）：在浏览器里会看不全。",
                         en="This line of code has {n} columns, {of} at most (a Chinese character takes two): a browser cuts it off.",
-                    ).format(n=columns, of=MAX_COLUMNS),
+                    ).format(n=columns, of=code_rules.MAX_COLUMNS),
                 )
 
 

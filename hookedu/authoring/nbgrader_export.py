@@ -121,9 +121,10 @@ def _assignment(lesson: Lesson) -> str:
         file = f"{lesson.solution.parent.name}/{lesson.solution.name}"
         raise CourseError(_NOT_BUILT.format(file=file, id=lesson.id)) from error
     for cell in notebook.cells:
+        # The checksum of the outputs, and the cell in every language: nbgrader would leave the answers in there.
+        cell.metadata.pop("hookedu", None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-            cell.metadata.pop("hookedu", None)  # the checksum of the outputs
             if "setup" in cell.metadata.get("tags", ()):
                 cell.metadata["deletable"] = False  # no check runs without its imports
     return nbformat.writes(notebook) + "\n"

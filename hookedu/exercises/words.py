@@ -147,7 +147,7 @@ def words_of(exercise_id: str) -> Words:
 def file_of(lesson: str) -> str:
     """Return the name of a lesson's file of words, such as "02_tensor_hooks.yml"."""
     found = sorted((catalog.ROOT / "course").glob(f"{lesson}_*.yml"))
-    found = [path for path in found if "." not in path.stem]  # not the guesses
+    found = [path for path in found if "." not in path.stem]  # not the guesses, and not the words of the code
     if not found:
         raise WordsError(f"{lesson}_*.yml", "", "", _NO_FILE)
     return found[0].name
