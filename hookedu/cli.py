@@ -1,6 +1,8 @@
 """Command line of `hookedu`; an error that the user can fix prints one text and exits with code 2."""
 
 import sys
+import textwrap
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +17,7 @@ from hookedu.grading.command import (
     report_command,
     similar_command,
 )
-from hookedu.language import Text
+from hookedu.language import Text, preference
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -35,24 +37,53 @@ def main() -> None:
         sys.exit(2)
 
 
+class Language(StrEnum):
+    """A language to be named on the command line."""
+
+    ZH, EN, BOTH = "zh", "en", "both"
+
+
+_LANGUAGE = typer.Option(help="笔记本的语言 · language of the notebooks")
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lab(
     context: typer.Context,
     folder: Annotated[
         Path | None, typer.Option(help="放课程笔记本的文件夹 · where your notebooks lie")
     ] = None,
+    language: Annotated[Language | None, _LANGUAGE] = None,
 ) -> None:
     """打开课程 · Open the course in JupyterLab. 其余选项交给 JupyterLab · Other options go to JupyterLab."""
     from hookedu.learner import lab as lab_
 
-    folder = (folder or lab_.FOLDER).expanduser().resolve()
-    for said in lab_.hand_out(folder):
+    if language:
+        preference.choose(language.value)
+    speak = lab_.language_at_start()
+    folder = _hand_out(folder or lab_.FOLDER, speak)
+    lab_.open_lab(folder, speak, context.args)
+
+
+@app.command("hand-out")
+def hand_out_command(
+    folder: Annotated[Path, typer.Argument(help="放笔记本的文件夹 · where the notebooks are to lie")],
+    language: Annotated[Language | None, _LANGUAGE] = None,
+) -> None:
+    """发下课程的笔记本，或更新、换语言 · Hand out the notebooks, update them, or change their language."""
+    from hookedu.learner import lab as lab_
+
+    _hand_out(folder, lab_.language_at_start(language and language.value))
+
+
+def _hand_out(folder: Path, language: str) -> Path:
+    """Hand out the lessons, say what there is to say, and return the folder's full path."""
+    from hookedu.learner.hand_outs import hand_out
+
+    folder = folder.expanduser().resolve()
+    for said in hand_out(folder, language):
         print(said)
-    print(
-        Text(zh="你的笔记本在 {folder}", en="Your notebooks lie in {folder}").format(folder=folder),
-        flush=True,
-    )
-    lab_.open_lab(folder, context.args)
+    print(Text(zh="笔记本在 {folder}", en="The notebooks lie in {folder}").format(folder=folder), flush=True)
+    return folder
 
 
 @app.command()
@@ -150,9 +181,9 @@ def doctor() -> None:
 
     findings = examine()
     for title, finding in findings:
-        print(f"{finding.state.value} {title.zh} · {title.en}: {finding.detail}")
+        print(f"{finding.state.value} {title.inline()}: {finding.detail}")
         if finding.remedy:
-            print(f"    {finding.remedy.zh}\n    {finding.remedy.en}")
+            print(textwrap.indent(str(finding.remedy), "    "))
     if any(finding.state is State.FAIL for _, finding in findings):
         print(
             Text(zh="还不能上课：请先处理标 ✗ 的各项。", en="Not ready yet: see to the lines marked ✗ first.")

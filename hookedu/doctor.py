@@ -171,7 +171,8 @@ def _sandbox() -> Finding:
     rehearsed = Text(zh="bubblewrap（{origin}），试运行通过", en="bubblewrap ({origin}), rehearsal passed")
     said = rehearsed.format(origin=program.origin)
     limits = _GROUPED if grouped else _WATCHED
-    return Finding(State.OK, f"{said.zh}；{limits.zh} · {said.en}; {limits.en}: {program.path}")
+    details = Text(zh=f"{said.zh}；{limits.zh}", en=f"{said.en}; {limits.en}")
+    return Finding(State.OK, f"{details.inline()}: {program.path}")
 
 
 _GROUPED = Text(

@@ -1,26 +1,87 @@
-"""Bilingual text: every sentence that hookedu shows to people is a `Text`.
+"""Bilingual text: every sentence that hookedu shows to people is a `Text`, and `preference` says in which language.
 
-HTML contains both languages in elements with a `lang` attribute, and `LanguageToggle` hides one of them with
-a style sheet. Where no style sheet applies (a terminal, GitHub, VS Code), both are shown, Chinese first.
+Plain text is in the chosen language alone. HTML contains both, in elements with a `lang` attribute, and the attribute
+`hidden` on those of the language that is not chosen (see `shown`): that needs no style sheet, and a later choice can show
+them after all.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hookedu import storage
+
 LANGUAGES = ("zh", "en")
+BOTH = "both"
+# A tag in one language, and the dot between two; values of learners are escaped and cannot look like one.
+_LANG = re.compile(r'<\w+ (?:lang="(?P<lang>zh|en)"|class="hookedu-dot")')
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_BREAK = re.compile(
     r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?=\**[\u3000-\u9fff\uff00-\uffef])|(?<=[，。；：、！？）」])\n(?=[`*$A-Za-z])"
 )
 
 
+class Preference:
+    """The language in which this process speaks to people: "zh", "en", or "both".
+
+    At first it is the saved choice; "both" if nobody has chosen yet.
+    """
+
+    def __init__(self) -> None:
+        self._language: str | None = None
+        self._observers: list[Callable[[], object]] = []
+
+    @property
+    def language(self) -> str:
+        """The language; setting it changes this process only, and raises ValueError if there is no such language."""
+        if self._language is None:
+            self._language = self.saved() or BOTH
+        return self._language
+
+    @language.setter
+    def language(self, language: str) -> None:
+        if language not in (*LANGUAGES, BOTH):
+            raise ValueError(f"language must be 'zh', 'en' or 'both', not {language!r}")
+        before, self._language = self.language, language
+        if language != before:
+            for observer in tuple(self._observers):
+                observer()
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that are shown: ("zh",), ("en",) or ("zh", "en")."""
+        return LANGUAGES if self.language == BOTH else (self.language,)
+
+    @staticmethod
+    def saved() -> str | None:
+        """Return the language that was chosen last, in any process; None if none was."""
+        saved = storage.load_settings().get("language")
+        return saved if saved in (*LANGUAGES, BOTH) else None
+
+    def choose(self, language: str) -> None:
+        """Use a language in this process, and in those that start later."""
+        self.language = language
+        storage.save_setting("language", language)
+
+    def observe(self, observer: Callable[[], object]) -> None:
+        """Call `observer` after each change of the language."""
+        self._observers.append(observer)
+
+    def unobserve(self, observer: Callable[[], object]) -> None:
+        """Call `observer` no longer."""
+        self._observers.remove(observer)
+
+
+preference = Preference()
+
+
 @dataclass(frozen=True)
 class Text:
     """A text in Chinese and in English.
 
-    It prints as two lines, Chinese first; in a notebook, ``LanguageToggle`` chooses which one is visible.
+    It is shown in the language chosen with ``LanguageToggle``; where none is chosen, in both, Chinese first.
 
     Parameters
     ----------
@@ -75,7 +136,36 @@ class Text:
         )
 
     def __str__(self) -> str:
-        return f"{self.zh}\n{self.en}"
+        return self.plain()
+
+    def plain(self, languages: tuple[str, ...] | None = None, between: str = "\n") -> str:
+        """Return plain text.
+
+        Parameters
+        ----------
+        languages : tuple of str, optional
+            The languages to include, in this order; those of the preference if left out. What is written for other
+            people, such as a report, names them.
+        between : str, default a line break
+            What stands between the languages.
+
+        Returns
+        -------
+        str
+            The text, once if the languages do not differ.
+
+        Examples
+        --------
+        >>> from hookedu import Text
+        >>> Text(zh="层", en="layer").plain(("zh", "en"), between=" · ")
+        '层 · layer'
+        """
+        said = (getattr(self, language) for language in languages or preference.languages)
+        return between.join(dict.fromkeys(said))
+
+    def inline(self, languages: tuple[str, ...] | None = None) -> str:
+        """Return plain text on one line: in one language, or ``中文 · English``; see `plain`."""
+        return self.plain(languages, between=" · ")
 
     def html(self, languages: tuple[str, ...] = LANGUAGES) -> str:
         """Return the text as HTML, one ``<div lang=...>`` per language.
@@ -120,11 +210,21 @@ class Text:
         return f'{zh}<span class="hookedu-dot"> · </span>{en}'
 
     def _repr_html_(self) -> str:
-        return self.html()
+        return shown(self.html())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the text where IPython cannot show HTML."""
         printer.text(str(self))
+
+
+def shown(html: str) -> str:
+    """Return HTML in both languages with the one that is not chosen hidden: what a notebook displays.
+
+    Every ``_repr_html_`` of hookedu returns its HTML through this function.
+    """
+    if preference.language == BOTH:
+        return html
+    return _LANG.sub(lambda tag: tag[0] if tag["lang"] == preference.language else f"{tag[0]} hidden", html)
 
 
 def has_chinese(text: str) -> bool:

@@ -1,17 +1,19 @@
 """A record of the files that hookedu put into a user's folder.
 
-With it, a later version replaces only the files that the user has not changed.
+With it, a later version replaces only what the user has not changed: of a file of an nbgrader course its digest is noted,
+of a lesson each cell's.
 """
 
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 _RECORD = ".hookedu.json"
 
 
-def given(folder: Path) -> dict[str, str]:
-    """Return the digest of each file that was put into the folder, by name; {} if there is no record."""
+def given(folder: Path) -> dict[str, Any]:
+    """Return what was noted of each file that was put into the folder, by name; {} if there is no record."""
     try:
         known = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -19,8 +21,8 @@ def given(folder: Path) -> dict[str, str]:
     return known if isinstance(known, dict) else {}
 
 
-def remember(folder: Path, files: dict[str, str]) -> None:
-    """Save the digests for `given` to return; raise OSError if the folder cannot be written to."""
+def remember(folder: Path, files: dict[str, Any]) -> None:
+    """Save the notes for `given` to return; raise OSError if the folder cannot be written to."""
     (folder / _RECORD).write_text(json.dumps(files, indent=1), encoding="utf-8")
 
 

@@ -1,12 +1,20 @@
 """Tests of bilingual texts and of the data saved between sessions."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from hookedu import LanguageToggle, Text, storage
-from hookedu.widgets.language_toggle import preference, style_sheet
+from hookedu.language import Preference, one_side, preference, shown
+
+
+@pytest.fixture(autouse=True)
+def both():
+    """Restore the language of this process."""
+    yield
+    preference.language = "both"
 
 
 def test_both_languages_chinese_first():
@@ -29,33 +37,102 @@ def test_inline_markdown_is_drawn_and_html_is_not_trusted():
     assert "<img" not in html
 
 
-def test_the_style_sheet_hides_the_other_language_of_this_notebook_only():
-    assert style_sheet("both") == ""
-    for chosen, hidden in (("zh", "en"), ("en", "zh")):
-        sheet = style_sheet(chosen)
-        assert f'[lang="{hidden}"]' in sheet and f'[lang="{chosen}"]' not in sheet
-        assert sheet.count(".jp-NotebookPanel:has(.hookedu-language-") == 2
+@pytest.mark.parametrize(
+    ("language", "plain", "line", "hidden"),
+    [
+        ("both", "形状\nshape", "形状 · shape", []),
+        ("zh", "形状", "形状", ["en"]),
+        ("en", "shape", "shape", ["zh"]),
+    ],
+)
+def test_a_text_follows_the_preference(language, plain, line, hidden):
+    text = Text(zh="形状", en="shape")
+    preference.language = language
+    assert (str(text), text.inline(), f"{text}") == (plain, line, plain)
+    assert re.findall(r'lang="(..)" hidden', text._repr_html_()) == hidden
+    html = shown(text.inline_html())
+    assert re.findall(r'lang="(..)" hidden', html) == hidden
+    assert ('hookedu-dot" hidden' in html) == bool(hidden)
+    assert text.plain(("zh", "en")) == "形状\nshape" and text.inline(("en",)) == "shape"
 
 
-def test_toggles_of_one_notebook_stay_in_step_and_the_choice_is_saved():
-    one, other = LanguageToggle(), LanguageToggle()
-    try:
-        one.children[0].value = "en"
-        assert other.children[0].value == preference.language == "en"
-        assert 'lang="zh"' in other.children[1].value
+def test_what_looks_like_a_tag_in_a_value_is_not_hidden():
+    preference.language = "zh"
+    html = Text(zh='看 `<div lang="en">`', en='see `<div lang="en">`')._repr_html_()
+    assert html.count("hidden") == 1
+
+
+def test_setting_the_language_is_for_this_process_and_choosing_it_for_later_ones_as_well(home):
+    preference.language = "en"
+    assert (Preference().language, storage.load_settings()) == ("both", {})
+    preference.choose("zh")
+    assert (preference.language, Preference().language) == ("zh", "zh")
+    with pytest.raises(ValueError, match="'de'"):
+        preference.language = "de"
+    storage.save_setting("language", 3)
+    assert Preference().language == "both"
+
+
+def test_observers_hear_of_changes_only():
+    heard = []
+
+    def observer():
+        heard.append(preference.language)
+
+    preference.observe(observer)
+    for language in ("en", "en", "zh"):
+        preference.language = language
+    preference.unobserve(observer)
+    preference.language = "both"
+    assert heard == ["en", "zh"]
+
+
+@pytest.mark.parametrize("text", ["中文 · English", "English · 中文", "a · b", "中文 · 英文", "中文"])
+def test_only_chinese_then_english_has_two_sides(text):
+    sides = one_side(text, "zh"), one_side(text, "en")
+    assert sides == (("中文", "English") if text == "中文 · English" else (text, text))
+
+
+class TestTheToggle:
+    def test_a_press_changes_every_toggle_and_is_saved(self):
+        one, other = LanguageToggle(), LanguageToggle()
+        press(one, "en")
+        assert one.language == other.language == preference.language == "en"
         assert storage.load_settings() == {"language": "en"}
-    finally:
-        preference.language = "both"
+
+    def test_pressing_the_language_that_is_shown_is_a_choice_too(self):
+        press(LanguageToggle("zh"), "zh")
+        assert storage.load_settings() == {"language": "zh"}
+
+    def test_a_notebook_speaks_its_own_language_which_is_no_choice(self):
+        storage.save_setting("language", "zh")
+        toggle = LanguageToggle("en")
+        assert toggle.language == preference.language == "en"
+        assert storage.load_settings() == {"language": "zh"}
+
+    def test_a_notebook_that_names_no_language_keeps_the_one_that_is_spoken(self):
+        preference.language = "zh"
+        assert LanguageToggle().language == "zh"
+
+    def test_an_unknown_language_is_refused(self):
+        with pytest.raises(ValueError, match="'de'"):
+            LanguageToggle("de")
+
+    def test_what_it_prints_does_not_depend_on_the_choice(self):
+        assert repr(LanguageToggle("zh")) == repr(LanguageToggle("both"))
+
+    def test_a_closed_one_follows_no_longer(self):
+        toggle = LanguageToggle("en")
+        toggle.close()
+        preference.language = "zh"
+        assert toggle.language == "en"
+        toggle.close()
 
 
-def test_what_the_toggle_prints_does_not_depend_on_the_choice():
-    toggle = LanguageToggle()
-    before = repr(toggle)
-    try:
-        toggle.children[0].value = "zh"
-        assert repr(toggle) == before
-    finally:
-        preference.language = "both"
+def press(toggle: LanguageToggle, language: str) -> None:
+    """Do what language_toggle.js does for a press of a button."""
+    toggle.set_state({"language": language})
+    toggle._handle_custom_msg({"chosen": language}, [])
 
 
 def test_settings_and_records_survive(home):

@@ -29,7 +29,7 @@ PYTHON = "3.11"  # the grammar; the lessons run on this version and later
 WIDTH = 98  # columns of a comment that is broken into lines; lint allows 100
 _LITERAL = re.compile(r"(?P<prefix>[a-zA-Z]*)(?P<quote>\"{3}|'{3}|\"|')(?P<body>.*)(?P=quote)", re.DOTALL)
 _EDGES = re.compile(r"((?:\s|\\n)*)(.*?)((?:\s|\\n)*)", re.DOTALL)
-_FIELD = re.compile(r"(?<!\{)\{(\d*)\}(?!\})")
+_FIELD = re.compile(r"\{\{|\}\}|\{(\d*)\}")  # escaped braces are none: their group is None
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]+")
 
 
@@ -103,7 +103,7 @@ def is_prose(text: str, names: set[str]) -> bool:
 
 def fields_of(text: str, of: int) -> list[int] | None:
     """Return which of an f-string's fields a Chinese text places, in its order; None if it is not possible."""
-    named = [found[1] for found in _FIELD.finditer(text)]
+    named = [found[1] for found in _FIELD.finditer(text) if found[1] is not None]
     if all(named) or not any(named):
         places = [int(name or place) for place, name in enumerate(named)]
         if sorted(set(places)) == list(range(of)):
@@ -243,7 +243,9 @@ class _Translation:
         fields = [self._code(field) for field in parts.fields]
         if fields:
             counted = iter(range(len(fields)))
-            said = _FIELD.sub(lambda found: fields[int(found[1] or next(counted))], said)
+            said = _FIELD.sub(
+                lambda found: found[0] if found[1] is None else fields[int(found[1] or next(counted))], said
+            )
         return f"{parts.prefix}{parts.quote}{before}{said}{after}{parts.quote}"
 
     def _parts_as_they_are(self, node: Any) -> str:

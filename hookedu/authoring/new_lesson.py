@@ -16,6 +16,7 @@ from hookedu.language import Text
 _FILES = {
     "course/{file}.py": "lesson.py.jinja",
     "course/{file}.yml": "words.yml.jinja",
+    "course/{file}.code.yml": "code_words.yml.jinja",
     "hookedu/exercises/probes/lesson_{id}/__init__.py": "package.py.jinja",
     "hookedu/exercises/probes/lesson_{id}/keep_output.py": "probe.py.jinja",
     "hookedu/exercises/checks/lesson_{id}/__init__.py": "package.py.jinja",

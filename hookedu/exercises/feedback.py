@@ -1,4 +1,4 @@
-"""Render a verdict for people: HTML in a notebook, plain text elsewhere, both languages in each.
+"""Render a verdict for people: HTML in a notebook, plain text elsewhere.
 
 The order is fixed: the outcome; the input used; expected and actual result; the traceback, if any; the recognised
 mistake; one next step.
@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from hookedu.exercises.exercise import Outcome, Verdict
-from hookedu.language import Text
+from hookedu.language import Text, shown
 
 # Each outcome has a symbol and a word in addition to the colour of the bar: colour is never the only signal, and
 # coloured text would lack contrast. The colours are CSS variables of JupyterLab, which suit light and dark themes; the
@@ -95,10 +95,13 @@ class Feedback:
         table = tuple((label, lines(value)) for label, value in self.table)
         return Feedback(table, lines(self.traceback), tuple(map(lines, self.says)))
 
-    def text(self) -> str:
-        """Return plain text, with the Chinese before the English."""
-        rows = [f"  {label.zh} · {label.en}: {_value_text(value)}" for label, value in self.table]
-        return "\n".join([*rows, *filter(None, [self.traceback]), *map(str, self.says)])
+    def text(self, languages: tuple[str, ...] | None = None) -> str:
+        """Return plain text in these languages; None for those of the preference."""
+        rows = [
+            f"  {label.inline(languages)}: {_value_text(value, languages)}" for label, value in self.table
+        ]
+        said = (text.plain(languages) for text in self.says)
+        return "\n".join([*rows, *filter(None, [self.traceback]), *said])
 
     def html(self) -> str:
         """Return HTML blocks for a panel, with every value escaped."""
@@ -142,8 +145,8 @@ def _value_html(value: str | Text) -> str:
     return value.inline_html() if isinstance(value, Text) else f"<code>{escape(value)}</code>"
 
 
-def _value_text(value: str | Text) -> str:
-    return f"{value.zh} · {value.en}" if isinstance(value, Text) else value
+def _value_text(value: str | Text, languages: tuple[str, ...] | None) -> str:
+    return value.inline(languages) if isinstance(value, Text) else value
 
 
 class ShownVerdict(Verdict):
@@ -163,11 +166,11 @@ class ShownVerdict(Verdict):
             f"{points.inline_html()}</div>"
         )
         body = head + Feedback.of(self).html()
-        return panel(colour, body, outcome=self.outcome.value, message=self.message_id)
+        return shown(panel(colour, body, outcome=self.outcome.value, message=self.message_id))
 
     def __repr__(self) -> str:
-        """Return the panel's content as plain text, the Chinese line first."""
+        """Return the panel's content as plain text."""
         sign, _, outcome = LOOKS[self.outcome]
         points = POINTS.format(points=self.points, of=self.exercise.points)
-        head = f"{sign} {self.exercise.id} {outcome.zh} · {outcome.en} — {points.zh} · {points.en}"
+        head = f"{sign} {self.exercise.id} {outcome.inline()} — {points.inline()}"
         return f"{head}\n{Feedback.of(self).text()}"

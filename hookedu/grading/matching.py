@@ -7,11 +7,13 @@ hostile source, even only into a syntax tree, can crash an interpreter, and the 
 
 import functools
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from hookedu import catalog, exercises
+from hookedu.cells import source_of, variants_of
 from hookedu.exercises import words
 from hookedu.exercises.exercise import Exercise
 from hookedu.grading.reading import Cell, read_cells
@@ -59,7 +61,7 @@ class Key:
     setup : tuple of str
         Sources of the setup cells, which run before anything of the learner's.
     known : frozenset of str
-        `Cell.plain` of every code cell: what the learner did not write.
+        `Cell.plain` of every code cell in every language: what the learner did not write.
     fingerprint : str
         Hash that changes when the notebook, a probe, a judge or a message of the lesson changes.
     """
@@ -101,9 +103,15 @@ def key_of(lesson: catalog.Lesson) -> Key:
         lesson=lesson,
         exercises=exercises.of_lesson(lesson.id),
         setup=tuple(cell.source for cell in cells if "setup" in cell.tags),
-        known=frozenset(cell.plain for cell in cells),
+        known=frozenset(Cell("code", text).plain for text in _variants(notebook)),
         fingerprint=_fingerprint(notebook, lesson.id),
     )
+
+
+def _variants(notebook: bytes) -> set[str]:
+    """Return the source of every code cell of a built notebook, in every language."""
+    code = [cell for cell in json.loads(notebook)["cells"] if cell["cell_type"] == "code"]
+    return {text for cell in code for text in (source_of(cell), *variants_of(cell).values())}
 
 
 def _fingerprint(notebook: bytes, lesson: str) -> str:

@@ -22,7 +22,7 @@ _MAX_DEPTH = 60  # levels of nesting
 _MAX_KEPT = 20 * 2**20  # bytes of everything but what is dropped
 # A key whose value is dropped, since no cell's code is in it; a string; a bracket or a comma.
 _TOKEN = re.compile(
-    rb"""(?P<dropped>"(?:outputs|attachments|widgets)"\s*+:)"""
+    rb"""(?P<dropped>"(?:outputs|attachments|widgets|hookedu)"\s*+:)"""
     rb"""|(?P<open>")(?:[^"\\]++|\\.)*+(?P<closed>"?)|[][{},]""",
     re.DOTALL,
 )

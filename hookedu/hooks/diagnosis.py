@@ -19,7 +19,7 @@ from hookedu.hooks.reach import Reach
 from hookedu.hooks.state import restored
 from hookedu.hooks.tensors import storage_bytes
 from hookedu.hooks.watching import OF_GRADIENTS, OF_TENSORS, Watch, kind_of
-from hookedu.language import Text
+from hookedu.language import Text, shown
 from hookedu.tables import size_text
 
 
@@ -67,9 +67,8 @@ class Findings(list[Finding]):
         items = "".join(
             f"<li title={html.escape(repr(finding.id))}>{finding.says.html()}</li>" for finding in self
         )
-        return (f"<ul>{items}</ul>" if self else ALL_WELL.html()) + "".join(
-            note.html() for note in self.notes
-        )
+        notes = "".join(note.html() for note in self.notes)
+        return shown((f"<ul>{items}</ul>" if self else ALL_WELL.html()) + notes)
 
 
 def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:

@@ -9,11 +9,12 @@ import sys
 from typing import Any
 
 from hookedu import catalog, exercises, storage
+from hookedu.cells import said_in
 from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import ShownVerdict, panel
 from hookedu.exercises.judging import judge
 from hookedu.exercises.probing import observe
-from hookedu.language import Text
+from hookedu.language import Text, preference, shown
 from hookedu.learner.progress import Progress
 
 # Number of the last hint shown by exercise id. It lives in the kernel: a new session starts from the first
@@ -33,7 +34,7 @@ class Notice:
 
     def _repr_html_(self) -> str:
         head = f'<div style="font-weight:600">{self.title.inline_html()}</div>' if self.title else ""
-        return panel(self._colour, head + self.says.html())
+        return shown(panel(self._colour, head + self.says.html()))
 
 
 def check(exercise_id: str, answer: Any = _MISSING) -> "ShownVerdict | Notice | int":
@@ -195,7 +196,7 @@ class Solution:
         return f"{self.title}\n\n{self.code}\n\n{self.says}"
 
     def _repr_markdown_(self) -> str:
-        return f"{self.title.inline_html()}\n\n```python\n{self.code}\n```\n\n{self.says.html()}"
+        return shown(f"{self.title.inline_html()}\n\n```python\n{self.code}\n```\n\n{self.says.html()}")
 
 
 def solution(exercise_id: str, anyway: bool = False) -> Solution | Notice:
@@ -250,9 +251,10 @@ def solution(exercise_id: str, anyway: bool = False) -> Solution | Notice:
 
 
 def _reference(exercise: Exercise) -> str:
-    """Return the reference answer from the solution notebook, without the markers around it."""
+    """Return the reference answer from the solution notebook, in the chosen language, without the markers around it."""
     notebook = json.loads(catalog.find(exercise.lesson).solution.read_bytes())
     for cell in notebook["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise.slug:
-            return "".join(line for line in cell["source"] if not line.strip().startswith("### ")).rstrip()
+            lines = said_in(cell, preference.language).splitlines(True)
+            return "".join(line for line in lines if not line.strip().startswith("### ")).rstrip()
     raise LookupError(exercise.id)

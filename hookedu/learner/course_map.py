@@ -5,7 +5,7 @@ from statistics import fmean
 
 from hookedu import catalog
 from hookedu.catalog import Lesson
-from hookedu.language import Text
+from hookedu.language import Text, shown
 
 _WIDTH, _HEIGHT, _BESIDE, _BELOW = 240, 52, 14, 24  # px: size of a box, gaps between boxes
 
@@ -27,7 +27,7 @@ class CourseMap:
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"{le.id} {le.title.zh} · {le.title.en}" + (f" ← {', '.join(le.after)}" if le.after else "")
+            f"{le.id} {le.title.inline()}" + (f" ← {', '.join(le.after)}" if le.after else "")
             for le in self.lessons
         )
 
@@ -66,8 +66,8 @@ class CourseMap:
         )
         boxes = "".join(_box(lesson, *corners[lesson.id]) for lesson in self.lessons)
         name = Text(zh="课程地图", en="Map of the course")
-        return (
-            f'<svg role="group" aria-label="{name.zh} · {name.en}" viewBox="0 0 {width:g} {height}" width="{width:g}" '
+        return shown(
+            f'<svg role="group" aria-label="{name.inline()}" viewBox="0 0 {width:g} {height}" width="{width:g}" '
             f'height="{height}" style="max-width:100%;height:auto" fill="none" stroke="currentColor">'
             f'<g stroke-opacity="0.6">{arrows}</g>{boxes}</svg>'
         )
@@ -87,7 +87,7 @@ def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
 def _box(lesson: Lesson, x: float, y: float) -> str:
     needs = Text(zh="先学：{before}", en="First: {before}").format(before=", ".join(lesson.after) or "—")
     return (
-        f'<g><title>{needs}</title><rect x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" '
+        f'<g><title>{needs.inline()}</title><rect x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" '
         f'stroke-opacity="0.6"/><foreignObject x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}">'
         f'<div style="display:flex;align-items:center;gap:.7em;height:100%;padding:0 .8em;box-sizing:border-box;'
         f'font-size:12px;line-height:1.3"><b>{lesson.id}</b><div>{lesson.title.html()}</div></div></foreignObject></g>'

@@ -1,84 +1,67 @@
-"""`hookedu lab`: copy the lessons into the learner's own folder and open it in JupyterLab.
-
-The lessons of the course itself are never edited, so that an update never conflicts with a learner's work.
-The file `.hookedu.json` in the learner's folder records what was handed out: an unchanged notebook is
-replaced by its new version; a changed one is kept, and the new version is put beside it.
-"""
+"""`hookedu lab`: open the learner's lessons in JupyterLab, in the learner's language."""
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from hookedu import catalog, manifest, storage
-from hookedu.catalog import CourseError
-from hookedu.language import Text
+from hookedu import catalog
+from hookedu.language import BOTH, LANGUAGES, Text, preference
 
 # Beside the course in a clone. A wheel is installed where few users look and some cannot write: then in the
 # home folder.
 FOLDER = catalog.ROOT / "my-lessons" if catalog.IN_CLONE else Path.home() / "hookedu-lessons"
+_ASK = Text(
+    zh="用哪种语言学？中文输入 zh，英文输入 en，两种都要输入 both。",
+    en="Which language do you want to learn in? Type zh for Chinese, en for English, both for both.",
+)
 
 
-def hand_out(folder: Path) -> list[Text]:
-    """Bring a folder up to date with the lessons; return a message per new version put beside changed work.
+def language_at_start(asked: str | None = None) -> str:
+    """Return the language to start in: the one asked for, else the saved choice, else that of the machine.
 
-    Raises CourseError if the folder cannot be created or written to, or if no lesson has been built.
+    Where the machine names none, the user of a terminal is asked, and the answer is saved.
     """
-    built = [lesson for lesson in catalog.lessons() if lesson.notebook.exists()]
-    if not built:
-        raise CourseError(
-            Text(
-                zh="还没有生成任何一课：先运行 `hookedu build`。",
-                en="No lesson has been built yet: run `hookedu build` first.",
-            )
-        )
-    said = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        given = manifest.given(folder)
-        for lesson in built:
-            name, is_new = _place(folder, lesson.notebook, given)
-            if is_new:
-                shutil.copyfile(lesson.notebook, folder / name)
-                given[name] = manifest.digest(lesson.notebook.read_bytes())
-                if name != lesson.notebook.name:
-                    said.append(
-                        Text(
-                            zh="{old} 有新版本；你改过的那份原样保留，新版本是 {new}。",
-                            en="There is a new version of {old}. Yours is kept as it is; the new one is {new}.",
-                        ).format(old=lesson.notebook.name, new=name)
-                    )
-        manifest.remember(folder, given)
-    except OSError as error:
-        raise CourseError(
-            Text(
-                zh="无法写入文件夹 `{folder}`（{error}）。用 `--folder` 换一个。",
-                en="The folder `{folder}` cannot be written to ({error}). Choose another with `--folder`.",
-            ).format(folder=folder, error=error.strerror)
-        ) from error
-    return said
+    known = asked or preference.saved() or language_of_machine()
+    if known:
+        preference.language = known
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        preference.choose(_answer())
+    return preference.language
 
 
-def _place(folder: Path, notebook: Path, given: dict[str, str]) -> tuple[str, bool]:
-    """Return the file name for this version of a notebook, and whether it has yet to be copied there."""
-    version, number = manifest.digest(notebook.read_bytes()), 1
+def language_of_machine() -> str | None:
+    """Return the language of the locale, where any but Chinese means English; None if it names no language."""
+    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    name = next(filter(None, names), None) or _language_of_windows()
+    code = (name or "C").partition(".")[0]
+    if code in ("C", "POSIX"):
+        return None
+    return "zh" if code.startswith("zh") else "en"
+
+
+def _language_of_windows() -> str | None:
+    if sys.platform != "win32":
+        return None
+    import ctypes
+    import locale
+
+    return locale.windows_locale.get(ctypes.windll.kernel32.GetUserDefaultUILanguage())
+
+
+def _answer() -> str:
+    print(_ASK.plain(LANGUAGES))
     while True:
-        name = notebook.name if number == 1 else f"{notebook.stem}-{number}.ipynb"
-        here = folder / name
-        if not here.exists():
-            return name, True
-        lies_here = manifest.digest(here.read_bytes())
-        if version in (lies_here, given.get(name)):
-            given[name] = version
-            return name, False
-        if given.get(name) == lies_here and not (folder / f"{notebook.stem}-{number + 1}.ipynb").exists():
-            return name, True  # an older version that the learner has not changed
-        number += 1
+        try:
+            said = input("zh / en / both: ").strip().lower()
+        except EOFError:
+            return BOTH
+        if said in (*LANGUAGES, BOTH):
+            return said
 
 
-def open_lab(folder: Path, extra: list[str]) -> None:
+def open_lab(folder: Path, language: str, extra: list[str]) -> None:
     """Serve a folder with JupyterLab until it is stopped; `extra` are options for JupyterLab."""
     # jsonschema, a dependency of JupyterLab, takes half of JupyterLab's start-up time to load a grammar of
     # internationalised addresses, which no schema of Jupyter contains (jupyter-server/jupyter_server#1559).
@@ -87,7 +70,7 @@ def open_lab(folder: Path, extra: list[str]) -> None:
     from jupyterlab.labapp import main
 
     first = sorted(folder.glob("*.ipynb"))[0].name
-    config = [*map(str, config_folders()), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    config = [*map(str, config_folders(language)), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, config))
     arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{first}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -95,14 +78,13 @@ def open_lab(folder: Path, extra: list[str]) -> None:
     main([*arguments, *extra])
 
 
-def config_folders() -> list[Path]:
+def config_folders(language: str) -> list[Path]:
     """Return the folders that JupyterLab reads in addition to the learner's own configuration.
 
     page_config.json disables JupyterLab's announcements: no question at the first start, no network request.
-    If the learner chose one language in a notebook, JupyterLab's menus are in that language; this is only a
-    default, which a language chosen in JupyterLab's own settings overrides. For readers of both languages
-    JupyterLab's default stays.
+    For a reader of one language JupyterLab's menus are in that language; this is only a default, which a
+    language chosen in JupyterLab's own settings overrides. For readers of both languages JupyterLab's default
+    stays.
     """
     ours = Path(__file__).parent / "jupyter"
-    language = storage.load_settings().get("language")
-    return [ours, *(ours / known for known in ("zh", "en") if known == language)]
+    return [ours, *(ours / known for known in LANGUAGES if known == language)]

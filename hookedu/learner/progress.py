@@ -8,7 +8,7 @@ from hookedu import catalog, exercises, guesses, storage
 from hookedu.catalog import Lesson
 from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import LOOKS, panel
-from hookedu.language import Text
+from hookedu.language import Text, shown
 
 # Visible to screen readers only; on the page the sign carries the information.
 _HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap"
@@ -114,12 +114,12 @@ class Progress:
         for lesson, of_lesson in rows:
             signs = [LOOKS[self.outcome(exercise)][0] for exercise in of_lesson]
             signs += [" "] * (most - len(signs))
-            lines.append(f"{lesson.id}  {' '.join(signs)}  {lesson.title.zh} · {lesson.title.en}")
-        legend = (f"{sign} {word.zh} · {word.en}" for sign, _, word in LOOKS.values())
+            lines.append(f"{lesson.id}  {' '.join(signs)}  {lesson.title.inline()}")
+        legend = (f"{sign} {word.inline()}" for sign, _, word in LOOKS.values())
         return "\n".join([*lines, "", *legend])
 
     def _repr_html_(self) -> str:
-        return _Picture(self).html()
+        return shown(_Picture(self).html())
 
 
 class _Picture:
@@ -137,7 +137,7 @@ class _Picture:
         numbers = range(1, 1 + max((len(of_lesson) for _, of_lesson in _lessons()), default=0))
         columns = [
             (Text(zh="课", en="Lesson").inline_html(), "left"),
-            ("min", "right"),
+            (Text(zh="分钟", en="min").inline_html(), "right"),
             *((str(n), "center") for n in numbers),
             *([(Text(zh="猜对", en="Guessed").inline_html(), "right")] if self.progress.guesses else []),
         ]
@@ -196,7 +196,7 @@ class _Picture:
             style += "outline:2px solid currentColor;outline-offset:1px;"
             current = ' aria-current="step"'
         box = (
-            f'<span data-exercise="{exercise.id}" data-outcome="{outcome.value}" title="{html.escape(str(says))}" '
+            f'<span data-exercise="{exercise.id}" data-outcome="{outcome.value}" title="{html.escape(says.inline())}" '
             f'style="{style}"{current}><span aria-hidden="true">{sign}</span>'
             f'<span style="{_HIDDEN}">{says.inline_html()}</span></span>'
         )

@@ -11,8 +11,7 @@ import ipywidgets
 import torch
 import traitlets
 
-from hookedu.language import Text
-from hookedu.widgets.language_toggle import preference
+from hookedu.language import Text, preference
 from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 
 _BURST = 0.01  # seconds: faster changes are answered by one update
@@ -47,7 +46,7 @@ class Answering(ipywidgets.Widget):
             self._loop = asyncio.get_running_loop()
         except RuntimeError:  # a plain script, where every change is answered immediately
             self._loop = None
-        preference.observe(self._speak, "language")
+        preference.observe(self._speak)
         end_earlier_run(self)
 
     def changed(self, _: Any = None) -> None:
@@ -97,7 +96,7 @@ class Answering(ipywidgets.Widget):
         """Display an exception: what it means for the learner, its text, and its traceback."""
         raise NotImplementedError
 
-    def _speak(self, change: Any) -> None:
+    def _speak(self) -> None:
         """Show everything in the language that was chosen."""
         raise NotImplementedError
 
@@ -106,7 +105,7 @@ class Answering(ipywidgets.Widget):
         if self.closed:
             return
         self.closed = True
-        preference.unobserve(self._speak, "language")
+        preference.unobserve(self._speak)
         self._release()
         close_with_parts(self)
 

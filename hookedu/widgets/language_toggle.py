@@ -1,45 +1,44 @@
-"""LanguageToggle: one choice of language per notebook, saved as the default of the next one."""
+"""LanguageToggle: one choice of language for all notebooks."""
 
-import secrets
+from pathlib import Path
+from typing import Any
 
-import ipywidgets
+import anywidget
 import traitlets
 
-from hookedu import storage
+from hookedu.language import BOTH, LANGUAGES, Text, preference
 from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 
-# CSS class that marks the notebook of this kernel. Several notebooks share one JupyterLab page, and a rule
-# without it would hide Chinese in this notebook because another one is read in English.
-_MARK = f"hookedu-language-{secrets.token_hex(4)}"
+_HERE = Path(__file__)
+# Front ends other than JupyterLab and Notebook let no widget reach its notebook.
+_ELSEWHERE = Text(
+    zh="消息和输出换了语言；课文要在终端里换：`hookedu hand-out 笔记本所在的文件夹 --language zh`，然后重新打开。",
+    en="Messages and outputs have changed their language. For the text, run "
+    "`hookedu hand-out FOLDER_OF_THE_NOTEBOOKS --language en` in a terminal and open the notebook again.",
+)
 
 
-class _Preference(traitlets.HasTraits):
-    """The language of this kernel, observed by every toggle and every widget with labels."""
+class LanguageToggle(anywidget.AnyWidget):
+    """Widget with three buttons: show the course in Chinese, in English, or in both.
 
-    language = traitlets.Enum(["zh", "en", "both"], "both")
+    A choice takes effect at once, without running anything again, in all lessons of the folder: in their text, in the code
+    that the learner has not changed, in the messages of hookedu and in the labels of its widgets. It never touches a cell
+    that the learner changed. It is saved as the language of the next start.
 
-    @traitlets.default("language")
-    def _remembered(self) -> str:
-        saved = storage.load_settings().get("language")
-        return saved if saved in ("zh", "en", "both") else "both"
+    Front ends other than JupyterLab and Jupyter Notebook do not let a widget change the text: there, the choice is of
+    messages and outputs, and a line says how to get the lessons in the other language.
 
-    @traitlets.observe("language")
-    def _remember(self, change) -> None:
-        storage.save_setting("language", change["new"])
+    Parameters
+    ----------
+    language : str, optional
+        The language that this notebook is written in: "zh", "en" or "both". Its messages are in that language, until a
+        button is pressed. That is no choice of the learner's: it is not saved, and no other notebook follows. A notebook
+        that does not say is shown in the language chosen last, in both if none was.
 
-
-preference = _Preference()
-
-
-class LanguageToggle(ipywidgets.VBox):
-    """Widget with three buttons: show the notebook in Chinese, in English, or in both.
-
-    The choice covers the text of the notebook, the messages of hookedu and the labels of its widgets. It
-    takes effect at once, without running anything again, and is saved as the default of the next notebook.
-    All toggles of a notebook stay in sync.
-
-    The text is hidden by a style sheet in the output of the cell. Front ends that do not allow that (GitHub,
-    for example) show both languages.
+    Raises
+    ------
+    ValueError
+        If there is no such language.
 
     Examples
     --------
@@ -50,40 +49,38 @@ class LanguageToggle(ipywidgets.VBox):
     >>> toggle.close()
     """
 
-    def __init__(self):
-        buttons = ipywidgets.ToggleButtons(
-            options=[("中文", "zh"), ("English", "en"), ("双语 · Both", "both")],
-            value=preference.language,
-            tooltips=["只显示中文", "Show English only", "中文和英文都显示 · Show Chinese and English"],
-            style={"button_width": "8em"},
-        )
-        self._style = ipywidgets.HTML(layout={"display": "none"})
-        super().__init__([buttons, self._style])
-        self.add_class(_MARK)
-        self._links = (
-            traitlets.link((preference, "language"), (buttons, "value")),
-            traitlets.dlink((preference, "language"), (self._style, "value"), style_sheet),
-        )
+    _esm = _HERE.with_suffix(".js")
+    _css = _HERE.with_suffix(".css")
+    language = traitlets.Enum([*LANGUAGES, BOTH], BOTH).tag(sync=True)
+    _own_id = traitlets.Unicode().tag(sync=True)  # by which the module reaches its notebook
+    _elsewhere = traitlets.Dict(vars(_ELSEWHERE)).tag(sync=True)
+
+    def __init__(self, language: str | None = None):
+        if language is not None:
+            preference.language = language
+        super().__init__(language=preference.language)
+        self._own_id = self.model_id or ""
+        self.observe(self._lead, "language")
+        self.on_msg(self._pressed)
+        preference.observe(self._follow)
         end_earlier_run(self)
+
+    def _pressed(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        """Save the choice; pressing the button of the language that is shown is one, too."""
+        preference.choose(content["chosen"])
+
+    def _lead(self, _: Any) -> None:
+        preference.language = self.language
+
+    def _follow(self) -> None:
+        self.language = preference.language
 
     def close(self) -> None:
         """Remove the buttons from the page; the language stays as it is."""
-        for link in self._links:
-            link.unlink()
-        self._links = ()
-        close_with_parts(self)
+        if self.comm is not None:
+            preference.unobserve(self._follow)
+            close_with_parts(self)
 
     def __repr__(self) -> str:
         # It is stored in notebooks and compared by nbval, so it must not depend on the choice.
         return "LanguageToggle(中文 | English | 双语)"
-
-
-def style_sheet(language: str) -> str:
-    """Return the style sheet that hides the other language in this notebook; "" for both languages."""
-    if language == "both":
-        return ""
-    notebook = f".jp-NotebookPanel:has(.{_MARK})"
-    other = {"zh": "en", "en": "zh"}[language]
-    return (
-        f'<style>{notebook} [lang="{other}"], {notebook} .hookedu-dot {{ display: none !important; }}</style>'
-    )

@@ -10,9 +10,8 @@ import traitlets
 from anywidget import AnyWidget
 
 from hookedu.hooks.tensors import real
-from hookedu.language import Text
+from hookedu.language import Text, preference, shown
 from hookedu.widgets.answering import FAILED, OUT_OF_MEMORY, Answering
-from hookedu.widgets.language_toggle import preference
 from hookedu.widgets.modules import css, esm
 
 if TYPE_CHECKING:
@@ -91,8 +90,8 @@ class LiveWidget(Answering, AnyWidget):
 
     # -- language, errors, closing ---------------------------------------------------------------------------
 
-    def _speak(self, change: Any) -> None:
-        self.language = change["new"]
+    def _speak(self) -> None:
+        self.language = preference.language
 
     def _show_failure(self, says: Text, error: str, trace: str) -> None:
         key = "out_of_memory" if says is OUT_OF_MEMORY else "failed"
@@ -123,7 +122,7 @@ class LiveWidget(Answering, AnyWidget):
         with self._showing_errors():
             still = self._still()
         if isinstance(still, Text):
-            data["text/html"] = still.html()
+            data["text/html"] = shown(still.html())
         elif still is not None:
             data["image/png"] = base64.b64encode(png(still)).decode()
             metadata = metadata | {"image/png": {"width": round(still.get_figwidth() * still.dpi)}}

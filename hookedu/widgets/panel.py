@@ -6,9 +6,8 @@ from typing import Any
 
 import ipywidgets
 
-from hookedu.language import LANGUAGES, Text
+from hookedu.language import Text, preference
 from hookedu.widgets.answering import Answering
-from hookedu.widgets.language_toggle import preference
 from hookedu.widgets.style import CSS
 
 _WIDEST = 34  # maximum width of a column in a list, in characters
@@ -71,7 +70,7 @@ class Panel(Answering, ipywidgets.VBox):
             button.on_click(lambda _, by=by: move(by))
         return ipywidgets.HBox([up, down]).add_class("hookedu-row")
 
-    def _speak(self, change: Any) -> None:
+    def _speak(self) -> None:
         """Set every label again, after a change of the language."""
         with self._lock:
             for (widget, trait), text in list(self._labels.items()):
@@ -104,20 +103,14 @@ class Panel(Answering, ipywidgets.VBox):
         self._labels.clear()
 
 
-def _languages() -> tuple[str, ...]:
-    return LANGUAGES if preference.language == "both" else (preference.language,)
-
-
 def plain(text: Text | str) -> str:
     """Return a label as plain text: in the chosen language, or in both on one line."""
-    if isinstance(text, str):
-        return text
-    return " · ".join(dict.fromkeys(getattr(text, language) for language in _languages()))
+    return text if isinstance(text, str) else text.inline()
 
 
 def rich(text: Text) -> str:
     """Return HTML in the chosen language, or in both."""
-    return text.html(_languages())
+    return text.html(preference.languages)
 
 
 def _set_options(widget: _Chooser, options: Sequence[tuple[Text | str, Any]], value: Any) -> None:

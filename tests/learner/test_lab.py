@@ -1,131 +1,108 @@
-"""Tests of handing out lessons: an update never overwrites a learner's work."""
+"""Tests of the language in which `hookedu lab` starts, and of JupyterLab's menus."""
 
-import dataclasses
+import builtins
 import json
 import os
-import shutil
+import sys
 
 import pytest
 
-from hookedu import catalog, storage
-from hookedu.catalog import CourseError
+from hookedu import storage
+from hookedu.language import Preference
 from hookedu.learner import lab
 
-NAME = "02_tensor_hooks.ipynb"
+
+@pytest.fixture(autouse=True)
+def start(monkeypatch):
+    """Let each test be a new process: nothing chosen, no locale, no terminal."""
+    monkeypatch.setattr(lab, "preference", Preference())
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture
-def lessons(tmp_path, monkeypatch):
-    """Copy the lesson notebooks, so that a test can publish a new version of one."""
-    for lesson in catalog.lessons():
-        (tmp_path / "course" / "lessons").mkdir(parents=True, exist_ok=True)
-        shutil.copy(lesson.notebook, tmp_path / "course" / "lessons")
-    copies = tuple(dataclasses.replace(le, root=tmp_path / "course") for le in catalog.lessons())
-    monkeypatch.setattr(catalog, "lessons", lambda: copies)
-    return tmp_path / "course" / "lessons"
+@pytest.mark.parametrize(
+    ("variables", "language"),
+    [
+        ({}, None),
+        ({"LANG": "C.UTF-8"}, None),
+        ({"LANG": "POSIX"}, None),
+        ({"LANG": ""}, None),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_TW"}, "zh"),
+        ({"LANG": "en_GB.UTF-8"}, "en"),
+        ({"LANG": "de_DE.UTF-8"}, "en"),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_MESSAGES": "C"}, None),
+    ],
+)
+def test_the_locale_names_the_language(variables, language, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert lab.language_of_machine() == language
 
 
-def test_a_first_start_hands_out_every_lesson(lessons, tmp_path):
-    mine = tmp_path / "mine"
-    assert lab.hand_out(mine) == []
-    assert {p.name for p in mine.glob("*.ipynb")} == {p.name for p in lessons.iterdir()}
+def test_a_language_that_was_asked_for_comes_before_the_saved_one_and_that_before_the_locale(monkeypatch):
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    assert lab.language_at_start() == "zh"
+    assert storage.load_settings() == {}, "the locale is no choice"
+    storage.save_setting("language", "both")
+    assert lab.language_at_start() == "both"
+    assert lab.language_at_start("en") == "en"
+    assert storage.load_settings() == {"language": "both"}, "for this hand-out only"
 
 
-def test_work_is_kept_when_nothing_is_new(lessons, tmp_path):
-    mine = tmp_path / "mine"
-    lab.hand_out(mine)
-    (mine / NAME).write_text("my work")
-    assert lab.hand_out(mine) == []
-    assert (mine / NAME).read_text() == "my work"
-    assert len(list(mine.glob("02*"))) == 1
+@pytest.mark.parametrize(
+    ("answers", "language", "saved"),
+    [(["zh"], "zh", "zh"), (["français", " EN "], "en", "en"), ([], "both", "both")],
+    ids=["chinese", "after-a-wrong-answer", "end-of-input"],
+)
+def test_where_nothing_names_a_language_a_terminal_is_asked_once(
+    answers, language, saved, monkeypatch, capsys
+):
+    def answer(_):
+        if not answers:
+            raise EOFError
+        return answers.pop(0)
+
+    monkeypatch.setattr(builtins, "input", answer)
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert lab.language_at_start() == language
+    said = capsys.readouterr().out
+    assert "用哪种语言学" in said and "Which language" in said
+    assert storage.load_settings() == {"language": saved}
+    monkeypatch.setattr(lab, "preference", Preference())
+    assert lab.language_at_start() == language and capsys.readouterr().out == ""
 
 
-def test_an_untouched_lesson_is_brought_up_to_date(lessons, tmp_path):
-    mine = tmp_path / "mine"
-    lab.hand_out(mine)
-    (lessons / NAME).write_text("second version")
-    assert lab.hand_out(mine) == []
-    assert (mine / NAME).read_text() == "second version"
-
-
-def test_a_changed_lesson_is_kept_and_the_new_one_put_beside(lessons, tmp_path):
-    mine = tmp_path / "mine"
-    lab.hand_out(mine)
-    (mine / NAME).write_text("my work")
-    (lessons / NAME).write_text("second version")
-    (said,) = lab.hand_out(mine)
-    assert "02_tensor_hooks-2.ipynb" in said.en and "02_tensor_hooks-2.ipynb" in said.zh
-    assert (mine / NAME).read_text() == "my work"
-    assert (mine / "02_tensor_hooks-2.ipynb").read_text() == "second version"
-    assert lab.hand_out(mine) == [], "said once, put there once"
-
-    (mine / "02_tensor_hooks-2.ipynb").write_text("more work")
-    (lessons / NAME).write_text("third version")
-    lab.hand_out(mine)
-    texts = {p.name: p.read_text() for p in mine.glob("02*")}
-    assert texts == {
-        NAME: "my work",
-        "02_tensor_hooks-2.ipynb": "more work",
-        "02_tensor_hooks-3.ipynb": "third version",
-    }
-
-
-def test_a_lost_record_never_costs_work(lessons, tmp_path):
-    mine = tmp_path / "mine"
-    lab.hand_out(mine)
-    (mine / NAME).write_text("my work")
-    (mine / ".hookedu.json").write_text("{")
-    lab.hand_out(mine)
-    assert (mine / NAME).read_text() == "my work"
-
-
-def test_a_deleted_lesson_comes_back(lessons, tmp_path):
-    mine = tmp_path / "mine"
-    lab.hand_out(mine)
-    (mine / NAME).unlink()
-    lab.hand_out(mine)
-    assert (mine / NAME).exists()
-
-
-def test_a_folder_that_cannot_be_made_is_one_sentence(lessons, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(CourseError, match="cannot be written to"):
-        lab.hand_out(tmp_path / "file" / "mine")
-
-
-def test_without_built_lessons_it_says_what_to_run(lessons, tmp_path):
-    for path in lessons.iterdir():
-        os.remove(path)
-    with pytest.raises(CourseError, match="hookedu build"):
-        lab.hand_out(tmp_path / "mine")
+def test_without_a_terminal_nothing_is_asked():
+    assert lab.language_at_start() == "both"
+    assert storage.load_settings() == {}
 
 
 @pytest.mark.parametrize(
     ("chosen", "locale"),
-    [("zh", "zh_CN"), ("en", "en"), ("both", "default"), (None, "default"), (3, "default")],
+    [("zh", "zh_CN"), ("en", "en"), ("both", "default")],
 )
-def test_menus_are_in_the_language_that_was_chosen(chosen, locale, tmp_path, monkeypatch):
-    if chosen:
-        storage.save_setting("language", chosen)
-    assert menus(tmp_path, monkeypatch) == (locale, {})
+def test_menus_are_in_the_language_of_the_start(chosen, locale, tmp_path, monkeypatch):
+    assert menus(chosen, tmp_path, monkeypatch) == (locale, {})
 
 
 def test_a_language_chosen_in_jupyterlab_itself_wins(tmp_path, monkeypatch):
-    storage.save_setting("language", "zh")
     own = tmp_path / "@jupyterlab" / "translation-extension" / "plugin.jupyterlab-settings"
     own.parent.mkdir(parents=True)
     own.write_text(json.dumps({"locale": "fr_FR"}))
-    assert menus(tmp_path, monkeypatch) == ("zh_CN", {"locale": "fr_FR"})
+    assert menus("zh", tmp_path, monkeypatch) == ("zh_CN", {"locale": "fr_FR"})
 
 
-def menus(settings, monkeypatch):
+def menus(language, settings, monkeypatch):
     """Return the default language and the learner's language setting, as JupyterLab's server reads them."""
     from jupyterlab.commands import (
         get_app_dir,
     )  # imported late, or every process that collects tests would import JupyterLab
     from jupyterlab_server.settings_utils import get_settings
 
-    monkeypatch.setenv("JUPYTER_CONFIG_PATH", os.pathsep.join(map(str, lab.config_folders())))
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", os.pathsep.join(map(str, lab.config_folders(language))))
     lab_folder = get_app_dir()
     found, _ = get_settings(
         app_settings_dir=f"{lab_folder}/settings",

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from hookedu.widgets.language_toggle import preference
+from hookedu.language import preference
 from tests.hooks.capture_models import hook_tables
 
 matplotlib.use("agg")

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from hookedu import HookInspector, list_hooks
-from hookedu.widgets.language_toggle import preference
+from hookedu.language import preference
 
 
 def look(module, args, output):

@@ -8,7 +8,7 @@ from torch import nn
 
 from hookedu import HookTimeline, timeline
 from hookedu.hooks.tensors import tensors_in
-from hookedu.widgets.language_toggle import preference
+from hookedu.language import preference
 from tests.hooks.capture_models import Failing, Repeated, conv_relu, images
 
 

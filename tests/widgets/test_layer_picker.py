@@ -12,7 +12,7 @@ from torch import nn
 
 from hookedu import LayerPicker, list_hooks
 from hookedu.hooks.modules import LayerNotFound
-from hookedu.widgets.language_toggle import preference
+from hookedu.language import preference
 from tests.hooks.capture_models import Answer, Failing, Repeated, Residual, Returns, conv_relu, images
 
 

@@ -9,10 +9,10 @@ from matplotlib.image import imread
 from torch import nn
 
 from hookedu import TrainingPanel, list_hooks
+from hookedu.language import preference
 from hookedu.models.ward import admit, train
 from hookedu.plots.strips import draw_strips
 from hookedu.widgets import training_panel
-from hookedu.widgets.language_toggle import preference
 
 
 @pytest.fixture(autouse=True)

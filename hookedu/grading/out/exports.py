@@ -29,7 +29,7 @@ from hookedu.exercises.feedback import LOOKS
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Grade, Mark, tidy
 from hookedu.grading.rows import LOST, Status
-from hookedu.language import Text
+from hookedu.language import LANGUAGES, Text
 
 LATE = Text(zh="迟交 {hours} 小时，扣 {points} 分", en="{hours} hours late: {points} points taken off")
 BY_HAND = Text(zh="教师改为 {points} 分：{reason}", en="set to {points} points by the instructor: {reason}")
@@ -188,7 +188,7 @@ def gradescope(grade: Grade) -> dict[str, Any]:
     tests = []
     for mark in grade.marks:
         result, exercise = mark.result, find(mark.result.exercise)
-        said = [_both(ENDED_BEFORE) if result.outcome == LOST else result.feedback.text()]
+        said = [_both(ENDED_BEFORE) if result.outcome == LOST else result.feedback.text(LANGUAGES)]
         if mark.adjustment:
             said.append(_both(by_hand_text(mark)))
         tests.append(

@@ -1,0 +1,174 @@
+"""Hand out the lessons: copies of the built notebooks in a learner's folder, in the learner's language.
+
+The lessons of the course itself are never edited, so that an update never conflicts with a learner's work. A folder that
+has been handed out before is brought up to date, cell by cell (see `merging`). The file `.hookedu.json` in it records what
+was handed out.
+"""
+
+import copy
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from hookedu import catalog, manifest
+from hookedu.catalog import CourseError, Lesson
+from hookedu.language import BOTH, LANGUAGES, Text
+from hookedu.learner.merging import Base, Notebook, base_of, carried, in_language, merged
+
+_NOT_BUILT = Text(
+    zh="还没有生成任何一课：先运行 `hookedu build`。",
+    en="No lesson has been built yet: run `hookedu build` first.",
+)
+_CANNOT_WRITE = Text(
+    zh="无法写入文件夹 `{folder}`（{error}）。用 `--folder` 换一个。",
+    en="The folder `{folder}` cannot be written to ({error}). Choose another with `--folder`.",
+)
+_MERGED = Text(
+    zh="{file} 更新了。你改过或加上的单元原样保留，共 {kept} 个。",
+    en="{file} has been brought up to date. The cells that you changed or added stay as they are; there are {kept}.",
+)
+_OFFERED = Text(
+    zh="{file} 更新了。你改过或加上的单元原样保留，共 {kept} 个；其中 {offered} 个，课程也有新的写法，附在它们下面。",
+    en="{file} has been brought up to date. The cells that you changed or added stay as they are; there are {kept}. Of "
+    "{offered} of them the course has a new version, too, which stands below.",
+)
+_UNKNOWN = Text(
+    zh="{file} 原样保留：它不是这个版本的课程发的，看不出你改了哪里。想要现在的这一课，把它改个名字，再运行一次。",
+    en="{file} stays as it is: it was not handed out by this version of the course, so nobody can tell what you changed. For "
+    "the lesson as it is now, rename the file and run this again.",
+)
+
+
+def hand_out(folder: Path, language: str = BOTH) -> list[Text]:
+    """Bring a folder up to date with the lessons.
+
+    Parameters
+    ----------
+    folder : Path
+        The learner's folder, which is made if there is none.
+    language : str, default "both"
+        The language of the notebooks: "zh", "en" or "both".
+
+    Returns
+    -------
+    list of Text
+        What the learner has to know: which copies with changes have been brought up to date, or could not be.
+
+    Raises
+    ------
+    CourseError
+        If the folder cannot be created or written to, or if no lesson has been built.
+    """
+    said = []
+    lessons = _built()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        given = manifest.given(folder)
+        for lesson in lessons:
+            said += _hand_out(lesson, folder / lesson.notebook.name, given, language)
+        manifest.remember(folder, given)
+    except OSError as error:
+        raise CourseError(_CANNOT_WRITE.format(folder=folder, error=error.strerror)) from error
+    return said
+
+
+def archive(folder: Path) -> list[Path]:
+    """Write the lessons in each language as a zip, for download without the package; return the paths."""
+    made = []
+    for language in LANGUAGES:
+        path = folder / f"lessons-{language}.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
+            for lesson in _built():
+                # A fixed date: the same lessons make the same file.
+                entry = zipfile.ZipInfo(f"hookedu-lessons/{lesson.notebook.name}", (1980, 1, 1, 0, 0, 0))
+                entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                zipped.writestr(entry, _as_bytes(in_language(_read(lesson.notebook), language)))
+        made.append(path)
+    return made
+
+
+def _built() -> list[Lesson]:
+    built = [lesson for lesson in catalog.lessons() if lesson.notebook.exists()]
+    if not built:
+        raise CourseError(_NOT_BUILT)
+    return built
+
+
+def _hand_out(lesson: Lesson, path: Path, given: dict[str, Any], language: str) -> list[Text]:
+    """Write one lesson, or bring the learner's copy up to date; return what to say about it."""
+    new = _for_this_machine(_read(lesson.notebook))
+    before, now = given.get(path.name), base_of(new)
+    if not path.exists():
+        _write(path, in_language(new, language))
+        given[path.name] = now
+        return []
+    mine = _readable(path.read_bytes())
+    base = _known(mine, before, path) if mine else {}
+    if not mine or not base:
+        return [_UNKNOWN.format(file=path.name)]
+    result = merged(mine, base, new, language)
+    if result.notebook != mine:
+        _write(path, result.notebook)
+    given[path.name] = now
+    if not result.kept or before == now:
+        return []
+    says = _OFFERED if result.offered else _MERGED
+    return [says.format(file=path.name, kept=result.kept, offered=result.offered)]
+
+
+def _known(mine: Notebook, before: Any, path: Path) -> Base:
+    """Return what was handed out; {} if that is not known."""
+    if isinstance(before, dict):
+        return before
+    if before == manifest.digest(path.read_bytes()):  # as an earlier version of hookedu recorded it
+        return base_of(mine)
+    return carried(mine)
+
+
+def _read(path: Path) -> Notebook:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _readable(data: bytes) -> Notebook | None:
+    """Return a learner's notebook, or None for anything else."""
+    try:
+        notebook = json.loads(data)
+        if notebook["nbformat"] != 4 or not isinstance(notebook["metadata"], dict):
+            return None
+        for cell in notebook["cells"]:
+            source = cell["source"]
+            lines = [source] if isinstance(source, str) else source
+            if not isinstance(cell["metadata"], dict) or not isinstance(cell["cell_type"], str):
+                return None
+            if not all(isinstance(line, str) for line in lines):
+                return None
+    except (ValueError, TypeError, KeyError):
+        return None
+    return notebook
+
+
+def _for_this_machine(notebook: Notebook) -> Notebook:
+    """Return a notebook that knows its kernel as a front end would note it, and then ask to save the change."""
+    from ipykernel.ipkernel import IPythonKernel
+
+    made = copy.deepcopy(notebook)
+    made["metadata"]["language_info"] = dict(IPythonKernel.language_info)
+    return made
+
+
+def _as_bytes(notebook: Notebook) -> bytes:
+    """Return a notebook as Jupyter writes it: saving an untouched one changes no byte."""
+    try:
+        return (json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and UTF-8 cannot
+        return json.dumps(notebook, indent=1, sort_keys=True).encode()
+
+
+def _write(path: Path, notebook: Notebook) -> None:
+    """Replace a file as a whole: a learner's work must survive a crash in between."""
+    path = path.resolve()
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(_as_bytes(notebook))
+    os.replace(new, path)
