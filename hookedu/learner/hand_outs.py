@@ -5,9 +5,10 @@ has been handed out before is brought up to date, cell by cell (see `merging`). 
 was handed out.
 """
 
-import copy
 import json
 import os
+import platform
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -150,12 +151,14 @@ def _readable(data: bytes) -> Notebook | None:
 
 
 def _for_this_machine(notebook: Notebook) -> Notebook:
-    """Return a notebook that knows its kernel as a front end would note it, and then ask to save the change."""
-    from ipykernel.ipkernel import IPythonKernel
-
-    made = copy.deepcopy(notebook)
-    made["metadata"]["language_info"] = dict(IPythonKernel.language_info)
-    return made
+    """Return a notebook that notes its kernel as a front end would when it opens it, and then ask to save the change."""
+    info = {
+        "codemirror_mode": {"name": "ipython", "version": sys.version_info.major},
+        "nbconvert_exporter": "python",
+        "version": platform.python_version(),
+    }
+    metadata = notebook["metadata"]
+    return notebook | {"metadata": metadata | {"language_info": metadata["language_info"] | info}}
 
 
 def _as_bytes(notebook: Notebook) -> bytes:

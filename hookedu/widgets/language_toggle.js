@@ -5,6 +5,7 @@
 const LANGUAGES = ["zh", "en", "both"];
 const NAMES = { zh: "中文", en: "English" };
 const BOTH = { zh: "双语", en: "Both", both: "双语 · Both" };
+const WHAT = { zh: "语言", en: "Language", both: "语言 · Language" };
 
 /** The cell's source in that language, or null if there is nothing to change. */
 function translated(source, metadata, language) {
@@ -26,8 +27,14 @@ async function documentOf(model) {
   }
 }
 
-/** Change the cells of an open notebook, and save it: the choice must outlive a reload. */
-async function changeOpen(document, language) {
+/** Files are written one after the other: of two presses in a row, the second must win everywhere. */
+let writing = Promise.resolve();
+function later(task) {
+  writing = writing.then(task).catch((error) => console.warn("hookedu:", error));
+}
+
+/** Change the cells of an open notebook at once, then save it: the choice must outlive a reload. */
+function changeOpen(document, language) {
   let changed = false;
   for (const cell of document.model.cells) {
     const text = translated(cell.sharedModel.getSource(), cell.getMetadata("hookedu"), language);
@@ -35,7 +42,7 @@ async function changeOpen(document, language) {
     cell.sharedModel.setSource(text);
     changed = true;
   }
-  if (changed && !document.model.readOnly) await document.save();
+  if (changed && !document.model.readOnly) later(() => document.save());
 }
 
 /** Change the lessons beside an open notebook. One that a page is connected to is open: its own buttons change it. */
@@ -66,14 +73,13 @@ async function render({ model, el }) {
   const channel = new BroadcastChannel("hookedu-language");
   const group = Object.assign(window.document.createElement("div"), { className: "hookedu-language" });
   group.setAttribute("role", "group");
-  group.setAttribute("aria-label", "语言 · Language");
   const buttons = LANGUAGES.map((language) => {
     const button = Object.assign(window.document.createElement("button"), { type: "button" });
     button.addEventListener("click", () => {
       model.send({ chosen: language });
       channel.postMessage(language);
       change(language);
-      if (document) changeClosed(document, language);
+      if (document) later(() => changeClosed(document, language));
     });
     group.append(button);
     return button;
@@ -84,14 +90,15 @@ async function render({ model, el }) {
   const change = (language) => {
     model.set("language", language);
     model.save_changes();
-    if (document) return changeOpen(document, language);
-    group.append(note);
+    if (document) changeOpen(document, language);
+    else group.append(note);
   };
   const paint = () => {
     const language = model.get("language");
     // In other front ends a notebook, or this output, has a page of its own.
     const shown = el.closest(".jp-NotebookPanel") ?? window.document.documentElement;
     shown.dataset.hookeduLanguage = language;
+    group.setAttribute("aria-label", WHAT[language]);
     buttons.forEach((button, place) => {
       button.textContent = NAMES[LANGUAGES[place]] ?? BOTH[language];
       button.setAttribute("aria-pressed", String(LANGUAGES[place] === language));

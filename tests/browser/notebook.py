@@ -89,7 +89,8 @@ class Notebook:
 
     def run_all(self) -> None:
         """Run every cell, and wait until the last one has its execution number."""
-        self.menu("Run", "Run All Cells")
+        self.page.locator(".lm-MenuBar-item").nth(3).click()  # in the language of the menus: Run, 运行
+        self.page.locator('.lm-Menu-item[data-command="runmenu:run-all"]').click()
         self._wait_for(self.page.locator(".jp-CodeCell").last)
 
     def run(self, cell_id: str) -> Locator:
@@ -136,13 +137,14 @@ class Notebook:
         """Return the text of all dialogs and notifications."""
         return self.page.locator(".jp-Dialog, .Toastify__toast").all_inner_texts()
 
-    def speaks(self, *languages: str) -> None:
-        """Wait until the page shows exactly these languages: the kernel handles a click on the toggle."""
-        script = """languages => ['zh', 'en'].every(language => {
-          const shown = getComputedStyle(document.querySelector(`.jp-Notebook [lang=${language}]`)).display !== 'none';
-          return shown === languages.includes(language);
-        })"""
-        self.page.wait_for_function(script, arg=languages)
+    def choose(self, language: str) -> None:
+        """Press a button of LanguageToggle: "zh", "en" or "both"."""
+        self.page.locator(".hookedu-language button").nth(("zh", "en", "both").index(language)).click()
+        self.speaks(language)
+
+    def speaks(self, language: str) -> None:
+        """Wait until the notebook speaks this language, or "both"."""
+        self.page.locator(f'.jp-NotebookPanel[data-hookedu-language="{language}"]').wait_for()
 
     def visible(self, language: str, within: str = ".jp-RenderedMarkdown") -> int:
         """Count the visible texts of a language within elements of this notebook."""

@@ -34,12 +34,11 @@ def test_opens_without_a_dialog_and_runs_without_an_error(notebook):
 
 
 def test_the_toggle_hides_chinese_and_english_and_shows_both(notebook):
-    for button, shown in (("English", {"en"}), ("中文", {"zh"}), ("双语 · Both", {"zh", "en"})):
-        notebook.page.get_by_role("button", name=button, exact=True).click()
-        notebook.speaks(*shown)
-        for within in (".jp-RenderedMarkdown", PANEL):
-            there = {language for language in ("zh", "en") if notebook.visible(language, within)}
-            assert there == shown, (button, within)
+    for choice, shown in (("en", {"en"}), ("zh", {"zh"}), ("both", {"zh", "en"})):
+        notebook.choose(choice)
+        assert {language for language in ("zh", "en") if notebook.visible(language, PANEL)} == shown
+        text = notebook.page.locator(".jp-Notebook").inner_text()
+        assert ("一个消失的数" in text, "A number that vanished" in text) == ("zh" in shown, "en" in shown)
 
 
 def test_a_wrong_answer_gets_its_message_and_the_right_one_success(notebook):
@@ -69,12 +68,10 @@ def test_every_text_stands_out_from_its_ground(notebook, theme):
 
 
 def test_the_choice_lasts_for_the_next_notebook(notebook, open_notebook):
-    notebook.page.get_by_role("button", name="English", exact=True).click()
-    notebook.speaks("en")
+    notebook.choose("en")
     second = open_notebook(LESSON.notebook)
     second.run("02-cell-01")
     second.speaks("en")
     assert (second.visible("zh"), second.visible("en") > 10) == (0, True)
-    second.page.get_by_role("button", name="双语 · Both", exact=True).click()
-    second.speaks("zh", "en")
+    second.choose("both")
     assert second.console_errors == []

@@ -77,9 +77,6 @@ def closes():
         before = len(ipywidgets.widgets.widget._instances)
         widget.close()
         assert len(ipywidgets.widgets.widget._instances) < before
-        assert (
-            not preference._trait_notifiers.get("language", {}).get("change", [])
-            or widget._speak not in (preference._trait_notifiers["language"]["change"])
-        )
+        assert widget._speak not in preference._observers
 
     return close
