@@ -121,6 +121,11 @@ class TestTheToggle:
     def test_what_it_prints_does_not_depend_on_the_choice(self):
         assert repr(LanguageToggle("zh")) == repr(LanguageToggle("both"))
 
+    def test_another_notebook_that_has_chosen_is_followed_but_saves_the_choice_itself(self):
+        toggle = LanguageToggle("en")
+        toggle._handle_custom_msg({"kind": "follow", "language": "zh"}, [])
+        assert (toggle.language, preference.language, storage.load_settings()) == ("zh", "zh", {})
+
     def test_a_closed_one_follows_no_longer(self):
         toggle = LanguageToggle("en")
         toggle.close()
@@ -132,7 +137,7 @@ class TestTheToggle:
 def press(toggle: LanguageToggle, language: str) -> None:
     """Do what language_toggle.js does for a press of a button."""
     toggle.set_state({"language": language})
-    toggle._handle_custom_msg({"chosen": language}, [])
+    toggle._handle_custom_msg({"kind": "choose", "language": language}, [])
 
 
 def test_settings_and_records_survive(home):

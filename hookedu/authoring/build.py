@@ -264,7 +264,9 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
                 output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             _refuse_addresses(lesson, cell)
             _refuse_wrong_answers(lesson, cell)
-            cell.metadata.setdefault("hookedu", {}).update({"outputs": _checksum(cell)} | _truth(lesson, cell))
+            cell.metadata.setdefault("hookedu", {}).update(
+                {"outputs": _checksum(cell)} | _truth(lesson, cell)
+            )
 
 
 async def _refuse_a_false_truth(client: Any, lesson: Lesson, id: str) -> None:
@@ -351,7 +353,9 @@ def _compare(lesson: Lesson, path: Path, expected: NotebookNode) -> list[Stale]:
         if cell.cell_type == "code" and cell.id in cells:
             run = cells[cell.id]
             cell.execution_count, cell.outputs = run.get("execution_count"), run.get("outputs", [])
-            cell.metadata.setdefault("hookedu", {}).update({"outputs": _checksum(cell)} | _truth(lesson, cell))
+            cell.metadata.setdefault("hookedu", {}).update(
+                {"outputs": _checksum(cell)} | _truth(lesson, cell)
+            )
     if _as_text(expected) == text:
         return []
     stale = [

@@ -13,6 +13,7 @@ writes on its own, change nothing.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,13 +136,17 @@ def _in_language(cell: Cell, language: str) -> Cell:
 def _matched(cells: list[Cell], base: Base, new: Notebook) -> list[tuple[str | None, Cell]]:
     """Return each cell of a copy with the id of the cell that it was handed out as; None for the learner's own."""
     known = {*base, *(cell["id"] for cell in new["cells"])}
-    found: list[str | None] = []
-    for cell in cells:
-        names = (cell.get("id"), cell["metadata"].get("nbgrader", {}).get("grade_id"))
-        found.append(next((name for name in names if name in known and name not in found), None))
-    for place, cell in enumerate(cells):
-        if found[place] is None:  # cut and pasted, or written by a front end that knows no ids
-            found[place] = next((id for id in base if id not in found and _is_ours(cell, base[id])), None)
+    found: list[str | None] = [None] * len(cells)
+
+    def match(by: Callable[[Cell], str | None]) -> None:
+        for place, cell in enumerate(cells):
+            if found[place] is None and (id := by(cell)) in known and id not in found:
+                found[place] = id
+
+    match(lambda cell: cell.get("id"))
+    # A cell that was cut and pasted has a new id, and a front end that knows no ids writes none.
+    match(lambda cell: cell["metadata"].get("nbgrader", {}).get("grade_id"))
+    match(lambda cell: next((id for id in base if id not in found and _is_ours(cell, base[id])), None))
     return list(zip(found, cells, strict=True))
 
 

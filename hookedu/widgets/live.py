@@ -102,8 +102,9 @@ class LiveWidget(Answering, AnyWidget):
 
     def close(self) -> None:
         """Remove the widget from the page, and release the model, the recordings and the numbers sent."""
-        super().close()
-        self._posted.clear()
+        if not self.closed:  # as it is where the constructor of a subclass has failed
+            super().close()
+            self._posted.clear()
 
     # -- in the notebook -------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 from hookedu import LanguageToggle, catalog
 from hookedu.cells import source_of, variants_of
 from hookedu.language import preference
+from hookedu.widgets import modules
 from tests.browser.lab import newcomer, running
 
 NAMES = ("00_start_here.ipynb", "02_tensor_hooks.ipynb")
@@ -33,7 +34,7 @@ CHINESE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]")
 # What is on the screen and is no code: rendered text, contents panel, tabs, menus, outputs, and the labels of controls.
 PROSE = """() => {
   const shown = e => e.checkVisibility({visibilityProperty: true});
-  const texts = '.jp-RenderedMarkdown, .jp-TableOfContents, .lm-MenuBar, .lm-TabBar-tabLabel, .hookedu-panel, .hookedu-widget';
+  const texts = '.jp-RenderedMarkdown, .jp-TableOfContents, .lm-MenuBar, .lm-TabBar-tabLabel, .hookedu-panel, .hookedu-widget, .hookedu-live';
   const found = [...document.querySelectorAll(texts)].filter(shown).map(e => {
     const copy = e.cloneNode(true);
     const gone = new Set([...e.querySelectorAll('*')].map((x, i) => shown(x) ? null : i).filter(i => i !== null));
@@ -216,12 +217,16 @@ def test_after_a_reload(pages, started, language, browser):
 # A front end as anywidget's specification describes it, with none of JupyterLab's own parts.
 HOST = """async traits => {
   const { default: widget } = await import('/language_toggle.js');
-  const handlers = [];
+  const handlers = {};
   const model = {
     get: name => traits[name],
-    set: (name, value) => { if (traits[name] !== value) { traits[name] = value; handlers.forEach(call => call()); } },
-    on: (_, call) => handlers.push(call), off: () => {}, save_changes: () => {},
-    send: content => { window.sent = content; },
+    set: (name, value) => {
+      if (traits[name] === value) return;
+      traits[name] = value;
+      for (const call of handlers[`change:${name}`] ?? []) call();
+    },
+    on: (event, call) => (handlers[event] ??= []).push(call), off: () => {}, save_changes: () => {},
+    send: content => { (window.sent ??= []).push(content); },
   };
   await widget.render({ model, el: document.body });
 }"""
@@ -230,22 +235,22 @@ HOST = """async traits => {
 def test_elsewhere_a_press_changes_the_outputs_and_says_how_to_change_the_text(browser):
     toggle = LanguageToggle("zh")
     page = browser.new_page()
-    page.route(
-        "http://front.end/",
-        lambda route: route.fulfill(body="<p lang='zh' hidden>中</p>", content_type="text/html"),
-    )
-    module = (catalog.ROOT / "hookedu" / "widgets" / "language_toggle.js").read_text(encoding="utf-8")
-    page.route(
-        "**/language_toggle.js", lambda route: route.fulfill(body=module, content_type="text/javascript")
-    )
+    output = "<p lang='zh'>中</p><div lang='en' hidden>shown after all</div>"
+    page.route("http://front.end/", lambda route: route.fulfill(body=output, content_type="text/html"))
+    module = modules.esm("language_toggle")
+    page.route("**/language_toggle.js", lambda r: r.fulfill(body=module, content_type="text/javascript"))
     page.goto("http://front.end/")
-    page.evaluate(HOST, {"language": "zh", "_own_id": "", "_elsewhere": toggle._elsewhere})
+    page.add_style_tag(content=modules.css("language_toggle"))
+    page.evaluate(HOST, {"language": "zh", "own_id": "", "words": toggle.words, "failure": {}})
     expect(page.locator("html")).to_have_attribute("data-hookedu-language", "zh")
-    expect(page.locator("p")).to_have_count(1)  # nothing but the text is there before a press
+    hint = page.get_by_text("hookedu hand-out FOLDER_OF_THE_NOTEBOOKS --language en")
+    expect(hint).to_have_count(0)
     page.get_by_role("button", name="English").click()
     expect(page.locator("html")).to_have_attribute("data-hookedu-language", "en")
     expect(page.get_by_role("button", name="English")).to_have_attribute("aria-pressed", "true")
-    expect(page.get_by_text("hookedu hand-out FOLDER_OF_THE_NOTEBOOKS --language en")).to_be_visible()
-    assert page.evaluate("window.sent") == {"chosen": "en"}
+    expect(hint).to_be_visible()
+    expect(page.get_by_text("shown after all")).to_be_visible()
+    expect(page.get_by_text("中", exact=True)).not_to_be_visible()
+    assert page.evaluate("window.sent") == [{"kind": "ready"}, {"kind": "choose", "language": "en"}]
     page.close()
     preference.language = "both"

@@ -92,10 +92,10 @@ def test_what_has_no_maps_is_a_strip(layer):
 
 def test_a_closed_toggle_no_longer_follows_and_changes_nothing():
     one, other = LanguageToggle(), LanguageToggle()
-    other.language = "zh"
+    preference.language = "zh"
     one.close()
-    other.language = "en"
-    assert (one.language, preference.language) == ("zh", "en")
+    preference.language = "en"
+    assert (one.language, other.language) == ("zh", "en")
     assert one.comm is None
     one.language = "both"
     assert preference.language == "en"
