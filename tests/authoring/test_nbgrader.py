@@ -190,7 +190,7 @@ def test_what_the_school_changed_is_kept_and_said(tmp_path):
 
 def test_a_new_version_of_a_lesson_replaces_what_nobody_touched(clone, tmp_path):
     export(tmp_path / "out", [clone.lesson("02")])
-    clone.replace("solutions/02_tensor_hooks.ipynb", "import torch", "import torch  # new")
+    clone.replace("solutions/02_tensor_hooks.ipynb", "import torch", "import torch  # new", count=-1)
     assert export(tmp_path / "out", [clone.lesson("02")]) == []
     assert "torch  # new" in (tmp_path / "out" / "source" / _file(LESSON)).read_text(encoding="utf-8")
 

@@ -79,4 +79,4 @@ def test_the_list_keeps_its_text_and_its_order(root, number):
     assert (node["file"], node["title"]["en"]) == (f"{number}_no", "No"), "not YAML's `no`"
     start = after.index(f"  - file: {number}_no")
     assert after[:start] + after[after.index("  - file: 60_later") :] == before
-    assert all(path.is_file() for path in made) and len(made) == 9
+    assert all(path.is_file() for path in made) and len(made) == 10

@@ -43,6 +43,7 @@ PROSE = """() => {
   });
   return found;
 }"""
+PRINTED = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stdout']"
 SENTENCE = re.compile(r"(?<!\w)(?:[A-Za-z][A-Za-z'’-]*,? ){3,}[A-Za-z]+")
 
 
@@ -80,21 +81,31 @@ def notebook(pages, request):
     return pages(request.param)
 
 
-def speaks_only(notebook, language: str, within: str = ".jp-Cell, .jp-TableOfContents-tree") -> None:
-    """Check that everything on the screen is in one language; the buttons name each language in itself."""
+def speaks_only(
+    notebook, language: str, within: str = ".jp-Cell, .jp-TableOfContents-tree", *, printed: str | None = None
+) -> None:
+    """Check that everything on the screen is in one language; the buttons name each language in itself.
+
+    `printed` is the language in which cells have run: no press changes what they printed until they run again.
+    """
     contents = notebook.page.locator(".jp-TableOfContents-tree")
     expect(contents).to_contain_text(TITLES[notebook.path.name][language])
     expect(contents).not_to_contain_text(TITLES[notebook.path.name][OTHER[language]])
-    foreign = chinese if language == "en" else english
+    left_out = PRINTED if printed not in (None, language) else ".nothing"
+
+    def foreign(*args) -> list[str]:
+        return chinese(*args, left_out) if language == "en" else english(*args)
+
     with contextlib.suppress(TimeoutError):  # cells of prose are drawn one after the other
         until(notebook.page, lambda: not foreign(notebook, within))
     assert foreign(notebook, within) == []
 
 
-def chinese(notebook, within: str) -> list[str]:
+def chinese(notebook, within: str, left_out: str) -> list[str]:
     """Return the lines on the screen that have a Chinese character, but for the learner's own."""
     lines = "\n".join(notebook.page.locator(within).all_inner_texts()).replace("中文", "").splitlines()
-    own = [line.strip() for line in ANSWERS[notebook.path.name][1].splitlines()]
+    printed = "\n".join(notebook.page.locator(left_out).all_inner_texts())
+    own = [line.strip() for line in (ANSWERS[notebook.path.name][1] + "\n" + printed).splitlines()]
     return [line for line in lines if CHINESE.search(line) and line.strip() not in own]
 
 
@@ -133,7 +144,7 @@ def test_there_and_back_with_an_answer(notebook, language):
     assert check.get_attribute("data-outcome") == "correct"
     for choice in (OTHER[language], language):
         notebook.choose(choice)
-        speaks_only(notebook, choice)
+        speaks_only(notebook, choice, printed=language)
         saved_in(notebook, choice)
         saved = json.loads(notebook.path.read_text(encoding="utf-8"))
         for saved_cell in saved["cells"]:
@@ -159,7 +170,7 @@ def test_a_choice_reaches_the_lessons_beside_it_open_or_closed(pages, started, l
     for choice in (OTHER[language], language):
         first.choose(choice)
         second.speaks(choice)
-        speaks_only(second, choice)
+        speaks_only(second, choice, printed=language)
         until(first.page, lambda choice=choice: title_of(closed) == titles[choice])
 
 
@@ -210,7 +221,7 @@ def test_after_a_reload(pages, started, language, browser):
     saved_in(notebook, OTHER[language])
     notebook.page.reload()
     expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(notebook.ids), timeout=60_000)
-    speaks_only(notebook, OTHER[language])
+    speaks_only(notebook, OTHER[language], printed=language)
     assert notebook.dialogs() == []
 
 
