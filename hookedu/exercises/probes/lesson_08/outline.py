@@ -47,7 +47,7 @@ class Model(nn.Module):
         for _ in range(self.rounds):
             x = self.pool(self.body(x))
             x = x[0] if isinstance(x, tuple) else x
-        x = self.body[1][0](x)
+        x = self.body.get_submodule("1.0")(x)
         for module in self.hidden:
             x = module(input=x)
         if self.error:
