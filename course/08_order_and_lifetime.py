@@ -911,14 +911,14 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 写 `outline(model, x)`：运行一次 `model(x)`（它本身，不是副本，输出不改），返回一个列表，每次调用一项 `(深度, 类名)`，按**开始**的次序。`model` 的深度是 `0`，它直接调用的是 `1`，依此类推：看谁调用的，不看名字。类名是 `type(module).__name__`。
+# 写 `outline(model, x)`：运行一次 `model(x)`（它本身，不是副本，输出不改），返回一个列表，每次调用一对：深度和类名，例如 `(0, "Linear")`，按**开始**的次序。`model` 的深度是 `0`，它直接调用的是 `1`，依此类推：看谁调用的，不看名字。类名是 `type(module).__name__`。
 #
 # 两个全局钩子都要取下，模型抛出异常时也一样，异常照样传出去；别人的钩子和模型的模式都不变。
 #
 # </div>
 # <div lang="en">
 #
-# Write `outline(model, x)`: run `model(x)` once (itself, not a copy, no output changed) and return a list with a pair `(depth, class name)` for each call, in the order in which the calls **begin**. `model` is at depth `0`, what it calls itself at `1`, and so on: who calls counts, not names. The class name is `type(module).__name__`.
+# Write `outline(model, x)`: run `model(x)` once (itself, not a copy, no output changed) and return a list with a pair for each call, its depth and the class name, such as `(0, "Linear")`, in the order in which the calls **begin**. `model` is at depth `0`, what it calls itself at `1`, and so on: who calls counts, not names. The class name is `type(module).__name__`.
 #
 # Take both global hooks off, even after an exception, which propagates unchanged; leave other hooks and modes alone.
 #
