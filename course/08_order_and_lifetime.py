@@ -992,12 +992,12 @@ check("08.5", outline)
 #
 # <div lang="zh">
 #
-# PyTorch 自己的 `FlopCounterMode` 要知道眼下是哪个模块在运行。它用的 `ModuleTracker` 注册全局钩子，离开 `with` 时就取下：可以搜索 `torch/utils/module_tracker.py`。下面是你到目前为止的进度。
+# PyTorch 自己的 `FlopCounterMode` 要知道眼下是哪个模块在运行。它用的 `ModuleTracker` 注册的正是练习 08.5 的那一对全局钩子，离开 `with` 时就取下：可以搜索 `torch/utils/module_tracker.py`。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch's own `FlopCounterMode` has to know which module is running at the moment. The `ModuleTracker` that it uses registers global hooks and removes them when the `with` block is left: search for `torch/utils/module_tracker.py`. Below is your progress so far.
+# PyTorch's own `FlopCounterMode` has to know which module is running at the moment. The `ModuleTracker` that it uses registers the same pair of global hooks as exercise 08.5 and removes them when the `with` block is left: search for `torch/utils/module_tracker.py`. Below is your progress so far.
 #
 # </div>
 
