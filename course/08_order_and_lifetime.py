@@ -918,7 +918,7 @@ torch.compiler.reset()
 # </div>
 # <div lang="en">
 #
-# Write `outline(model, x)`: run `model(x)` once (itself, not a copy, no output changed) and return a list with a pair for each call, its depth and the class name, such as `(0, "Linear")`, in the order in which the calls **begin**. `model` is at depth `0`, what it calls itself at `1`, and so on: who calls counts, not names. The class name is `type(module).__name__`.
+# Write `outline(model, x)`: run `model(x)` once (itself, not a copy, no output changed) and return a list with a pair for each call, its depth and the class name, such as `(0, "Linear")`, in the order in which the calls **begin**. `model` is at depth `0`, the modules that it calls directly are at `1`, and so on: what counts is who calls, not the names. The class name is `type(module).__name__`.
 #
 # Take both global hooks off, even after an exception, which propagates unchanged; leave other hooks and modes alone.
 #
