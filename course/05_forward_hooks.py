@@ -670,7 +670,6 @@ out = block(torch.randn(1, 256, 8, 8))
 for handle in handles:
     handle.remove()
 
-# %% tags=["F27"]
 print("calls:", dict(calls))
 print(f"{sum(calls.values())} outputs, {len(seen)} of them kept")
 print("seen['relu'] is the block's output:", torch.equal(seen["relu"], out))
@@ -704,55 +703,6 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 # </div>
 # </div>
 #
-# ### 练习 05.5：记下每一次调用 · Exercise 05.5: Record every call
-#
-# ●●●● · 10 min
-#
-# <div lang="zh">
-#
-# 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从名字到列表。`model.named_modules()` 里凡是没有子模块的模块（`list(children())` 为空），都有一个列表，每次调用一项 `output.detach()`；从没运行过的，列表为空。有两个名字的模块只算一次。
-#
-# 最后取下钩子，出了异常也一样，异常原样传出去。模型的模式不变，运行时也一样。
-#
-# </div>
-# <div lang="en">
-#
-# Write `every_call(model, x)`: run `model(x)` once and return a dictionary from names to lists. Every module in `model.named_modules()` that has no children (`list(children())` is empty) gets a list with one `output.detach()` per call, empty if the module never runs. A module with two names counts once.
-#
-# Take the hooks off, even after an exception, which reaches the caller unchanged. The model keeps its mode throughout.
-#
-# </div>
-
-
-# %% exercise="05.5"
-def every_call(model, x):
-    """返回 {名字: [每次调用的输出]}，只含没有子模块的模块。
-
-    Return {name: [output of each call]} for the modules without children.
-    """
-    ### BEGIN SOLUTION
-    seen, handles = {}, []
-
-    def keep(name, module, args, output):
-        seen[name].append(output.detach())
-
-    try:
-        for name, module in model.named_modules():
-            if not list(module.children()):
-                seen[name] = []
-                handles.append(module.register_forward_hook(partial(keep, name)))
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return seen
-    ### END SOLUTION
-
-
-# %% check="05.5"
-check("05.5", every_call)
-
-# %% [markdown]
 # ## 5.8 不是张量，也不是模块 · Not a tensor, and not a module
 #
 # <div lang="zh">
@@ -936,7 +886,72 @@ for hook in (first_item, whole_tuple):
 #
 # </div>
 # </div>
+
+# %% [markdown]
+# ### 练习 05.5：记下每一次调用 · Exercise 05.5: Record every call
 #
+# ●●●● · 12 min
+#
+# <div lang="zh">
+#
+# 写 `every_call(model, x)`：运行一次 `model(x)`，返回一个字典，从名字到列表。`model.named_modules()` 里凡是没有子模块的模块（`list(children())` 为空），都有一个列表，每次调用一项；从没运行过的，列表为空。有两个名字的模块只算一次。
+#
+# 每一项是那次的输出，里面的张量都断开了计算图（`detach()`），结构照旧：元组还是元组，列表还是列表，字典还是字典，可以一层套一层；别的（如 `None`）原样留下。
+#
+# 最后取下钩子，出了异常也一样，异常原样传出去。模型照常运行：模式不变，梯度也不关。
+#
+# </div>
+# <div lang="en">
+#
+# Write `every_call(model, x)`: run `model(x)` once and return a dictionary from names to lists. Every module in `model.named_modules()` that has no children (`list(children())` is empty) gets a list with one entry per call, empty if the module never runs. A module with two names counts once.
+#
+# An entry is the output of that call, with every tensor in it cut off from its graph by `detach()`, and the structure as it was: a tuple stays a tuple, a list a list and a dictionary a dictionary, however they are nested; anything else, such as `None`, stays what it is.
+#
+# Take the hooks off, even after an exception, which reaches the caller unchanged. The model runs as usual: it keeps its mode, and gradients stay on.
+#
+# </div>
+
+
+# %% exercise="05.5"
+def every_call(model, x):
+    """返回 {名字: [每次调用的输出]}，只含没有子模块的模块。
+
+    Return {name: [output of each call]} for the modules without children.
+    """
+    ### BEGIN SOLUTION
+    seen, handles = {}, []
+
+    def detached(value):
+        if isinstance(value, torch.Tensor):
+            return value.detach()
+        if isinstance(value, dict):
+            return {key: detached(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [detached(item) for item in value]
+        if isinstance(value, tuple):
+            return tuple(detached(item) for item in value)
+        return value
+
+    def keep(name, module, args, output):
+        seen[name].append(detached(output))
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                seen[name] = []
+                handles.append(module.register_forward_hook(partial(keep, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+    ### END SOLUTION
+
+
+# %% check="05.5"
+check("05.5", every_call)
+
+# %% [markdown]
 # ## 5.9 实例：分类头看到了什么 · Worked example: what the head gets to see
 #
 # <div lang="zh">
@@ -993,12 +1008,12 @@ ax = plot_feature_maps(maps, title="what the head sees", ax=axes[1])
 #
 # <div lang="zh">
 #
-# 本课程的 `record` 用的就是前向钩子。运行下面的代码，再去读 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)，你会认出许多东西：`__exit__` 做的是练习 05.3 里 `finally` 的事（`failed_at` 先不用管），`calls` 是练习 05.5，钩子总是返回 `None` 出自 5.6 节，`clone()` 出自 5.7 节，嵌套的输出保持原来的结构，出自 5.8 节。
+# 本课程的 `record` 用的就是前向钩子。运行下面的代码，再去读 [`capture.py`](../hookedu/hooks/capture.py) 和 [`taps.py`](../hookedu/hooks/taps.py)，你会认出许多东西：`__exit__` 做的是练习 05.3 里 `finally` 的事（`failed_at` 先不用管），`calls` 和保持原样的嵌套输出是练习 05.5，钩子总是返回 `None` 出自 5.6 节，`clone()` 出自 5.7 节。
 #
 # </div>
 # <div lang="en">
 #
-# The course's own `record` uses forward hooks. Run the cell, then read [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py), and you will recognise a good deal: `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` is exercise 05.5, hooks that always return `None` are section 5.6, the `clone()` is section 5.7, and nested outputs that keep their structure are section 5.8.
+# The course's own `record` uses forward hooks. Run the cell, then read [`capture.py`](../hookedu/hooks/capture.py) and [`taps.py`](../hookedu/hooks/taps.py), and you will recognise a good deal: `__exit__` does what the `finally` of exercise 05.3 did (ignore `failed_at` for now), `calls` and the nested outputs that keep their structure are exercise 05.5, hooks that always return `None` are section 5.6, and the `clone()` is section 5.7.
 #
 # </div>
 

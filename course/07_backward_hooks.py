@@ -857,21 +857,20 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 #
 # ### 练习 07.5：让梯度停在一层 · Exercise 07.5: Stop the gradient at a layer
 #
-# ●●●● · 8 min
+# ●●● · 8 min
 #
 # <div lang="zh">
 #
-# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，但没有梯度经过它继续往回流，哪个输入都不行（都是张量，按位置传入），
-# 梯度是 `inf` 或 `nan`、层在 `eval()` 之后、用的是 `float64`，也都不行。不要就地改：`y = layer(h) + h` 里捷径上的梯度必须照旧（3.7 节）。
-# 输入不需要梯度时、`torch.no_grad()` 里也不能出错。返回句柄。
+# 写 `stop_gradient(layer)`：`layer` 的权重照常得到梯度，而它前面的层从哪个输入都得不到（输入都是张量，按位置传入）。它们的 `.grad` 仍是 `None`，填上零也不行：权重衰减不能移动它们。
+#
+# 捷径上的梯度照旧，例如 `y = layer(h) + h`（3.7 节）。层在 `eval()` 之后也一样；输入不需要梯度时、`torch.no_grad()` 里都不能出错。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, but none flows back through it, to
-# any input (all are tensors, given by position): not an `inf` or `nan` either, nor after `eval()`, nor in `float64`. Not in
-# place: in `y = layer(h) + h` the shortcut must keep its gradient (section 3.7). It must work where the input needs no
-# gradient, and under `torch.no_grad()`. Return the handle.
+# Write `stop_gradient(layer)`: the weights of `layer` get their gradient as before, while the layers before it get none, through any of its inputs (all are tensors, given by position). Their `.grad` stays `None`, and is not filled with zeros either: weight decay must not move them.
+#
+# A shortcut keeps its gradient, as in `y = layer(h) + h` (section 3.7). All this holds after `eval()` too, and nothing fails where the input needs no gradient, or under `torch.no_grad()`. Return the handle.
 #
 # </div>
 
@@ -886,7 +885,7 @@ def stop_gradient(layer):
 
     ### BEGIN SOLUTION
     def stop(module, grad_input, grad_output):
-        return tuple(None if grad is None else torch.zeros_like(grad) for grad in grad_input)
+        return (None,) * len(grad_input)
 
     return layer.register_full_backward_hook(stop)
     ### END SOLUTION

@@ -890,56 +890,74 @@ torch.compiler.reset()
 #
 # </div>
 # </div>
-#
-# ### 练习 08.5：数一数谁在运行 · Exercise 08.5: Count what runs
-#
-# ●●● · 8 min
+
+# %% [markdown]
+# ## 8.10 数括号 · Counting brackets
 #
 # <div lang="zh">
 #
-# 写 `count_calls(model, x)`：运行一次 `model(x)`（它本身，不是副本，输出不改），返回字典：类名（`type(module).__name__`）→ 这类
-# 模块被调用的次数。放在普通列表里、`model.modules()` 看不见的也要算，所以用全局钩子。模型抛出异常时，也要取下它，
-# 并让这个异常传出去；别人的钩子和模型的模式都不变。
+# 8.2 节说，嵌套的模块像括号。全局的前置钩子看得见每一个左括号，全局的前向钩子看得见每一个右括号（`forward` 抛出异常时没有，见 8.3 节），哪怕是 `model.modules()` 不认识的模块。数一数此刻还有几个没有合上，就知道谁在谁里面运行。
 #
 # </div>
 # <div lang="en">
 #
-# Write `count_calls(model, x)`: run `model(x)` once (no copy, no output changed); return a dictionary from class names
-# (`type(module).__name__`) to how often their modules were called. Those in a plain list, unseen by `model.modules()`, count
-# too: use a global hook. Remove it even after an exception, which propagates unchanged; leave other hooks and modes alone.
+# Nested modules are like brackets (section 8.2). A global pre-hook sees each of them open and a global forward hook sees it close (unless `forward` raises, section 8.3), even for modules that `model.modules()` does not know. Count those that are open at a given moment, and you know who is running inside whom.
+#
+# </div>
+#
+# ### 练习 08.5：谁在谁里面运行 · Exercise 08.5: Who runs inside whom
+#
+# ●●●● · 10 min
+#
+# <div lang="zh">
+#
+# 写 `outline(model, x)`：运行一次 `model(x)`（它本身，不是副本，输出不改），返回一个列表，每次调用一对：深度和类名，例如 `(0, "Linear")`，按**开始**的次序。`model` 的深度是 `0`，它直接调用的是 `1`，依此类推：看谁调用的，不看名字。类名是 `type(module).__name__`。
+#
+# 两个全局钩子都要取下，模型抛出异常时也一样，异常照样传出去；别人的钩子和模型的模式都不变。
+#
+# </div>
+# <div lang="en">
+#
+# Write `outline(model, x)`: run `model(x)` once (itself, not a copy, no output changed) and return a list with a pair for each call, its depth and the class name, such as `(0, "Linear")`, in the order in which the calls **begin**. `model` is at depth `0`, the modules that it calls directly are at `1`, and so on: what counts is who calls, not the names. The class name is `type(module).__name__`.
+#
+# Take both global hooks off, even after an exception, which propagates unchanged; leave other hooks and modes alone.
 #
 # </div>
 
 
 # %% exercise="08.5"
-def count_calls(model, x):
-    """运行 model(x)，返回每类模块被调用的次数，例如 {"Model": 1, "Linear": 3}；不留下全局钩子。
+def outline(model, x):
+    """运行 model(x)，返回每次调用的 (深度, 类名)，例如 [(0, "Sequential"), (1, "Linear")]。
 
-    Run model(x); return how often modules of each class were called, such as
-    {"Model": 1, "Linear": 3}; leave no hook.
+    Run model(x); return (depth, class name) of each call, such as
+    [(0, "Sequential"), (1, "Linear")].
     """
     ### BEGIN SOLUTION
-    counts = Counter()
+    rows, running = [], []
 
-    def note(module, args, output):
-        counts[type(module).__name__] += 1
+    def begin(module, args):
+        rows.append((len(running), type(module).__name__))
+        running.append(module)
 
-    with register_module_forward_hook(note):
+    def end(module, args, output):
+        running.pop()
+
+    with register_module_forward_pre_hook(begin), register_module_forward_hook(end):
         model(x)
-    return counts
+    return rows
     ### END SOLUTION
 
 
 # %% check="08.5"
-check("08.5", count_calls)
+check("08.5", outline)
 
 # %% [markdown]
-# ## 8.10 小结 · Recap
+# ## 8.11 小结 · Recap
 #
 # <div lang="zh">
 #
 # 1. 一层的次序：`forward_pre`、`forward`；然后 `output_grad`、`backward_pre`、参数的两个、`backward`、`input_grad`。在前向钩子里挂的 `output_grad` 在 `backward_pre` 之后。输入不需要梯度时，`backward` 提前。
-# 2. 全局钩子先于模块自己的；用完马上取下。
+# 2. 模块像括号一样嵌套：前置钩子开，前向钩子合。全局钩子看得见每一个，先于模块自己的；用完马上取下。
 # 3. 名字放在钩子里，不放在模块上。
 # 4. 句柄放在单元格之外，注册之前先取下旧的。
 # 5. 钩子从不触发，或者触发太多次：先看 `list_hooks`，再用 `diagnose`。
@@ -948,7 +966,7 @@ check("08.5", count_calls)
 # <div lang="en">
 #
 # 1. The order for one layer: `forward_pre`, `forward`; then `output_grad`, `backward_pre`, the two of the parameter, `backward`, `input_grad`. An `output_grad` set inside a forward hook comes after `backward_pre`. Where the input needs no gradient, `backward` comes earlier.
-# 2. Global hooks fire before a module's own; remove them as soon as you are done.
+# 2. Modules nest like brackets: the pre-hook opens, the forward hook closes. Global hooks see them all, before a module's own; remove them as soon as you are done.
 # 3. The name goes into the hook, not onto the module.
 # 4. Keep the handle outside of the cell, and remove the old hook before you register a new one.
 # 5. A hook never fires, or fires too often: look at `list_hooks` first, then use `diagnose`.
@@ -956,7 +974,7 @@ check("08.5", count_calls)
 # </div>
 
 # %% [markdown]
-# ## 8.11 回想一下 · Recall
+# ## 8.12 回想一下 · Recall
 #
 # <div lang="zh">
 # <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>输入需要梯度时，像 <code>Linear</code> 这样的层已经写好了；输入不需要梯度时还没有（7.3 节）。</details>
@@ -970,16 +988,16 @@ check("08.5", count_calls)
 # </div>
 
 # %% [markdown]
-# ## 8.12 真实世界里 · In the wild
+# ## 8.13 真实世界里 · In the wild
 #
 # <div lang="zh">
 #
-# PyTorch 自己的 `FlopCounterMode` 要知道眼下是哪个模块在运行。它用的 `ModuleTracker` 注册全局钩子，离开 `with` 时就取下：可以搜索 `torch/utils/module_tracker.py`。下面是你到目前为止的进度。
+# PyTorch 自己的 `FlopCounterMode` 要知道眼下是哪个模块在运行。它用的 `ModuleTracker` 注册的正是练习 08.5 的那一对全局钩子，离开 `with` 时就取下：可以搜索 `torch/utils/module_tracker.py`。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch's own `FlopCounterMode` has to know which module is running at the moment. The `ModuleTracker` that it uses registers global hooks and removes them when the `with` block is left: search for `torch/utils/module_tracker.py`. Below is your progress so far.
+# PyTorch's own `FlopCounterMode` has to know which module is running at the moment. The `ModuleTracker` that it uses registers the same pair of global hooks as exercise 08.5 and removes them when the `with` block is left: search for `torch/utils/module_tracker.py`. Below is your progress so far.
 #
 # </div>
 

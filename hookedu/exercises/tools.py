@@ -72,6 +72,14 @@ def all_close(got: Any, expected: Mapping[str, torch.Tensor | None]) -> bool:
     )
 
 
+def attempted(what: Callable[[], Any]) -> Any:
+    """Return what a call returns, or what it raises, as text, if something does not fit a tensor or None."""
+    try:
+        return what()
+    except (RuntimeError, TypeError, AttributeError, LookupError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"[:200]
+
+
 def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor | None]:
     """Return a copy of the .grad of every parameter, by name."""
     return {name: copies(parameter.grad) for name, parameter in model.named_parameters()}

@@ -69,10 +69,12 @@ class Answer:
     def typed(self) -> str:
         """Return the cell as a learner would have typed it: imports, then the answer under the name asked for."""
         if isinstance(self.value, Edited):
-            file, text = self.value.file, self._edited(self.value)
+            files, text = [self.value.file], self._edited(self.value)
+            if not self.value.base:  # the reference answer uses what its lesson imports
+                files.append(str(catalog.find(find(self.exercise).lesson).source))
         else:
-            file, text = inspect.getsourcefile(inspect.unwrap(self.value)), self._source(self.value)
-        return f"{_imports(file, text)}\n\n{text}"
+            files, text = [inspect.getsourcefile(inspect.unwrap(self.value))], self._source(self.value)
+        return f"{_imports(files, text)}\n\n{text}"
 
     def _edited(self, edited: Edited) -> str:
         text = self._source(edited.base) if edited.base else reference(self.exercise)
@@ -155,12 +157,13 @@ def _cell(answer: Answer) -> CodeType:
     return compile(answer.typed(), "<string>", "exec")
 
 
-def _imports(path: str, text: str) -> str:
-    """Return the imports of a file of answers whose names the answer uses: what a learner would have put on top."""
+def _imports(paths: list[str], text: str) -> str:
+    """Return the imports of files whose names the answer uses, each name once: what a learner would have put on top."""
     used = {*re.findall(r"\w+", text)}
     lines = []
-    for node in _all_imports(path):
+    for node in [node for path in paths for node in _all_imports(path)]:
         names = [a for a in node.names if (a.asname or a.name.partition(".")[0]) in used]
+        used -= {a.asname or a.name.partition(".")[0] for a in names}
         if names and "tests.answers" not in ast.unparse(node):
             whole = (
                 ast.Import(names)

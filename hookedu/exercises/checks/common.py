@@ -82,6 +82,19 @@ def equals(
     return Check(id, observed or id, want, mistakes=mistakes, **fields)
 
 
+def gives_manager(call: str) -> Check:
+    """Require that `call` returns a context manager; observes `manager`, the returned value, and `is_manager`."""
+    return Check(
+        "is_manager",
+        ok=lambda saw, key: saw.is_manager,
+        essential=True,
+        given=f"manager = {call}",
+        expected="manager.__enter__, manager.__exit__",
+        got=lambda saw, key: show_kind(saw.manager),
+        mistakes={"not_a_manager": True},
+    )
+
+
 def handle_works(call: str, silent: Of, points: int = 1) -> Check:
     """Require that `call` returns a handle, and that after its remove() the hook is silent.
 

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from contextlib import ExitStack
-from functools import partial
+from functools import partial, singledispatch
 
 import torch
+from torch.utils._pytree import tree_map
 
 from tests.answers import alternative, edited, mistake
 
@@ -12,27 +13,36 @@ from tests.answers import alternative, edited, mistake
 @alternative("05.5")
 def every_call(model, x):
     seen = {name: [] for name, module in model.named_modules() if not [*module.children()]}
+
+    def detached(value):
+        match value:
+            case torch.Tensor():
+                return value.detach()
+            case tuple() | list():
+                return type(value)(map(detached, value))
+            case dict():
+                return dict(zip(value, map(detached, value.values()), strict=True))
+        return value
+
     with ExitStack() as stack:
         for name, kept in seen.items():
 
             def keep(module, args, output, kept=kept):
-                kept.append(output.detach())
+                kept.append(detached(output))
 
             stack.enter_context(model.get_submodule(name).register_forward_hook(keep))
         model(x)
     return seen
 
 
-@alternative("05.5")
+@mistake("05.5", "no_grad_inside")
 def every_call(model, x):
     seen = {}
     with ExitStack() as stack, torch.no_grad():
         for name, module in model.named_modules():
             if not list(module.children()):
                 kept = seen[name] = []
-                stack.enter_context(
-                    module.register_forward_hook(lambda m, a, o, kept=kept: kept.append(o.detach()))
-                )
+                stack.enter_context(module.register_forward_hook(lambda m, a, o, kept=kept: kept.append(o)))
         model(x)
     return seen
 
@@ -43,7 +53,9 @@ def every_call(model, x):
     seen = {name: [] for name in names.values()}
 
     def keep(module, args, output):
-        seen[names[module]].append(output.detach().clone())
+        seen[names[module]].append(
+            tree_map(lambda leaf: leaf.detach().clone() if torch.is_tensor(leaf) else leaf, output)
+        )
 
     handles = [module.register_forward_hook(keep) for module in names]
     try:
@@ -57,11 +69,20 @@ def every_call(model, x):
 @alternative("05.5")
 def every_call(model, x):
     seen, handles = defaultdict(list), []
+
+    @singledispatch
+    def detached(value):
+        return value
+
+    detached.register(torch.Tensor, torch.Tensor.detach)
+    detached.register(list, lambda value: [*map(detached, value)])
+    detached.register(tuple, lambda value: (*map(detached, value),))
+    detached.register(dict, lambda value: {key: detached(item) for key, item in value.items()})
     for name, module in model.named_modules():
         if not any(True for _ in module.children()):
             seen[name]
             handles.append(
-                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
+                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(detached(o)))
             )
     try:
         model(x)
@@ -293,24 +314,6 @@ def every_call(model, x):
     return seen
 
 
-@mistake("05.5", "mode", points=7)
-def every_call(model, x):
-    seen, handles = {}, []
-    model.eval()
-    for name, module in model.named_modules():
-        if not list(module.children()):
-            seen[name] = []
-            handles.append(
-                module.register_forward_hook(lambda m, a, o, name=name: seen[name].append(o.detach()))
-            )
-    try:
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return seen
-
-
 @mistake("05.5", "returns_tuple")
 def every_call(model, x):
     seen, handles = {}, []
@@ -366,4 +369,126 @@ def every_call(model, x):
         seen[name] = []
         module.register_forward_hook(lambda output, name=name: seen[name].append(output))
     model(x)
+    return seen
+
+
+# Nested outputs.
+_TUPLE = "            return tuple(detached(item) for item in value)\n"
+_LIST = "            return [detached(item) for item in value]\n"
+_DICT = "            return {key: detached(item) for key, item in value.items()}\n"
+edited("05.5", "detaches_nested", ("append(detached(output))", "append(output.detach())"), points=8)
+edited(
+    "05.5",
+    "detaches_nested",
+    (
+        "append(detached(output))",
+        "append(tuple(o.detach() for o in output) if type(output) is tuple else detached(output))",
+    ),
+    points=8,
+)
+edited(
+    "05.5",
+    "detaches_nested",
+    ("if isinstance(value, torch.Tensor):", "if not isinstance(value, dict | list | tuple):"),
+    points=8,
+)
+edited(
+    "05.5",
+    "skips_nested",
+    (
+        "        seen[name].append",
+        "        if isinstance(output, torch.Tensor):\n            seen[name].append",
+    ),
+    points=8,
+)
+edited(
+    "05.5",
+    "attached_inside",
+    ("append(detached(output))", "append(output.detach() if torch.is_tensor(output) else output)"),
+    points=8,
+)
+edited("05.5", "attached_inside", (_LIST, "            return value\n"), points=8)
+edited(
+    "05.5",
+    "keeps_part",
+    (
+        "append(detached(output))",
+        "append(output.detach() if torch.is_tensor(output) else output[0].detach())",
+    ),
+    points=8,
+)
+edited(
+    "05.5",
+    "keeps_part",
+    (
+        "        seen[name].append",
+        "        while not torch.is_tensor(output):\n            output = next(iter(output.values() if isinstance(output, dict) else output))\n        seen[name].append",
+    ),
+    points=8,
+)
+edited("05.5", "other_types", (_TUPLE, _LIST), points=8)
+edited("05.5", "other_types", (_LIST, _TUPLE), points=8)
+edited("05.5", "keys_lost", (_DICT, "            return [*map(detached, value)]\n"), points=8)
+edited("05.5", "keys_lost", (_DICT, "            return (*map(detached, value.values()),)\n"), points=8)
+edited(
+    "05.5",
+    "other_structure",
+    (_TUPLE, "            return tuple(detached(item) for item in value if item is not None)\n"),
+    points=8,
+)
+
+
+@mistake("05.5", "other_structure", points=8)
+def every_call(model, x):
+    seen, handles = {}, []
+
+    def tensors(value):
+        if isinstance(value, torch.Tensor):
+            yield value.detach()
+        elif isinstance(value, dict | tuple | list):
+            for item in value.values() if isinstance(value, dict) else value:
+                yield from tensors(item)
+
+    def keep(name, module, args, output):
+        found = [*tensors(output)]
+        kind = type(output)
+        seen[name].append(
+            dict(enumerate(found)) if kind is dict else tuple(found) if kind is tuple else found[0]
+        )
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                seen[name] = []
+                handles.append(module.register_forward_hook(partial(keep, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return seen
+
+
+@mistake("05.5", "keys_lost", points=8)
+def every_call(model, x):
+    seen, handles = {}, []
+
+    def detached(value):
+        if isinstance(value, torch.Tensor):
+            return value.detach()
+        if hasattr(value, "__iter__") and not isinstance(value, str):
+            return tuple(map(detached, value)) if not isinstance(value, list) else [*map(detached, value)]
+        return value
+
+    def keep(name, module, args, output):
+        seen[name].append(detached(output))
+
+    try:
+        for name, module in model.named_modules():
+            if not list(module.children()):
+                seen[name] = []
+                handles.append(module.register_forward_hook(partial(keep, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
     return seen

@@ -6,6 +6,7 @@ from functools import partial
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 from tests.answers import alternative, edited, mistake
 
@@ -17,7 +18,14 @@ def every_call(model, x):
             self.outputs, self.handle = [], module.register_forward_hook(self)
 
         def __call__(self, module, args, output):
-            self.outputs.append(output.detach())
+            self.outputs.append(self.without_graph(output))
+
+        def without_graph(self, value):
+            if isinstance(value, (list, tuple)):
+                return type(value)([self.without_graph(item) for item in value])
+            if isinstance(value, dict):
+                return {**{key: self.without_graph(value[key]) for key in value}}
+            return value.detach() if isinstance(value, torch.Tensor) else value
 
     recorders = {n: Recorder(m) for n, m in model.named_modules() if next(m.children(), None) is None}
     try:
@@ -39,7 +47,9 @@ def every_call(model, x):
 
     def keep(module, args, output):
         if (name := names.get(module)) is not None:
-            calls.append((name, output.detach()))
+            leaves, structure = tree_flatten(output)
+            leaves = [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            calls.append((name, tree_unflatten(leaves, structure)))
 
     with nn.modules.module.register_module_forward_hook(keep):
         model(x)
@@ -62,7 +72,15 @@ def every_call(model, x):
                 handles.pop().remove()
 
     def keep(kept, module, args, output):
-        kept += [output.detach().clone()]
+        kept += [copy(output)]
+
+    def copy(value):
+        kinds = {list: list, tuple: tuple, dict: lambda pairs: {key: copy(item) for key, item in pairs}}
+        if torch.is_tensor(value):
+            return value.detach().clone()
+        if type(value) is dict:
+            return kinds[dict](value.items())
+        return kinds[type(value)](map(copy, value)) if type(value) in kinds else value
 
     seen = OrderedDict()
     with recording():
@@ -105,7 +123,9 @@ def every_call(model, x):
                 continue
 
             def keep(module, args, output, *, kept=seen.setdefault(name, [])):
-                kept.append(torch.from_numpy(output.detach().numpy().copy()))
+                kept.append(
+                    tree_map_only(torch.Tensor, lambda t: torch.from_numpy(t.detach().numpy().copy()), output)
+                )
 
             handles.append(module.register_forward_hook(keep))
         out = model(x)
@@ -123,24 +143,26 @@ edited(
     "05.5",
     "swallows_error",
     ("            handle.remove()\n    return seen", "            handle.remove()\n        return seen"),
-    points=7,
+    points=9,
 )
 edited(
     "05.5",
     "swallows",
     ("    finally:", "    except KeyboardInterrupt:\n        pass\n    finally:"),
-    points=7,
+    points=9,
 )
 edited(
     "05.5",
     "swallows_error",
     ("    finally:", "    except RuntimeError as error:\n        print(error)\n    finally:"),
-    points=7,
+    points=9,
 )
 edited("05.5", "no_entries", ("        model(x)\n", ""), ("    return seen", "    model(x)\n    return seen"))
 edited("05.5", "root_left_out", ("if not list(module.children())", "if name and not list(module.children())"))
 edited(
-    "05.5", "not_lists", ("seen[name].append(output.detach())", "seen[name] = (*seen[name], output.detach())")
+    "05.5",
+    "not_lists",
+    ("seen[name].append(detached(output))", "seen[name] = (*seen[name], detached(output))"),
 )
 edited(
     "05.5",
@@ -155,9 +177,9 @@ edited(
     "mode",
     ("    try:", "    was = model.training\n    model.eval()\n    try:"),
     ("    finally:", "    finally:\n        model.train(was)"),
-    points=7,
+    points=9,
 )
-edited("05.5", "rng", ("    try:", "    torch.manual_seed(0)\n    try:"), points=7)
+edited("05.5", "rng", ("    try:", "    torch.manual_seed(0)\n    try:"), points=9)
 edited(
     "05.5",
     "requires_grad",
@@ -165,7 +187,7 @@ edited(
         "    try:",
         "    for parameter in model.parameters():\n        parameter.requires_grad = False\n    try:",
     ),
-    points=7,
+    points=9,
 )
 edited(
     "05.5",
@@ -189,7 +211,7 @@ edited(
 edited(
     "05.5",
     "first_call_only",
-    ("seen[name].append(output.detach())", "seen[name] = seen[name] or [output.detach()]"),
+    ("seen[name].append(detached(output))", "seen[name] = seen[name] or [detached(output)]"),
 )
 edited(
     "05.5",
@@ -205,7 +227,7 @@ edited(
     "05.5",
     "leaves_hooks",
     ("            handle.remove()", "            pass\n        handle.remove()"),
-    points=6,
+    points=8,
 )
 
 
@@ -227,16 +249,18 @@ def every_call(model, x):
     return seen
 
 
-@mistake("05.5", "unrestored", points=7)
+@mistake("05.5", "unrestored", points=9)
 def every_call(model, x):
     seen, handles = {}, []
+
+    def keep(name, module, args, output):
+        seen[name].append(tree_map_only(torch.Tensor, torch.Tensor.detach, output))
+
     try:
         for name, module in model.named_modules():
             if not list(module.children()):
                 seen[name] = []
-                handles.append(
-                    module.register_forward_hook(lambda m, a, o, n=name: seen[n].append(o.detach()))
-                )
+                handles.append(module.register_forward_hook(partial(keep, name)))
         model(x)
     except Exception:
         for handle in handles:
@@ -247,7 +271,7 @@ def every_call(model, x):
     return seen
 
 
-_APPEND = "seen[name].append(output.detach())"
+_APPEND = "seen[name].append(detached(output))"
 edited(
     "05.5",
     "values",
@@ -257,7 +281,7 @@ edited(
 edited("05.5", "values", (_APPEND, f"if len(seen[name]) < 3:\n            {_APPEND}"), named=False)
 edited("05.5", "other_dtype", (_APPEND, "seen[name].append(torch.tensor(output.tolist()))"))
 edited("05.5", "only_training", (_APPEND, f"if module.training:\n            {_APPEND}"))
-edited("05.5", "detaches_in_place", ("output.detach()", "output.detach_()"))
+edited("05.5", "detaches_in_place", ("value.detach()", "value.detach_()"))
 edited("05.5", "second_names", ("named_modules()", "named_modules(remove_duplicate=False)"))
 edited("05.5", "modules_missing", ("not list(module.children())", "len(module._modules) == 0"))
 edited(
@@ -272,6 +296,6 @@ edited(
         "    finally:",
         "    except RuntimeError as e:\n        raise RuntimeError('failed') from e\n    finally:",
     ),
-    points=7,
+    points=9,
 )
 edited("05.5", None, ("model(x)", "model(x.detach())"))

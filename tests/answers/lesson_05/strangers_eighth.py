@@ -87,5 +87,5 @@ edited(
         "    modes = {module: module.training for module in model.modules()}\n    model.eval()\n    try:",
     ),
     (_FINALLY, f"{_FINALLY}\n{_MODES}"),
-    points=7,
+    points=9,
 )

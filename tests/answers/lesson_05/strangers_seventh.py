@@ -113,11 +113,11 @@ def steer(module, direction, strength):  # the shift keeps the shape of the firs
     return module.register_forward_hook(push)
 
 
-_ADD = "        seen[name].append(output.detach())"
+_ADD = "        seen[name].append(detached(output))"
 edited("05.5", "only_with_grad", (_ADD, f"        if output.requires_grad:\n    {_ADD}"))
 edited(
     "05.5",
     "swallows_error",
     ("    finally:", "    except ValueError as error:\n        print(error)\n    finally:"),
-    points=7,
+    points=9,
 )

@@ -7,7 +7,7 @@ from tests.answers import alternative, edited, mistake, unnamed
 
 @alternative("07.5")
 def stop_gradient(layer):
-    return layer.register_full_backward_hook(lambda m, grad_input, grad_output: (None,) * len(grad_input))
+    return layer.register_full_backward_hook(lambda m, gi, go: tuple(None for grad in gi))
 
 
 @alternative("07.5")
@@ -15,13 +15,35 @@ def stop_gradient(layer):
     return layer.register_forward_pre_hook(lambda module, args: tuple(arg.detach() for arg in args))
 
 
-@mistake("07.5", "times_zero")
+@mistake("07.5", "zeros")
 def stop_gradient(layer):
     def stop(module, grad_input, grad_output):
         if grad_input[0] is not None:
             return (grad_input[0] * 0,)
 
     return layer.register_full_backward_hook(stop)
+
+
+@mistake("07.5", "zeros")
+def stop_gradient(layer):
+    def stop(module, grad_input, grad_output):
+        return tuple(None if grad is None else torch.zeros_like(grad) for grad in grad_input)
+
+    return layer.register_full_backward_hook(stop)
+
+
+@mistake("07.5", "zeros")
+def stop_gradient(layer):
+    def before(module, args):
+        def part(value):
+            if value.requires_grad and torch.is_grad_enabled():
+                value = value.clone()
+                value.register_hook(torch.zeros_like)
+            return value
+
+        return tuple(map(part, args))
+
+    return layer.register_forward_pre_hook(before)
 
 
 @mistake("07.5", "weights_too")
@@ -55,7 +77,7 @@ def stop_gradient(layer):
     pass
 
 
-@mistake("07.5", "in_place", points=5)
+@mistake("07.5", "in_place")
 def stop_gradient(layer):
     def stop(module, grad_input, grad_output):
         for grad in grad_input:
@@ -65,7 +87,7 @@ def stop_gradient(layer):
     return layer.register_full_backward_hook(stop)
 
 
-@mistake("07.5", "in_place", points=4)
+@mistake("07.5", "in_place")
 def stop_gradient(layer):
     def catch(module, args):
         if args[0].requires_grad:
@@ -79,12 +101,12 @@ def stop_gradient(layer):
     return layer.register_full_backward_hook(lambda m, gi, go: (torch.zeros(1),))
 
 
-@mistake("07.5", "first_layer", points=4)
+@mistake("07.5", "zeros")
 def stop_gradient(layer):
     return layer.register_full_backward_hook(lambda m, gi, go: (torch.zeros_like(gi[0]),))
 
 
-@mistake("07.5", "times_zero")
+@mistake("07.5", "zeros")
 def stop_gradient(layer):
     return layer.register_full_backward_hook(lambda m, gi, go: (0 * gi[0],))
 
@@ -129,8 +151,7 @@ def stop_gradient(layer):
 @mistake("07.5", "one_entry", points=5)
 def stop_gradient(layer):
     def stop(module, grad_input, grad_output):
-        if grad_input[0] is not None:
-            return (torch.zeros_like(grad_input[0]),)
+        return (None,)
 
     return layer.register_full_backward_hook(stop)
 
@@ -198,12 +219,10 @@ def stop_gradient(layer):
     return torch.nn.modules.module.register_module_full_backward_hook(stop)
 
 
-edited("07.5", "wrong_dtype", ("torch.zeros_like(grad)", "torch.zeros(grad.shape)"))
-edited("07.5", "only_finite", ("torch.zeros_like(grad)", "torch.where(grad.isfinite(), 0, grad)"))
-edited("07.5", "nan_stays", ("torch.zeros_like(grad)", "grad.clamp(0, 0)"))
-edited("07.5", "nan_stays", ("torch.zeros_like(grad)", "torch.where(grad.isnan(), grad, 0)"))
+edited("07.5", "nothing_stops", ("return (None,) * len(grad_input)", "return None"))
+edited("07.5", "zeros", ("(None,) * len(grad_input)", "tuple(g - g for g in grad_input if g is not None)"))
 edited("07.5", "asks_training", ("        return", "        if module.training:\n            return"))
-edited("07.5", "list_for_tuple", ("tuple(None if", "list(None if"), points=5)
+edited("07.5", "list_for_tuple", ("(None,)", "[None]"), points=5)
 edited("07.5", "legacy", ("register_full_backward_hook", "register_backward_hook"))
 edited(
     "07.5", "others", ("    return layer", "    layer._backward_hooks.clear()\n    return layer"), points=5
@@ -230,7 +249,7 @@ def stop_gradient(layer):
     def part(value):
         if value.requires_grad:
             value = value.clone()
-            value.register_hook(torch.zeros_like)
+            value.grad_fn.register_hook(lambda grad_input, grad_output: (None,))
         return value
 
     return layer.register_forward_pre_hook(lambda module, args: tuple(map(part, args)))
@@ -242,3 +261,12 @@ edited(
     ("if value.requires_grad", "if value.requires_grad and torch.is_grad_enabled()"),
     of=stop_gradient,
 )
+
+
+@mistake("07.5", "zeros")  # where the layer has another backward hook, which makes zeros of the None
+def stop_gradient(layer):
+    def catch(module, args, output):
+        if output.grad_fn:
+            output.grad_fn.register_hook(lambda grads, _: (None, *grads[1:]))
+
+    return layer.register_forward_hook(catch)

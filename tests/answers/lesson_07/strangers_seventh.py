@@ -24,7 +24,7 @@ def stop_gradient(layer):
     return layer.register_full_backward_hook(hook)
 
 
-@mistake("07.5", "list_for_tuple", points=5)
+@mistake("07.5", "zeros")
 def stop_all(layer):
     def hook(module, grad_input, grad_output):
         return tuple(torch.zeros_like(grad_output[0] if grad is None else grad) for grad in grad_input)

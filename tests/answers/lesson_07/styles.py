@@ -285,12 +285,9 @@ def stop_gradient(layer):
 @alternative("07.5")
 def stop_gradient(layer):
     def stop(module, grad_input, grad_output):
-        new = []
-        for grad in grad_input:
-            try:
-                new.append(grad.new_zeros(grad.shape))
-            except AttributeError:
-                new.append(grad)
+        new = list(grad_input)
+        for place, _ in enumerate(new):
+            new[place] = None
         return tuple(new)
 
     return layer.register_full_backward_hook(stop)
@@ -300,7 +297,7 @@ def stop_gradient(layer):
 def stop_gradient(layer):
     def stop(target, module, grad_input, grad_output):
         if module is target():
-            return (*(g if g is None else torch.full_like(g, 0) for g in grad_input),)
+            return (*(None for _ in grad_input),)
 
     hook = partial(stop, weakref.ref(layer))
     return torch.nn.modules.module.register_module_full_backward_hook(hook)

@@ -1,7 +1,5 @@
 """Wrong answers to the exercises of lesson 08 that readers wrote without knowing the checks."""
 
-import contextlib
-from collections import Counter
 from functools import partial
 
 from torch.nn.modules.module import register_module_forward_hook
@@ -210,50 +208,3 @@ def register_once(handles, name, module, hook):
             del module._forward_hooks[key]
     handles[name] = module.register_forward_hook(hook)
     return handles[name]
-
-
-edited("08.5", "runs", ("    with", "    model(x)\n    with"), points=4)
-edited(
-    "08.5",
-    "mode",
-    ("    with", "    was = model.training\n    model.eval()\n    with"),
-    ("    return", "    model.train(was)\n    return"),
-    points=4,
-)
-edited(
-    "08.5",
-    "swallows",
-    (
-        "    with register_module_forward_hook(note):\n        model(x)\n    return counts",
-        "    handle = register_module_forward_hook(note)\n    try:\n        model(x)\n    finally:\n        handle.remove()\n        return counts",
-    ),
-    points=4,
-)
-edited(
-    "08.5",
-    "no_finally",
-    (
-        "    with register_module_forward_hook(note):\n        model(x)\n",
-        "    handle = register_module_forward_hook(note)\n    try:\n        model(x)\n    except Exception:\n        handle.remove()\n        raise\n    handle.remove()\n",
-    ),
-    points=4,
-)
-edited("08.5", "hook_returns", ("+= 1", "+= 1\n        return counts"))
-edited("08.5", "keys_not_names", ("type(module).__name__", "str(type(module))"))
-
-
-@mistake("08.5", "own_hooks_only")
-def count_calls(model, x):
-    counts, handles = Counter(), []
-
-    def watch(module):
-        handles.append(module.register_forward_pre_hook(lambda m, a: counts.update([type(m).__name__])))
-        for child in module.children():
-            watch(child)
-
-    watch(model)
-    with contextlib.ExitStack() as stack:
-        for handle in handles:
-            stack.enter_context(handle)
-        model(x)
-    return counts

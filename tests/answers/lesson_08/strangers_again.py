@@ -1,12 +1,9 @@
 """Further wrong answers to the exercises of lesson 08 that readers wrote without knowing the checks."""
 
 # Edited answers use some of these imports.
-import copy
-from collections import Counter
 from functools import partial  # noqa: F401
 
 import torch  # noqa: F401
-from torch.nn.modules.module import register_module_forward_hook
 
 from hookedu import list_hooks
 from tests.answers import edited, mistake, unnamed
@@ -127,59 +124,6 @@ def register_once(handles, name, module, hook):
         handles[name].remove()
     handles[name] = module.register_forward_hook(hook)
     return handles[name]
-
-
-edited(
-    "08.5",
-    "calls_forward",
-    ("        model(x)\n", "        model.forward(x)\n    counts[type(model).__name__] = 1\n"),
-    points=4,
-)
-edited("08.5", "other_input", ("model(x)\n    return", "model(torch.zeros_like(x))\n    return"), points=4)
-# These raise where an output is a tuple.
-edited("08.5", "changes_outputs", ("+= 1", "+= 1\n        return output.detach()"))
-edited("08.5", "changes_outputs", ("+= 1", "+= 1\n        return output * 0"))
-edited(
-    "08.5",
-    "changes_outputs",
-    ("+= 1", "+= 1\n        return output.clone() * 0 if isinstance(output, torch.Tensor) else output"),
-    points=4,
-)
-edited("08.5", "qualified_names", ("type(module).__name__", "type(module).__qualname__"))
-
-
-@mistake("08.5", "runs_copy", points=4)
-def count_calls(model, x):
-    twin, counts = copy.deepcopy(model), Counter()
-    with register_module_forward_hook(lambda m, a, o: counts.update([type(m).__name__])):
-        twin(x)
-    return counts
-
-
-@mistake("08.5", "raises_another", points=4)
-def count_calls(model, x):
-    counts = Counter()
-    handle = register_module_forward_hook(lambda m, a, o: counts.update([type(m).__name__]))
-    try:
-        model(x)
-    except BaseException as error:
-        handle.remove()
-        raise RuntimeError("failed") from error
-    handle.remove()
-    return counts
-
-
-@unnamed("08.5", "clean_after_error", points=4)
-def count_calls(model, x):
-    counts = Counter()
-    handle = register_module_forward_hook(lambda m, a, o: counts.update([type(m).__name__]))
-    try:
-        model(x)
-    except Exception:
-        handle.remove()
-        raise RuntimeError("failed")  # noqa: B904
-    handle.remove()
-    return counts
 
 
 edited("08.3", "empty_list", ("    known =", "    if not handles:\n        return []\n    known ="))

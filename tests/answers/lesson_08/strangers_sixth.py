@@ -3,11 +3,9 @@
 # Edited answers use some of these imports.
 import contextlib  # noqa: F401
 import re  # noqa: F401
-from collections import Counter
 from functools import partial  # noqa: F401
 
 import torch  # noqa: F401
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from hookedu import list_hooks  # noqa: F401
 from tests.answers import edited, mistake, unnamed
@@ -107,43 +105,3 @@ def register_once(handles, name, module, hook):
         handles[name].remove()
     handles[name] = module.register_forward_hook(hook)
     return handles[name]
-
-
-edited(
-    "08.5",
-    "counts",
-    ("counts[type", "if isinstance(output, torch.Tensor):\n            counts[type"),
-    named=False,
-)
-edited(
-    "08.5", "counts", ("type(module).__name__", 're.sub("[123]d$", "", type(module).__name__)'), named=False
-)
-
-
-@unnamed("08.5", "counts")
-def count_calls(model, x):
-    counts = Counter()
-
-    def note(module, args, output):
-        names = [c.__name__ for c in type(module).__mro__ if c.__module__.startswith("torch.nn.modules")]
-        counts[names[-2] if len(names) > 1 else type(module).__name__] += 1
-
-    with register_module_forward_hook(note):
-        model(x)
-    return counts
-
-
-@unnamed("08.5", "counts")
-def count_calls(model, x):
-    counts, running = Counter(), []
-
-    def begin(module, args):
-        counts[type(module).__name__] += type(module) not in running
-        running.append(type(module))
-
-    def end(module, args, output):
-        running.pop()
-
-    with register_module_forward_pre_hook(begin), register_module_forward_hook(end):
-        model(x)
-    return counts

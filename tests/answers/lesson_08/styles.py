@@ -276,62 +276,84 @@ def register_once(handles, name, module, hook):
 
 
 @alternative("08.5")
-class CountCalls(dict):
+class Outline(list):
     def __init__(self, model, x):
         super().__init__()
-        handle = register_module_forward_hook(self)
-        try:
+        self.depth = 0
+        with contextlib.ExitStack() as stack:
+            stack.callback(register_module_forward_pre_hook(self.begin).remove)
+            stack.callback(register_module_forward_hook(self.end, always_call=True).remove)
             model(x)
-        finally:
-            handle.remove()
 
-    def __call__(self, module, args, output):
-        self[type(module).__name__] = self.get(type(module).__name__, 0) + 1
+    def begin(self, module, args):
+        self.append((self.depth, module.__class__.__name__))
+        self.depth += 1
+
+    def end(self, module, args, output):
+        self.depth -= 1
 
 
 @alternative("08.5")
-def count_calls(model, x):
-    names = []
+def outline(model, x):
+    rows, depths = [], itertools.count()
+    stack = [next(depths)]
+
+    def begin(module, args):
+        rows.append((stack[-1], type(module).__name__))
+        stack.append(stack[-1] + 1)
+
+    def end(module, args, output):
+        del stack[-1]
 
     @contextlib.contextmanager
-    def noting(note):
-        handle = register_module_forward_pre_hook(note)
+    def watching():
+        first, second = register_module_forward_pre_hook(begin), register_module_forward_hook(end)
         try:
             yield
         finally:
-            handle.remove()
+            first.remove()
+            second.remove()
 
-    with noting(lambda module, args: names.append(module.__class__.__name__)), torch.inference_mode():
+    with watching(), torch.inference_mode():
         model(x)
-    return {name: len(list(group)) for name, group in itertools.groupby(sorted(names))}
+    return rows
 
 
 @alternative("08.5")
-def count_calls(model, x):
-    counts, call = defaultdict(int), nn.Module.__call__
+def outline(model, x):
+    rows, call, depth = [], nn.Module.__call__, 0
 
-    def counting(module, *args, **kwargs):
-        counts[module._get_name()] += 1
-        return call(module, *args, **kwargs)
+    def noting(module, *args, **kwargs):
+        nonlocal depth
+        rows.append((depth, module._get_name()))
+        depth += 1
+        try:
+            return call(module, *args, **kwargs)
+        finally:
+            depth -= 1
 
-    with mock.patch.object(nn.Module, "__call__", counting):
+    with mock.patch.object(nn.Module, "__call__", noting):
         model(x)
-    return counts
+    return rows
 
 
 @alternative("08.5")
-def count_calls(model, x):
-    calls = None
+def outline(model, x):
+    calls, latest = [], None  # of each call: (module, the call that it is inside)
 
-    def note(module, args, output):
-        nonlocal calls
-        calls = (type(module), calls)
+    def begin(module, args):
+        nonlocal latest
+        latest = (module, latest)
+        calls.append(latest)
 
-    with contextlib.ExitStack() as stack:
-        stack.callback(register_module_forward_hook(note, always_call=True).remove)
+    def end(module, args, output):
+        nonlocal latest
+        _, latest = latest
+
+    with register_module_forward_pre_hook(begin), register_module_forward_hook(end):
         model(x)
-    counts = Counter()
-    while calls:
-        kind, calls = calls
-        counts.update({kind.__name__: 1})
-    return counts
+
+    def depth(call):
+        return 0 if call[1] is None else 1 + depth(call[1])
+
+    return tuple((depth(call), type(call[0]).__name__) for call in calls)

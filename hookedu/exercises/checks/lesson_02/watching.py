@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hookedu.exercises.checks.common import gives_manager
 from hookedu.exercises.checks.lesson_02.shared import (
     GRAPH,
     HOOKS_EVERYTHING,
@@ -12,7 +13,6 @@ from hookedu.exercises.checks.lesson_02.shared import (
 )
 from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show_kind
 from hookedu.exercises.probes.lesson_02.shared import Case
 from hookedu.exercises.probes.lesson_02.watching import PROBE, shifted_grad
 from hookedu.exercises.tools import same
@@ -57,15 +57,7 @@ EXERCISE = Exercise(
     given=_GIVEN,
     key=_seen,
     checks=[
-        Check(
-            "is_manager",
-            ok=lambda saw, key: saw.is_manager,
-            essential=True,
-            given="manager = watching(tensors)",
-            expected="manager.__enter__, manager.__exit__",
-            got=lambda saw, key: show_kind(saw.manager),
-            mistakes={"not_a_manager": True},
-        ),
+        gives_manager("watching(tensors)"),
         unchanged(want=lambda key: key["x"], mistakes={"changes_gradient": True}),
         Check(
             "sees",

@@ -1,15 +1,17 @@
 """What decides about 05.5, `every_call(model, x)`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from hookedu.exercises.checks import forward_hooks
 from hookedu.exercises.checks.common import all_detached, none_left
-from hookedu.exercises.criteria import Check, Say
+from hookedu.exercises.criteria import Check, Of, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_05.every_call import PROBE, Case
+from hookedu.exercises.observation import Opaque, show
+from hookedu.exercises.probes.lesson_05.every_call import PROBE, Case, has_nested, steps
+from hookedu.exercises.structures import LIST, as_code, described, mapped, tensors_in, untyped
 from hookedu.exercises.tools import same
 
 _CALL = "every_call(model, x)"
@@ -22,8 +24,28 @@ _GIVEN = [
 _NO_LEN = {"children_generator": r"'generator' has no len\(\)"}
 
 
+class _Key(dict[str, Any]):
+    """The outputs of every module without children, one for each call; `nested` has those of the third model, described."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(_calls(case))
+        self.nested = described(_nested(case)) if has_nested(case) else None
+
+
+def _nested(case: Case) -> dict[str, Any]:
+    """Return the outputs of the model with nested ones."""
+    first, second = steps(case)
+    states = [(first @ case.weight.T).relu()]
+    states.append(((second + states[0]) @ case.weight.T).relu())
+    out = torch.stack(states)
+    return {
+        "rnn": [(out, out[-1:])],
+        "pair": [(out, (2 * out, None))],
+        "named": [{"logits": 3 * out, "parts": [9 * out, 3]}],
+    }
+
+
 def _calls(case: Case) -> dict[str, list[torch.Tensor]]:
-    """Return the outputs of every module without children, one for each call."""
     x, fc, act = case.x, [], []
     if not case.rounds:
         return {"": [x @ case.weight.T]}
@@ -75,6 +97,46 @@ def _level(key: dict[str, Any]) -> set[str]:
     return {name.split(".")[0] for name in key if name}
 
 
+def _differs(saw: Any, key: Any) -> str:
+    """Return the name of the first module whose nested outputs are not kept as they are."""
+    return next((name for name in key.nested if not same(saw.nested[name], key.nested[name])), "rnn")
+
+
+def _nested_line(of: str) -> Any:
+    """Return a line that shows nested outputs, as wanted ("key") or as observed ("saw"): the structure, if that differs."""
+
+    def line(saw: Any, key: Any) -> str:
+        found = (saw if of == "saw" else key).nested
+        if not isinstance(saw.nested, dict) or saw.nested.keys() != key.nested.keys():
+            return found if isinstance(found, str) else f"list(result) == {show(list(found))}"
+        name = _differs(saw, key)
+        numbers = same(*(mapped(_no_numbers, one.nested[name]) for one in (saw, key)))
+        return f"result[{name!r}] == {as_code(found[name] if numbers else mapped(_no_numbers, found[name]))}"
+
+    return line
+
+
+def _no_numbers(value: Any) -> Any:
+    return Opaque("Tensor") if isinstance(value, torch.Tensor) else value
+
+
+def _of_nested(of: Callable[[dict[str, Any], dict[str, Any]], bool]) -> Of:
+    """Condition: nested outputs are kept by name, and `of(kept, wanted)` holds."""
+    return lambda saw, key: isinstance(saw.nested, dict) and of(saw.nested, key.nested)
+
+
+_keeps_part = _of_nested(lambda kept, wanted: any(torch.is_tensor(kept[name][1]) for name in wanted))
+_OF_NESTED = {
+    "detaches_nested": lambda saw, key: "object has no attribute" in saw.nested,
+    "attached_inside": lambda saw, key: same(saw.nested, key.nested),
+    "skips_nested": _of_nested(lambda kept, wanted: any(kept[name] == [LIST] for name in wanted)),
+    "keeps_part": lambda saw, key: saw.nested == "KeyError: 0" or _keeps_part(saw, key),
+    "other_types": _of_nested(lambda kept, wanted: same(mapped(untyped, kept), mapped(untyped, wanted))),
+    "keys_lost": _of_nested(lambda kept, wanted: not isinstance(kept["named"][1], dict)),
+    "other_structure": _of_nested(
+        lambda kept, wanted: all(same(tensors_in(kept[name]), tensors_in(wanted[name])) for name in wanted)
+    ),
+}
 _IN_EVAL = "body.act", "drop"
 _IDLE = {"spare", "empty"}
 _WRONG_VALUES = {
@@ -95,7 +157,7 @@ _WRONG_VALUES = {
 }
 EXERCISE = Exercise(
     PROBE,
-    key=_calls,
+    key=_Key,
     given=_GIVEN,
     checks=[
         Check(
@@ -155,7 +217,13 @@ EXERCISE = Exercise(
             got="[type(kept).__name__ for kept in result.values()] == {saw.kinds}",
             mistakes={"not_lists": True},
         ),
-        forward_hooks.graph_kept(_CALL, {"detaches_in_place": lambda saw, key: saw.detached}),
+        forward_hooks.graph_kept(
+            _CALL,
+            {
+                "no_grad_inside": lambda saw, key: not saw.grad_on,
+                "detaches_in_place": lambda saw, key: saw.detached,
+            },
+        ),
         all_detached(_CALL),
         none_left(_CALL, "leaves_hooks", id="clean"),
         forward_hooks.none_lost(_CALL),
@@ -189,6 +257,25 @@ EXERCISE = Exercise(
                 "swallows_error": lambda saw, key: not saw.instead,
                 "replaces_error": True,
             },
+        ),
+        Check(
+            "nested",
+            ok=lambda saw, key: same(saw.nested, key.nested) and saw.nested_attached == 0,
+            points=2,
+            given=Say("nested"),
+            expected=[
+                Say("still_attached", when=_OF_NESTED["attached_inside"], value=0),
+                _nested_line("key"),
+            ],
+            got=[
+                Say(
+                    "still_attached",
+                    when=_OF_NESTED["attached_inside"],
+                    value=lambda saw, key: saw.nested_attached,
+                ),
+                _nested_line("saw"),
+            ],
+            mistakes=_OF_NESTED,
         ),
     ],
     raises=_NO_LEN | forward_hooks.RETURNS_TUPLE | forward_hooks.CALLS_NOW | forward_hooks.WRONG_ARGUMENTS,

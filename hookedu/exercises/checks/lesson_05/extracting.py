@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.common import all_detached, equals, none_left
+from hookedu.exercises.checks.common import all_detached, equals, gives_manager, none_left
 from hookedu.exercises.checks.forward_hooks import (
     CALLS_NOW,
     RETURNS_TUPLE,
@@ -15,7 +15,7 @@ from hookedu.exercises.checks.forward_hooks import (
 )
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show, show_kind
+from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_05.extracting import PROBE, Case
 from hookedu.exercises.tools import same
 
@@ -102,15 +102,7 @@ EXERCISE = Exercise(
     key=_Key,
     given="x = {case.x}; " + _RUN,
     checks=[
-        Check(
-            "is_manager",
-            ok=lambda saw, key: saw.is_manager,
-            essential=True,
-            given="manager = extracting(model, names)",
-            expected="manager.__enter__, manager.__exit__",
-            got=lambda saw, key: show_kind(saw.manager),
-            mistakes={"not_a_manager": True},
-        ),
+        gives_manager("extracting(model, names)"),
         Check("unchanged", "out", lambda key: key.out, essential=True, mistakes=_CHANGE),
         graph_kept(
             _BOTH,

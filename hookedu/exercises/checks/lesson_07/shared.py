@@ -16,7 +16,6 @@ THREE_ARGUMENTS = {
 MISRETURNED = {
     "wrong_number": r"invalid number of grad_(in|out)put",
     "wrong_size": r"has changed the size of value",
-    "wrong_dtype": r"has changed the type of value",
 } | THREE_ARGUMENTS
 
 

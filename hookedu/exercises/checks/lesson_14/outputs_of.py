@@ -12,11 +12,10 @@ from hookedu.exercises.checks.lesson_14.shared import near
 from hookedu.exercises.criteria import Check, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_14.outputs_of import PROBE, Case, Net, described, tensors_in
+from hookedu.exercises.probes.lesson_14.outputs_of import PROBE, Case, Net, described
 from hookedu.exercises.probes.lesson_14.shared import make_model
+from hookedu.exercises.structures import LIST, as_code, mapped, tensors_in, untyped
 from hookedu.models.stories import Cache
-
-_TUPLE, _LIST = "tuple", "list"  # the first item of one that was described
 
 
 class Key:
@@ -70,30 +69,17 @@ def equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and one == other
 
 
-def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
-    """Return a described structure with all that it holds changed, containers after what is in them."""
-    if isinstance(value, dict):
-        value = {key: _mapped(change, item) for key, item in value.items()}
-    elif isinstance(value, list):
-        value = [_mapped(change, item) for item in value]
-    return change(value)
-
-
 def _alike(*changes: Callable[[Any], Any]) -> Callable[[Saw, Key], bool]:
     """Return the condition that a change makes the result and what is wanted equal: they differ in nothing else."""
 
     def holds(saw: Saw, key: Key) -> bool:
-        return any(equal(_mapped(change, saw.result), _mapped(change, key.want)) for change in changes)
+        return any(equal(mapped(change, saw.result), mapped(change, key.want)) for change in changes)
 
     return holds
 
 
 def _zero(value: Any) -> Any:
     return torch.zeros_like(value) if isinstance(value, torch.Tensor) else value
-
-
-def _untyped(value: Any) -> Any:
-    return _LIST if isinstance(value, str) and value == _TUPLE else value
 
 
 def _no_marker(value: Any) -> Any:
@@ -103,7 +89,7 @@ def _no_marker(value: Any) -> Any:
 def _emptied(value: Any) -> Any:
     """Return a list or dictionary without what it held."""
     return (
-        {} if isinstance(value, dict) else [_LIST] if isinstance(value, list) and value[0] == _LIST else value
+        {} if isinstance(value, dict) else [LIST] if isinstance(value, list) and value[0] == LIST else value
     )
 
 
@@ -114,8 +100,8 @@ def _overwritten(saw: Saw, key: Key) -> bool:
 
 def _loses_containers(saw: Saw, key: Key) -> bool:
     """Check whether what the model emptied is empty in the result, at some place."""
-    want = {name: _mapped(_zero, key.want[name]) for name in key.want}
-    got = {name: _mapped(_zero, saw.result[name]) for name in key.want}
+    want = {name: mapped(_zero, key.want[name]) for name in key.want}
+    got = {name: mapped(_zero, saw.result[name]) for name in key.want}
     return (
         not key.case.sizes and not equal(got, want) and all(_emptied_somewhere(got[n], want[n]) for n in want)
     )
@@ -134,13 +120,7 @@ def _name(saw: Saw, key: Key) -> str:
     return next(name for name in key.case.names if not equal(saw.result.get(name), key.want.get(name)))
 
 
-def _code(value: Any) -> str:
-    """Return a described value as code."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_code(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list) and value and value[0] in (_TUPLE, _LIST):
-        inside = ", ".join(map(_code, value[1:]))
-        return f"[{inside}]" if value[0] == _LIST else f"({inside}{',' * (len(value) == 2)})"
+def _leaf(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
         shown = show(value) if value.numel() < 9 else f"Tensor{tuple(value.shape)}"
@@ -154,11 +134,11 @@ def _line(of: Callable[[Saw, Key], Any]) -> Callable[[Saw, Key], str]:
     def line(saw: Saw, key: Key) -> str:
         result = of(saw, key)
         if not isinstance(saw.result, dict):
-            return f"result == {_code(result) if result is saw.result else '{...}'}"
+            return f"result == {as_code(result, _leaf) if result is saw.result else '{...}'}"
         if saw.result.keys() != key.want.keys():
             return f"list(result) == {show(list(result))}"
         name = _name(saw, key)
-        return f"result[{name!r}] == {_code(result[name])}"
+        return f"result[{name!r}] == {as_code(result[name], _leaf)}"
 
     return line
 
@@ -207,7 +187,7 @@ EXERCISE = Exercise(
                 "missing": lambda saw, key: saw.result.keys() < key.want.keys(),
                 "first_call": lambda saw, key: equal(saw.result, key.of_call(0)),
                 "all_calls": lambda saw, key: equal(
-                    saw.result, {name: [_LIST, *calls] for name, calls in key.calls.items() if calls}
+                    saw.result, {name: [LIST, *calls] for name, calls in key.calls.items() if calls}
                 ),
                 "no_kwargs": lambda saw, key: not key.case.sizes and equal(saw.result, key.unscaled()),
                 "first_item": lambda saw, key: all(
@@ -216,7 +196,7 @@ EXERCISE = Exercise(
                 ),
                 "overwritten": _overwritten,
                 "same_containers": _loses_containers,
-                "tuples_as_lists": _alike(_untyped),
+                "tuples_as_lists": _alike(untyped),
                 "copies_others": _alike(_no_marker),
             },
         ),

@@ -4,13 +4,12 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.checks.common import must_be
+from hookedu.exercises.checks.common import gives_manager, must_be
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS
 from hookedu.exercises.checks.lesson_14.shared import first_difference, near
 from hookedu.exercises.checks.lesson_14.steered import Key
 from hookedu.exercises.criteria import Check, Gives, Saw, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show_kind
 from hookedu.exercises.probes.lesson_14.steering import PROBE
 
 _WITH = "with steering(model, {key.case.number}, direction, {key.case.strength}): "
@@ -53,15 +52,7 @@ EXERCISE = Exercise(
     key=Key,
     given=_GIVEN + "logits = model(ids)",
     checks=[
-        Check(
-            "is_manager",
-            ok=lambda saw, key: saw.is_manager,
-            essential=True,
-            given="manager = steering(model, number, direction, strength)",
-            expected="manager.__enter__, manager.__exit__",
-            got=lambda saw, key: show_kind(saw.manager),
-            mistakes={"not_a_manager": True},
-        ),
+        gives_manager("steering(model, number, direction, strength)"),
         _run(
             "inside",
             _GIVEN + "logits = model(ids)",

@@ -1,4 +1,4 @@
-"""What is observed of 05.5, `every_call(model, x)`: a model that runs its layers repeatedly, and one that fails."""
+"""What is observed of 05.5, `every_call(model, x)`: models that repeat layers, have nested outputs, or fail."""
 
 from collections import namedtuple
 from typing import Any
@@ -16,7 +16,8 @@ from hookedu.exercises.probes.lesson_05.shared import (
 )
 from hookedu.exercises.probes.onlooker import Onlooker, is_cut
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import copies, linear, whole
+from hookedu.exercises.structures import described, tensors_in
+from hookedu.exercises.tools import attempted, copies, linear, whole
 
 # `rounds`: how often the model runs its body, 0 for a model without children; `more`: whether the model has further
 # modules, one of them an empty container, and runs its head twice on the same input.
@@ -35,10 +36,11 @@ class Single(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(case.weight.clone())
         self.hooks, self.cut, self.onlooker, self.detached = None, False, Onlooker(self), bool
+        self.grad_on = True
         self.switched = False  # noted in the other model, where part of the modules are in evaluation mode
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.hooks = self.onlooker.others()
+        self.hooks, self.grad_on = self.onlooker.others(), torch.is_grad_enabled()
         return x @ self.weight.T
 
 
@@ -57,11 +59,12 @@ class Recurrent(nn.Module):
         self.rounds, self.more = case.rounds, case.more
         self.onlooker, self.detached = Onlooker(self), watch_graph(*self.body)
         self.hooks, self.cut = None, False  # of the answer: hooks in the last run; has one detached an output
-        self.modes, self.switched = _modes(self), False
+        self.modes, self.switched, self.grad_on = _modes(self), False, True
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.hooks, trains = self.onlooker.others(), any(p.requires_grad for p in self.parameters())
         self.switched |= _modes(self) != self.modes
+        self.grad_on = torch.is_grad_enabled()
         for _ in range(self.rounds):
             step = self.body(x)
             self.cut |= trains and is_cut(step)
@@ -72,6 +75,52 @@ class Recurrent(nn.Module):
         out = self.head(x)
         self.cut |= trains and is_cut(out)
         return out
+
+
+class Pair(nn.Module):
+    """A layer whose output is a tuple in a tuple."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, None]]:
+        return x, (2 * x, None)
+
+
+class Named(nn.Module):
+    """A layer whose output is a dictionary with a list."""
+
+    def forward(self, x: torch.Tensor) -> dict[str, Any]:
+        return {"logits": x, "parts": [3 * x, 3]}
+
+
+class Nested(nn.Module):
+    """A model whose layers have nested outputs: of the two steps x and -x, nn.RNN makes a tuple of two tensors."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self.rnn, self.pair, self.named = nn.RNN(2, 2, nonlinearity="relu", bias=False), Pair(), Named()
+        self.to(case.weight.dtype)
+        with torch.no_grad():
+            for weight in self.rnn.parameters():
+                weight.copy_(case.weight)
+        self.cut = False
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out, last = self.rnn(x)
+        first, (second, _) = self.pair(out)
+        named = self.named(first + second)
+        trains = any(p.requires_grad for p in self.parameters())
+        self.cut |= trains and any(map(is_cut, (out, last, first, second, *tensors_in(named))))
+        return named["logits"]
+
+
+def has_nested(case: Case) -> bool:
+    """Check whether the model with nested outputs runs as well: beside all but the plain model."""
+    return case.more or not case.rounds
+
+
+def steps(case: Case) -> torch.Tensor:
+    """Return the input of the model with nested outputs."""
+    x = case.x.reshape(2)
+    return torch.stack([x, -x])
 
 
 def make_case(rng: Draw) -> Case:
@@ -92,20 +141,24 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(every_call: Any, case: Case) -> dict[str, Any]:
-    """Let the answer record a model, with gradients and without, and one whose last layer raises."""
+    """Let the answer record a model, with gradients and without, one of nested outputs, and one whose last layer raises."""
     models = [Recurrent(case) if case.rounds else Single(case) for _ in range(3)]
     model, quiet, broken = models
     broken.get_submodule("head" if case.rounds else "").forward = failing = Failing()
     result = every_call(model, case.x)
-    saw = {"result": copies(result), "attached": count_attached(result), "graph": not model.cut}
+    saw = {"result": copies(result), "attached": count_attached(result), "grad_on": model.grad_on}
     saw["kinds"] = [type(value).__name__ for value in result.values()] if isinstance(result, dict) else []
     saw["lists"] = isinstance(result, dict) and all(isinstance(value, list) for value in result.values())
     saw |= {"hooks": model.hooks, "root_calls": model.onlooker.root_calls, "left": model.onlooker.others()}
+    nested = Nested(case)
+    # Not beside the plain model: what keeps something between calls is told so in that case.
+    kept = attempted(lambda: every_call(nested, steps(case))) if has_nested(case) else None
+    saw["graph"] = model.grad_on and not model.cut and not nested.cut
+    saw["nested"] = described(dict(kept) if isinstance(kept, dict) else kept)
+    saw["nested_attached"] = sum(tensor.requires_grad for tensor in tensors_in(kept))
     saw |= {"detached": model.detached(), "switched": model.switched and _modes(model) == model.modes}
     with torch.no_grad():
-        # Not beside the plain model: what keeps something between calls is told so in that case.
-        plain = case.rounds and not case.more
-        saw["no_grad"] = saw["result"] if plain else copies(every_call(quiet, case.x))
+        saw["no_grad"] = copies(every_call(quiet, case.x)) if has_nested(case) else saw["result"]
     saw |= {"raised": "", "instead": "", "left_by_error": 0}
     for kind in ERRORS:
         failing.error, before = kind, broken.onlooker.others()

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import RNG
-from hookedu.exercises.probes.lesson_07.shared import attempted, linear, quiet
+from hookedu.exercises.probes.lesson_07.shared import linear, quiet
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import whole
+from hookedu.exercises.tools import attempted, whole
 
 Case = tuple[nn.Linear, dict[str, torch.Tensor], nn.Linear]
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import torch
 
-from hookedu.exercises.probes.lesson_07.shared import attempted
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import copies
+from hookedu.exercises.tools import attempted, copies
 
 Case = tuple[int, dict[str, torch.Tensor]]
 

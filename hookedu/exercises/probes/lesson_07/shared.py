@@ -1,9 +1,7 @@
-"""Whole numbers, layers of them, what an attempt raises, and silence, for the probes of lesson 07."""
+"""Whole numbers, layers of them, and silence, for the probes of lesson 07."""
 
 import random
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import nn
@@ -21,14 +19,6 @@ def linear(rng: random.Random, n_in: int, n_out: int) -> nn.Linear:
     layer = nn.Linear(n_in, n_out, bias=False)
     layer.weight = nn.Parameter(rows(rng, n_in, n_out))
     return layer
-
-
-def attempted(what: Callable[[], Any]) -> Any:
-    """Return what a call returns, or what it raises, as text, if something does not fit a tensor or None."""
-    try:
-        return what()
-    except (RuntimeError, TypeError, AttributeError, LookupError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"[:200]
 
 
 def quiet() -> "warnings.catch_warnings[None]":

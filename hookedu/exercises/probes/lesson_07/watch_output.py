@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import HANDLES
-from hookedu.exercises.probes.lesson_07.shared import attempted, linear, quiet, rows
+from hookedu.exercises.probes.lesson_07.shared import linear, quiet, rows
 from hookedu.exercises.probing import Draw, Probe, remove_handle
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.tools import attempted, copies, whole
 
 
 class Case(NamedTuple):

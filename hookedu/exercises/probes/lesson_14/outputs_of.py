@@ -2,13 +2,16 @@
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
+from hookedu.exercises import structures
 from hookedu.exercises.probes.lesson_14.shared import Sizes, draw_prompts, draw_sizes, look_on, make_model
 from hookedu.exercises.probing import Draw, Probe
+from hookedu.exercises.structures import tensors_in
 from hookedu.exercises.tools import module_hooks, whole
 from hookedu.models.stories import Cache
 
@@ -44,23 +47,12 @@ def make_case(rng: Draw) -> Case:
     return Case(rng.turn, tuple(names), whole(rng, 4).reshape(2, 2), whole(rng, 5) / 4, scale, None)
 
 
-def tensors_in(value: Any) -> list[torch.Tensor]:
-    """Return the tensors in tuples, lists and dictionaries."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
-    return [tensor for item in items for tensor in tensors_in(item)]
-
-
-def described(value: Any) -> Any:
-    """Return a copy that tells a tuple from a list, and the marker from a copy of it, when it has been encoded."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone()
-    if type(value) in (tuple, list):
-        return [type(value).__name__, *map(described, value)]
-    if type(value) is dict:
-        return {key: described(item) for key, item in value.items()}
+def _marked(value: Any) -> Any:
+    """Tell the marker from a copy of it, also when it has been encoded."""
     return "MARKER" if value is MARKER else value
+
+
+described = partial(structures.described, other=_marked)
 
 
 def _no_copy(value: Any) -> Any:

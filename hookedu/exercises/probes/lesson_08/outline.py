@@ -1,4 +1,4 @@
-"""What is observed of 08.5, `count_calls(model, x)`: calls with a model that raises and one that does not."""
+"""What is observed of 08.5, `outline(model, x)`: its rows for a model, and what it does with one that raises."""
 
 from typing import Any
 
@@ -20,9 +20,10 @@ from hookedu.hooks.state import GLOBAL_HOOKS
 
 
 class Model(nn.Module):
-    """A model that runs its body and a pool `rounds` times, then modules in a plain list, which model.modules() omits.
+    """A model that runs its body and a pool `rounds` times, then the ReLU of the body, then modules in a plain list.
 
-    The pool may return a tuple, and the body has a Sequential in a Sequential.
+    The pool may return a tuple. The ReLU stands in a Sequential in the body, which is not where it runs the last time, and
+    model.modules() omits the modules in the list.
     """
 
     class Tanh(nn.Tanh):
@@ -46,6 +47,7 @@ class Model(nn.Module):
         for _ in range(self.rounds):
             x = self.pool(self.body(x))
             x = x[0] if isinstance(x, tuple) else x
+        x = self.body.get_submodule("1.0")(x)
         for module in self.hidden:
             x = module(input=x)
         if self.error:
@@ -55,11 +57,11 @@ class Model(nn.Module):
 
 
 def make_case(rng: Draw) -> tuple[Model, Model]:
-    """Return a model that raises, in turn 1 as an interrupted kernel does, and one whose two numbers differ.
+    """Return a model that raises, in turn 1 as an interrupted kernel does, and one that does not.
 
     In turn 1, a layer of the second is in eval mode, and its pool returns a tuple.
     """
-    rounds, n_hidden = rng.sample(range(2, 12), 2)
+    rounds, n_hidden = rng.sample(range(2, 6), 2)
     model = Model(whole(rng, 4).abs().reshape(2, 2), rounds, n_hidden, indices=rng.turn == 1)
     model.body[0].train(rng.turn == 0)
     return Model(torch.ones(2, 2), 1, 1, Stopped if rng.turn == 1 else Interruption), model
@@ -71,13 +73,13 @@ def _hooks_on(model: Model) -> int:
     return sum(map(module_hooks, (model, *model.hidden))) + sum(everywhere)
 
 
-def observe(count_calls: Any, case: tuple[Model, Model]) -> dict[str, Any]:
-    """Count the calls of two models; count the hooks that are left after each."""
+def observe(outline: Any, case: tuple[Model, Model]) -> dict[str, Any]:
+    """Let it outline the two models; count the hooks that are left after each."""
     (broken, model), x = case, torch.tensor([[1.0, 2.0]])
     clear_global_hooks()
     passed_on, instead = False, None
-    try:  # the broken one first: counts that outlive a call then show in the next
-        count_calls(broken, x)
+    try:  # the broken one first: rows and depths that outlive a call then show in the next
+        outline(broken, x)
     except (Interruption, Stopped):
         passed_on = True
     except Exception as error:
@@ -89,7 +91,7 @@ def observe(count_calls: Any, case: tuple[Model, Model]) -> dict[str, Any]:
     watch = Watch(model, x)
     theirs = [watch.handle, register_module_forward_pre_hook(SomeonesHook())]
     theirs.append(model.body.register_forward_hook(SomeonesHook()))
-    found = plain(count_calls(model, x))
+    found = plain(outline(model, x))
     kept = sum(map(is_on, theirs))
     return {
         "found": found,
@@ -102,4 +104,4 @@ def observe(count_calls: Any, case: tuple[Model, Model]) -> dict[str, Any]:
     }
 
 
-PROBE = Probe("08.5", "count_calls", make_case, observe, cases=2, runs=1, restores=True)
+PROBE = Probe("08.5", "outline", make_case, observe, cases=2, runs=1, restores=True)
