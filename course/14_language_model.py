@@ -243,9 +243,8 @@ for prompt in [clean, corrupted]:
     print(prompt)
     for depth, x in enumerate(stream):
         print(f"  after {depth} blocks:", likeliest(model.unembed(model.norm(x))[0, -1]))
-    print(
-        "  the last is the model's own:", torch.equal(model.unembed(model.norm(stream[-1])), logits)
-    )
+    own = torch.equal(model.unembed(model.norm(stream[-1])), logits)
+    print("  the last is the model's own:", own)
 for handle in handles:
     handle.remove()
 
@@ -653,9 +652,8 @@ def accuracy(guesses, labels):
 
 
 # %% tags=["E28"]
-visits = [
-    (weather, *pair) for weather in PLACES for pair in permutations(NAMES, 2)
-]  # all there are
+# All prompts of this kind that there are.
+visits = [(weather, *pair) for weather in PLACES for pair in permutations(NAMES, 2)]
 random.Random(6).shuffle(visits)
 (x, labels), (x_test, labels_test) = examples(visits[:240]), examples(visits[240:])
 mixed, mixed_test = torch.cat([labels, labels_test])[torch.randperm(480)].split(240)

@@ -761,9 +761,7 @@ def diagnose_run(build, data):
     early = max(sorted(step)[len(step) // 2] for step in moved)
     dead = [1 - torch.stack(a[len(a) // 2 :]).any(0).float().mean().item() for a in alive.values()]
     guessing = math.log(len(torch.cat([labels for _, labels in data]).unique()))
-    if (
-        max(unlike) > 0.05
-    ):  # what a normalisation puts out does not have the batch's mean and spread
+    if max(unlike) > 0.05:  # a normalisation does not use this batch's mean and spread
         return "norm_in_eval"
     if start[0] > 15 * min(start):
         return "exploding"

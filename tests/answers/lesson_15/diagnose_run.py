@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from collections import defaultdict
 from contextlib import ExitStack
 
 import torch
@@ -12,84 +11,6 @@ from torch import nn
 from hookedu import record
 from hookedu.models.ward import HEALTHY, train
 from tests.answers import alternative, edited, mistake, unnamed
-
-
-@alternative("15.4")
-def diagnose_run(build, data):  # noqa: C901
-    def first_pass(model):
-        inputs, labels = data[0]
-        loss = F.cross_entropy(model(inputs), labels)
-        loss.backward()
-        return [loss.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
-
-    # A hook that only looks may stay: one is at fault if loss or gradients differ without it.
-    (hooked, _), (bare, _) = build(), build()
-    for module in bare.modules():
-        for table in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
-            getattr(module, table).clear()
-    if not all(map(torch.allclose, first_pass(hooked), first_pass(bare))):
-        return "forgotten_hook"
-
-    model, optimizer = build()
-    layers = [m for m in model.modules() if isinstance(m, nn.Linear | nn.Conv2d)]
-    norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm1d | nn.BatchNorm2d)]
-    relus = [m for m in model.modules() if isinstance(m, nn.ReLU)]
-    grads, moves, alive, old = defaultdict(list), defaultdict(list), defaultdict(list), {}
-    broken, unlike = [], [0.0]
-
-    def watch_layer(module, args, output):
-        if not output.isfinite().all():
-            broken.append(module)
-        if output.requires_grad:
-            output.register_hook(lambda grad: grads[module].append(grad.norm().item()))
-
-    def watch_norm(module, args, output):
-        by_batch = F.batch_norm(args[0], None, None, module.weight, module.bias, training=True)
-        unlike.append((output - by_batch).abs().mean().item())
-
-    def watch_relu(module, args, output):
-        alive[module].append((output > 0).transpose(0, 1).flatten(1).any(1))
-
-    def before_step(*args):
-        old.update((m, m.weight.detach().clone()) for m in layers)
-
-    def after_step(*args):
-        for m in layers:
-            moves[m].append(((m.weight.detach() - old[m]).norm() / old[m].norm()).item())
-
-    pairs = [(layers, watch_layer), (norms, watch_norm), (relus, watch_relu)]
-    handles = [m.register_forward_hook(hook) for modules, hook in pairs for m in modules]
-    handles += [optimizer.register_step_pre_hook(before_step), optimizer.register_step_post_hook(after_step)]
-    try:
-        losses = train(model, optimizer, data)
-    finally:
-        for handle in handles:
-            handle.remove()
-
-    start = [grads[m][0] for m in layers if grads[m]]  # before any update, so no rate is to blame
-    early = max(sorted(step)[len(step) // 2] for step in zip(*(moves[m][:8] for m in layers)))
-    dead = [1 - torch.stack(a[len(a) // 2 :]).any(0).float().mean().item() for a in alive.values()]
-    guessing = math.log(len(torch.cat([labels for _, labels in data]).unique()))
-    if max(unlike) > 0.05:  # what a normalisation puts out does not have the batch's mean and spread
-        return "norm_in_eval"
-    if start[0] > 15 * min(start):
-        return "exploding"
-    if early > 0.2:  # a healthy step moves a layer by a few hundredths of its length
-        return "rate_too_high"
-    if broken:  # though gradients and updates were of ordinary size
-        return "bad_sample"
-    if any(m.weight.requires_grad and m.weight.grad is None for m in layers):
-        return "detached_branch"
-    if any(max(moves[m]) == 0 and (m.weight.grad is None or m.weight.grad.any()) for m in layers):
-        return "frozen_layer"  # does not move, though it is not for want of a gradient
-    if start[0] < start[-1] / 50:
-        return "vanishing"
-    if max(dead, default=0) > 0.6:
-        return "dying_relus"
-    return "shuffled_labels" if sum(losses[-8:]) / 8 > 0.85 * guessing else HEALTHY
-
-
-by_hand = diagnose_run
 
 
 @alternative("15.4")
@@ -389,16 +310,14 @@ edited(
         'return "shuffled_labels" if sum(losses[-8:]) / 8 > 0.85 * guessing else HEALTHY',
         'if sum(losses[-8:]) / 8 > 0.85 * guessing:\n        return "shuffled_labels"',
     ),
-    of=by_hand,
     points=7,
 )
-edited("15.4", "other_names", ('return "dying_relus"', 'return "dead_relus"'), of=by_hand, points=7)
-edited("15.4", "leaves_hooks", ("            handle.remove()", "            pass"), of=by_hand, points=8)
+edited("15.4", "other_names", ('return "dying_relus"', 'return "dead_relus"'), points=7)
+edited("15.4", "leaves_hooks", ("            handle.remove()", "            pass"), points=8)
 edited(
     "15.4",
     "wakes_norm",
     ("    model, optimizer = build()", "    model, optimizer = build()\n    model.train()"),
-    of=by_hand,
     points=8,
 )
 edited(
@@ -408,10 +327,9 @@ edited(
         '    return "shuffled_labels" if',
         '    if any(m._forward_hooks for m in model.modules()):\n        return "forgotten_hook"\n    return "shuffled_labels" if',
     ),
-    of=by_hand,
     points=8,
 )
-edited("15.4", "hooks_frozen", ("        if output.requires_grad:", "        if True:"), of=by_hand)
+edited("15.4", "hooks_frozen", ("        if output.requires_grad:", "        if True:"))
 edited(
     "15.4",
     "none_grad",
@@ -419,14 +337,12 @@ edited(
         "m.weight.requires_grad and m.weight.grad is None for m in layers",
         "m.weight.grad.norm() == 0 for m in layers",
     ),
-    of=by_hand,
 )
-edited("15.4", "cries_wolf", ("> 0.85 * guessing", "> 0.001 * guessing"), of=by_hand, points=8)
+edited("15.4", "cries_wolf", ("> 0.85 * guessing", "> 0.001 * guessing"), points=8)
 edited(
     "15.4",
     "never_named",
     ('    if max(dead, default=0) > 0.6:\n        return "dying_relus"\n', ""),
-    of=by_hand,
     points=8,
 )
 edited(
@@ -434,7 +350,6 @@ edited(
     "too_large",
     ('min(start):\n        return "exploding"', 'min(start):\n        return "rate_too_high"'),
     ('of its length\n        return "rate_too_high"', 'of its length\n        return "exploding"'),
-    of=by_hand,
     points=6,
 )
 edited(
@@ -442,7 +357,6 @@ edited(
     "too_small",
     ('return "dying_relus"', 'return "vanishing"'),
     ('return "detached_branch"', 'return "frozen_layer"'),
-    of=by_hand,
     points=6,
 )
 edited(
@@ -453,7 +367,6 @@ edited(
         "    model, optimizer = build()",
         "    seen.append(data)\n    if len(seen) > 30:\n        return HEALTHY\n    model, optimizer = build()",
     ),
-    of=by_hand,
     points=8,
 )
 # Trains with an optimizer of its own: what the given one lacks and how far it goes is not seen.
@@ -464,7 +377,6 @@ edited(
         "    model, optimizer = build()",
         "    model, _ = build()\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)",
     ),
-    of=by_hand,
     points=6,
 )
 # Mends the data before training: nothing is left to find in them.
@@ -475,7 +387,6 @@ edited(
         "    model, optimizer = build()",
         "    model, optimizer = build()\n    data = [(x.nan_to_num(0, 0, 0) + 1e-3 * torch.arange(x[0].numel()).view_as(x[0]), y) for x, y in data]",
     ),
-    of=by_hand,
     points=8,
 )
 # Mends the very data of the caller.
@@ -486,14 +397,12 @@ edited(
         "    model, optimizer = build()",
         "    model, optimizer = build()\n    for x, _ in data:\n        x.add_(0.001)",
     ),
-    of=by_hand,
     points=8,
 )
 edited(
     "15.4",
     "rng",
     ("    model, optimizer = build()", "    torch.manual_seed(0)\n    model, optimizer = build()"),
-    of=by_hand,
     points=8,
 )
 
