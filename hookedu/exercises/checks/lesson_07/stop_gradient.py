@@ -28,7 +28,8 @@ def _key(case: Case) -> SimpleNamespace:
         "ended": "ok",
     }
     flowing = [(one @ layer.weight.detach()).T @ x for one in (at_w, at_v)]
-    infinite = "; behind.weight[0, 0] == inf, layer.weight[0, 1] == 0" * bool(behind.weight[0, 0].isinf())
+    infinite = "; behind.weight[0, 0] == inf" * bool(behind.weight[0, 0].isinf())
+    infinite += ", layer.weight[0, 1] == 0" * bool(layer.weight[0, 1] == 0)
     mode = "; layer.eval(); float64" * (not layer.training)
     return SimpleNamespace(**want, flowing=flowing, x=x, w=w, v=v, h=h, infinite=infinite, mode=mode)
 

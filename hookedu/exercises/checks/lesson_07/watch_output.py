@@ -116,7 +116,7 @@ EXERCISE = Exercise(
                 Say("old_gone", when=lambda saw, key: not saw.kept),
                 Say(
                     "dtypes",
-                    when=lambda saw, key: _dtypes(saw) != _dtypes(key),
+                    when=lambda saw, key: saw.seen and _dtypes(saw) != _dtypes(key),
                     dtypes=lambda saw, key: _dtypes(saw),
                 ),
                 Say(

@@ -17,6 +17,7 @@ class Shift(nn.Module):
     def __init__(self, bias: torch.Tensor) -> None:
         super().__init__()
         self.bias = nn.Parameter(bias)
+        self.frozen = nn.Parameter(torch.ones(1), requires_grad=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + self.bias
@@ -46,17 +47,20 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return layers and their inputs: float64 after the first case, with an old gradient, more hooks and eval mode.
 
-    In the third case there is a single sample, whose gradients are infinite or, at input 1 of the layer, nan.
+    In the third case there is a single sample, whose gradients are infinite or, at input 1 of the layer, nan; in the fourth
+    all of them are infinite.
     """
-    n = 1 if rng.turn == 2 else 2
+    n = 1 if rng.turn > 1 else 2
     triple = Triple(4, 4, 4, bias=False)
     triple.weight = nn.Parameter(torch.stack([rows(rng, 4, 4) for _ in range(4)]))
     layer, behind, ws = linear(rng, 4, 5), linear(rng, 5, 4), (rows(rng, 4, n), rows(rng, 4, n))
     layer.register_forward_hook(lambda module, args, output: None)
     layer.register_forward_pre_hook(lambda module, args: None)
     behind.requires_grad_(False)
+    if rng.turn > 1:
+        behind.weight[0, 0] = torch.inf
     if rng.turn == 2:
-        behind.weight[0, 0], layer.weight.data[0, 1] = torch.inf, 0.0
+        layer.weight.data[0, 1] = 0.0
     front, other, third, shift = *(linear(rng, 3, 4) for _ in range(3)), Shift(rows(rng, 4, n))
     case = Case(front, other, third, layer, behind, shift, triple, rows(rng, 3, n), ws)
     if rng.turn == 1:
@@ -120,4 +124,4 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
     return saw
 
 
-PROBE = Probe("07.5", "stop_gradient", make_case, observe, cases=3, leaves=(HANDLES,))
+PROBE = Probe("07.5", "stop_gradient", make_case, observe, cases=4, leaves=(HANDLES,))

@@ -82,6 +82,7 @@ def observe(watch_output: Any, case: Case) -> dict[str, Any]:
         frozen = [parameter.requires_grad_(False) for parameter in model[0].parameters()]
         try:
             needs = model[0](x.detach()).requires_grad
+            remove_handle(watch_output(model[0], []))
         finally:
             for parameter in frozen:
                 parameter.requires_grad_()
