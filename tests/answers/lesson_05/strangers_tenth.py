@@ -65,3 +65,23 @@ def every_call(model, x):
         for handle in handles:
             handle.remove()
     return calls
+
+
+@mistake("05.2", "requires_grad", points=3)
+def prove(model, x, skip):
+    model.requires_grad_(False)
+    seen, handles = [], []
+    for child in model.children():
+        if not isinstance(child, skip):
+            handles.append(
+                child.register_forward_hook(
+                    lambda module, args, out: seen.append((type(module).__name__, out))
+                )
+            )
+    try:
+        _, returned = model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    pairs = zip(seen, returned, strict=True)
+    return [(name, (out - own).abs().max().item()) for (name, out), own in pairs]

@@ -8,7 +8,9 @@ import torch
 from hookedu.exercises import conduct
 from hookedu.exercises.checks.common import handle_works
 from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, NO_GRAD, as_in_key, said
+from hookedu.exercises.criteria import Say
 from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_07.stop_gradient import PROBE, Case
 from hookedu.exercises.tools import same
 
@@ -51,6 +53,16 @@ def _stopped(name: str, n: int) -> Any:
     )
 
 
+def _leaf_stops(saw: Any, key: Any) -> bool:
+    """Check whether nothing flowed back to an input that is a leaf."""
+    return saw.leaf is None or same(saw.leaf, torch.zeros_like(key.x))
+
+
+def _only_leaf(saw: Any, key: Any) -> bool:
+    """Check whether a gradient flows back to nothing but an input that is a leaf."""
+    return bool(_stopped("triple", 3)(saw, key)) and not _leaf_stops(saw, key)
+
+
 def _some_inputs(saw: Any, key: Any) -> bool:
     return not isinstance(saw.triple, str) and {*map(_stops, saw.triple[:3])} == {True, False}
 
@@ -83,6 +95,7 @@ _FRONT, _OWN = "front.weight.grad", "layer.weight.grad"
 _GIVEN = "h = front(x) == {key.h}; y = behind(layer(h)); loss = ({key.w} * y).sum(){key.infinite}{key.mode}"
 _SKIP = "h = front(x) == {key.h}; y = layer(h) + h, where layer(h) is h + bias; loss = ({key.w} * y).sum()"
 _TRIPLE = "y = layer(front(x), other(x), third(x)), where layer(a, b, c) is Bilinear(4, 4, 4)(a, b) + c; loss = ({key.v} * y).sum()"
+_INPUTS = f"[{_FRONT}, other.weight.grad, third.weight.grad, {_OWN}]"
 _FIRST = "x = {key.x} (requires_grad=False); y = layer(x); loss = ({key.w} * y).sum()"
 
 EXERCISE = Exercise(
@@ -118,10 +131,18 @@ EXERCISE = Exercise(
             "inputs",
             "triple",
             1,
-            {"one_entry": said("triple", "invalid number of grad_input"), "one_input": _some_inputs},
-            ok=_stopped("triple", 3),
-            given=_TRIPLE,
-            label=f"[{_FRONT}, other.weight.grad, third.weight.grad, {_OWN}]",
+            {
+                "one_entry": said("triple", "invalid number of grad_input"),
+                "one_input": _some_inputs,
+                "only_computed": _only_leaf,
+            },
+            ok=lambda saw, key: _stopped("triple", 3)(saw, key) and _leaf_stops(saw, key),
+            given=[Say("leaf", when=_only_leaf), _TRIPLE],
+            expected=[Say("leaf_grad", when=_only_leaf, grad="None"), f"{_INPUTS} == {{value}}"],
+            got=[
+                Say("leaf_grad", when=_only_leaf, grad=lambda saw, key: show(saw.leaf)),
+                f"{_INPUTS} == {{value}}",
+            ],
         ),
         handle_works(
             "stop_gradient(layer)",

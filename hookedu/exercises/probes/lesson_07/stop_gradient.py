@@ -119,6 +119,9 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
         handles.append(stop_gradient(front))  # x does not require grad: grad_input is (None,)
         front.weight.grad = None
         saw["first"] = attempted(lambda: _grads((w * front(x)).sum(), front)[0])
+        leaf = x.clone().requires_grad_()
+        attempted(lambda: (w * front(leaf)).sum().backward())
+        saw["leaf"] = copies(leaf.grad)
         for one in handles:
             remove_handle(one)
     return saw
