@@ -528,13 +528,14 @@ except RuntimeError as error:
 # <div lang="zh">
 #
 # 写 `keep_all(tensors, loss)`：`loss` 已经由字典 `tensors` 里的张量算好了。请做一次反向传播，之后每个张量的 `.grad` 里都有自己的梯度；
-# 跳过 `requires_grad` 为 `False` 的张量，也不要留下钩子。不需要返回什么。
+# 跳过 `requires_grad` 为 `False` 的张量，也不要留下自己的钩子（别人的不要动）。不需要返回什么。
 #
 # </div>
 # <div lang="en">
 #
 # Write `keep_all(tensors, loss)`, where `loss` has already been computed from the tensors in the dictionary `tensors`. Run backward once, so that each of these
-# tensors has its gradient in `.grad` afterwards. Skip tensors whose `requires_grad` is `False`, and leave no hooks on. Nothing needs to be returned.
+# tensors has its gradient in `.grad` afterwards. Skip tensors whose `requires_grad` is `False`, and leave no hooks of yours
+# on (those of others stay). Nothing needs to be returned.
 #
 # </div>
 

@@ -39,7 +39,10 @@ LanguageToggle()
 for fault in (HEALTHY, *FAULTS):
     patient = admit(2, fault)
     losses = train(*patient.build(), patient.data)
-    print(f"{fault:16} loss {losses[0]:7.1f} at first, {sum(losses[-5:]) / 5:5.1f} at last")
+    late = sum(losses[-5:]) / 5
+    # At a rate that is too high, what comes out differs from processor to processor.
+    last = "above 2" if late > 2 else f"{late:.1f}"
+    print(f"{fault:16} loss {losses[0]:7.1f} at first, {last:>7} at last")
 
 # %% [markdown]
 # <div lang="zh">

@@ -12,6 +12,12 @@ from typing import Any
 import torch
 from torch import nn
 
+# What is raised in turn in a block or in a model: an answer may single out no type.
+ERRORS: tuple[type[Exception], ...] = (
+    *(RuntimeError, ValueError, KeyError, AttributeError, TypeError),
+    *(OSError, AssertionError, ZeroDivisionError, ImportError),
+)
+
 
 def whole(rng: random.Random, n: int) -> torch.Tensor:
     """Return n different whole numbers (float32), at most 12.

@@ -24,6 +24,7 @@ from hookedu.exercises.feedback import ShownVerdict
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import dumps, loads
 from hookedu.exercises.probing import observe
+from hookedu.language import preference
 from tests.answers import Answer, answers
 
 SEED = 0
@@ -77,6 +78,7 @@ def _message(answer: Answer) -> str:
 
 
 if __name__ == "__main__":
+    preference.language = "both"  # whatever this machine's learner chose
     try:
         for lesson in sys.argv[1:] or lessons():
             kept = golden(lesson).read_text(encoding="utf-8") if golden(lesson).exists() else ""

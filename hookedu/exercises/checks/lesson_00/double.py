@@ -44,18 +44,37 @@ _DOUBLES = replace(
     equal=alike,
     got=[*_GOT[:-1], _result],
 )
+
+
+def _only_itself(saw: Any, grad: torch.Tensor) -> bool:
+    """Check whether a gradient of zeros came back as it is, and nothing else is wrong."""
+    return saw.itself and saw.later is None and alike(saw.second, -2 * grad)
+
+
 _NEW = Check(
     "new",
-    ok=lambda saw, grad: saw.later is None and alike(saw.second, -2 * grad),
+    ok=lambda saw, grad: saw.later is None and alike(saw.second, -2 * grad) and not saw.itself,
     essential=True,
-    given="grad = {key}; first = double(grad); grad.neg_(); second = double(grad)",
+    given=lambda saw, grad: (
+        f"grad = {show(torch.zeros_like(grad))}; result = double(grad)"
+        if _only_itself(saw, grad)
+        else f"grad = {show(grad)}; first = double(grad); grad.neg_(); second = double(grad)"
+    ),
     expected=lambda saw, grad: (
-        f"second == {show(-2 * grad)}" if saw.later is None else f"first == {show(2 * grad)}"
+        "(result is grad) == False"
+        if _only_itself(saw, grad)
+        else f"second == {show(-2 * grad)}"
+        if saw.later is None
+        else f"first == {show(2 * grad)}"
     ),
     got=lambda saw, grad: (
-        f"second == {show(saw.second)}" if saw.later is None else f"first == {show(saw.later)}"
+        "(result is grad) == True"
+        if _only_itself(saw, grad)
+        else f"second == {show(saw.second)}"
+        if saw.later is None
+        else f"first == {show(saw.later)}"
     ),
-    mistakes={"reuses_a_tensor": lambda saw, grad: saw.later is not None},
+    mistakes={"gives_grad_itself": _only_itself, "reuses_a_tensor": lambda saw, grad: saw.later is not None},
 )
 
 

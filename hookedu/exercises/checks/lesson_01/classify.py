@@ -9,14 +9,15 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show, show_kind
 from hookedu.exercises.probes.lesson_01.classify import PROBE, Case
 
-_WITHOUT = ("torch.tensor([...])", "w.detach()", "requires_grad=False", "requires_grad_(False)", "no_grad()")
+_WITHOUT = ("torch.tensor([...])", "requires_grad=False", "requires_grad_(False)", "no_grad()")
+_NEVER = ("w.detach()", "torch.arange(2)", "data > 0")  # as they stand here
 
 
 def _kinds(case: Case) -> dict[str, str]:
     """Return the kinds by name, as the recipes tell them."""
     kinds = {}
     for name, (recipe, _) in case.items():
-        if any(mark in recipe for mark in _WITHOUT):
+        if recipe in _NEVER or any(mark in recipe for mark in _WITHOUT):
             kinds[name] = "none"
         else:
             kinds[name] = "keeps" if "requires_grad" in recipe or "Parameter" in recipe else "passes"

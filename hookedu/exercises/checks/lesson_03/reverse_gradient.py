@@ -102,6 +102,7 @@ EXERCISE = Exercise(
         shared.beside(
             "y = reverse_gradient(x, {key.strength:g}); y2 = reverse_gradient(x, {key.strength:g} + 3)",
             lambda key: -key.strength * key.w,
+            {"cut_off": lambda saw, key: not saw.reaches_x},
             given="y = reverse_gradient(x, {key.strength:g}); y2 = reverse_gradient(x, {key.strength:g} + 3); loss = ({key.w} * y).sum()",
             label="dloss/dx",
         ),

@@ -82,31 +82,31 @@ def asked(
     given: Callable[[Any], str],
     ws: Callable = lambda key: (key.w, key.other),
     equal: Callable = same,
+    of: Callable[[Any], Any] = lambda saw: (saw.asked, saw.one_buffer),
 ) -> Check:
     """Require what autograd.grad gives in passes of which all results are kept; `ws` are the gradients of y in `given`.
 
-    There they are {0} and {1}.
+    There they are {0} and {1}. `of` returns the results, and whether two of them share memory.
     """
 
     def fits(got: Any, wanted: Any) -> bool:
         return len(got) == len(wanted) and all(map(equal, got, wanted))
 
     def differing(saw: Any, key: Any) -> tuple[str, str]:
-        pairs = list(zip(want(key), saw.asked, strict=True))
+        pairs = list(zip(want(key), of(saw)[0], strict=True))
         n = next((n for n, (wanted, got) in enumerate(pairs) if not equal(got, wanted)), 0)
         name, (wanted, got) = ("first", "second", "third")[n], pairs[n]
         return f"{name} == {show(wanted)}", f"{name} == {told(got, wanted)}"
 
     return Check(
         "asked",
-        "asked",
-        want,
-        ok=lambda saw, key: fits(saw.asked, want(key)) or removes_others(saw),
+        want=want,
+        ok=lambda saw, key: fits(of(saw)[0], want(key)) or removes_others(saw),
         essential=True,
         given=lambda saw, key: given(key).format(*map(show, ws(key))),
         expected=lambda saw, key: differing(saw, key)[0],
         got=lambda saw, key: differing(saw, key)[1],
-        mistakes={"one_buffer": lambda saw, key: saw.one_buffer},
+        mistakes={"one_buffer": lambda saw, key: of(saw)[1]},
     )
 
 
@@ -124,9 +124,12 @@ def neighbour(**others: Any) -> Check:
     return gradient("neighbour", lambda key: key.s_grad, mistakes, "s_grad", label="s.grad", **others)
 
 
-def beside(call: str, want: Callable, **others: Any) -> Check:
-    """Require that a further call, with another y, leaves the hooks of the first call as they were."""
-    mistakes = {"one_memory": True}
+def beside(call: str, want: Callable, first: Mistakes | None = None, **others: Any) -> Check:
+    """Require that a further call, with another y, leaves the hooks of the first call as they were.
+
+    `first` are mistakes tried before the one that calls share something.
+    """
+    mistakes = {**(first or {}), "one_memory": True}
     return gradient("beside", want, mistakes, "beside", **{"given": f"{call}; {{key.graph}}", **others})
 
 

@@ -1,5 +1,6 @@
 """What decides about 03.4, `tame(branch)`."""
 
+from collections.abc import Callable
 from typing import Any
 
 from hookedu.exercises.checks.common import HANDLE
@@ -42,6 +43,36 @@ def _row(name: str, gradients: list[Any]) -> str:
 def _both(gradients: list[Any]) -> str:
     x_grad, s_grad = gradients
     return f"x.grad == {show(x_grad)} · s.grad == {show(s_grad)}"
+
+
+def _only(n: int, change: Any) -> Check:
+    """Return the check that the hook with this number does the same in each pass if it is alone; `change` is what it does."""
+    return shared.asked(
+        lambda key: [change(key.w), change(key.other), change(change(key.w))],
+        shared.on_a_leaf(f"handles = tame(branch); handles[{1 - n}].remove()", y="branch"),
+        of=lambda saw: (saw.one_asked[n], saw.one_keeps[n]),
+    )
+
+
+_ONLY = _only(0, lambda grad: grad.clamp(min=0)), _only(1, lambda grad: grad / 2)
+
+
+def _fits(check: Check, saw: Any, key: Key) -> bool:
+    return bool(check.ok and check.ok(saw, key))
+
+
+def _of_only(line: str) -> Callable[[Any, Any], Any]:
+    """Return this line of the first of these checks that fails."""
+
+    def write(saw: Any, key: Key) -> Any:
+        return getattr(next((one for one in _ONLY if not _fits(one, saw, key)), _ONLY[0]), line)(saw, key)
+
+    return write
+
+
+def _once_right(saw: Any, key: Key) -> bool:
+    """Check whether each hook by itself is right in one pass."""
+    return _safe(saw, key) and same(saw.x_alone, key.x_alone)
 
 
 _UNDO = "; handles[0].remove(); handles[1].remove(); loss.backward()"
@@ -102,12 +133,30 @@ EXERCISE = Exercise(
         ),
         Check(
             "alone",
-            ok=lambda saw, key: _removable(saw, key) and _safe(saw, key) and same(saw.x_alone, key.x_alone),
+            ok=lambda saw, key: (
+                _removable(saw, key) and _once_right(saw, key) and all(_fits(one, saw, key) for one in _ONLY)
+            ),
             points=1,
-            given=Say("two_more_runs"),
-            expected=lambda saw, key: _row("x", key.x_alone) if _safe(saw, key) else _row("s", [key.s_grad]),
-            got=lambda saw, key: _row("x", saw.x_alone) if _safe(saw, key) else _row("s", saw.s_alone),
-            mistakes={"other_job": _safe, "saved_by_luck": True},
+            given=[Say("two_more_runs", when=lambda saw, key: not _once_right(saw, key)), _of_only("given")],
+            expected=lambda saw, key: (
+                _of_only("expected")(saw, key)
+                if _once_right(saw, key)
+                else _row("x", key.x_alone)
+                if _safe(saw, key)
+                else _row("s", [key.s_grad])
+            ),
+            got=lambda saw, key: (
+                _of_only("got")(saw, key)
+                if _once_right(saw, key)
+                else _row("x", saw.x_alone)
+                if _safe(saw, key)
+                else _row("s", saw.s_alone)
+            ),
+            mistakes={
+                "one_buffer": lambda saw, key: _once_right(saw, key) and any(saw.one_keeps),
+                "other_job": lambda saw, key: _safe(saw, key) and not _once_right(saw, key),
+                "saved_by_luck": lambda saw, key: not _safe(saw, key),
+            },
         ),
     ],
     raises=shared.READS_DOT_GRAD | shared.WRONG_HOOK | shared.OTHER_SHAPE,

@@ -41,6 +41,13 @@ class _Key:
         self.grads = {
             name: None if grad is None else SCALES[-1] * grad for name, grad in gradients(case.model).items()
         }
+        self.summed_grads = {
+            name: None if grad is None else sum(SCALES[:-1]) / SCALES[-1] * grad
+            for name, grad in self.grads.items()
+        }
+        self.second = {
+            name: None if grad is None else SCALES[1] / SCALES[-1] * grad for name, grad in self.grads.items()
+        }
         self.norms = {(n, name): scale * norm for n, scale in enumerate(SCALES) for name, norm in seen}
         self.trained, self.order = list(trained), [name for name, _ in seen]
         self.names = self.order * len(SCALES)
@@ -173,7 +180,7 @@ EXERCISE = Exercise(
     checks=[
         Check(
             "unchanged",
-            ok=lambda saw, key: all_close(saw.grads, key.grads),
+            ok=lambda saw, key: all_close(saw.grads, key.grads) and all_close(saw.summed, key.summed_grads),
             essential=True,
             expected=Say("grads_as_without"),
             got=Say("some_differ"),
@@ -181,7 +188,9 @@ EXERCISE = Exercise(
                 "frozen_learns": lambda saw, key: any(
                     saw.grads[name] is not None for name, grad in key.grads.items() if grad is None
                 ),
-                "clears_grad": lambda saw, key: any(saw.grads[name] is None for name in key.trained),
+                "clears_grad": lambda saw, key: (
+                    any(saw.grads[name] is None for name in key.trained) or all_close(saw.summed, key.second)
+                ),
                 "changes_gradient": True,
             },
         ),

@@ -122,7 +122,8 @@ EXERCISE = Exercise(
                 "not_registered": Gives(lambda key: key.plain),
                 "minds_zero": lambda saw, key: key.case.strength == 0,
                 "replaces_output": Gives(
-                    lambda key: key.fc2(key.push), lambda key: key.fc2(key.push.expand_as(key.made))
+                    lambda key: key.fc2(key.push if key.push.dim() == 1 else key.push.expand_as(key.made)),
+                    lambda key: key.fc2(key.push.expand_as(key.made)),
                 ),
                 "no_strength": Gives(lambda key: key.fc2(key.made + key.case.direction)),
                 "ignores_sign": lambda saw, key: (

@@ -57,7 +57,7 @@ def _key(case: Case) -> SimpleNamespace:
     """Return the masks by name, the size and the maps, and the masks that the distinct values x may get."""
     size, maps = case
     x, masks = maps["distinct"], {name: _largest(features, size) for name, features in maps.items()}
-    ties = maps["tied"] == maps["tied"].max()
+    ties = maps["tied"] == _spread(F.max_pool2d(maps["tied"], size), maps["tied"], size)
     rounded = [_largest(whole, size) for whole in (x.round(), x.trunc(), x.long().double())]
     readings = _readings(x, size)
     return SimpleNamespace(**masks, size=size, maps=maps, x=x, ties=ties, rounded=rounded, readings=readings)

@@ -8,7 +8,7 @@ import torch
 from hookedu.exercises import conduct
 from hookedu.exercises.checks.common import handle_works
 from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, NO_GRAD, as_in_key, said
-from hookedu.exercises.criteria import Of
+from hookedu.exercises.criteria import Of, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_07.stop_gradient import PROBE, Case
@@ -47,6 +47,11 @@ def _of_inputs(name: str) -> Of:
         return f"{_INPUTS} == {show(grads[:3])}" if isinstance(grads, list) else grads
 
     return line
+
+
+def _only_leaf(saw: Any, key: Any) -> bool:
+    """Check whether a gradient flows back to nothing but an input that is a leaf."""
+    return same(saw.triple, key.triple) and saw.leaf is not None
 
 
 def _some_inputs(saw: Any, key: Any) -> bool:
@@ -97,10 +102,18 @@ EXERCISE = Exercise(
             "inputs",
             "triple",
             1,
-            {"one_entry": said("triple", "invalid number of grad_input"), "one_input": _some_inputs},
-            given=_TRIPLE,
-            expected=_of_inputs("key"),
-            got=_of_inputs("saw"),
+            {
+                "one_entry": said("triple", "invalid number of grad_input"),
+                "one_input": _some_inputs,
+                "only_computed": _only_leaf,
+            },
+            ok=lambda saw, key: same(saw.triple, key.triple) and saw.leaf is None,
+            given=[Say("leaf", when=_only_leaf), _TRIPLE],
+            expected=[Say("leaf_grad", when=_only_leaf, grad="None"), _of_inputs("key")],
+            got=[
+                Say("leaf_grad", when=_only_leaf, grad=lambda saw, key: show(saw.leaf)),
+                _of_inputs("saw"),
+            ],
         ),
         handle_works("stop_gradient(layer)", lambda saw, key: same(saw.after, [key.flowing[0], key.own])),
     ],

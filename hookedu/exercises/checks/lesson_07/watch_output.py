@@ -85,8 +85,12 @@ _MISTAKES = {
 _NO_GRADIENT = {
     "ok": lambda saw, key: saw.ended == "ok" and saw.frozen is not True,
     "given": lambda saw, key: NO_GRAD["given"] if saw.ended != "ok" else _FROZEN,
-    "expected": lambda saw, key: "ok" if saw.ended != "ok" else "layer(x).requires_grad == False",
-    "got": lambda saw, key: saw.ended if saw.ended != "ok" else "layer(x).requires_grad == True",
+    "expected": lambda saw, key: (
+        "ok" if saw.ended != "ok" else "layer(x).requires_grad == False and x.requires_grad == False"
+    ),
+    "got": lambda saw, key: (
+        saw.ended if saw.ended != "ok" else "layer(x).requires_grad == True or x.requires_grad == True"
+    ),
     "mistakes": NO_GRAD["mistakes"] | {"makes_need": lambda saw, key: saw.ended == "ok"},
 }
 _FROZEN = "layer.requires_grad_(False); layer(x), where x.requires_grad == False"
@@ -116,7 +120,7 @@ EXERCISE = Exercise(
                 Say("old_gone", when=lambda saw, key: not saw.kept),
                 Say(
                     "dtypes",
-                    when=lambda saw, key: _dtypes(saw) != _dtypes(key),
+                    when=lambda saw, key: saw.seen and _dtypes(saw) != _dtypes(key),
                     dtypes=lambda saw, key: _dtypes(saw),
                 ),
                 Say(

@@ -15,7 +15,8 @@ _SHAPES = ((3,), (1,), (2, 3), (1, 2, 1, 2), ())
 def make_case(rng: Draw) -> tuple[torch.Tensor]:
     """Return a gradient: three whole numbers, then fractions, some negative, in another shape and order of storage.
 
-    The fractions have more digits than float16 and bfloat16 hold. In turn 3 one is infinite and one is nan.
+    The fractions have more digits than float16 and bfloat16 hold. In turn 3 one is infinite, one is
+    nan, and of one the double is infinite: halved again, it is not what it was.
     """
     shape = _SHAPES[rng.turn]
     values = whole(rng, math.prod(shape))
@@ -23,7 +24,7 @@ def make_case(rng: Draw) -> tuple[torch.Tensor]:
         values = values / 4 + 2**-12
         values[0] = -values[0].abs()
     if rng.turn == 3:
-        values[1], values[3] = torch.inf, torch.nan
+        values[1:] = torch.tensor([torch.inf, 2.0**127, torch.nan])
     grad = values.reshape(shape)
     return (grad if grad.ndim < 2 else grad.mT,)
 
@@ -36,7 +37,8 @@ def alike(got: Any, wanted: Any) -> bool:
 def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
     """Observe one call, and another one after the sign of the gradient has changed in place.
 
-    `later` is the first result after the second call, None if it is still the same.
+    `later` is the first result after the second call, None if it is still the same; `itself` tells whether a gradient of
+    zeros comes back as it is.
     """
     results = []
 
@@ -50,7 +52,10 @@ def observe(double: Any, case: tuple[torch.Tensor]) -> dict[str, Any]:
     report["second"] = copies(double(case[0].neg_()))
     if isinstance(results[0], torch.Tensor) and not alike(results[0], report["result"]):
         later = copies(results[0])
-    return report | {"later": later}
+    zeros = torch.zeros_like(case[0])
+    nothing = double(zeros)
+    itself = isinstance(nothing, torch.Tensor) and nothing.data_ptr() == zeros.data_ptr()
+    return report | {"later": later, "itself": itself}
 
 
 PROBE = Probe("00.1", "double", make_case, observe, cases=len(_SHAPES))

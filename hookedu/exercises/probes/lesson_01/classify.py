@@ -46,6 +46,11 @@ def make_case(rng: Draw) -> Case:
             ("w.clone()", w.clone()),
             ("torch.tensor(2.0).requires_grad_()", torch.tensor(2.0).requires_grad_()),
             ("torch.zeros(2, requires_grad=True)", torch.zeros(2, requires_grad=True)),
+            # Views that are leaves, since they were cut from what requires no gradient; and dtypes that never do.
+            ("torch.ones(3)[:2].requires_grad_()", torch.ones(3)[:2].requires_grad_()),
+            ("w.detach()[:1].requires_grad_()", w.detach()[:1].requires_grad_()),
+            ("torch.arange(2)", torch.arange(2)),
+            ("data > 0", data > 0),
         ]
         used[1].requires_grad_(False)
     rng.shuffle(made)

@@ -46,10 +46,16 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(keep_all: Any, case: Case) -> dict[str, Any]:
-    """Call once, and look at the tensors; `passes` counts how often backward started from the loss."""
+    """Call once, and look at the tensors; `passes` counts how often backward started from the loss.
+
+    Somebody else has a hook on every tensor that can carry one.
+    """
     tensors, loss, _ = case
     given, passes = dict(tensors), []
     frozen = [tensor for tensor in tensors.values() if not tensor.requires_grad]
+    for tensor in tensors.values():
+        if tensor.requires_grad:
+            tensor.register_hook(lambda grad: None)
     loss.register_hook(lambda grad: passes.append(1))
     keep_all(given, loss)
     with warnings.catch_warnings():

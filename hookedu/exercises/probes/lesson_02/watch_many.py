@@ -8,7 +8,9 @@ from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
 from hookedu.exercises.tools import copies, same, whole
 
-_NAMES: tuple[str, ...] = ("stem", "conv", "gate", "pool", "skip", "head", "norm", "proj")
+_NAMES: tuple[str, ...] = ("trunk", "conv", "gate", "pool", "skip", "head", "norm", "proj")
+# Names of tensors that require a gradient, and alike: none may be shortened or changed.
+_ALIKE = ("stem", "Stem", "layer.0", "layer.0.conv")
 
 
 class Case(NamedTuple):
@@ -23,8 +25,8 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return tensors in a random order of names: five; seven, one of them under two names, and a gradient of 0; one.
 
-    The second time one gradient is infinite, and one has more digits than float16 holds. The last time `seen` is in use
-    already.
+    The second time the names are alike, one gradient is infinite, and one has more digits than float16 holds. The last
+    time `seen` is in use already.
     """
     x, leaf, frozen = whole(rng, 2).requires_grad_(), whole(rng, 2).requires_grad_(), torch.ones(2)
     if rng.turn == 0:
@@ -34,7 +36,11 @@ def make_case(rng: Draw) -> Case:
         made = [leaf, twice, x.sum(), twice, frozen, torch.ones(1), x / 16]
     else:
         made = [x.prod()]
-    tensors = dict(zip(rng.sample(_NAMES, len(made)), made, strict=True))
+    names = rng.sample(_NAMES, len(made))
+    if rng.turn == 1:
+        alike = rng.sample(_ALIKE, len(_ALIKE))
+        names = [*alike[:2], "layer.1", alike[2], *names[:2], alike[3]]
+    tensors = dict(zip(names, made, strict=True))
     weights = {id(t): whole(rng, t.numel()).reshape(t.shape) for t in made if t.requires_grad}
     if rng.turn == 1:
         weights[id(made[2])].zero_()

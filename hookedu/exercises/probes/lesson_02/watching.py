@@ -7,10 +7,12 @@ import torch
 from hookedu.exercises.conduct import Interruption, Stopped
 from hookedu.exercises.probes.lesson_02.shared import Case, make_case
 from hookedu.exercises.probing import Probe, hooks_on
-from hookedu.exercises.tools import copies, is_manager
+from hookedu.exercises.tools import ERRORS, copies, is_manager
 
-# Raised in turn in a block: an answer may single out neither a type nor its subclasses.
-_ERRORS = (Interruption, RuntimeError, ValueError)
+_ERRORS = (
+    Interruption,
+    *ERRORS,
+)  # raised in turn in a block; an `Interruption` is a RuntimeError of another class
 
 
 def _tensors(case: Case) -> dict[str, torch.Tensor]:

@@ -74,14 +74,16 @@ def observe(watch_norms: Any, case: Case) -> dict[str, Any]:
     other = copy.deepcopy(model)
     handles = watch_norms(model, seen)
     report = {"handles": copies(handles), "early": len(seen[n_before:]), "hooks": hooked(model)}
-    loss = forward(case)
+    loss, summed = forward(case), gradients(model)
     for scale in SCALES:
         if scale == SCALES[-1]:
+            summed = gradients(model)
             model.zero_grad()
         (scale * loss).backward(retain_graph=True)
     report |= {
         "before": seen[:n_before],
         "seen": [one for one in pairs(seen[:60]) if not isinstance(one, str)],
+        "summed": summed,
         "grads": gradients(model),
         "kept": hooked(model),
     }

@@ -35,6 +35,7 @@ class Single(nn.Module):
     def __init__(self, case: Case) -> None:
         super().__init__()
         self.weight = nn.Parameter(case.weight.clone())
+        self.weight.grad = torch.ones_like(self.weight)
         self.hooks, self.cut, self.onlooker, self.detached = None, False, Onlooker(self), bool
         self.grad_on = True
         self.switched = False  # noted in the other model, where part of the modules are in evaluation mode
@@ -58,6 +59,9 @@ class Recurrent(nn.Module):
         self.to(case.weight.dtype)
         self.rounds, self.more = case.rounds, case.more
         self.onlooker, self.detached = Onlooker(self), watch_graph(*self.body)
+        self.head.bias.requires_grad_(False)
+        for parameter in self.parameters():
+            parameter.grad = torch.ones_like(parameter)
         self.hooks, self.cut = None, False  # of the answer: hooks in the last run; has one detached an output
         self.modes, self.switched, self.grad_on = _modes(self), False, True
 

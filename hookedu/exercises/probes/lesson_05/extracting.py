@@ -83,6 +83,7 @@ def _make(case: Case) -> nn.Module:
     model = Model(OrderedDict(parts))
     for parameter in model.to(case.weight.dtype).parameters():
         parameter.grad = torch.ones_like(parameter)
+    model.get_parameter("neck.fc.bias").requires_grad_(False)
     return model
 
 
@@ -95,6 +96,7 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
     onlookers = [Onlooker(m) for m in models]
     inside = (part for name in (case.stem, "neck") for part in model.get_submodule(name).children())
     detached, modes = watch_graph(*inside), [m.training for m in model.modules()]
+    learns = [p.requires_grad for p in model.parameters()]
     manager = extracting(model, names)
     saw = dict.fromkeys(_IN_BLOCK + _CAUSES + _AFTER + _ON_FAILURE + _ON_NAME) | {
         "manager": manager,
@@ -118,7 +120,7 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
             "attached": count_attached(seen),
             "modes": [m.training for m in model.modules()] == modes,
             "grad_inside": torch.is_grad_enabled(),
-            "frozen": not all(p.requires_grad for p in model.parameters()),
+            "frozen": [p.requires_grad for p in model.parameters()] != learns,
             "detached": detached(),
         }
     saw |= {"out": copies(out), "again": copies(again), "names": names}

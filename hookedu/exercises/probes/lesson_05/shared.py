@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 import torch
 from torch import nn
 
+from hookedu.exercises import tools
 from hookedu.exercises.conduct import Interruption
 from hookedu.exercises.tools import linear
 
-# What broken layers raise in turn: an answer may single out neither a type nor its subclasses.
-ERRORS = (RuntimeError, ValueError, Interruption)
+ERRORS = (*tools.ERRORS, Interruption)  # what broken layers raise in turn
 _TEXT = "out of memory"
 
 
@@ -28,7 +28,7 @@ class Failing:
 
 def instead_of(kind: type[BaseException], error: BaseException) -> str | None:
     """Return what came in place of the exception of a broken layer, or None if it came through as it is."""
-    return None if type(error) is kind and str(error) == _TEXT else f"{type(error).__name__}: {error}"
+    return None if type(error) is kind and error.args == (_TEXT,) else f"{type(error).__name__}: {error}"
 
 
 def make_body(weight: torch.Tensor) -> nn.Sequential:

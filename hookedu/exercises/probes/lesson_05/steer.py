@@ -23,7 +23,7 @@ class Layer(nn.Linear):
         super().__init__(2, 2)
         self.weight, self.bias = (
             nn.Parameter(weight.clone()),
-            nn.Parameter(torch.zeros(2, dtype=weight.dtype)),
+            nn.Parameter(torch.zeros(2, dtype=weight.dtype), requires_grad=False),
         )
         self.child = nn.Identity()
 
@@ -34,25 +34,33 @@ class Layer(nn.Linear):
 def make_case(rng: Draw) -> Case:
     """Return a case in which the layers do not cancel a push, each time with another thing that may matter.
 
-    A batch of two, then one vector, then rank 3 in float64, then evaluation mode, a negative strength, and one of 0.
+    A batch of two, then one vector, then rank 3 in float64, then evaluation mode, a negative strength, and one of 0, and
+    last a push that is another for each row.
     """
     while True:
         x, first, second = (whole(rng, 4).reshape(2, 2) for _ in range(3))
         if min(first.det().abs(), second.det().abs()) > 0.5:
             break
-    strength, x = float(rng.randint(2, 5)), (x, x[0], x[None], x, x, x)[rng.turn]
+    strength, x = float(rng.randint(2, 5)), (x, x[0], x[None], x, x, x, x[None])[rng.turn]
     tensors = x, whole(rng, 2), first, second
     if rng.turn == 2:
         strength, tensors = strength + 0.5, tuple(t.double() for t in tensors)
     x, direction, first, second = tensors
+    direction = direction[:, None] if rng.turn == 6 else direction
     strength *= {4: -1, 5: 0}.get(rng.turn, 1)
     return Case(x, direction, strength, first, second, ("train", "eval")[rng.turn == 3])
 
 
 def later_inputs(x: torch.Tensor) -> list[torch.Tensor]:
-    """Return another input of the same shape, a batch with one row more, and one of rank 4, two in its second dim."""
+    """Return another input of the same shape, a batch with one row more, and one of rank 4, two in its second dim.
+
+    Of those of rank 3 the others have as many rows.
+    """
     rows = x.detach().reshape(-1, 2)
     first = rows[:1]
+    if x.dim() == 3:
+        x = x.detach()
+        return [x + 1, torch.cat([x, x - 1]), torch.stack([x - 1, x])]
     return [x.detach() + 1, torch.cat([rows, first - 1]), torch.cat([first - 1, first])[None, :, None]]
 
 
@@ -90,4 +98,4 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     return saw | {"after": copies(net(x))}
 
 
-PROBE = Probe("05.4", "steer", make_case, observe, cases=6, leaves=(HANDLES,))
+PROBE = Probe("05.4", "steer", make_case, observe, cases=7, leaves=(HANDLES,))

@@ -65,7 +65,7 @@ def observe(normalise: Any, case: Case) -> dict[str, Any]:
         x.clone(),
         torch.full_like(x, 0.5),
     )
-    handle, handle_of_other = normalise(layer, mean, std), normalise(other, mean + 1, std)
+    handle, handle_of_other = normalise(layer, mean, std), normalise(other, mean + 1, std + 0)
     saw = {"handle": handle, "hooks": module_hooks(layer) - 1, "after": len(layer._forward_hooks)}
     saw |= {"backward": backward_hooks(layer), "on_part": module_hooks(layer.inside)}
     others = [*rest, *named.values()]

@@ -78,6 +78,15 @@ class _Both(nn.Module):
         return self.inside(first).sum()
 
 
+def _somebodys(module: nn.Module, args: tuple) -> None:
+    """Look at the inputs: the hook of somebody else, which is on each layer before the answer is called."""
+
+
+def _own(layer: nn.Module) -> int:
+    """Return the number of hooks on a layer and inside of it that are not `_somebodys`."""
+    return module_hooks(layer) - sum(hook is _somebodys for hook in layer._forward_pre_hooks.values())
+
+
 def _as_before(got: torch.Tensor, before: torch.Tensor) -> bool:
     alike = got.shape == before.shape and torch.allclose(got, before, rtol=0, atol=0, equal_nan=True)
     return alike and got.requires_grad == before.requires_grad
@@ -106,8 +115,10 @@ def _call(
 def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     """Guard a layer that keeps statistics, and one with several inputs that nan and inf do not disturb."""
     norm, both = nn.BatchNorm1d(case.clean.shape[1]), _Both().train(case.setting != "eval")
+    for layer in (norm, both):
+        layer.register_forward_pre_hook(_somebodys)
     handles = [refuse_nan(norm, case.name), refuse_nan(both, case.other)]
-    saw = {"handle": handles[0], "hooks": module_hooks(norm), "backward": backward_hooks(norm)}
+    saw = {"handle": handles[0], "hooks": _own(norm), "backward": backward_hooks(norm)}
     inputs = {place: [value.clone() for value in values] for place, values in calls(case).items()}
     made = {"clean": _call(norm, *inputs["clean"], expected=_PLAIN)}
     if case.setting == "in_place":
@@ -115,7 +126,7 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
             inputs["broken"] = [inputs["clean"][0].copy_(case.broken)]
     made["broken"] = _call(norm, *inputs["broken"])
     saw |= {"clean": made["clean"]["output"], "clean_error": made["clean"]["error"]} | made["broken"]
-    saw |= {"running_mean": copies(norm.running_mean), "hooks_later": module_hooks(norm)}
+    saw |= {"running_mean": copies(norm.running_mean), "hooks_later": _own(norm)}
     all_nan = case.clean * float("nan")
     saw |= {"all_nan": _call(norm, all_nan)["error"], "nearly": None}
     for place in (_MIDDLE, _LAST):  # a single number is none
@@ -125,7 +136,7 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     saw["with_grad"] = _call(norm, case.broken.clone().requires_grad_())["error"]
     remove_handle(handles[0])
     saw |= {
-        "left_on_norm": module_hooks(norm),
+        "left_on_norm": _own(norm),
         "after_removal": _call(norm, case.broken.clone())["error"],
     }
     with torch.set_grad_enabled(case.setting != "no_grad"):
@@ -143,7 +154,7 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     saw["graph"] = [got.requires_grad for got in both.received if isinstance(got, torch.Tensor)]
     saw["changed"] = next((place for place, call in made.items() if call["changed"]), None)
     saw |= {"infinity": _call(both, case.infinite, case.x, expected=Exception)["error"]}
-    saw["hooks_in_the_end"] = module_hooks(both)
+    saw["hooks_in_the_end"] = _own(both)
     remove_handle(handles[1])
     return saw
 

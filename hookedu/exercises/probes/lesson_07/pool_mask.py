@@ -15,7 +15,7 @@ def make_case(rng: Draw) -> Case:
     """Return the size of the windows, and maps: of distinct values, with ties, and with rows or columns too many.
 
     After the first case there are fractions, a window whose largest two hardly differ, and an old gradient. In the third
-    all is float64, a winner is infinite, and maps lie in memory column by column.
+    all is float64, a winner is infinite, a window of ties holds nothing but -inf, and maps lie in memory column by column.
     """
     size = (2, 3, 2)[rng.turn]
     side, longer = 2 * size, 3 * size
@@ -40,6 +40,7 @@ def make_case(rng: Draw) -> Case:
         tied[..., ::size, size - 1 :: size] = tied[..., 1::size, ::size] = 5.0
 
     if rng.turn == 2:
+        tied[0, 1, :size, :size] = -torch.inf
         tied = tied.mT.contiguous().mT
 
     rows, columns = ((1, 0), (2, 1), (0, 1))[rng.turn]

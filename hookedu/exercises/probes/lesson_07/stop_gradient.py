@@ -17,6 +17,7 @@ class Shift(nn.Module):
     def __init__(self, bias: torch.Tensor) -> None:
         super().__init__()
         self.bias = nn.Parameter(bias)
+        self.frozen = nn.Parameter(torch.ones(1), requires_grad=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x + self.bias
@@ -105,6 +106,9 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
         handles.append(stop_gradient(front))  # x does not require grad: grad_input is (None,)
         front.weight.grad = None
         saw["first"] = attempted(lambda: _grads((w * front(x)).sum(), front)[0])
+        leaf = x.clone().requires_grad_()
+        attempted(lambda: (w * front(leaf)).sum().backward())
+        saw["leaf"] = copies(leaf.grad)
         for one in handles:
             remove_handle(one)
     return saw

@@ -81,7 +81,9 @@ def observe(watch_output: Any, case: Case) -> dict[str, Any]:
     def run_frozen() -> bool:
         frozen = [parameter.requires_grad_(False) for parameter in model[0].parameters()]
         try:
-            needs = model[0](x.detach()).requires_grad
+            data = x.detach()
+            needs = model[0](data).requires_grad or data.requires_grad
+            remove_handle(watch_output(model[0], []))
         finally:
             for parameter in frozen:
                 parameter.requires_grad_()
