@@ -40,6 +40,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let the collector see everything again, or extensions report leaks when the process ends."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory, monkeypatch) -> Path:
     """Set up an empty data folder for each test, so that no test reads or writes the user's saved data."""

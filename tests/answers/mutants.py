@@ -35,10 +35,7 @@ import yaml
 from hookedu import catalog
 from hookedu.exercises import Exercise, find, lessons, of_lesson
 from hookedu.exercises.exercise import Outcome
-from hookedu.exercises.judging import judge
-from hookedu.exercises.observation import dumps, loads
-from hookedu.exercises.probing import observe
-from tests.answers import answers, reference
+from tests.answers import answers, reference, verdict_on
 from tests.answers.mutations import Mutant, mutants
 
 _SECONDS = 20  # per check: some mutants never end
@@ -99,12 +96,10 @@ def _said(exercise: Exercise, source: str, seed: int) -> str:
             return f"cell: {type(error).__name__}"
         if exercise.answer not in namespace:
             return "undefined"
-        seeds = exercise.seeds(seed)
         try:
-            record = loads(dumps(observe(exercise.probe, namespace[exercise.answer], seeds)))
+            verdict = verdict_on(exercise, namespace[exercise.answer], seed)
         except KeyboardInterrupt:
             return "endless"
-        verdict = judge(exercise, record, seeds)
     if verdict.outcome is Outcome.CORRECT:
         return "correct"
     ended = verdict.error is not None and verdict.error["type"] == "TimeoutError"
