@@ -36,7 +36,7 @@ from hookedu import catalog
 from hookedu.exercises import Exercise, find, lessons, of_lesson
 from hookedu.exercises.exercise import Outcome
 from tests.answers import answers, reference, verdict_on
-from tests.answers.mutations import Mutant, mutants
+from tests.answers.mutations import Mutant, mutants, steps
 
 _SECONDS = 20  # per check: some mutants never end
 
@@ -68,6 +68,20 @@ def of_exercise(exercise_id: str) -> list[tuple[str, Mutant]]:
         for mutant in mutants(source):
             found.setdefault(mutant.source, (name, mutant))
     return list(found.values())
+
+
+def some_of_exercise(exercise_id: str, count: int) -> list[tuple[str, Mutant]]:
+    """Return some of these mutants, at random but always the same; the others are not even written out."""
+    found = [(name, step) for name, source in programs(exercise_id) for step in steps(source)]
+    random.Random(exercise_id).shuffle(found)
+    written = {ast.unparse(ast.parse(source)) for _, source in programs(exercise_id)}
+    some: list[tuple[str, Mutant]] = []
+    while found and len(some) < count:
+        name, step = found.pop()
+        if (mutant := step.taken()) and mutant.source not in written:
+            written.add(mutant.source)
+            some.append((name, mutant))
+    return some
 
 
 def said(exercise: Exercise, source: str, seed: int) -> str:
@@ -138,9 +152,7 @@ def reason(exercise_id: str, change: str) -> str | None:
 
 def tried(exercise_id: str, seeds: int = 1, sample: int | None = None) -> list[Tried]:
     """Check the mutants of an exercise, or a random sample of them, each with so many first seeds."""
-    found = of_exercise(exercise_id)
-    if sample is not None and sample < len(found):
-        found = random.Random(exercise_id).sample(found, sample)
+    found = of_exercise(exercise_id) if sample is None else some_of_exercise(exercise_id, sample)
     exercise = find(exercise_id)
     return [
         Tried(
