@@ -1,6 +1,7 @@
 """Shared fixtures: an empty data folder per test, and a copy of the course that a test may modify."""
 
 import dataclasses
+import gc
 import os
 import shutil
 import subprocess
@@ -27,6 +28,21 @@ def pytest_collection_modifyitems(items) -> None:
     if isolated and (why := isolation.why_not()):
         for item in isolated:
             item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave out what exists before the first test: 800,000 objects, 0.4 s for each collection.
+
+    Many tests collect garbage, and so does `diagnose`, which asks who refers to a tensor.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let the collector see everything again, or extensions report leaks when the process ends."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,11 @@ from types import CodeType
 
 from hookedu import catalog
 from hookedu.authoring import source
-from hookedu.exercises import find
+from hookedu.exercises import Exercise, find
+from hookedu.exercises.feedback import ShownVerdict
+from hookedu.exercises.judging import judge
+from hookedu.exercises.observation import dumps, loads
+from hookedu.exercises.probing import observe
 
 
 @dataclass(frozen=True)
@@ -30,20 +34,20 @@ class Edited:
     base: object | None  # an answer in the same file; None for the reference answer
     changes: tuple[tuple[str, str], ...]
     file: str
-    line: int
 
 
 @dataclass(frozen=True)
 class Answer:
     """One answer to one exercise.
 
-    `mistake` is the id of the message that the answer must receive, None for a right answer. `points` are the points
-    that a wrong answer keeps.
+    `mistake` is the id of the message that the answer must receive, None for a right answer. `line` is where it begins
+    in its file. `points` are the points that a wrong answer keeps.
     """
 
     exercise: str
     mistake: str | None
     value: object
+    line: int
     points: int = 0
     named: bool = True
 
@@ -56,9 +60,7 @@ class Answer:
     @property
     def name(self) -> str:
         """Readable test id, such as "02.2-late_binding-l120" or "02.1-right-l38"."""
-        edited = isinstance(self.value, Edited)
-        line = self.value.line if edited else inspect.getsourcelines(inspect.unwrap(self.value))[1]
-        return f"{self.exercise}-{self.mistake or 'right'}-l{line}"
+        return f"{self.exercise}-{self.mistake or 'right'}-l{self.line}"
 
     def fresh(self) -> object:
         """Return the answer as if its cell had just run, without state from an earlier call."""
@@ -103,17 +105,22 @@ _ANSWERS: list[Answer] = []
 
 def alternative(exercise: str) -> Callable:
     """Return a decorator for a right answer that differs from the reference."""
-    return lambda value: _ANSWERS.append(Answer(exercise, None, value)) or value
+    return _registers(exercise, None)
 
 
 def mistake(exercise: str, message_id: str, points: int = 0) -> Callable:
     """Return a decorator for a wrong answer, with the message it must receive and the points it keeps."""
-    return lambda value: _ANSWERS.append(Answer(exercise, message_id, value, points)) or value
+    return _registers(exercise, message_id, points)
 
 
 def unnamed(exercise: str, criterion: str, points: int = 0) -> Callable:
     """Register a wrong answer that no mistake explains: it is refused by that criterion, and no cause is named."""
-    return lambda value: _ANSWERS.append(Answer(exercise, criterion, value, points, named=False)) or value
+    return _registers(exercise, criterion, points, named=False)
+
+
+def _registers(exercise: str, message_id: str | None, points: int = 0, named: bool = True) -> Callable:
+    line = sys._getframe(2).f_lineno  # `inspect` would parse the whole file for each class
+    return lambda value: _ANSWERS.append(Answer(exercise, message_id, value, line, points, named)) or value
 
 
 def edited(
@@ -130,8 +137,8 @@ def edited(
     `named` it is that of the criterion, because no mistake explains the answer.
     """
     frame = sys._getframe(1)
-    value = Edited(of, changes, frame.f_code.co_filename, frame.f_lineno)
-    _ANSWERS.append(Answer(exercise, message_id, value, points, named))
+    value = Edited(of, changes, frame.f_code.co_filename)
+    _ANSWERS.append(Answer(exercise, message_id, value, frame.f_lineno, points, named))
 
 
 @cache
@@ -149,6 +156,18 @@ def answers() -> list[Answer]:
     for path in sorted(Path(__file__).parent.glob("lesson_*/*.py")):
         import_module(f"tests.answers.{path.parent.name}.{path.stem}")
     return sorted(_ANSWERS, key=lambda answer: answer.exercise)
+
+
+def verdict_on(exercise: Exercise, answer: object, seed: int = 0) -> ShownVerdict:
+    """Return the verdict on an answer as grading reaches it: probe, one line of JSON, judge."""
+    seeds = _seeds(exercise.id, seed)
+    return ShownVerdict.of(judge(exercise, loads(dumps(observe(exercise.probe, answer, seeds))), seeds))
+
+
+@cache
+def _seeds(exercise_id: str, seed: int) -> tuple[int, ...]:
+    """Return the seeds of the cases. Cached: looking for cases that suit takes as long as a check in some exercises."""
+    return tuple(find(exercise_id).seeds(seed))
 
 
 @cache

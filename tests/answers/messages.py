@@ -14,6 +14,7 @@ import re
 import sys
 import warnings
 from difflib import SequenceMatcher
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -21,11 +22,8 @@ import torch
 from hookedu.catalog import CourseError
 from hookedu.exercises import find, lessons
 from hookedu.exercises.feedback import ShownVerdict
-from hookedu.exercises.judging import judge
-from hookedu.exercises.observation import dumps, loads
-from hookedu.exercises.probing import observe
 from hookedu.language import preference
-from tests.answers import Answer, answers
+from tests.answers import Answer, answers, verdict_on
 
 SEED = 0
 # What differs from run to run: addresses, and where in a recursion the limit was reached.
@@ -41,15 +39,30 @@ def golden(lesson: str) -> Path:
 
 def messages(lesson: str) -> str:
     """Return the messages of a lesson, as its golden file should hold them."""
-    return "\n".join(_message(a) for a in answers() if a.mistake and a.exercise.startswith(f"{lesson}."))
+    return "\n".join(message(answer, verdict(answer)) for answer in wrong(lesson))
 
 
-def as_kept(said: str, kept: str) -> str:
+def renew(lesson: str) -> str:
+    """Say how to write the golden file again."""
+    return f"if the new messages are better: python -m tests.answers.messages {lesson}"
+
+
+@cache
+def kept(lesson: str) -> dict[Answer, str]:
+    """Return the messages in a golden file by answer; those of the same heading stand in the order of the answers."""
+    found: dict[str, list[str]] = {}
+    for text in re.split(r"\n(?==== )", golden(lesson).read_text(encoding="utf-8")):
+        found.setdefault(text.partition("\n")[0], []).append(text)
+    rest = {head: iter(texts) for head, texts in found.items()}
+    return {answer: next(rest.get(heading(answer), iter(())), "") for answer in wrong(lesson)}
+
+
+def as_kept(said: str, golden: str) -> str:
     """Return the messages with the numbers of the golden file, where they are nearly the same.
 
     Another processor adds in another order, so the last digits of a number are no part of what a message says.
     """
-    lines, before = said.splitlines(keepends=True), kept.splitlines(keepends=True)
+    lines, before = said.splitlines(keepends=True), golden.splitlines(keepends=True)
     forms = [[_NUMBER.sub("#", line) for line in text] for text in (lines, before)]
     for here, there, length in SequenceMatcher(None, *forms, autojunk=False).get_matching_blocks():
         for i in range(length):
@@ -64,25 +77,37 @@ def _nearly(new: str, old: str) -> str:
     return old if math.isclose(float(new), float(old), rel_tol=5e-3, abs_tol=1e-6) else new
 
 
-def _message(answer: Answer) -> str:
-    exercise = find(answer.exercise)
-    # Some answers print, and some do what torch warns of.
+def verdict(answer: Answer, seed: int = SEED) -> ShownVerdict:
+    """Return the verdict on a known answer."""
+    # Some answers print, some do what torch warns of, and some wrong ones draw random numbers.
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        seeds = exercise.seeds(SEED)
-        random.seed(SEED), torch.manual_seed(SEED)  # some wrong answers draw random numbers
-        record = loads(dumps(observe(exercise.probe, answer.fresh(), seeds)))
-    said = ShownVerdict.of(judge(exercise, record, seeds))
-    text = _LONG.sub(lambda number: f"{float(number[0]):.3g}…", _UNSTEADY.sub("…", repr(said)))
-    return f"=== {answer.exercise} {answer.mistake}\n{text}\n"
+        random.seed(seed), torch.manual_seed(seed)
+        return verdict_on(find(answer.exercise), answer.fresh(), seed)
+
+
+def message(answer: Answer, verdict: ShownVerdict) -> str:
+    """Return what a learner reads of a verdict, under the heading that it has in the golden file."""
+    text = _LONG.sub(lambda number: f"{float(number[0]):.3g}…", _UNSTEADY.sub("…", repr(verdict)))
+    return f"{heading(answer)}\n{text}\n"
+
+
+def heading(answer: Answer) -> str:
+    """Return the line above the message of an answer."""
+    return f"=== {answer.exercise} {answer.mistake}"
+
+
+def wrong(lesson: str) -> list[Answer]:
+    """Return the wrong answers to the exercises of a lesson, in the order of the golden file."""
+    return [answer for answer in answers() if answer.mistake and answer.exercise.startswith(f"{lesson}.")]
 
 
 if __name__ == "__main__":
     preference.language = "both"  # whatever this machine's learner chose
     try:
         for lesson in sys.argv[1:] or lessons():
-            kept = golden(lesson).read_text(encoding="utf-8") if golden(lesson).exists() else ""
-            golden(lesson).write_text(as_kept(messages(lesson), kept), encoding="utf-8")
+            before = golden(lesson).read_text(encoding="utf-8") if golden(lesson).exists() else ""
+            golden(lesson).write_text(as_kept(messages(lesson), before), encoding="utf-8")
             print(golden(lesson))
     except CourseError as error:
         sys.exit(str(error))

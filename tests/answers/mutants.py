@@ -35,11 +35,8 @@ import yaml
 from hookedu import catalog
 from hookedu.exercises import Exercise, find, lessons, of_lesson
 from hookedu.exercises.exercise import Outcome
-from hookedu.exercises.judging import judge
-from hookedu.exercises.observation import dumps, loads
-from hookedu.exercises.probing import observe
-from tests.answers import answers, reference
-from tests.answers.mutations import Mutant, mutants
+from tests.answers import answers, reference, verdict_on
+from tests.answers.mutations import Mutant, mutants, steps
 
 _SECONDS = 20  # per check: some mutants never end
 
@@ -73,6 +70,20 @@ def of_exercise(exercise_id: str) -> list[tuple[str, Mutant]]:
     return list(found.values())
 
 
+def some_of_exercise(exercise_id: str, count: int) -> list[tuple[str, Mutant]]:
+    """Return some of these mutants, at random but always the same; the others are not even written out."""
+    found = [(name, step) for name, source in programs(exercise_id) for step in steps(source)]
+    random.Random(exercise_id).shuffle(found)
+    written = {ast.unparse(ast.parse(source)) for _, source in programs(exercise_id)}
+    some: list[tuple[str, Mutant]] = []
+    while found and len(some) < count:
+        name, step = found.pop()
+        if (mutant := step.taken()) and mutant.source not in written:
+            written.add(mutant.source)
+            some.append((name, mutant))
+    return some
+
+
 def said(exercise: Exercise, source: str, seed: int) -> str:
     """Return the message id that a cell receives, or "endless" if its check does not end."""
     try:
@@ -99,12 +110,10 @@ def _said(exercise: Exercise, source: str, seed: int) -> str:
             return f"cell: {type(error).__name__}"
         if exercise.answer not in namespace:
             return "undefined"
-        seeds = exercise.seeds(seed)
         try:
-            record = loads(dumps(observe(exercise.probe, namespace[exercise.answer], seeds)))
+            verdict = verdict_on(exercise, namespace[exercise.answer], seed)
         except KeyboardInterrupt:
             return "endless"
-        verdict = judge(exercise, record, seeds)
     if verdict.outcome is Outcome.CORRECT:
         return "correct"
     ended = verdict.error is not None and verdict.error["type"] == "TimeoutError"
@@ -143,9 +152,7 @@ def reason(exercise_id: str, change: str) -> str | None:
 
 def tried(exercise_id: str, seeds: int = 1, sample: int | None = None) -> list[Tried]:
     """Check the mutants of an exercise, or a random sample of them, each with so many first seeds."""
-    found = of_exercise(exercise_id)
-    if sample is not None and sample < len(found):
-        found = random.Random(exercise_id).sample(found, sample)
+    found = of_exercise(exercise_id) if sample is None else some_of_exercise(exercise_id, sample)
     exercise = find(exercise_id)
     return [
         Tried(

@@ -88,21 +88,43 @@ _WRAPPERS = frozenset(
 )
 
 
+class Step(NamedTuple):
+    """A node of a program and what may stand in its place."""
+
+    tree: ast.Module
+    path: "Path"
+    node: ast.AST
+    replacement: Replacement
+
+    def taken(self) -> Mutant | None:
+        """Return the mutant, or None if it is no program."""
+        mutated = _replace(self.tree, self.path, self.replacement)
+        try:
+            text = ast.unparse(mutated)
+            compile(text, "<mutant>", "exec")
+        except (SyntaxError, ValueError, TypeError, AttributeError):
+            return None
+        return Mutant(text, f"{_line(self.node)} => {_line(self.replacement)}")
+
+
+def steps(source: str) -> list[Step]:
+    """Return all single steps away from a cell, several of which may lead to the same program."""
+    tree = ast.parse(source)
+    return [
+        Step(tree, path, node, replacement)
+        for path, node in _nodes(tree)
+        for replacement in _replacements(node)
+    ]
+
+
 def mutants(source: str) -> Iterator[Mutant]:
     """Yield every mutant of a cell, each program once. Imports and docstrings stay as they are."""
-    tree = ast.parse(source)
-    seen = {ast.unparse(tree)}
-    for path, node in list(_nodes(tree)):
-        for replacement in _replacements(node):
-            mutated = _replace(tree, path, replacement)
-            try:
-                text = ast.unparse(ast.fix_missing_locations(mutated))
-                compile(text, "<mutant>", "exec")
-            except (SyntaxError, ValueError, TypeError, AttributeError):
-                continue
-            if text not in seen:
-                seen.add(text)
-                yield Mutant(text, f"{_line(node)} => {_line(replacement)}")
+    seen = {ast.unparse(ast.parse(source))}
+    for step in steps(source):
+        mutant = step.taken()
+        if mutant and mutant.source not in seen:
+            seen.add(mutant.source)
+            yield mutant
 
 
 Path = tuple[tuple[str, int | None], ...]  # fields, each with a place if it is a list
@@ -122,23 +144,23 @@ def _nodes(node: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.AST]]:
 
 
 def _replace(tree: ast.Module, path: Path, replacement: Replacement) -> ast.Module:
-    changed: ast.AST = copy.deepcopy(tree)
-    root, last = changed, path[-1]
+    """Return the tree with another node at the end of a path; all that lies beside the path is shared."""
+    root = changed = copy.copy(tree)
     for field, n in path[:-1]:
         value = getattr(changed, field)
-        changed = value if n is None else value[n]
-    field, n = last
-    new = copy.deepcopy(replacement)
+        child = copy.copy(value if n is None else value[n])
+        setattr(changed, field, child if n is None else [*value[:n], child, *value[n + 1 :]])
+        changed = child
+    new = replacement if isinstance(replacement, list) else [replacement] if replacement else []
+    for node in new:
+        ast.fix_missing_locations(node)  # `unparse` asks for lines
+    field, n = path[-1]
+    value = getattr(changed, field)
     if n is None:
-        setattr(changed, field, new)
-    elif isinstance(new, list) or new is None:
-        items = getattr(changed, field)
-        items[n : n + 1] = new or []
-        if not items and field == "body":
-            items.append(ast.Pass())
+        setattr(changed, field, replacement)
     else:
-        getattr(changed, field)[n] = new
-    assert isinstance(root, ast.Module)
+        rest = [*value[:n], *new, *value[n + 1 :]]
+        setattr(changed, field, rest or ([ast.Pass()] if field == "body" else []))
     return root
 
 

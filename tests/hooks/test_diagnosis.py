@@ -627,7 +627,6 @@ class TestManyHooks:
         gc.freeze()  # the cost of a collection of garbage is that of all tests before
         seconds(20)
         assert seconds(2000) < 40 * seconds(200)
-        gc.unfreeze()
 
 
 def keep_in(kept, key, module, args, output):

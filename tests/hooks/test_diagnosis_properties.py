@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import gc
 import random
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from torch.nn.modules.module import register_module_forward_hook
 from hookedu import diagnose, list_hooks
 from hookedu.hooks.state import GLOBAL_HOOKS
 from tests.hooks.capture_models import hook_tables
-from tests.hooks.graphs import Affine, Graph, drawn, settings_of
+from tests.hooks.graphs import Affine, Graph, drawn, seed, settings_of
 
 KEPT: dict[str, Any] = {}
 
@@ -179,8 +178,8 @@ def state(model: nn.Module, store: Store, given: Any) -> list[Any]:
         plain(KEPT),
         plain(given),
         random.getstate(),
-        np.random.get_state()[1].tolist(),
-        torch.get_rng_state().tolist(),
+        np.random.get_state()[1].tobytes(),
+        torch.get_rng_state().numpy().tobytes(),
         torch.is_grad_enabled(),
     ]
 
@@ -190,7 +189,7 @@ class World:
 
     def __init__(self, before: dict, after: dict, setting: dict) -> None:
         KEPT.clear()
-        torch.manual_seed(setting["seed"])
+        seed(setting["seed"])
         self.model, self.store = Hosts(before, after).train(setting["training"]), Store()
         x = torch.randn(4, 3, requires_grad=setting["leaf"])
         self.given = [x * 1, {"calls": []}]
@@ -215,15 +214,6 @@ class World:
             return diagnose(self.model, *self.given)
         finally:
             assert state(self.model, self.store, self.given) == before
-
-
-@pytest.fixture(autouse=True, scope="module")
-def collecting_is_cheap():
-    """Freeze existing objects, as otherwise every collection traverses all of torch."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -2,62 +2,19 @@
 
 import contextlib
 import functools
-import gc
 import io
 
 import pytest
 import torch
 from torch import nn
-from torchvision import models
 
 from hookedu import diagnose
 from hookedu.hooks.tensors import tensors_in
 from tests.hooks.capture_models import hook_tables
-from tests.hooks.test_capture_zoo import build, one_thread, quick_init  # noqa: F401  # fixtures
+from tests.hooks.test_capture_zoo import NAMES, build, one_thread, quick_init  # noqa: F401  # fixtures
 from tests.hooks.zoo_models import SPECIMENS
 
-SMALL = [
-    *(
-        "alexnet",
-        "convnext_tiny",
-        "densenet121",
-        "efficientnet_b0",
-        "efficientnet_v2_s",
-        "googlenet",
-        "mnasnet0_5",
-    ),
-    *(
-        "mobilenet_v2",
-        "mobilenet_v3_large",
-        "mobilenet_v3_small",
-        "regnet_x_400mf",
-        "regnet_y_400mf",
-        "resnet18",
-    ),
-    *(
-        "resnet50",
-        "resnext50_32x4d",
-        "shufflenet_v2_x0_5",
-        "squeezenet1_1",
-        "swin_t",
-        "swin_v2_t",
-        "vit_b_32",
-    ),
-]
-OTHERS = [
-    pytest.param(name, marks=pytest.mark.zoo)
-    for name in models.list_models(module=models)
-    if name not in SMALL
-]
 KEPT: dict[str, list[torch.Tensor]] = {}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def collecting_is_cheap():
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def keep_clones(name, module, args, output):
@@ -123,7 +80,7 @@ def examine(model: nn.Module, args: list, kwargs: dict, backward: bool) -> None:
 
 
 @pytest.mark.parametrize("train", [False, True])
-@pytest.mark.parametrize("name", [*SMALL, *OTHERS])
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_in_models_of_torchvision(name, train, quick_init):  # noqa: F811
     model, x = build(name)
     with contextlib.nullcontext() if train else torch.no_grad():

@@ -48,15 +48,6 @@ def untouched():
         assert same(before, marks(model))
 
 
-@pytest.fixture(scope="package", autouse=True)
-def collecting_is_cheap():
-    """Freeze existing objects, as otherwise every collection traverses all of torch."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.fixture(autouse=True)
 def nothing_left():
     """Close all widgets after each test, and check that no pyplot figure and no thread is left."""

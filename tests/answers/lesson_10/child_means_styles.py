@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from tests.answers import Edited, alternative, edited, unnamed
+from tests.answers import alternative, edited
 
 
 @alternative("10.1")
@@ -160,11 +160,9 @@ edited(
 )
 edited("10.1", "keeps_tensors", ("output.mean().item()", "output.mean().detach()"))
 edited("10.1", "not_python", ("output.mean().item()", "output.detach().numpy().mean()"))
-unnamed("10.1", "means")(Edited(None, (("output.mean().item()", "output[0].mean().item()"),), __file__, 164))
-unnamed("10.1", "means")(
-    Edited(None, (("output.mean().item()", "output.abs().mean().item()"),), __file__, 165)
-)
-unnamed("10.1", "means")(Edited(None, (("output.mean().item()", "output.sum().item()"),), __file__, 166))
+edited("10.1", "means", ("output.mean().item()", "output[0].mean().item()"), named=False)
+edited("10.1", "means", ("output.mean().item()", "output.abs().mean().item()"), named=False)
+edited("10.1", "means", ("output.mean().item()", "output.sum().item()"), named=False)
 edited(
     "10.1",
     "changes_output",

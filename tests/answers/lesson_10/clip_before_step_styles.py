@@ -9,7 +9,7 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tests.answers import Edited, alternative, edited, mistake, unnamed
+from tests.answers import alternative, edited, mistake, unnamed
 
 
 @alternative("10.5")
@@ -222,18 +222,15 @@ edited(
     "first_group_only",
     ("for group in optimizer.param_groups for", "for group in optimizer.param_groups[:1] for"),
 )
-unnamed("10.5", "handle", points=4)(
-    Edited(
-        None,
-        (
-            (
-                "    return optimizer.register",
-                "    optimizer.register_step_pre_hook(clip)\n    return optimizer.register",
-            ),
-        ),
-        __file__,
-        214,
-    )
+edited(
+    "10.5",
+    "handle",
+    (
+        "    return optimizer.register",
+        "    optimizer.register_step_pre_hook(clip)\n    return optimizer.register",
+    ),
+    points=4,
+    named=False,
 )
 edited(
     "10.5",

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from tests.answers import Edited, alternative, edited, mistake, unnamed
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("10.3")
@@ -146,17 +146,13 @@ edited(
         "output.sum().isnan() and not args[0].sum().isnan()",
     ),
 )
-unnamed("10.3", "finds")(
-    Edited(None, (("not args[0].isnan().any()", "not args[0].sum().isnan()"),), __file__, 149)
-)
-unnamed("10.3", "finds")(Edited(None, (("output.isnan().any()", "output[0].isnan().any()"),), __file__, 150))
-unnamed("10.3", "finds")(
-    Edited(
-        None,
-        (("name, module in model.named_modules()", "name, module in model.named_children()"),),
-        __file__,
-        151,
-    )
+edited("10.3", "finds", ("not args[0].isnan().any()", "not args[0].sum().isnan()"), named=False)
+edited("10.3", "finds", ("output.isnan().any()", "output[0].isnan().any()"), named=False)
+edited(
+    "10.3",
+    "finds",
+    ("name, module in model.named_modules()", "name, module in model.named_children()"),
+    named=False,
 )
 edited("10.3", "ignores_input", ("not args[0].isnan().any()", "not args[0][0].isnan().any()"))
 edited(

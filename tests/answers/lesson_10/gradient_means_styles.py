@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from tests.answers import Edited, alternative, edited, mistake, unnamed
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("10.2")
@@ -164,7 +164,7 @@ edited("10.2", "too_late", ("    try:\n", "    for handle in handles:\n        h
 edited("10.2", "no_pairs", ("return arrived", "return dict(arrived)"))
 edited("10.2", "no_pairs", ("return arrived", "return iter(arrived)"))
 edited("10.2", "no_pairs", ("return arrived", "return [name for name, mean in arrived]"))
-unnamed("10.2", "order")(Edited(None, (("return arrived", "return sorted(arrived)"),), __file__, 167))
+edited("10.2", "order", ("return arrived", "return sorted(arrived)"), named=False)
 edited("10.2", "not_the_mean", ("grad.mean().item()", "grad.abs().mean().item()"), points=4)
 edited("10.2", "not_the_mean", ("grad.mean().item()", "grad.max().item()"), points=4)
 edited("10.2", "not_python", ("grad.mean().item()", "grad.numpy().mean()"), points=4)

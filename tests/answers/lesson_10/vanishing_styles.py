@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from tests.answers import Edited, alternative, edited, mistake, unnamed
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("10.4")
@@ -124,12 +124,8 @@ edited(
     "or_equal",
     ("sizes[name] < ratio * sizes[order[-1]]", "sizes[name] <= ratio * sizes[order[-1]]"),
 )
-unnamed("10.4", "finds")(
-    Edited(None, (("for name in order if", "for name in order[:-1] if"),), __file__, 122)
-)
-unnamed("10.4", "finds")(
-    Edited(None, (("for name in order if", "for name in order if sizes[name] and"),), __file__, 123)
-)
+edited("10.4", "finds", ("for name in order if", "for name in order[:-1] if"), named=False)
+edited("10.4", "finds", ("for name in order if", "for name in order if sizes[name] and"), named=False)
 edited(
     "10.4", "wrong_side", ("sizes[name] < ratio * sizes[order[-1]]", "sizes[name] * ratio < sizes[order[-1]]")
 )
