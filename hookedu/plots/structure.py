@@ -23,15 +23,16 @@ def edges_behind(
     while todo:
         node, target = todo.pop()
         for parent in node.next_functions:
-            if parent[0] is None or (parent, target) in seen:
+            before, nr = parent
+            if before is None or (parent, target) in seen:
                 continue
             seen.add((parent, target))
-            name = names.get(parent)
+            name = names.get((before, nr))
             if name and name not in shown:
                 shown.append(name)
             if name:
                 edges.append((name, target))
-            todo.append((parent[0], name or target))
+            todo.append((before, name or target))
     order = list(tensors)
     return sorted(set(edges), key=lambda e: (order.index(e[0]), order.index(e[1]))), sorted(
         shown, key=order.index

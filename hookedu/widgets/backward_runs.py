@@ -67,7 +67,10 @@ class Graph:
         distance = _behind(self.edges, found)
         self._backward = sorted(found, key=distance.__getitem__)  # each after all that it flows into
         nodes = _nodes(place(output)[0])
-        self._leaves = [node.variable for node in nodes if type(node).__name__ == "AccumulateGrad"]
+        variables = (
+            getattr(node, "variable", None) for node in nodes if node.name().endswith("AccumulateGrad")
+        )
+        self._leaves = [leaf for leaf in variables if leaf is not None]
         self._inner = [weakref.ref(tensor) for tensor in _computed_by(nodes)]
 
     @property

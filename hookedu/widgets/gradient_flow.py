@@ -73,7 +73,8 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
         ),
         "bare": Text(zh="{name} = {value}，梯度 {grad}", en="{name} = {value}, gradient {grad}"),
         "with_hook": Text(
-            zh="{name} = {value}，梯度 {grad}，钩子 {hook}", en="{name} = {value}, gradient {grad}, hook {hook}"
+            zh="{name} = {value}，梯度 {grad}，钩子 {hook}",
+            en="{name} = {value}, gradient {grad}, hook {hook}",
         ),
         "choose": Text(zh="点一个张量，给它挂一个钩子。", en="Click a tensor to hang a hook on it."),
         "hook_on": Text(zh="`{name}` 上的钩子", en="Hook on `{name}`"),
@@ -150,7 +151,9 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
         try:
             reference = None
             if any(kind.instead for kind in kinds.values()):
-                reference = self._graph.run({name: kind.instead or kind.on(name) for name, kind in kinds.items()})
+                reference = self._graph.run(
+                    {name: kind.instead or kind.on(name) for name, kind in kinds.items()}
+                )
             run = self._graph.run({name: kind.on(name) for name, kind in kinds.items()}, reference)
         except Exception:
             self._tell(Pass(), None)
@@ -204,7 +207,7 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
             lines.append(UNHARMED)
         if changed:
             lines.append(CHANGED.format(changes=", ".join(changed)))
-        if not self.hooks:
+        if run.left and not self.hooks:
             lines.append(NOTHING_CHOSEN)
         if self._graph.hooked:
             lines.append(YOUR_OWN.format(names=", ".join(f"`{name}`" for name in self._graph.hooked)))
@@ -257,7 +260,7 @@ def says(tensor: torch.Tensor) -> str:
             return f"{tensor.item():.5g}"
         if tensor.dim() == 1 and 0 < tensor.numel() <= _LIST:
             return "[" + ", ".join(f"{value:.3g}" for value in tensor.tolist()) + "]"
-        first = ", ".join(f"{value:.3g}" for value in tensor.flatten()[:_FIRST].tolist())
+        first = ", ".join(f"{value:.2g}" for value in tensor.flatten()[:_FIRST].tolist())
         return f"{shape_text(sizes(tensor))}: {first}, …"
     except Exception:  # no numbers that could be read, as on the meta device
         return shape_text(sizes(tensor))
@@ -301,4 +304,6 @@ CHANGED = Text(zh="与没有钩子时相比：{changes}。", en="Compared with n
 YOUR_OWN = Text(
     zh="{names} 上有你自己的钩子，每次也会运行。", en="Hooks of your own on {names} run each time as well."
 )
-PART = Text(zh="{of} 个张量中离 `loss` 最近的 {n} 个", en="The {n} of {of} tensors that are nearest to the loss")
+PART = Text(
+    zh="{of} 个张量中离 `loss` 最近的 {n} 个", en="The {n} of {of} tensors that are nearest to the loss"
+)

@@ -30,9 +30,10 @@ function build(view) {
   const note = element("div", { class: "hookedu-flow-legend" });
   const legend = element("div", { class: "hookedu-flow-legend" }, view.label(element("span"), "legend"));
   const program = programOf(view);
-  const graph = element("div", { class: "hookedu-flow-graph" }, note, scene, chooser.root, player.root, legend);
-  const beside = element("div", { class: "hookedu-flow-beside" }, summary, prints, program.root);
-  view.body.append(element("div", { class: "hookedu-flow" }, graph, beside));
+  const above = element("div", { class: "hookedu-flow-above" }, scene, program.root);
+  const flow = element("div", { class: "hookedu-flow" }, note, above, chooser.root, player.root);
+  flow.append(summary, prints, legend);
+  view.body.append(flow);
 
   /** @type {Graph} */
   let drawn;
@@ -124,7 +125,8 @@ function hooksOf(view) {
       view.label(title, "hook_on", { name });
       view.label(group, "hook_on", { name }, "aria-label");
       group.hidden = false;
-      for (const [each, { group }] of drawing.nodes) group.setAttribute("aria-pressed", String(each === name));
+      for (const [each, { group }] of drawing.nodes)
+        group.setAttribute("aria-pressed", String(each === name));
       mark();
     };
     for (const [name, { group }] of drawing.nodes) {
@@ -134,8 +136,12 @@ function hooksOf(view) {
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();
         choose(name);
+        buttons.find((button) => button.ariaPressed === "true")?.focus();
       });
     }
+    view.on(root, "keydown", (/** @type {KeyboardEvent} */ event) => {
+      if (event.key === "Escape") drawing.nodes.get(chosen)?.group.focus();
+    });
     view.rove(/** @type {HTMLElement} */ (/** @type {unknown} */ (drawing.places)));
   };
   return { root, listen };
@@ -202,7 +208,11 @@ function playerOf(view) {
   });
   view.on(step, "click", () => {
     if (playing) stop();
-    if (at === steps.length) return play(0, 0), view.announce("at_start");
+    if (at === steps.length) {
+      play(0, 0);
+      view.announce("at_start");
+      return;
+    }
     const { phase, name } = steps[at];
     play(at, at + 1);
     view.announce(`at_${phase}`, { name });
@@ -230,8 +240,19 @@ function playerOf(view) {
 function programOf(view) {
   const text = element("code");
   const button = view.label(element("button"), "copy");
-  const title = element("div", { class: "hookedu-flow-title" }, view.label(element("span"), "code"), " ", button);
-  const root = element("div", {}, title, element("pre", { class: "hookedu-flow-code", tabindex: 0 }, text));
+  const title = element(
+    "div",
+    { class: "hookedu-flow-title" },
+    view.label(element("span"), "code"),
+    " ",
+    button,
+  );
+  const root = element(
+    "div",
+    { class: "hookedu-flow-program" },
+    title,
+    element("pre", { class: "hookedu-flow-code", tabindex: 0 }, text),
+  );
   view.on(button, "click", () => {
     copy(text.textContent ?? "").then(
       view.guard((done) => {

@@ -15,7 +15,7 @@ const ROW = 118; // from one row to the next
 const SIDE = 26; // around everything
 const APART = 8; // by which the ends of the arrows there and back leave the middle of a box
 const SLIM = 12; // by which arrows leave the straight line
-const WIDE = 66; // where a box stands in their way
+const WIDE = 84; // where a box stands in their way
 
 let drawings = 0;
 
@@ -32,8 +32,8 @@ export class Drawing {
     const boxes = [...this.boxes.values()];
     const right = Math.max(...boxes.map((box) => box.x + box.width / 2)) + SIDE;
     const [top, bottom] = [Math.min(...boxes.map((b) => b.y)), Math.max(...boxes.map((b) => b.y))];
-    const above = HEIGHT / 2 + Math.max(26, most / 2);
-    const height = bottom - top + 2 * above + 16;
+    const around = Math.max(HEIGHT / 2 + 28, most + 16);
+    const height = bottom - top + 2 * around;
     /** @type {Part[]} */
     this.forward = [];
     /** @type {Part[]} */
@@ -45,9 +45,12 @@ export class Drawing {
     this.travellers = svg("g", { class: "hookedu-flow-travellers" });
     this.places = svg("g");
     this.number = ++drawings;
-    const view = `0 ${top - above} ${right} ${height}`;
+    const view = `0 ${top - around} ${right} ${height}`;
     this.root = svg("svg", { viewBox: view, width: right, height, role: "group" }, this.heads());
-    this.root.append(...graph.edges.flatMap((edge, at) => this.arrows(edge, this.bends[at])), ...this.numbers);
+    this.root.append(
+      ...graph.edges.flatMap((edge, at) => this.arrows(edge, this.bends[at])),
+      ...this.numbers,
+    );
     for (const node of graph.nodes) this.places.append(this.place(node));
     this.root.append(this.places, this.travellers);
   }
@@ -157,7 +160,7 @@ export class Drawing {
       const { grad: words, state } = nodes[name] ?? { grad: "", state: "none" };
       group.dataset.state = state;
       grad.textContent = words && `${state === "spoiled" ? "⚠ " : ""}grad ${words}`;
-      write(mark, hooks[name] ? this.graph.marks[hooks[name]] : "", x + width / 2 - 6, y - HEIGHT / 2 - 2);
+      write(mark, hooks[name] ? this.graph.marks[hooks[name]] : "", x + width / 2 + 8, y - HEIGHT / 2 - 4);
     }
     parts.forEach((words, at) => {
       const path = /** @type {SVGPathElement} */ (/** @type {unknown} */ (this.backward[at]));
@@ -226,7 +229,7 @@ export class Drawing {
 function arranged({ nodes }, longest) {
   const gap = Math.max(96, longest * SMALL + 64);
   /** @param {Node} node */
-  const width = ({ name, value }) => Math.max(64, Math.max(name.length, value.length) * LETTER + 22);
+  const width = ({ name, value }) => Math.max(72, Math.max(name.length, value.length) * LETTER + 22);
   const columns = Math.max(...nodes.map((node) => node.column)) + 1;
   const widths = Array.from({ length: columns }, (_, column) =>
     Math.max(...nodes.filter((node) => node.column === column).map(width)),
