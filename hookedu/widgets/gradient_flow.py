@@ -289,12 +289,12 @@ NOTHING_CHOSEN = Text(
     en="No hook hangs on anything: these are the gradients that autograd finds.",
 )
 SPOILED = Text(
-    zh="**`{name}` 的梯度变了，你却没有碰它**：收到的是 {got}，应当是 {right}。",
-    en="**The gradient of `{name}` changed although you did not touch it**: it got {got} instead of {right}.",
+    zh="⚠ `{name}` 收到的是 {got}，应当是 {right}：**你没有碰它，它的梯度却变了。**",
+    en="⚠ `{name}` got {got} instead of {right}: **this gradient changed although you did not touch it.**",
 )
 SPOILED_HOOKED = Text(
-    zh="**`{name}` 的钩子还没运行，梯度就变了**：收到的是 {got}，应当是 {right}。",
-    en="**The gradient of `{name}` changed before its own hook ran**: it got {got} instead of {right}.",
+    zh="⚠ `{name}` 收到的是 {got}，应当是 {right}：**它的钩子还没运行，梯度就变了。**",
+    en="⚠ `{name}` got {got} instead of {right}: **this gradient changed before its own hook ran.**",
 )
 UNHARMED = Text(
     zh="就地修改了，这一次没有弄坏别人的梯度。",

@@ -103,8 +103,9 @@ class LiveWidget(Answering, AnyWidget):
 
     def close(self) -> None:
         """Remove the widget from the page, and release the model, the recordings and the numbers sent."""
-        super().close()
-        self._posted.clear()
+        if not self.closed:  # as is one whose constructor has raised
+            super().close()
+            self._posted.clear()
 
     # -- in the notebook -------------------------------------------------------------------------------------
 

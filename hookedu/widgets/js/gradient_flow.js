@@ -24,14 +24,19 @@ function build(view) {
   const scene = element("div", { class: "hookedu-flow-scene" });
   const summary = view.label(element("div", { class: "hookedu-flow-summary", role: "status" }), "summary");
   const printed = element("pre", { class: "hookedu-flow-printed" });
-  const prints = element("div", { hidden: true }, view.label(element("div"), "printed"), printed);
+  const prints = element(
+    "div",
+    { class: "hookedu-flow-prints", hidden: true },
+    view.label(element("div"), "printed"),
+    printed,
+  );
   const chooser = hooksOf(view);
   const player = playerOf(view);
   const note = element("div", { class: "hookedu-flow-legend" });
   const legend = element("div", { class: "hookedu-flow-legend" }, view.label(element("span"), "legend"));
   const program = programOf(view);
   const above = element("div", { class: "hookedu-flow-above" }, scene, program.root);
-  const flow = element("div", { class: "hookedu-flow" }, note, above, chooser.root, player.root);
+  const flow = element("div", { class: "hookedu-flow" }, chooser.root, note, above, player.root);
   flow.append(summary, prints, legend);
   view.body.append(flow);
 
