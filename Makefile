@@ -58,7 +58,7 @@ pictures: .venv/ready-test
 zoo: .venv/ready-test .venv/ready-zoo
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "zoo or not zoo" \
 	    tests/hooks/test_capture_zoo.py tests/hooks/test_capture_zoo_others.py tests/hooks/test_capture_properties.py \
-	    tests/hooks/test_diagnosis_zoo.py tests/hooks/test_diagnosis_properties.py
+	    tests/hooks/test_diagnosis_zoo.py tests/hooks/test_diagnosis_properties.py tests/widgets/test_gradient_flow.py
 
 # Grade 1,000 submissions, killed and resumed; run nbgrader on a class of 20 and on all lessons (about ten minutes); and
 # diagnose 300 held-out runs of lesson 15.

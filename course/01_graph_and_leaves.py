@@ -3,7 +3,7 @@ import warnings
 
 import torch
 
-from hookedu import LanguageToggle, check, hint, plot_graph, progress, solution
+from hookedu import GradientFlow, LanguageToggle, check, hint, plot_graph, progress, solution
 
 # We look at .grad where PyTorch would rather not have us look; it warns about that, and rightly so.
 warnings.filterwarnings("ignore", message="The .grad attribute of a Tensor that is not a leaf")
@@ -838,13 +838,32 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 #
 # 看得到：`y` 的梯度是 4 个 `0.25`；`a` 的是 `2`，和 1.6 节用 `retain_grad` 留住的一样。`y.grad` 和 `a.grad` 仍然是 `None`，因为只看的钩子什么也没有存。
 #
+# 钩子也可以用鼠标来挂。`GradientFlow` 画出 1.4 节的图，数会沿着箭头走；点一个张量，选一个钩子，它就在这张图上真的做一次反向传播，然后把一切放回原样。
+# `w` 的梯度现在是 `5`。**试一试**：只挂一个钩子，怎样让它变成 `7`？又怎样变成 `3`？
+#
+# <details><summary>答案</summary>给 <code>a</code> 加倍，两条路带来的是 4 和 3；让 <code>a</code> 的梯度变成零，就只剩下经过 <code>b</code> 的 3。</details>
+#
 # </div>
 # <div lang="en">
 #
 # They can: the gradient of `y` is `0.25`, 4 times, and that of `a` is `2`, as `retain_grad` told us in section 1.6. `y.grad` and `a.grad` are still `None`, because a hook that only
 # looks stores nothing.
 #
+# A hook can also be hung on with the mouse. `GradientFlow` draws the graph of section 1.4, and its numbers travel along the arrows. Click a tensor and choose a
+# hook: backward then really runs on this graph, and everything is put back afterwards. The gradient of `w` is `5` now. **Try it**: how does a single hook make it `7`? And how
+# `3`?
+#
+# <details><summary>Answer</summary>Double at <code>a</code>, and the two paths bring 4 and 3. Make the gradient of <code>a</code> zero, and only the 3 of the path through <code>b</code> is left.</details>
+#
 # </div>
+
+# %%
+w = torch.tensor(1.0, requires_grad=True)
+x = torch.tensor(2.0, requires_grad=True)
+a = w + x
+b = w + 1
+y = a * b
+GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 
 # %% [markdown]
 # ## 1.12 小结 · Recap

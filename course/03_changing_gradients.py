@@ -3,7 +3,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from hookedu import LanguageToggle, check, hint, plot_graph, plot_sharing, progress, solution
+from hookedu import (
+    GradientFlow,
+    LanguageToggle,
+    check,
+    hint,
+    plot_graph,
+    plot_sharing,
+    progress,
+    solution,
+)
 
 LanguageToggle()
 
@@ -529,6 +538,8 @@ print("returned, mine:", held["mine"].tolist(), " _version:", held["mine"]._vers
 #
 # 加法对 `a` 和 `b` 的导数都是 1，没有什么要算的，PyTorch 便把收到的张量**原样**交给两边。就地改了它，就是替所有拿着它的人改了。3.5 节的两个例子里，钩子收到的却是刚刚算出来的张量，没有别人拿着。
 #
+# 现在请你**存心把 `b` 的梯度弄坏**：下面又是 `a + b`，点一个张量，给它挂一个钩子，但不许碰 `b`。坏了的梯度会变红。再找一找：同一个钩子挂在哪里，谁也不会坏？
+#
 # </div>
 # <div lang="en">
 #
@@ -539,20 +550,42 @@ print("returned, mine:", held["mine"].tolist(), " _version:", held["mine"]._vers
 # received to both sides **as it is**. To change it in place is to change it for everybody who holds it. In the two
 # examples of 3.5 the hook received a tensor that had just been computed, and nobody else held it.
 #
+# Now **make the gradient of `b` wrong on purpose**. Below is `a + b` again: click a tensor and hang a hook on it, but
+# not on `b`. A spoiled gradient turns red. Then find a place where the same hook spoils nobody's.
+#
+# </div>
+
+# %%
+a = torch.tensor(2.0, requires_grad=True)
+b = torch.tensor(3.0, requires_grad=True)
+c = a + b
+GradientFlow(c, {"a": a, "b": b, "c": c})
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 就地加倍或就地变成零，挂在 `a` 上，`b` 就坏了。挂在 `c` 上没事，那时梯度还没有分给两边。挂在 `b` 上也没事，这就奇怪了：`a` 拿着的不是同一个张量吗？
+#
+# </div>
+# <div lang="en">
+#
+# Doubling or zeroing in place on `a` spoils `b`. On `c` it does no harm, since the gradient has not yet been handed to
+# both sides. On `b` it does none either, which is odd: does `a` not hold the same tensor?
+#
 # </div>
 #
 # ## 3.7 三种下场 · Three outcomes
 #
 # <div lang="zh">
 #
-# 共用一个张量，也不一定会坏，这还得看谁先谁后。去掉岔路，令 $y=2(w+x)$，仍然只在 `w` 上就地加倍，`x.grad` 应当是 2。**先猜**：把 `w + x` 写成 `x + w`，结果会变吗？
+# 共用一个张量，也不一定会坏，这还得看谁先谁后：刚才先轮到的是 `a`。去掉岔路，令 $y=2(w+x)$，仍然只在 `w` 上就地加倍，`x.grad` 应当是 2。**先猜**：把 `w + x` 写成 `x + w`，结果会变吗？
 #
 # </div>
 # <div lang="en">
 #
-# Sharing a tensor does not always end badly, since it also matters who comes first. Without the fork, let $y=2(w+x)$;
-# again only `w` doubles its gradient in place, and `x.grad` should be 2. **Guess**: does it matter whether we write
-# `w + x` or `x + w`?
+# Sharing a tensor does not always end badly, since it also matters who comes first: just now it was `a`'s turn before
+# `b`'s. Without the fork, let $y=2(w+x)$; again only `w` doubles its gradient in place, and `x.grad` should be 2.
+# **Guess**: does it matter whether we write `w + x` or `x + w`?
 #
 # </div>
 

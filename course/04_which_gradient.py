@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 
-from hookedu import LanguageToggle, check, hint, plot_graph, progress, solution
+from hookedu import GradientFlow, LanguageToggle, check, hint, plot_graph, progress, solution
 
 # With create_graph=True PyTorch warns of a reference cycle; it does no harm in examples this small.
 warnings.filterwarnings("ignore", message="Using backward.* with create_graph=True")
@@ -143,14 +143,18 @@ a.grad = b.grad = None
 c = a * b
 c.retain_grad()  # first
 c.register_hook(lambda grad: grad + 2)  # second
-c.backward()
+c.backward(retain_graph=True)
 print("with the hook:  a.grad", a.grad.item(), " b.grad", b.grad.item(), " c.grad", c.grad.item())
-ax = plot_graph(c, {"a": a, "b": b, "c": c})
+GradientFlow(c, {"a": a, "b": b, "c": c})
 
 # %% [markdown]
 # <div lang="zh">
 #
 # 是 3。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3，所以 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。`retain_grad` 写在前面，存下的却是改过的梯度。
+#
+# **再猜**：在上面的图里给 `c` 再挂一个加倍的钩子，`a` 的梯度会是 52 还是 78？点一点就知道。
+#
+# <details><summary>为什么</summary>78。后注册的后运行：加倍的钩子收到 3，交出 6，6 · 13 = 78。要是它先运行，就是 (2 + 2) · 13 = 52。</details>
 #
 # 那么把两行对调，会不一样吗？这次让钩子自己也看一眼 `c.grad`。
 #
@@ -159,6 +163,11 @@ ax = plot_graph(c, {"a": a, "b": b, "c": c})
 #
 # It is 3. What reached `c` was 1, the hook made it 3, and 3 is what flowed on; hence `a.grad` is $3 \cdot 13 = 39$ and
 # `b.grad` is $3 \cdot 7 = 21$. Although `retain_grad` was called first, it stored the changed gradient.
+#
+# **Guess again**: if you hang a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52
+# or 78? Click and see.
+#
+# <details><summary>Why</summary>78. Registered later, it runs later: it receives 3 and hands on 6, and 6 · 13 = 78. Had it run first, the result would be (2 + 2) · 13 = 52.</details>
 #
 # Does it matter, then, if the two lines change places? This time the hook itself looks at `c.grad` as well.
 #

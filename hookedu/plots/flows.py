@@ -71,7 +71,7 @@ def brought(
             if not _settle(stop):
                 return {}
             gradient, sure = _leaving(stop, first=name == order[0])
-            for source, part in _spread(place(stop.tensor), gradient, places).items():
+            for source, part in spread(place(stop.tensor), gradient, places).items():
                 stops[source].parts[name] = part
                 if not sure:
                     stops[source].unsure.add(name)
@@ -97,13 +97,13 @@ def _settle(stop: _Stop) -> bool:
     total = stop.kept if stop.caught is None else stop.caught
     # `.grad` is not the sum of what arrived if a hook on the tensor itself has changed that.
     changed = stop.caught is None and stop.hooked
-    if total is not None and _same(_sum(stop.parts.values()), total):
+    if total is not None and same(total_of(stop.parts.values()), total):
         return True
     if not doubtful:
         return total is None or changed or not stop.parts
     if total is not None and not changed and len(doubtful) == 1:
         (name,) = doubtful
-        others = _sum(part for other, part in stop.parts.items() if other != name)
+        others = total_of(part for other, part in stop.parts.items() if other != name)
         stop.parts[name] = total if others is None else total - others
         return True
     stop.parts |= dict.fromkeys(doubtful, None)
@@ -119,11 +119,11 @@ def _leaving(stop: _Stop, first: bool) -> tuple[torch.Tensor | None, bool]:
     if first and stop.tensor.numel() == 1:
         gradient = torch.ones_like(stop.tensor)
     elif stop.settled and stop.parts:
-        gradient = _sum(stop.parts.values())
+        gradient = total_of(stop.parts.values())
     return gradient, not stop.hooked
 
 
-def _spread(
+def spread(
     start: Place, gradient: torch.Tensor | None, places: Mapping[Place, str]
 ) -> dict[str, torch.Tensor | None]:
     """Return what reaches the next named tensors if a gradient leaves one; None where that cannot be told."""
@@ -182,7 +182,7 @@ def _applied(node: Node, gradients: list[torch.Tensor | None]) -> tuple[torch.Te
     return result if isinstance(result, tuple) else (result,)
 
 
-def _sum(parts: Iterable[torch.Tensor | None]) -> torch.Tensor | None:
+def total_of(parts: Iterable[torch.Tensor | None]) -> torch.Tensor | None:
     """Return the sum of all parts; None if one is unknown, or there are none."""
     total = None
     for part in parts:
@@ -192,7 +192,7 @@ def _sum(parts: Iterable[torch.Tensor | None]) -> torch.Tensor | None:
     return total
 
 
-def _same(one: torch.Tensor | None, other: torch.Tensor) -> bool:
+def same(one: torch.Tensor | None, other: torch.Tensor) -> bool:
     if one is None or one.shape != other.shape:
         return False
     try:

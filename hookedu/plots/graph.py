@@ -9,6 +9,7 @@ import torch
 
 from hookedu.hooks.tensors import shape_text, sizes
 from hookedu.plots.flows import brought
+from hookedu.plots.structure import arrange, edges_behind, longest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ KEPT, CAUGHT, QUIET, FORWARD, BACKWARD, FRAME = (
     "#762a83",
     "#333333",
 )
-_COLUMNS, _ROWS, _NAMES = 8, 24, 36  # as many as fit into 20 by 30 inches
+_NAMES = 36  # as many as fit into 30 inches
 _LETTER, _ROW = 0.085, 1.2  # inches: the width of a letter in 10-point type, the distance of two rows
 _SLIM, _WIDE = 0.12, 0.85  # inches by which arrows leave the straight line: between neighbours, around a box
 
@@ -89,10 +90,10 @@ def plot_graph(
     gradients = gradients or {}
     if output.grad_fn is None:
         raise ValueError("output has no grad_fn: it was not computed from a tensor that requires a gradient")
-    edges, found = _edges(output, tensors)
-    behind = _longest([(target, source) for source, target in edges], found)
+    edges, found = edges_behind(output, tensors)
+    behind = longest([(target, source) for source, target in edges], found)
     flows = brought(edges, sorted(found, key=behind.__getitem__), tensors, gradients)
-    edges, places = _layout(edges, found, behind)
+    edges, places = arrange(edges, found, behind)
     words = {name: _gradient(tensors[name], gradients.get(name)) for name in found}
     went_back = any(colour != QUIET for _, colour in words.values())
     widths = {name: len(_label(name, tensors[name])) * _LETTER for name in places}
@@ -119,81 +120,6 @@ def plot_graph(
                 at = _on_arrow(boxes[target], boxes[source], bend, number)
                 _small(ax, at, number, BACKWARD, weight="bold")
     return ax
-
-
-def _edges(
-    output: torch.Tensor, tensors: Mapping[str, torch.Tensor]
-) -> tuple[list[tuple[str, str]], list[str]]:
-    """Walk `grad_fn.next_functions` back from `output`; return arrows (source, target) and names found."""
-    names = {tensor.grad_fn: name for name, tensor in tensors.items() if tensor.grad_fn is not None}
-    leaves = {id(tensor): name for name, tensor in tensors.items() if tensor.is_leaf}
-    if output.grad_fn not in names:
-        raise ValueError("output must be one of the named tensors")
-    edges, shown = [], [names[output.grad_fn]]
-    todo = [(output.grad_fn, names[output.grad_fn])]  # (node, named tensor that its result flows into)
-    seen = set()
-    while todo:
-        node, target = todo.pop()
-        for parent, _ in node.next_functions:
-            if parent is None or (parent, target) in seen:
-                continue
-            seen.add((parent, target))
-            leaf = getattr(parent, "variable", None)  # only AccumulateGrad nodes of leaves have it
-            name = names.get(parent) if leaf is None else leaves.get(id(leaf))
-            if name and name not in shown:
-                shown.append(name)
-            if name:
-                edges.append((name, target))
-            todo.append((parent, name or target))
-    order = list(tensors)
-    return sorted(set(edges), key=lambda e: (order.index(e[0]), order.index(e[1]))), sorted(
-        shown, key=order.index
-    )
-
-
-def _layout(
-    edges: list[tuple[str, str]], found: list[str], behind: Mapping[str, int]
-) -> tuple[list[tuple[str, str]], dict[str, tuple[int, float]]]:
-    """Place the tensors that fit: the column is the longest distance from a leaf, rows are centred in it.
-
-    Return the arrows between them, too. `behind` is the longest distance to the output.
-    """
-    near = {name for name in found if behind[name] < _COLUMNS}
-    depth = _longest([edge for edge in edges if near.issuperset(edge)], found)
-    columns: dict[int, list[str]] = {}
-    for name in sorted(near, key=lambda name: (behind[name], found.index(name))):
-        columns.setdefault(depth[name], []).append(name)
-    columns = {x: columns[x][:_ROWS] for x in sorted(columns)}
-    kept = {name for column in columns.values() for name in column}
-    edges = [edge for edge in edges if kept.issuperset(edge)]
-    tallest = max(map(len, columns.values()))
-    places: dict[str, tuple[int, float]] = {}
-    for (
-        x,
-        column,
-    ) in columns.items():  # a tensor stands at the height of those it is made of: fewer arrows cross
-        heights = {name: [places[source][1] for source, to in edges if to == name] for name in column}
-        column.sort(key=lambda name: (sum(heights[name]) / max(1, len(heights[name])), found.index(name)))
-        places |= {name: (x, y + (tallest - len(column)) / 2) for y, name in enumerate(column)}
-    return edges, {name: places[name] for name in found if name in places}
-
-
-def _longest(edges: list[tuple[str, str]], names: list[str]) -> dict[str, int]:
-    """Return the length of the longest path that leads to each name."""
-    before: dict[str, list[str]] = {name: [] for name in names}
-    for source, target in edges:
-        before[target].append(source)
-    length: dict[str, int] = {}
-    for name in names:
-        todo = [name]  # not by recursion, as a chain may be longer than Python's stack
-        while todo:
-            waiting = [source for source in before[todo[-1]] if source not in length]
-            if waiting:
-                todo += waiting
-            else:
-                last = todo.pop()
-                length[last] = max((length[source] + 1 for source in before[last]), default=0)
-    return length
 
 
 def _gradient(tensor: torch.Tensor, caught: torch.Tensor | None) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Widgets: Python holds the state and the tensors; modules in js/ draw, those of Panel are made of ipywidgets."""
 
+from hookedu.widgets.gradient_flow import GradientFlow
 from hookedu.widgets.guessing import guess
 from hookedu.widgets.hook_inspector import HookInspector
 from hookedu.widgets.hook_timeline import HookTimeline
@@ -7,4 +8,12 @@ from hookedu.widgets.language_toggle import LanguageToggle
 from hookedu.widgets.layer_picker import LayerPicker
 from hookedu.widgets.training_panel import TrainingPanel
 
-__all__ = ["HookInspector", "HookTimeline", "LanguageToggle", "LayerPicker", "TrainingPanel", "guess"]
+__all__ = [
+    "GradientFlow",
+    "HookInspector",
+    "HookTimeline",
+    "LanguageToggle",
+    "LayerPicker",
+    "TrainingPanel",
+    "guess",
+]

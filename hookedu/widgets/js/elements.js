@@ -71,3 +71,25 @@ export function step(key, at, count, columns = 1) {
   if (to === undefined || count === 0) return null;
   return to < 0 || to >= count ? at : to;
 }
+
+/**
+ * Put text on the clipboard; return whether that worked.
+ *
+ * @param {string} text
+ */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text); // absent where a page comes without HTTPS from another machine
+    return true;
+  } catch {
+    const before = /** @type {HTMLElement | null} */ (document.activeElement);
+    const area = element("textarea", { class: "hookedu-unseen" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    before?.focus();
+    return done;
+  }
+}
