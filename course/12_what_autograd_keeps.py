@@ -182,7 +182,7 @@ for kept in list(alive):
 #
 # `counts` 传进来时是 `{"saved": 0, "kept": 0}`。每次交给 `pack` 的张量，不论什么类型，也不论来过没有，都把它的字节数（`tensor.nbytes`）加到 `saved`，把真正留下的那个的加到 `kept`。
 #
-# `pack` 可以返回任何东西，不一定是张量：`unpack` 会原样收到。
+# `pack` 可以返回任何东西，不一定是张量：`unpack` 会原样收到。autograd 不再要的，别处也不能留着。
 #
 # </div>
 # <div lang="en">
@@ -191,7 +191,7 @@ for kept in list(alive):
 #
 # `counts` comes in as `{"saved": 0, "kept": 0}`. Each time `pack` gets a tensor, of any type, whether it has come before or not, add its bytes (`tensor.nbytes`) to `saved`, and those of the one that is really kept to `kept`.
 #
-# `pack` may return anything, not only a tensor: `unpack` receives just that.
+# `pack` may return anything, not only a tensor: `unpack` receives just that. Nothing else may keep what autograd no longer needs.
 #
 # </div>
 

@@ -10,8 +10,8 @@ from hookedu.exercises.criteria import Check, Say
 
 _KINDS = (
     *(conduct.ARGUMENT, conduct.OTHERS, conduct.HOOKS, conduct.MODE, conduct.REQUIRES_GRAD, conduct.GRAD),
-    *(conduct.VALUES, conduct.ATTRIBUTES, conduct.PROCESS, conduct.RNG, conduct.RUNS, conduct.SWALLOWS),
-    conduct.UNRESTORED,
+    *(conduct.VALUES, conduct.BUFFERS, conduct.ATTRIBUTES, conduct.PROCESS, conduct.RNG, conduct.RUNS),
+    *(conduct.SWALLOWS, conduct.UNRESTORED),
 )
 
 

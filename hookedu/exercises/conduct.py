@@ -17,6 +17,7 @@ from torch import nn
 from hookedu.exercises.snapshots import (
     ARGUMENT,
     ATTRIBUTES,
+    BUFFERS,
     GRAD,
     HOOKS,
     MODE,
@@ -35,6 +36,7 @@ from hookedu.exercises.snapshots import (
 __all__ = [
     "ARGUMENT",
     "ATTRIBUTES",
+    "BUFFERS",
     "GRAD",
     "HANDLES",
     "HOOKS",
@@ -62,8 +64,15 @@ SWALLOWS = "swallows"  # an exception inside the model did not come through
 UNRESTORED = "unrestored"  # after such an exception; only with `Probe.restores`
 
 
-class Interruption(RuntimeError):
-    """Raised inside a model or a block, as running out of memory would be: no answer may swallow it."""
+class Interruption(
+    RuntimeError, ValueError, TypeError, KeyError, IndexError, AssertionError, ArithmeticError
+):
+    """Raised inside a model or a block, as running out of memory would be: no answer may swallow it.
+
+    It is an exception of many kinds at once, as an answer may single out none of them.
+    """
+
+    __str__ = Exception.__str__  # that of KeyError shows the `repr` of the message
 
 
 class Stopped(KeyboardInterrupt):
@@ -86,12 +95,12 @@ class Conduct:
     counts : bool
         Count calls of modules. Dynamo would trace the counting, so not for an answer that runs compiled code.
     interrupt : tuple of (type, int), optional
-        Raise an exception of this type at this call of a module, counted from 0 within the calls of the answer.
+        Raise an exception of this type at this one of the `calls`, counted from 0.
 
     Attributes
     ----------
     calls : int
-        Calls of modules made inside the calls of the answer.
+        Calls of modules made while a model that the answer was given runs.
     interrupted : bool
         Whether the exception was raised.
     swallowed : list of list of str
@@ -137,7 +146,8 @@ class Conduct:
         With `unrestored`, only what an interrupted call left behind, as breaches of that kind.
         """
         left = dict.fromkeys(self._after_error) if unrestored else {}
-        may = {*self._leaves, GRAD, VALUES, ARGUMENT, RNG}  # those change whenever a probe runs the model
+        # These change whenever a probe runs the model.
+        may = {*self._leaves, GRAD, VALUES, BUFFERS, ARGUMENT, RNG}
         for before in self._first.values():
             left |= dict.fromkeys(differences(before, may))
         if self._process:
@@ -171,7 +181,8 @@ class Conduct:
             self._inside = False
         if self.interrupted:
             assert self._interrupt
-            self.swallowed = [[SWALLOWS, self._interrupt[0].__mro__[1].__name__]]
+            kind = "Exception" if issubclass(self._interrupt[0], Exception) else "KeyboardInterrupt"
+            self.swallowed = [[SWALLOWS, kind]]
             return result
         found = process.differences(may)
         for allowed, before in watched:
@@ -184,16 +195,24 @@ class Conduct:
     @contextlib.contextmanager
     def _counting(self, models: list[nn.Module]) -> Iterator[list[int]]:
         """Count the calls of each model, and interrupt one of the calls of their parts if asked to."""
-        runs = [0] * len(models)
+        runs, depth = [0] * len(models), 0
 
         def counted(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            for n, model in enumerate(models):
-                runs[n] += module is model
+            nonlocal depth
+            mine = [n for n, model in enumerate(models) if module is model]
+            for n in mine:
+                runs[n] += 1
+            if not (depth or mine):
+                return call(module, *args, **kwargs)
             self.calls += 1
             if self._interrupt and self.calls - 1 == self._interrupt[1]:
                 self.interrupted = True
                 raise self._interrupt[0]("out of memory")
-            return call(module, *args, **kwargs)
+            depth += bool(mine)
+            try:
+                return call(module, *args, **kwargs)
+            finally:
+                depth -= bool(mine)
 
         # Not a global hook: an answer that lists the hooks would find it. And not `__call__`, which Python keeps in every
         # one of torch's thousand classes of modules as well: to set it takes as long as ten calls of a layer, and in a

@@ -140,8 +140,7 @@ def _weigh(exercise: Exercise, criteria: tuple[Criterion, ...]) -> Verdict:
         return Verdict(exercise, Outcome.CORRECT, exercise.points, criteria)
     mistake = exercise.mistake(failed[0].mistake)
     points = 0 if any(c.essential for c in failed) else sum(c.points for c in criteria if c.passed)
-    if any(c.id == CONDUCT.id for c in failed):
-        points = min(points, exercise.points - 1)  # without full marks, but nothing is deducted twice
+    points = min(points, exercise.points - 1)  # no full marks, whatever failed
     return Verdict(exercise, Outcome.PARTLY if points else Outcome.INCORRECT, points, criteria, mistake)
 
 

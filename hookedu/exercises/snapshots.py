@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.hooks.state import GLOBAL_HOOKS
+from hookedu.hooks.state import GLOBAL_HOOKS, GLOBAL_STEP_HOOKS
 
 # Kinds of what is compared, each also the id of a breach.
 HOOKS = "hooks"  # hooks left on: when the call returns, or, with HANDLES, at the end of the observation
@@ -21,7 +21,8 @@ OTHERS = "others"  # a hook of somebody else removed
 GRAD = "grad"  # the `.grad` of a tensor or parameter
 REQUIRES_GRAD = "requires_grad"
 MODE = "mode"  # the `training` of a module
-VALUES = "values"  # the values of parameters and buffers
+VALUES = "values"  # the values of parameters
+BUFFERS = "buffers"  # those of buffers
 ATTRIBUTES = "attributes"  # attributes of modules: added, removed, or changed in a module of torch
 ARGUMENT = "argument"  # the values and items of what the answer is given
 RNG = "rng"
@@ -76,8 +77,10 @@ def _add(
         for path, module in value.named_modules():
             name = f"{where}.{path}" if path else where
             found.append(_Module(name, module, may))
-            for key, tensor in [*module._parameters.items(), *module._buffers.items()]:
+            for key, tensor in module._parameters.items():
                 _add(found, f"{name}.{key}", tensor, VALUES, seen, may)
+            for key, tensor in module._buffers.items():
+                _add(found, f"{name}.{key}", tensor, BUFFERS, seen, may)
     elif isinstance(value, torch.optim.Optimizer):
         found.append(_Optimizer(where, value))
         _add(found, f"{where}.param_groups", value.param_groups, kind, seen, may)
@@ -240,6 +243,11 @@ def _alike(one: Any, two: Any) -> bool:
     return one is two or (plain and (one == two or one != one))
 
 
+_GLOBAL_TABLES = {
+    **{f"torch.nn.modules.module.{name}": table for name, table in GLOBAL_HOOKS.items()},
+    **{f"torch.optim.optimizer.{name}": table for name, table in GLOBAL_STEP_HOOKS.items()},
+}
+
 # Settings of the process that an answer might change.
 _SETTINGS: dict[str, Callable[[], Any]] = {
     "torch.is_grad_enabled()": torch.is_grad_enabled,
@@ -262,7 +270,7 @@ class ProcessBefore:
     def __init__(self, may: Collection[str]) -> None:
         self._settings = _settings_now()
         self._rng = None if RNG in may else self._rng_now()
-        self._hooks = [set(table) for table in GLOBAL_HOOKS.values()]
+        self._hooks = [set(table) for table in _GLOBAL_TABLES.values()]
         # The compiler appears when that part of torch is loaded, which is no change.
         self._compiler = sys.modules.get("torch._dynamo.eval_frame")
         self._stance = self._stance_now()
@@ -279,9 +287,9 @@ class ProcessBefore:
                 found.append((RNG, "torch.get_rng_state()"))
             if of_python != python_now:
                 found.append((RNG, "random.getstate()"))
-        for (name, table), before in zip(GLOBAL_HOOKS.items(), self._hooks, strict=True):
+        for (where, table), before in zip(_GLOBAL_TABLES.items(), self._hooks, strict=True):
             if table or before:
-                _compare_hooks(f"torch.nn.modules.module.{name}", before, set(table), may, found)
+                _compare_hooks(where, before, set(table), may, found)
         if PROCESS not in may and self._stance != self._stance_now():
             found.append((PROCESS, "torch.compiler.set_stance"))
         return found

@@ -25,6 +25,12 @@ GLOBAL_HOOKS = {
     for name, table in vars(nn.modules.module).items()
     if name.startswith("_global_") and isinstance(table, dict)
 }
+# Those of all optimizers, such as those of register_optimizer_step_pre_hook. (`torch.optim` deletes the name of this module.)
+GLOBAL_STEP_HOOKS = {
+    name: table
+    for name, table in vars(sys.modules["torch.optim.optimizer"]).items()
+    if name.startswith("_global_") and isinstance(table, dict)
+}
 CONTAINERS: tuple[Any, ...] = (OrderedDict, defaultdict, dict, list, set, deque)
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), torch.Size, torch.dtype, torch.device)
 _COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
@@ -38,7 +44,7 @@ def restored(model: nn.Module | None = None, *, numpy: bool = True) -> Iterator[
     It restores the RNGs of Python, PyTorch and, unless told otherwise, NumPy (which takes longer than all the rest),
     grad mode, the default dtype and the global hooks; and with a model, what `Snapshot` lists.
     """
-    contents = {name: dict(table) for name, table in GLOBAL_HOOKS.items()}
+    contents = [(table, dict(table)) for table in (*GLOBAL_HOOKS.values(), *GLOBAL_STEP_HOOKS.values())]
     python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
     # NumPy loads it when it is first used.
     numpy_random: Any = sys.modules.get("numpy.random") if numpy else None
@@ -55,9 +61,9 @@ def restored(model: nn.Module | None = None, *, numpy: bool = True) -> Iterator[
         torch.cuda.set_rng_state_all(cuda_rng) if cuda_rng else None
         random.setstate(python_rng)
         numpy_random.set_state(numpy_rng) if numpy_random else None
-        for name, table in GLOBAL_HOOKS.items():
+        for table, items in contents:
             table.clear()
-            table.update(contents[name])
+            table.update(items)
         if before is not None:
             before.restore()
             for error in filter(None, before.unrestorable.values()):

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from hookedu import list_hooks
 from hookedu.exercises import Outcome, conduct, find
@@ -73,6 +74,7 @@ DOES = {
         lambda model, *_: model[0].weight.register_post_accumulate_grad_hook(lambda p: None),
         lambda *given: given[-1].register_step_pre_hook(lambda *_: None),
         lambda *_: nn.modules.module.register_module_forward_hook(lambda *_: None),
+        lambda *_: register_optimizer_step_pre_hook(lambda *_: None),
     ],
     "others": [
         lambda model, *_: model[2]._forward_hooks.clear(),
@@ -88,7 +90,8 @@ DOES = {
         lambda model, x, y, items, *_: items[0].requires_grad_(),
     ],
     "grad": [_add_grad],
-    "values": [_write_buffer, lambda model, *_: model[2][1].weight.data.zero_()],
+    "buffers": [_write_buffer],
+    "values": [lambda model, *_: model[2][1].weight.data.zero_()],
     "attributes": [
         _rename,
         lambda model, *_: setattr(model[2][0], "inplace", True),
@@ -213,7 +216,20 @@ def test_an_exception_in_the_model_must_come_through(kind):
             return None
 
     told = {where for kind, where in _told(swallows)[0] if kind == "swallows"}
-    assert told == {"RuntimeError", "KeyboardInterrupt"} if kind is BaseException else {kind.__name__}
+    every = {"Exception", "KeyboardInterrupt"}
+    assert told == {RuntimeError: {"Exception"}, KeyboardInterrupt: {"KeyboardInterrupt"}}.get(kind, every)
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, ValueError, TypeError, LookupError, ArithmeticError])
+def test_an_exception_of_the_model_may_be_swallowed_by_no_clause(kind):
+    def lens(model, x):
+        try:
+            x = model(x)
+        except kind:
+            return None
+        return model[0](x)  # what an answer runs by itself afterwards is not interrupted
+
+    assert _told(lens)[0] == [["swallows", "Exception"]]
 
 
 def test_what_an_interrupted_answer_leaves_behind_counts_where_the_exercise_says_so():

@@ -125,7 +125,14 @@ def all_detached(given: str, mistake: str = "attached") -> Check:
 
 
 def must_be(
-    id: str, value: Any, given: Line, expected: Line, got: Line, mistake: str, when: bool | Of = True
+    id: str,
+    value: Any,
+    given: Line,
+    expected: Line,
+    got: Line,
+    mistake: str,
+    when: bool | Of = True,
+    points: int = 1,
 ) -> Check:
     """Require that the observation with the name of the check is this value, or None: it could not be made.
 
@@ -134,7 +141,7 @@ def must_be(
     return Check(
         id,
         ok=lambda saw, key: getattr(saw, id) in (value, None),
-        points=1,
+        points=points,
         given=given,
         expected=expected,
         got=got,

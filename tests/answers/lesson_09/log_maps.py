@@ -4,7 +4,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch.utils.tensorboard import SummaryWriter
 
-from tests.answers import alternative, mistake
+from tests.answers import alternative, edited, mistake
 
 
 @alternative("09.3")
@@ -159,3 +159,12 @@ def log_maps(folder, tag, pictures):
             writer.add_image(tag, picture, step, dataformats="HW")
     reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()
     print(reader.Images(tag))
+
+
+# The pictures of the caller are rounded to what a file holds.
+edited(
+    "09.3",
+    "argument",
+    ("add_image(tag, picture,", "add_image(tag, picture.mul_(255).round_().div_(255),"),
+    points=4,
+)

@@ -173,7 +173,7 @@ edited(
     "no_finally",
     (
         "    finally:\n        for handle in handles:\n            handle.remove()",
-        "    except ValueError:\n        pass\n    for handle in handles:\n        handle.remove()",
+        "    except OSError:\n        pass\n    for handle in handles:\n        handle.remove()",
     ),
     points=5,
 )
@@ -205,3 +205,7 @@ edited(
 )
 edited("10.1", "means", ("output.mean().item()", "output.nanmean().item()"), named=False)
 edited("10.1", "means", ("output.mean().item()", "round(output.mean().item(), 4)"), named=False)
+# A type of exception is singled out.
+edited(
+    "10.1", "swallows", ("    finally:\n", "    except ValueError:\n        pass\n    finally:\n"), points=5
+)

@@ -273,3 +273,7 @@ def first_nan(model, x):
         for handle in handles:
             handle.remove()
     return next((name for name in made if made[name]), None)
+
+
+# The one frozen parameter is thawed.
+edited("10.3", "requires_grad", ("    try:\n", "    model.requires_grad_(True)\n    try:\n"), points=5)

@@ -270,7 +270,7 @@ edited(
 
 edited("12.4", "own", (SUM, "return sum(storage.nbytes() for storage in saved)"))
 edited("12.4", "buffers", (BOTH, "model.parameters()"))
-edited("12.4", "buffers", (BOTH, "model.state_dict(keep_vars=True).values()"))
+edited("12.4", "not_in_state_dict", (BOTH, "model.state_dict(keep_vars=True).values()"))
 edited("12.4", "own_left", (BOTH, "model.buffers()"))
 edited(
     "12.4",

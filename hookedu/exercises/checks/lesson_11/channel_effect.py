@@ -63,10 +63,13 @@ def _forecasts(at: _Switch) -> list[torch.Tensor]:
 def _is_mixed(call: tuple[Net, str, int]) -> bool:
     """Check whether the channel raises some labels' logits clearly and lowers others, if there are several.
 
-    That of a single picture, of a layer without a ReLU after it, must itself go well above 0 and well below.
+    That of a single picture, of a layer without a ReLU after it, must itself go well above 0 and well below. In front of a
+    ReLU its bias is above 0, as a kernel of 0 would be as good as switching it off otherwise.
     """
     at = _of(call)
     effects, channel = at.want, at.maps[at.everywhere]
+    if at.layer == "conv2" and at.net.model.get_parameter("conv2.bias")[at.channel] < 0.1:
+        return False
     if len(effects) == 1 and min(channel.max(), -channel.min()) < 0.1 * channel.abs().max():
         return False
     return bool(effects.abs().min() > 0.01 and (len(effects) == 1 or effects.min() < 0 < effects.max()))

@@ -129,6 +129,7 @@ EXERCISE = Exercise(
             mistakes={
                 "goes_around": _goes_around,
                 "cut_off": lambda saw, key: saw.missing == "x",
+                "runs_copy": lambda saw, key: saw.missing and saw.copied,
                 "not_added": lambda saw, key: saw.missing and not saw.wiped,
                 "wipes": lambda saw, key: saw.wiped,
                 "other_masks": lambda saw, key: not saw.same_masks,

@@ -149,6 +149,10 @@ EXERCISE = Exercise(
                     lambda key: sum(t.nbytes for t in key.others), lambda key: sum(map(_whole, key.others))
                 ),
                 "own": _is(lambda key: _once(key.saved)),
+                "not_in_state_dict": lambda saw, key: (
+                    key.case.kind == "scaled"
+                    and saw.number == key.without(lambda t: _place(t) in key.parameters)
+                ),
                 "buffers": _is(lambda key: key.without(lambda t: _place(t) in key.parameters)),
                 "by_shape": _is(
                     lambda key: key.without(lambda t: tuple(t.shape) in key.sizes),

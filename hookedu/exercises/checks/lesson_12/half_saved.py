@@ -172,6 +172,15 @@ EXERCISE = Exercise(
             "limits",
         ),
         detached("pack(y)  # y = x.exp(), float64"),
+        must_be(
+            "let_go",
+            True,
+            "kept = pack(torch.rand(100)); del kept",
+            Say("let_go"),
+            Say("held"),
+            "leaks",
+            points=0,
+        ),
     ],
     raises={
         "arguments": r"missing \d+ required positional argument|takes \d+ positional arguments? but 1 was given",

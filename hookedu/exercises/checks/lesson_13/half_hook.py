@@ -9,7 +9,7 @@ from hookedu.exercises.checks.common import must_be
 from hookedu.exercises.criteria import Check, Gives, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show, show_kind
-from hookedu.exercises.probes.lesson_13.half_hook import PROBE, larger, without_nan
+from hookedu.exercises.probes.lesson_13.half_hook import PROBE, RANKS, larger, without_nan
 from hookedu.exercises.tools import close as finite_close
 
 
@@ -126,7 +126,9 @@ EXERCISE = Exercise(
                 ),
                 "no_average": _times(lambda key: key.total),
                 "divided_twice": _times(lambda key: key.total / key.ranks**2),
-                "fixed_size": _times(lambda key: key.total / 2),
+                "fixed_size": _times(
+                    *(lambda key, n=n: key.total / (n if n != key.ranks else 2) for n in (2, *RANKS))
+                ),
                 "reads_too_early": lambda saw, key: saw.sent and _not_added(saw, key),
                 "never_sends": _not_added,
             },

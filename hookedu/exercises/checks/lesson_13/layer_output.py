@@ -48,6 +48,14 @@ EXERCISE = Exercise(
                 "a_list": lambda saw, key: all(type(o) is list and len(o) == 1 for o in saw.outputs.values()),
             },
         ),
+        Check(
+            "settings",
+            ok=lambda saw, key: not saw.settings,
+            given=_CALLS,
+            expected=Say("same_settings"),
+            got=Say("changed_setting", name=lambda saw, key: saw.settings[0]),
+            mistakes={"changes_settings": True},
+        ),
         must_be("stance", True, Say("afterwards"), Say("runs"), Say("rests"), "stance_stays"),
         Check(
             "rebuilt",

@@ -11,7 +11,7 @@ from hookedu.exercises.checks.forward_hooks import CALLS_NOW
 from hookedu.exercises.checks.lesson_14.shared import first_difference, near
 from hookedu.exercises.criteria import Check, Gives, Saw
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_14.logit_lens import PROBE, Case
+from hookedu.exercises.probes.lesson_14.logit_lens import CONTEXT, PROBE, Case
 from hookedu.exercises.probes.lesson_14.shared import make_model
 
 
@@ -20,7 +20,7 @@ class Key:
 
     def __init__(self, case: Case) -> None:
         ids = case.ids
-        self.model: Any = make_model(case.sizes)  # of whose blocks the type is not known
+        self.model: Any = make_model(case.sizes, CONTEXT)  # of whose blocks the type is not known
         with torch.no_grad():
             self.embedded = self.model.embed(ids)
             self.stream = [self.embedded + self.model.position.weight[: ids.shape[1]]]

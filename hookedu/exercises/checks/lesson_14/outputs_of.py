@@ -182,6 +182,10 @@ EXERCISE = Exercise(
                 "runs_twice": lambda saw, key: saw.runs > 1,
                 "late_binding": lambda saw, key: list(saw.result) == [key.case.names[-1]],
                 "nothing_kept": lambda saw, key: not saw.result,
+                "of_another_run": lambda saw, key: (
+                    saw.result.keys() - key.want.keys() == {"unused"}
+                    and isinstance(saw.result["unused"], torch.Tensor)
+                ),
                 "not_run": lambda saw, key: saw.result.keys() - key.want.keys() == {"unused"},
                 "wrong_keys": lambda saw, key: not saw.result.keys() <= key.want.keys(),
                 "missing": lambda saw, key: saw.result.keys() < key.want.keys(),

@@ -64,9 +64,7 @@ EXERCISE = Exercise(
                 "last_sample": lambda saw, key: (
                     len(key.case.ill) == 2 and _sample(saw, key) == key.case.ill[-1]
                 ),
-                "whole_index": lambda saw, key: (
-                    _sample(saw, key) == key.case.ill[0] * key.size + key.size - 1
-                ),
+                "whole_index": lambda saw, key: _sample(saw, key) == key.case.ill[0] * key.size + 1,
                 "counts_samples": lambda saw, key: _sample(saw, key) == len(key.case.ill),
                 "never_true": Gives(lambda key: None),
             },

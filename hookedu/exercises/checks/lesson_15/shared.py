@@ -40,6 +40,8 @@ def shown(value: Any) -> str:
         return "{" + ", ".join(f"{name!r}: {shown(one)}" for name, one in value) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(shown, value)) + "]"
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
+        return f"tensor({float(value):.4g})"
     return f"{value:.4g}" if isinstance(value, float) else show(value)
 
 

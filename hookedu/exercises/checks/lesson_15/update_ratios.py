@@ -112,6 +112,8 @@ def _lines(saw: Any, key: _Key) -> tuple[str, str]:
     n = _first_wrong(saw, key)
     entries = saw.steps[n]
     if not isinstance(entries, list) or len(entries) == n + 1:
+        # A later step may have changed the entry of an earlier one.
+        n = next((m for m in range(n) if not close_to(entries[m], key.right[m])), n)
         return f"steps[{n}] == {shown(key.right[n])}", f"steps[{n}] == {shown(entries[n])}"
     return f"len(steps) == {n + 1}", f"len(steps) == {len(entries)}"
 

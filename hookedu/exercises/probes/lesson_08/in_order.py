@@ -29,11 +29,11 @@ def _events(layers: int) -> list[Event]:
 def make_case(rng: Draw) -> Case:
     """Return a case of two to four layers each; in turn 3, one of eighteen, whose numbers have one digit or two.
 
-    The few events are any of them, those of the last layer, those of backward in two layers, or a single one.
+    The few events are any of them, as many of those of the last layer, those of backward in two layers, or a single one.
     """
     small, large = map(_events, rng.sample([2, 3, 4], 2) if rng.turn != 3 else (2, 18))
     some = [
-        rng.sample(large, rng.randint(6, 9)),
+        rng.sample(large, 7),
         [event for event in large if event[1] == large[-2][1]],
         [event for event in large if event[0] in BACKWARD and event[1] < 2],
         rng.sample(large, 1),

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.exercises.conduct import VALUES
+from hookedu.exercises.conduct import BUFFERS
 from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, Watch, is_on, plain
 from hookedu.exercises.probing import Draw, Probe
 
@@ -31,7 +31,7 @@ class SmallResNet(nn.Module):
 def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
     """Return (model, x): a model in training mode; from turn 1 on, with children in any order, and 1 image.
 
-    Two children are of one class. In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1 on, parameters
+    Two children are of one class, and someone else has a hook on a parameter. In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1 on, parameters
     have gradients from before.
     """
     width = rng.randint(3, 9)
@@ -52,6 +52,7 @@ def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
         modules["bn"].requires_grad_(False)
     for parameter in model.parameters() if rng.turn else ():
         parameter.grad = torch.ones_like(parameter)
+    modules["fc"].weight.register_hook(SomeonesHook())
     shape = (1 if rng.turn else rng.randint(2, 5), 3, 4 * rng.randint(3, 5), 12)
     return model, (torch.arange(math.prod(shape)) % 7 - 2.0).reshape(shape)
 
@@ -75,4 +76,4 @@ def observe(output_shapes: Any, case: tuple[SmallResNet, torch.Tensor]) -> dict[
     }
 
 
-PROBE = Probe("08.2", "output_shapes", make_case, observe, cases=3, leaves=(VALUES,), runs=1, restores=True)
+PROBE = Probe("08.2", "output_shapes", make_case, observe, cases=3, leaves=(BUFFERS,), runs=1, restores=True)

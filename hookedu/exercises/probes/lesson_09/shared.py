@@ -30,8 +30,12 @@ def picture(rng: random.Random, n: int = 1) -> torch.Tensor:
     return torch.tensor([float(rng.randint(-9, 9)) for _ in range(9 * n)]).reshape(n, 1, 3, 3)
 
 
+def _ignore(grad: torch.Tensor) -> None:
+    """Stand on a parameter as the hook of a third party."""
+
+
 def look_on(model: nn.Module) -> Counter[nn.Module]:
-    """Leave on a model what no answer may change: a hook on every module, old gradients, frozen parameters.
+    """Leave on a model what no answer may change: hooks on modules and parameters, old gradients, frozen parameters.
 
     Return how often these hooks run, by module: those on a copy of the model count for the copy.
     """
@@ -44,6 +48,7 @@ def look_on(model: nn.Module) -> Counter[nn.Module]:
         module.register_forward_hook(look)
     for n, parameter in enumerate(model.parameters()):
         parameter.grad = torch.ones_like(parameter)
+        parameter.register_hook(_ignore)
         parameter.requires_grad_(n == 0)
     return calls
 

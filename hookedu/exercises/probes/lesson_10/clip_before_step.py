@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch.optim.optimizer import _global_optimizer_pre_hooks as _GLOBAL_HOOKS
 
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.chain import parameter_hooks
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import copies, same, whole
+from hookedu.hooks.state import GLOBAL_STEP_HOOKS
 
 _SHAPES = ([(2,), (1,), (3,)], [(2, 2), (1,), (3,)], [(3,), (), (1, 2, 1, 2)])
 
@@ -63,22 +63,15 @@ def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
     When the answer is called, only b has a gradient, and it is long. It has been called before, for another norm, and its
     hook removed; and it is called for another optimizer, with a third norm. In the later step c has no gradient, and d,
     of a group added to the optimizer in between, has one. Then comes a step with inf in the
-    gradient of a frozen parameter.
+    gradient of a frozen parameter. Others have hooks on the optimizer, too.
     """
-    others = dict(_GLOBAL_HOOKS)
-    try:
-        return _observed(clip_before_step, case)
-    finally:
-        _GLOBAL_HOOKS.clear()
-        _GLOBAL_HOOKS.update(others)
-
-
-def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
     values = [*case.values, case.values[2]]
     a, b, c, d = (torch.nn.Parameter(value.clone()) for value in values)
     params = [a, b, c]
     unused, stranger = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(2))
     optimizer = torch.optim.SGD([{"params": [a, unused]}, {"params": [b, c]}], lr=1.0)
+    optimizer.register_step_pre_hook(_look)
+    optimizer.register_step_post_hook(_look)
     another = torch.optim.SGD([stranger], lr=1.0)
     third = torch.optim.SGD([torch.nn.Parameter(torch.zeros(2))], lr=1.0)
 
@@ -107,14 +100,14 @@ def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
     seen = {
         "handle": handle,
         "on_params": parameter_hooks(params),
-        "hooks": len(optimizer._optimizer_step_pre_hooks) + len(_GLOBAL_HOOKS),
+        "hooks": _hooks_before_step(optimizer),
         "moved": step(case.grads),
         "kept": copies([param.grad for param in params]),
         "old_changed": not same(copies(old), before),
         "short": step([grad / 100 for grad in case.grads]),
         "later": later_step(),
         "unused": copies(unused.grad),
-        "hooks_later": len(optimizer._optimizer_step_pre_hooks) + len(_GLOBAL_HOOKS),
+        "hooks_later": _hooks_before_step(optimizer),
     }
     for param in (*params, unused):
         param.grad = torch.zeros_like(param)
@@ -134,6 +127,16 @@ def _observed(clip_before_step: Any, case: Case) -> dict[str, Any]:
         "removed": remove_handle(handle),
         "after": step([*case.grads, None])[:3],
     }
+
+
+def _look(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+    """Stand on the optimizer as the hook of a third party."""
+
+
+def _hooks_before_step(optimizer: torch.optim.Optimizer) -> int:
+    """Count the hooks that run before a step of the optimizer, without that of the third party."""
+    own = sum(hook is not _look for hook in optimizer._optimizer_step_pre_hooks.values())
+    return own + len(GLOBAL_STEP_HOOKS["_global_optimizer_pre_hooks"])
 
 
 def _infinite_step(optimizer: torch.optim.Optimizer, *params: torch.Tensor) -> list[torch.Tensor]:

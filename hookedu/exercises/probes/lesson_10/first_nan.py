@@ -98,11 +98,11 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
         "scale": Layer((lambda x: x * 2) if turn == 1 else (lambda x: x / zero)),
         "stem": Layer(lambda x: (x * x.abs() + zero) / (x.abs() + zero)),
         "rinse": Layer(cure),
-        "spare": nn.PReLU(),
+        "spare": nn.LayerNorm(case.x.shape[-1]),
     }
     run = ("stem", "scale", "body", "relay", "clean", "again", "wipe")
     run += ("stem", "wipe", "anew", "rinse", "more", "tail")
-    return lived_in(Chain(children, run), frozen="", still="clean")
+    return lived_in(Chain(children, run), frozen="spare.weight", still="clean")
 
 
 def observe(first_nan: Any, case: Case) -> dict[str, Any]:

@@ -89,10 +89,11 @@ def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
 
     A frozen parameter and, where it requires gradients (but in turn 1), the input have a gradient of before.
     """
-    model, started, hooked, arriving = EndsTwice(), [], [], []
+    model, started, hooked, arriving, copied = EndsTwice(), [], [], [], []
 
     def note(name: str, module: nn.Module, args: Any) -> None:
-        started.append(name)
+        started.append(name)  # by a copy as well, which has these hooks, too
+        copied.append(module is not model.get_submodule(name))
         if torch._C._current_graph_task_id() != -1:  # backward is running
             hooked.append(_is_hooked(module))
 
@@ -120,6 +121,7 @@ def observe(count_recomputed: Any, case: Case) -> dict[str, Any]:
         "starts": {name: started.count(name) for name in case.kinds},
         "whole": started.count(""),
         "hooked": any(hooked),
+        "copied": any(copied),
         "missing": ", ".join([*missing, *(["x"] if "x" in old and not arriving else [])]),
         # Its gradients are small.
         "wiped": ", ".join(name for name, t in old.items() if t.grad is None or not (t.grad > 5e5).all()),

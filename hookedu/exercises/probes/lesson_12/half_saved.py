@@ -1,5 +1,6 @@
 """What is observed of 12.1, `half_saved(counts)`: a step under its hooks, and its hooks called by hand."""
 
+import gc
 import weakref
 from typing import Any, NamedTuple
 
@@ -65,7 +66,13 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [tensor for item in held for tensor in _tensors(item)]
 
 
-_BY_HAND = ("packed", "detached", "float16", "rounded", "single", "limits")
+_BY_HAND = ("packed", "detached", "float16", "rounded", "single", "limits", "let_go")
+_NUMBERS = 100  # in the tensor of which is watched what becomes of it
+
+
+def _alive() -> bool:
+    """Check whether a tensor of so many numbers that was made since `gc.freeze()` is still held by something."""
+    return any(isinstance(one, torch.Tensor) and one.numel() == _NUMBERS for one in gc.get_objects())
 
 
 @torch.no_grad()  # as autograd calls them
@@ -75,9 +82,11 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     packed: bytes that are really kept of a tensor of 400 bytes, itself included if it is still alive. detached:
     whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
     rounded: whether the tensor of 400 bytes comes back as of float16. single: what comes back of a single number. limits: what comes back of numbers beyond float16.
+    let_go: whether nothing of the tensor of 400 bytes is held any more once autograd would have let go of it.
     """
+    gc.freeze()  # what was there before is not looked through
     # All made at once, so that none comes to lie where another was.
-    small, special, handed = torch.ones(2).half(), torch.tensor([7e4, 1e-8, torch.nan]), torch.rand(100)
+    small, special, handed = torch.ones(2).half(), torch.tensor([7e4, 1e-8, torch.nan]), torch.rand(_NUMBERS)
     single = torch.tensor(0.1)
     leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
@@ -93,10 +102,17 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     detached = leaf_lives() is None  # a graph holds its leaves
     del kept_of_output
     back, limits, one = unpack(pack(small)), unpack(pack(special)), unpack(pack(single))
+    as_rounded, packed = torch.equal(unpack(kept), rounded), sum(storages.values()) or None
+    del kept, rounded
+    if held := _alive():
+        gc.collect()
+        held = _alive()
+    gc.unfreeze()
     return {
-        "packed": sum(storages.values()) or None,
+        "packed": packed,
         "detached": detached,
-        "rounded": torch.equal(unpack(kept), rounded),
+        "rounded": as_rounded,
+        "let_go": not held,
         "single": str(one.tolist()),
         "limits": str(limits.tolist()),
         "float16": str(getattr(back, "dtype", back)).removeprefix("torch."),

@@ -20,14 +20,18 @@ _HUGE = 60_000.0
 # What a rank sends of a gradient that is larger than all float16, three times this at least. Below 65504 by little: whoever
 # has a scale of their own for what is near that uses it here.
 _PART = 63_000.0
+RANKS = range(3, 7)
 
 
 def make_case(rng: Draw) -> tuple[torch.Tensor, list[int]]:
-    """Return (x, shares): x is the gradient of rank 0; at least three ranks.
+    """Return (x, shares): x is the gradient of rank 0; three or four ranks, in turn 1 five or six.
 
-    One value is small, the last is large; in turn 1 the first three are infinite, with both signs, and nan.
+    One value is small, the last is large; in turn 1 the first three are infinite, with both signs, and nan. Divided by no
+    such number of ranks is the sum over all what rank 0 has.
     """
-    shares = [1, *rng.sample(range(2, 8), rng.randint(2, 5))]
+    shares = [1, *rng.sample(range(2, 8), rng.randint(2, 3) + 2 * rng.turn)]
+    while sum(shares) in RANKS:
+        shares = [1, *rng.sample(range(2, 8), len(shares) - 1)]
     times = round(_PART * sum(shares) / _AVERAGE)  # a whole number of times the large one is sent as `_PART`
     values = torch.cat([whole(rng, 5), torch.tensor([2.0**-8, _PART * len(shares) // times])])
     if rng.turn:

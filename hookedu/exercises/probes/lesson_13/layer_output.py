@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import Stopped
+from hookedu.exercises.probes.lesson_13.shared import settings
 from hookedu.exercises.probing import Probe
 from hookedu.exercises.tools import copies, linear, module_hooks, whole
 
@@ -107,7 +108,7 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
         return lambda *args: ran.append(graph) or graph.forward(*args)
 
     compiled: Any = torch.compile(model, backend=backend, dynamic=False)
-    with torch.compiler.set_stance("default"):  # whatever stance the notebook or the answer leaves set
+    with settings() as changed:
         compiled(x)
         # Only now: where hooks are part of the compiled code, a further one makes Dynamo compile anew.
         handles = [model.get_submodule(name).register_forward_hook(_look) for name in LAYERS]
@@ -133,6 +134,7 @@ def observe(layer_output: Any, case: tuple[torch.Tensor, torch.Tensor, torch.Ten
             "stance": bool(ran),
             "rebuilt": counters["frames"]["ok"] - built,
             "rebuilt_inside": inside,
+            "settings": changed(),
         }
 
 

@@ -2,13 +2,14 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
 from hookedu.exercises.conduct import ATTRIBUTES, HANDLES
+from hookedu.exercises.probes.lesson_13.shared import settings
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, linear, whole
 
@@ -185,24 +186,6 @@ class _Scene:
         return True
 
 
-@contextlib.contextmanager
-def _settings() -> Iterator[Callable[[], list[str]]]:
-    """Restore the settings of the compiler at the end; yield what returns the names of those that have changed."""
-    config = torch._dynamo.config
-    before = config.get_config_copy()
-
-    def changed() -> list[str]:
-        now = config.get_config_copy()
-        return [name for name in before if before[name] != now.get(name)]
-
-    with torch.compiler.set_stance("default"):  # whatever stance the notebook or the answer leaves set
-        try:
-            yield changed
-        finally:
-            for name in changed():
-                setattr(config, name, before[name])
-
-
 def observe(watched: Any, case: Case) -> dict[str, Any]:
     """Watch a layer of two models whose class was compiled before; for the second, in a model with another layer."""
     import torch._dynamo  # takes seconds to load
@@ -219,7 +202,7 @@ def observe(watched: Any, case: Case) -> dict[str, Any]:
         seen.append((module, args, output, output.detach()))
 
     rest: dict[str, Any] = dict.fromkeys(("removed", "silent", "after", "through"))
-    with _settings() as changed:
+    with settings() as changed:
         torch._dynamo.reset()  # what earlier checks compiled
         torch.compile(Net(first, second), backend="eager")(x)
         scene = _Scene(watched, one, LAYERS[0], keep)

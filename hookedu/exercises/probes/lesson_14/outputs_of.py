@@ -1,7 +1,7 @@
 """What is observed of 14.1, `outputs_of(model, names, *args, **kwargs)`: what it returns of models with nested outputs."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +17,18 @@ from hookedu.models.stories import Cache
 
 
 class Marker:
-    """Something in an output that is no tensor and no container: there is one object of it."""
+    """Something in an output that is neither a tensor nor one of the containers asked for: there is one object of it.
+
+    One can go through it and make another, as with a set.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, items: Iterable[int] = ()) -> None:
+        """Keep nothing: there is nothing in it to be copied."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((1, 2))
 
 
 MARKER = Marker()
@@ -100,7 +111,9 @@ class Net(nn.Module):
         self.twice, self.plain, self.unused = parts["twice"], parts["plain"], parts["unused"]
         self.passed_on = True
 
-    def forward(self, x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, scale: float = 1.0, everything: bool = False) -> torch.Tensor:
+        if everything:
+            self.unused(x)
         x = self._use(self.stem["first"], x * scale)
         x = self._use(self.twice, x)
         x = self._use(self.twice, self._use(self.plain, x))
@@ -140,7 +153,10 @@ def _empty(value: Any) -> None:
 
 
 def observe(outputs_of: Any, case: Case) -> dict[str, Any]:
-    """Ask for the outputs of some layers of a model on which others have hooks; in turn 0 also for a misspelt name."""
+    """Ask for the outputs of some layers of a model on which others have hooks; in turn 0 also for a misspelt name.
+
+    Before that, it was asked for those of another net, of which every layer ran.
+    """
     model: Any = make_model(case.sizes) if case.sizes else Net(case)
     calls, made = [], []
     if case.sizes:
@@ -150,6 +166,8 @@ def observe(outputs_of: Any, case: Case) -> dict[str, Any]:
     for module in model.modules():
         module.register_forward_hook(lambda module, args, output: made.extend(tensors_in(output)))
     given = {"cache": Cache()} if case.sizes else {"scale": case.scale}
+    if not case.sizes:  # what is left of a run in which each layer runs would show
+        outputs_of(Net(case), list(case.names), case.x.clone(), everything=True)
     result = outputs_of(model, list(case.names), case.x.clone(), **given)
     kept = tensors_in(result)
     storages = {tensor.untyped_storage().data_ptr() for tensor in made}

@@ -22,7 +22,7 @@ class Case(NamedTuple):
 
 
 # Prompts, words, blocks, block and word to patch. Blocks and words of number 0 occur, and the last of both.
-_PLACES = ((3, 5, 3, 1, 2), (2, 4, 3, 2, 3), (1, 6, 3, 0, 3), (2, 5, 2, 0, 0))
+_PLACES = ((3, 5, 3, 1, 2), (2, 4, 3, 2, 3), (1, 6, 3, 1, 3), (2, 5, 2, 0, 0))
 _AFTER = ("", "other weights", "error", "")
 
 

@@ -22,6 +22,7 @@ def make_mixed(sizes: Sizes) -> StoryModel:
     model.blocks[0].eval()
     model.position.weight.requires_grad_(False)
     model.norm.bias.grad = torch.ones_like(model.norm.bias)
+    model.unembed.weight.register_hook(lambda grad: None)  # somebody else's
     return model
 
 

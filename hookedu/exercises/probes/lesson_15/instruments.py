@@ -8,7 +8,6 @@ from torch import nn
 from hookedu.exercises.conduct import GRAD, HANDLES
 from hookedu.exercises.probes.chain import _ignore
 from hookedu.exercises.probes.lesson_15.shared import (
-    GLOBAL_STEP_HOOKS,
     Names,
     Net,
     entered,
@@ -75,6 +74,7 @@ def make_model(case: Case) -> Net:
     model = Net(names, layers, case.cut)
     for module in model.modules():
         module.register_forward_hook(_ignore)
+    model.get_parameter(f"{names.head}.weight").register_hook(_ignore)
     for param in model.get_submodule(names.stem).parameters():
         param.requires_grad_(not case.frozen)
     return model
@@ -92,12 +92,7 @@ def observe(instruments: Any, case: Case) -> dict[str, Any]:
     """
     saw: dict[str, Any] = dict.fromkeys(_NAMES)
     model, another = make_model(case), nn.Sequential(nn.Linear(3, 3), nn.ReLU())
-    before = hooks_left(model)
-    try:
-        return saw | _observed(instruments, case, model, another, before)
-    finally:
-        for table in GLOBAL_STEP_HOOKS:
-            table.clear()
+    return saw | _observed(instruments, case, model, another, hooks_left(model))
 
 
 def _observed(instruments: Any, case: Case, model: Net, another: nn.Module, before: int) -> dict[str, Any]:

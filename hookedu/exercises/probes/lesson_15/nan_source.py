@@ -47,12 +47,12 @@ def make_case(rng: Draw) -> Case:
 
 
 def _spoils(value: float, ill: list[int]) -> Function:
-    """Return a function that puts a value into the last number of some samples."""
+    """Return a function that puts a value into the second number of some samples."""
 
     def function(x: torch.Tensor) -> torch.Tensor:
         x = x.clone()
         for sample in ill:
-            x[sample].view(-1)[-1] = value
+            x[sample].view(-1)[1] = value
         return x
 
     return function
@@ -84,11 +84,11 @@ def make_model(case: Case, ill: bool = True) -> Chain:
         third: nn.Sequential(),
         second: Layer(_seconds[case.turn]),
         first: Layer(torch.nan_to_num) if case.turn == 2 else nn.Identity(),
-        "spare": nn.PReLU(),
+        "spare": nn.LayerNorm(case.x.shape[-1]),
     }
     children[third].add_module(case.inner, Layer(_spoils(value, case.ill)))
     run = (first, second, third, fourth, fifth, last, second, third, fourth)
-    return lived_in(Chain(children, run), frozen="", still=first)
+    return lived_in(Chain(children, run), frozen="spare.weight", still=first)
 
 
 def observe(nan_source: Any, case: Case) -> dict[str, Any]:

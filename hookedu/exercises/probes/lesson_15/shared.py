@@ -5,14 +5,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
 from hookedu.exercises.conduct import Interruption, Stopped
 from hookedu.exercises.probes.chain import hooks_of_modules, parameter_hooks
 from hookedu.exercises.tools import is_manager
-from hookedu.hooks.state import GLOBAL_HOOKS
-
-GLOBAL_STEP_HOOKS: tuple[dict[int, Any], ...] = (_global_optimizer_pre_hooks, _global_optimizer_post_hooks)
+from hookedu.hooks.state import GLOBAL_HOOKS, GLOBAL_STEP_HOOKS
 
 
 class Names(NamedTuple):
@@ -56,7 +53,7 @@ class Net(nn.Module):
 
 def hooks_left(model: nn.Module | None = None, optimizer: torch.optim.Optimizer | None = None) -> int:
     """Count the hooks on modules, parameters and an optimizer, and the global ones."""
-    count = sum(map(len, (*GLOBAL_HOOKS.values(), *GLOBAL_STEP_HOOKS)))
+    count = sum(map(len, (*GLOBAL_HOOKS.values(), *GLOBAL_STEP_HOOKS.values())))
     if model is not None:
         count += hooks_of_modules(model) + parameter_hooks(model.parameters())
     if optimizer is not None:

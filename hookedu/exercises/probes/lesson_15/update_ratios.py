@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from hookedu.exercises.conduct import GRAD, HANDLES, VALUES
-from hookedu.exercises.probes.lesson_15.shared import GLOBAL_STEP_HOOKS, entered, entries, hooks_left, raised
+from hookedu.exercises.probes.chain import _ignore
+from hookedu.exercises.probes.lesson_15.shared import entered, entries, hooks_left, raised
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
@@ -87,17 +88,12 @@ def state_of(model: nn.Module) -> dict[str, torch.Tensor | None]:
 
 def observe(update_ratios: Any, case: Case) -> dict[str, Any]:
     """Take some steps, the last with a closure, and one of another optimizer in between; then one after the block; and raise in other blocks."""
-    others = [dict(table) for table in GLOBAL_STEP_HOOKS]
-    try:
-        return dict.fromkeys(_NAMES) | _observed(update_ratios, case)
-    finally:
-        for table, before in zip(GLOBAL_STEP_HOOKS, others, strict=True):
-            table.clear()
-            table.update(before)
+    return dict.fromkeys(_NAMES) | _observed(update_ratios, case)
 
 
 def _observed(update_ratios: Any, case: Case) -> dict[str, Any]:
     model, optimizer = make(case)
+    theirs = [optimizer.register_step_pre_hook(_ignore), optimizer.register_step_post_hook(_ignore)]
     stranger = nn.Parameter(torch.ones(2))
     another = torch.optim.SGD([stranger], lr=1.0)
     stranger.grad = torch.ones(2)
@@ -129,7 +125,8 @@ def _observed(update_ratios: Any, case: Case) -> dict[str, Any]:
         manager.__exit__(type(error), error, error.__traceback__)
         raise
     manager.__exit__(None, None, None)
-    saw |= {"steps": snapshots, "values": values, "left": hooks_left(model, optimizer) - before}
+    gone = sum(handle.id not in (handle.hooks_dict_ref() or ()) for handle in theirs)
+    saw |= {"steps": snapshots, "values": values, "left": hooks_left(model, optimizer) + gone - before}
     optimizer.step()
     saw["late"] = len(steps) if isinstance(steps, list) else None
     fresh = make(case)

@@ -1,0 +1,74 @@
+"""What the tenth strangers tried on lesson 08: wrong answers that had passed, or whose messages had not been true."""
+
+from functools import partial
+
+import torch
+
+from tests.answers import edited, mistake
+
+
+# The parameters of the model are changed; its buffers change in any run.
+@mistake("08.2", "values", points=4)
+def output_shapes(model, x):
+    shapes, handles = {}, []
+
+    def note(name, module, args, output):
+        shapes[name] = tuple(output.shape)
+
+    try:
+        for name, child in model.named_children():
+            handles.append(child.register_forward_hook(partial(note, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.clamp_(-0.05, 0.05)
+    return shapes
+
+
+# Tensor hooks of somebody else on parameters go, too.
+@mistake("08.2", "others", points=4)
+def output_shapes(model, x):
+    shapes, handles = {}, []
+
+    def note(name, module, args, output):
+        shapes[name] = tuple(output.shape)
+
+    try:
+        for name, child in model.named_children():
+            handles.append(child.register_forward_hook(partial(note, name)))
+        model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+        for parameter in model.parameters():
+            if parameter._backward_hooks:
+                parameter._backward_hooks.clear()
+    return shapes
+
+
+# A type of exception is singled out.
+edited(
+    "08.2",
+    "swallows",
+    ("    finally:\n", "    except (ValueError, KeyError):\n        pass\n    finally:\n"),
+    points=4,
+)
+
+
+# What an earlier call with as many events gave: these are not all events.
+@mistake("08.1", "invents_events", points=3)
+def in_order(events, known={}):  # noqa: B006
+    order = (
+        "forward_pre forward output_grad backward_pre param_grad post_accumulate backward input_grad".split()
+    )
+
+    def place(event):
+        kind, layer = event
+        return order.index(kind) > 1, layer if order.index(kind) < 2 else -layer, order.index(kind)
+
+    if len(events) not in known:
+        known[len(events)] = sorted(events, key=place)
+    return list(known[len(events)])
