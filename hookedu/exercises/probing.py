@@ -10,6 +10,7 @@ answer does ends in one record:
 """
 
 import contextlib
+import functools
 import io
 import os
 import random
@@ -286,6 +287,7 @@ def _is_library(filename: str) -> bool:
     return os.path.abspath(filename).startswith(libraries()) or filename.startswith(libraries())
 
 
+@functools.cache
 def libraries() -> tuple[str, ...]:
     """Return the beginnings of the file names of all code that is not a learner's."""
     roots = (

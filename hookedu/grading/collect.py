@@ -11,8 +11,9 @@ in, the time of the zip counts: the times inside it are the student's own.
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hookedu.catalog import CourseError
 from hookedu.grading.files import Found, Kind, find, refuse
-from hookedu.grading.layout import EXCHANGE, Owned, owned
+from hookedu.grading.layout import Owned, owned
+from hookedu.grading.naming import EXCHANGE
 from hookedu.grading.rows import Status, Unreadable
 from hookedu.language import Text
 
@@ -140,7 +142,21 @@ def collect(folder: Path) -> Collected:
             ).format(path=folder, layout=_LAYOUT)
         )
     outside = [f.source for f in files if not f.student and f.found.kind is Kind.NOTEBOOK]
-    return Collected(sorted(submissions, key=lambda s: s.source), outside, aside)
+    return Collected(_told_apart(sorted(submissions, key=lambda s: s.source)), outside, aside)
+
+
+def _told_apart(submissions: list[Submission]) -> list[Submission]:
+    """Return the submissions, each with a path of its own: a zip may hold two files of one path."""
+    taken = {submission.source for submission in submissions}
+    copies = Counter[str]()
+    for n, submission in enumerate(submissions):
+        copies[source := submission.source] += 1
+        if copies[source] > 1:
+            while (name := f"{source} ({copies[source]})") in taken:
+                copies[source] += 1
+            taken.add(name)
+            submissions[n] = replace(submission, source=name)
+    return submissions
 
 
 def _found_instead(names: list[str]) -> Text:

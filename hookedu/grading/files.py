@@ -133,7 +133,7 @@ def find(place: Path) -> Iterator[Found]:
 
 def _wanted(parts: Parts) -> bool:
     hidden = any((part.startswith(".") and part not in (".", "..")) or part in _NOISE for part in parts)
-    return not hidden and parts[-1].lower() not in _NOISE_FILES
+    return not hidden and parts[-1].lower() not in _NOISE_FILES and not parts[-1].startswith("~$")
 
 
 def _kind(name: str, head: Read) -> Kind:
@@ -356,14 +356,17 @@ def _parts(member: zipfile.ZipInfo) -> Parts:
 
 
 def _member_name(member: zipfile.ZipInfo) -> str:
-    """Decode a member's name: without the UTF-8 flag zipfile assumes cp437, but Chinese Windows writes GBK."""
+    """Decode a member's name: without the UTF-8 flag zipfile assumes cp437, but Chinese Windows writes GBK.
+
+    Some programs on Windows write backslashes between folders.
+    """
+    name = member.filename
     if not member.flag_bits & 0x800:
         for encoding in ("utf-8", "gb18030"):
-            try:
-                return member.filename.encode("cp437").decode(encoding)
-            except UnicodeError:
-                continue
-    return member.filename
+            with contextlib.suppress(UnicodeError):
+                name = name.encode("cp437").decode(encoding)
+                break
+    return name if "/" in name else name.replace("\\", "/")
 
 
 def _member_time(member: zipfile.ZipInfo) -> datetime | None:

@@ -4,38 +4,34 @@
     submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb       nbgrader; the course folder around it is skipped
     NAME_12_34_FILE.ipynb                             Canvas, "Download submissions": NAME, user id, submission id
     NAME_12_assignsubmission_file/FILE.ipynb          Moodle, "Download all submissions", as folders or as files
+    TASK_LOGIN_attempt_2026-11-01-10-11-12_FILE.ipynb Blackboard, "Assignment file download"
+    12-34 - NAME - Nov 1, 2026 1011 AM/FILE.ipynb     Brightspace: user id, NAME, time
+    Submitted files/STUDENT/TASK/Version 2/FILE.ipynb Teams, the library "Student Work"
     assignment_1_export/submission_2/FILE.ipynb       Gradescope, with submission_metadata.yml
     STUDENT+ASSIGNMENT+TIME+RANDOM/NOTEBOOK.ipynb     nbgrader's exchange, the folder `inbound`
+    TASK/STUDENT.ipynb                                no folders for students: several notebooks with people's names
 
 Folders around all students ("hw2", "submissions", the name of the zip) are skipped: they are recognised by their names,
 or by holding nothing but several other folders.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
+from hookedu.grading import naming
 from hookedu.grading.files import Found, Kind, Parts
-from hookedu.grading.matching import lesson_by_name
+from hookedu.grading.naming import bare, is_nobody, of_platform
 from hookedu.grading.rows import Unreadable, clean_name
 
 _MAX_AROUND = 5  # folders around all students
-_WORD = (
-    "hw|homework|ps|pset|problem[ _-]?sets?|assignments?|exercises?|lessons?|weeks?|labs?|units?|modules?|parts?|tasks?|"
-    "sessions?|days?|class(?:es)?|courses?|sections?|groups?|submissions?|submitted|exports?|downloads?|hand[ _-]?ins?|"
-    "inbound|students?|final|notebooks?|files?|作业|练习|课程|提交|学生|班级|第.{1,3}[课章周次]"
+# nbgrader's and Teams' folder of what was handed in, and what lies beside it.
+_HANDED_IN = ("submitted", "Submitted files", "已提交的文件")
+_BESIDE = frozenset(
+    ("source", "release", "autograded", "feedback", "downloaded", "Working files", "工作文件")
 )
-# "hw2", "Week 3", "assignment_1_export": a name that no student has.
-_NOBODY = re.compile(rf"(?:{_WORD})(?:[\s_.#()-]*(?:\d+[a-z]?|{_WORD}))*", re.IGNORECASE)
-_CANVAS = re.compile(r"([^_]+)(?:_LATE)?_(\d+)_(\d+)_(.+)", re.IGNORECASE)
-_MOODLE = re.compile(r"(.+?)_(\d+)_assignsubmission_(?:file|onlinetext)(?:_(.*))?")
-_GRADESCOPE = re.compile(r"submission_\d+")
-EXCHANGE = re.compile(r"([^+]+)\+[^+]+\+\d{4}-\d\d-\d\d [^+]+(?:\+.*)?")
-_ARCHIVE = re.compile(r"\.(zip|rar|7z|tar|tgz|tar\.(gz|bz2|xz))$", re.IGNORECASE)
-_NBGRADERS = frozenset(("source", "release", "autograded", "feedback", "downloaded"))
 _METADATA = "submission_metadata.yml"
 _MAX_METADATA = 16 * 2**20  # bytes
 
@@ -88,13 +84,17 @@ def owned(files: Iterable[Found], stem: str) -> list[Owned]:
     level = kept = 0
     while level < _MAX_AROUND and (around := _around(inside, level, stem)):
         below = [f for f in inside if f.parts[level] in around and len(f.parts) > level + 1]
-        beside = [f for f in inside if f.parts[level] not in around and f.parts[level] not in _NBGRADERS]
+        beside = [f for f in inside if f.parts[level] not in around and f.parts[level] not in _BESIDE]
         out += [Owned("", _source(f, kept), f, level) for f in beside]
         inside, level = below, level + 1
         if len(around) == 1:
             kept = level  # one folder around everything says nothing; of several, each is part of the path
-    people = _people(inside, level)
-    return out + [Owned(_student(f, level, people), _source(f, kept), f, level) for f in inside]
+    names = _people(inside, level) | _by_files(inside, level)
+    students = _told_apart([_student(file, level, names) for file in inside], inside, level)
+    return out + [
+        Owned(student, _source(file, kept), file, level)
+        for student, file in zip(students, inside, strict=True)
+    ]
 
 
 def _source(file: Found, kept: int) -> str:
@@ -105,18 +105,35 @@ def _around(files: Sequence[Found], level: int, stem: str) -> set[str]:
     """Return the folders at a level that are around the students' folders; none if they are the students' own."""
     paths = [file.parts[level:] for file in files]
     tops = {parts[0] for parts in paths if len(parts) > 1}
-    if "submitted" in tops and any(parts[0] == "submitted" and len(parts) > 2 for parts in paths):
-        return {"submitted"}
-    if not tops or any(map(_of_platform, paths)):
+    for name in _HANDED_IN:
+        if any(parts[0] == name and len(parts) > 2 for parts in paths):
+            return {name}
+    if not tops or any(map(of_platform, paths)):
         return set()
-    if len(tops) == 1 and any(_of_platform(parts[1:]) for parts in paths if len(parts) > 1):
+    if len(tops) == 1 and any(of_platform(parts[1:]) for parts in paths if len(parts) > 1):
         return tops
-    if {parts[0] for parts in paths if len(parts) > 2} != tops or _right_below(files, level):
+    if {parts[0] for parts in paths if len(parts) > 2} != tops:
         return set()
-    if all(top == stem or _nobody(top) for top in tops):
-        people = any(part and not _nobody(part) for parts in paths for part in parts[1:-1])
+    loose = {f.parts[level] for f in files if _right_below([f], level)}
+    if loose and not (
+        all(map(is_nobody, tops)) and all(_several_people(f, level + 1) for f in _of(loose, files, level))
+    ):
+        return set()
+    if all(top == stem or is_nobody(top) for top in tops):
+        people = any(part and not is_nobody(part) for parts in paths for part in parts[1:-1])
         return tops if people or tops == {stem} else set()
+    if all(naming.is_initial(parts[0], [parts[1]]) for parts in paths if len(parts) > 2):
+        return tops
     return tops if len(tops) == 1 and _several_people(files, level + 1) else set()
+
+
+def _of(folders: set[str], files: Sequence[Found], level: int) -> list[list[Found]]:
+    """Return the files of each of these folders at a level."""
+    inside: dict[str, list[Found]] = {folder: [] for folder in folders}
+    for file in files:
+        if file.parts[level] in folders:
+            inside[file.parts[level]].append(file)
+    return [*inside.values()]
 
 
 def _right_below(files: Sequence[Found], level: int) -> bool:
@@ -132,45 +149,62 @@ def _several_people(files: Sequence[Found], level: int) -> bool:
             break
         level += 1
     holding = {f.parts[level] for f in files if len(f.parts) > level + 1 and f.kind is Kind.NOTEBOOK}
-    return len(inner) > 1 and 2 * len(holding) >= len(inner) and not any(map(_nobody, inner))
+    return len(inner) > 1 and 2 * len(holding) >= len(inner) and not any(map(is_nobody, inner))
 
 
-def _nobody(folder: str) -> bool:
-    """Check whether a folder's name is that of a task or a lesson, not of a student."""
-    name = _bare(folder).strip()
-    lesson = lesson_by_name(name)
-    return bool(_NOBODY.fullmatch(name)) or (lesson is not None and (name.isdigit() or lesson.file in name))
-
-
-def _bare(name: str) -> str:
-    return _ARCHIVE.sub("", name)
-
-
-def _of_platform(parts: Parts) -> re.Match[str] | None:
-    """Return the match of the first part with what a learning platform names a student's file or folder."""
-    first = _bare(parts[0])
-    if found := _MOODLE.fullmatch(first) or _GRADESCOPE.fullmatch(first) or EXCHANGE.fullmatch(first):
-        return found
-    return _CANVAS.fullmatch(first) if len(parts) == 1 or first != parts[0] else None
-
-
-def _student(file: Found, level: int, people: dict[str, str]) -> str:
+def _student(file: Found, level: int, names: dict[str, str]) -> str:
     """Return the name of the student that a file belongs to, or "" if it lies beside the students' folders."""
     parts = file.parts[level:]
-    first = _bare(parts[0])
-    if found := _of_platform(parts):
-        if found.re is _GRADESCOPE:
-            return clean_name(people.get(first, first))
-        if found.re is EXCHANGE:
-            return clean_name(found[1])
-        platform = "Moodle" if found.re is _MOODLE else "Canvas"
-        return f"{clean_name(found[1])} ({platform} {found[2]})"
+    if (path := "/".join(parts)) in names:
+        return clean_name(names[path])
+    first = bare(parts[0])
+    if found := of_platform(parts):
+        if platform := naming.NUMBERED.get(found.re):
+            return f"{clean_name(found['name'])} ({platform} {found['id']})"
+        return clean_name(found["name"] if found.re is naming.EXCHANGE else names.get(first, first))
     # A file is a student's if it stands for a folder: an archive that could not be opened.
     return clean_name(first) if first != parts[0] or len(parts) > 1 else ""
 
 
+def _told_apart(students: list[str], files: Sequence[Found], level: int) -> list[str]:
+    """Return the students, those of one name in several sections of the class with the section."""
+    sections = [" ".join(filter(naming.is_section, f.parts[:level])) for f in files]
+    of: dict[str, set[str]] = {}
+    for student, section in zip(students, sections, strict=True):
+        of.setdefault(student, set()).add(section)
+    return [
+        f"{student} ({clean_name(section)})" if student and section and len(of[student]) > 1 else student
+        for student, section in zip(students, sections, strict=True)
+    ]
+
+
+def _by_files(files: Sequence[Found], level: int) -> dict[str, str]:
+    """Return the students of notebooks that lie together and are named each after its student, by their paths.
+
+    So where students have no folders: in the folders of tasks, or where nothing else is. One folder with the name of a
+    student or a group shows that folders are students': then what lies in another one is not somebody else's.
+    """
+    folders: dict[Parts, dict[str, str]] = {}
+    only = all(len(file.parts) == level + 1 for file in files)
+    tops = {file.parts[level] for file in files if len(file.parts) > level + 1}
+    tasks = all(is_nobody(top) and not naming.is_group(top) for top in tops)
+    for file in files:
+        parts = file.parts[level:]
+        in_task = len(parts) == 2 and tasks
+        if file.kind is Kind.NOTEBOOK and parts[-1] and (in_task or only) and not of_platform(parts):
+            folders.setdefault(parts[:-1], {})["/".join(parts)] = naming.person(parts[-1])
+    named = [folder for folder in folders.values() if any(folder.values())]
+    several = len({student for folder in named for student in folder.values()} - {""}) > 1
+    return {path: student for folder in named if several for path, student in folder.items()}
+
+
 def _people(files: Sequence[Found], level: int) -> dict[str, str]:
-    """Return the name of each of Gradescope's folders: of all who submitted it, with e-mail addresses."""
+    """Return the students of Blackboard's files and of Gradescope's folders: of all who submitted one, with addresses."""
+    tops = {bare(file.parts[level]) for file in files}
+    heads = {top: found["head"] for top in tops if (found := naming.BLACKBOARD.fullmatch(top))}
+    if heads:
+        students = naming.without_task({*heads.values()})
+        return {top: students[head] for top, head in heads.items()}
     for file in files:
         if len(file.parts) == level + 1 and file.parts[level] == _METADATA:
             try:

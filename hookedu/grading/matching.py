@@ -201,11 +201,13 @@ def plan(cells: list[Cell], key: Key) -> Plan:
     checks, answers = {slug + "-check" for slug in slugs}, {exercise.answer for exercise in key.exercises}
 
     def written(cell: Cell) -> bool:
+        marks = {cell.grade_id, cell.id}
+        if cell.kind != "code" and not marks & slugs:
+            return False
         if not cell.plain or cell.plain in key.known:
             return False
-        if {cell.grade_id, cell.id} & checks and not _defined(cell.source) & answers:
-            return False  # only checks, perhaps others than it was made for
-        return cell.kind == "code" or bool({cell.grade_id, cell.id} & slugs)
+        # Otherwise it only checks, perhaps others than it was made for.
+        return not marks & checks or bool(_defined(cell.source) & answers)
 
     own = [i for i, cell in enumerate(cells) if written(cell)]
     probes: dict[int, list[str]] = {}

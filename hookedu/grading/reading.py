@@ -74,7 +74,10 @@ def read_cells(data: bytes) -> list[Cell]:
 def _without_outputs(data: bytes) -> Any:
     """Parse a large notebook without its outputs; raise Unreadable if what is left is still too much."""
     encoding = json.detect_encoding(data)
-    return json.loads(_cut(data if encoding == "utf-8" else data.decode(encoding).encode()))
+    text = data if encoding == "utf-8" else data.decode(encoding).encode()
+    if text.startswith(b"\0"):
+        raise ValueError("it begins with a zero byte")
+    return json.loads(_cut(text))
 
 
 def _cut(data: bytes) -> bytes:

@@ -269,7 +269,7 @@ def forks(path: str) -> None:
         job = {"setup": key.setup, "probes": probes, "seeds": runner.seeds_for(plan, str(number), "")}
         jobs.append((job, sources))
     worker.prepare(jobs[0][0])
-    namespaces.use_huge_pages()
+    namespaces.settle()
     print("warm", flush=True)
     while sys.stdin.readline():
         begun = time.perf_counter()

@@ -129,7 +129,7 @@ PATCHES = {
     "patches-hookedu": Case(PATCH_HOOKEDU, *WRONG, reached=("import hookedu.exercises", "import hookedu.exercises.probing", "hookedu.exercises.probing.encode = ...")),
     "patches-builtins": Case(PATCH_BUILTINS, *KILLED),
     "patches-imports": Case(PATCH_IMPORTS, *NOTHING),
-    "replaces-modules": Case(REPLACE_MODULES, *NOTHING),
+    "replaces-modules": Case(REPLACE_MODULES, *WRONG),
     "shadows-modules": Case(SHADOW_MODULES, *WRONG),
     "transforms-cells": Case(TRANSFORM, *NOTHING),
     "handles-all-errors": Case(HANDLE_ERRORS, *WRONG),

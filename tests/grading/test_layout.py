@@ -2,6 +2,7 @@
 
 import io
 import os
+import time
 import zipfile
 
 import pytest
@@ -106,6 +107,88 @@ LAYOUTS = {
     ),
     "Canvas, zips": ({"ada_1_2_hw.zip": zipped(["02.ipynb", "03.ipynb"])}, {"ada (Canvas 1)"}),
     "a zip around": ({"submissions.zip": zipped(["ann/02.ipynb", "bob/02.ipynb"])}, {"ann", "bob"}),
+    "Blackboard": (
+        [
+            f"Hooks_2_{who}_attempt_2026-11-0{n}-10-11-12_02.ipynb"
+            for who, n in (("ann", 1), ("bob", 2), ("bob", 3))
+        ],
+        {"ann", "bob"},
+    ),
+    "Blackboard, logins with underscores": (
+        [f"Hooks_{who}_lee_attempt_2026-11-01-10-11-12_02.ipynb" for who in ("ann", "bob")],
+        {"ann_lee", "bob_lee"},
+    ),
+    "Blackboard, a file with another's name": (
+        [
+            f"Hooks_{who}_attempt_2026-11-01-10-11-12_Hooks_bob_attempt_2026-11-09-10-11-12_02.ipynb"
+            for who in ("ann", "bob")
+        ],
+        {"ann", "bob"},
+    ),
+    "Blackboard, a zip of one": (
+        {"Hooks_ann_attempt_2026-11-01-10-11-12_all.zip": zipped(["02.ipynb"])},
+        {"ann"},
+    ),
+    "Brightspace": (
+        [
+            "Hooks/12-345 - Ada Lovelace - Nov 1, 2026 1011 AM/02.ipynb",
+            "Hooks/12-345 - Ada Lovelace - Nov 2, 2026 911 AM/02.ipynb",
+            "Hooks/13-346 - 李雷 - 1 November, 2026 2311/02.ipynb",
+        ],
+        {"Ada Lovelace (Brightspace 12)", "李雷 (Brightspace 13)"},
+    ),
+    "Teams": (
+        [
+            "Student Work/Submitted files/Ada/Hooks/Version 2/02.ipynb",
+            "Student Work/Submitted files/Bob/Hooks/02.ipynb",
+        ],
+        {"Ada", "Bob"},
+    ),
+    "Teams in Chinese": (
+        ["已提交的文件/李雷/作业2/02.ipynb", "已提交的文件/Bob/作业2/02.ipynb"],
+        {"李雷", "Bob"},
+    ),
+    "Sakai": (
+        [f"Hooks/{who}/Submission attachment(s)/02.ipynb" for who in ("Lee, Ann(annlee)", "K, Bob(bobk)")],
+        {"Lee, Ann(annlee)", "K, Bob(bobk)"},
+    ),
+    "sections": (
+        ["Section A/ann/02.ipynb", "Section A/bob/02.ipynb", "Section B/eve/02.ipynb"],
+        {"ann", "bob", "eve"},
+    ),
+    "one name in two sections": (
+        ["计算机1班/李雷/02.ipynb", "计算机2班/李雷/02.ipynb", "计算机2班/Bob/02.ipynb"],
+        {"李雷 (计算机1班)", "李雷 (计算机2班)", "Bob"},
+    ),
+    "initials": (["A-K/Ada/02.ipynb", "A-K/Bob/02.ipynb", "L-Z/Lea/02.ipynb"], {"Ada", "Bob", "Lea"}),
+    "files in a task": (["hw2/ann.ipynb", "hw2/Bob Lee (1).ipynb", "hw3/ann.ipynb"], {"ann", "Bob Lee"}),
+    "files in lessons": (
+        [
+            "02_tensor_hooks/李雷.ipynb",
+            "02_tensor_hooks/ann_02_tensor_hooks.ipynb",
+            "03_changing_gradients/03-ann.ipynb",
+        ],
+        {"李雷", "ann"},
+    ),
+    "files alone": (["ann_02_tensor_hooks.ipynb", "02_tensor_hooks - Bob Lee.ipynb"], {"ann", "Bob Lee"}),
+    "files of groups": (
+        ["Group 1/ann.ipynb", "Group 1/bob.ipynb", "Group 2/02.ipynb"],
+        {"Group 1", "Group 2"},
+    ),
+    "a group that hands in for others": (
+        [
+            "Group 1/ann/02.ipynb",
+            "Group 1/bob/02.ipynb",
+            "Group 1/02.ipynb",
+            "Group 2/02.ipynb",
+            "Group 2/old/02.ipynb",
+        ],
+        {"Group 1", "Group 2"},
+    ),
+    "a student that hands in for others": (
+        ["Day/Ann Lee.ipynb", "Day/bob.ipynb", "Ann Lee/02.ipynb", "bob/02.ipynb"],
+        {"Day", "Ann Lee", "bob"},
+    ),
     "zips in zips": (
         {
             "class.zip": zipped(
@@ -115,6 +198,74 @@ LAYOUTS = {
         {"ann", "b"},
     ),
 }
+
+
+# The students' files, what lies beside them, and of that the notebooks: they are told, and hide no student.
+BESIDE = {
+    "a solution": (["hw2/ann/02.ipynb", "hw2/bob/02.ipynb"], ["hw2/solution.ipynb"], ["solution.ipynb"]),
+    "drafts": (
+        ["Submitted files/ann/hw/02.ipynb", "Submitted files/bob/hw/02.ipynb"],
+        ["Working files/ann/hw/02.ipynb"],
+        [],
+    ),
+    "an index": (
+        [
+            "Hooks/12-3 - ann - Nov 1, 2026 1011 AM/02.ipynb",
+            "Hooks/13-4 - bob - Nov 1, 2026 1011 AM/02.ipynb",
+        ],
+        ["Hooks/index.html"],
+        [],
+    ),
+    "a copy": (["hw2/ann.ipynb", "hw2/bob.ipynb"], ["hw2/Copy of 02.ipynb"], ["hw2/Copy of 02.ipynb"]),
+    "a template": (["ann_02.ipynb", "bob_02.ipynb"], ["template.ipynb"], ["template.ipynb"]),
+    "what Word leaves": (["ann/02.ipynb", "bob/02.ipynb"], ["ann/~$02.ipynb"], []),
+}
+
+
+@pytest.mark.parametrize("what", BESIDE)
+def test_what_lies_beside_the_students_hides_none(tmp_path, what):
+    students, others, told = BESIDE[what]
+    found = collect(place(tmp_path / "class", students + others))
+    assert [s.student.split(" ")[0] for s in found.submissions] == ["ann", "bob"]
+    assert found.outside == told
+
+
+def test_a_student_with_folders_beside_a_notebook_stays_one(tmp_path):
+    folder = place(tmp_path / "class", ["ann/02.ipynb", "ann/old/02.ipynb", "ann/older/02.ipynb"])
+    assert {s.student for s in collect(folder).submissions} == {"ann"}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_files_of_one_path_in_a_zip_are_two_rows(tmp_path):
+    path = tmp_path / "class.zip"
+    path.write_bytes(zipped(["ann/02.ipynb"] * 3 + ["ann/02.ipynb (2)/02.ipynb", "bob/02.ipynb"]))
+    assert {s.source for s in collect(path).submissions} == {
+        "ann/02.ipynb",
+        "ann/02.ipynb (2)",
+        "ann/02.ipynb (3)",
+        "ann/02.ipynb (2)/02.ipynb",
+        "bob/02.ipynb",
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_the_path_of_a_second_file_is_no_other_files(tmp_path):
+    path = tmp_path / "class.zip"
+    tree = {"ann/a": NOTEBOOK, "ann/a (2)": NOTEBOOK, "bob/02.ipynb": NOTEBOOK}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in [("ann/a", NOTEBOOK), *tree.items()]:
+            archive.writestr(name, content)
+    sources = [s.source for s in collect(path).submissions]
+    assert sorted(sources) == ["ann/a", "ann/a (2)", "ann/a (3)", "bob/02.ipynb"]
+
+
+def test_backslashes_of_windows_are_folders_and_lead_nowhere_else(tmp_path):
+    path = tmp_path / "class.zip"
+    path.write_bytes(zipped(["ann\\02.ipynb", "bob\\hw\\02.ipynb", "c\\..\\..\\02.ipynb"]))
+    found = {s.student: s for s in collect(path).submissions}
+    assert found.keys() == {"ann", "bob", "c/../../02.ipynb"}
+    with pytest.raises(Unreadable, match="not allowed"):
+        found["c/../../02.ipynb"].read()
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -197,6 +348,23 @@ def test_every_student_has_a_row(tmp_path_factory, who, around, how):
     ).submissions
     assert sorted(s.student for s in found) == sorted(map(clean_name, who))
     assert len({s.source for s in found}) == len(who)
+
+
+@pytest.mark.parametrize(
+    "part", ["1", "1a", "hw", "x班", "第课课", " - ", "(", "(1)", "a_", "+", "2026 1011 "]
+)
+def test_no_name_takes_long(tmp_path, part):
+    path = tmp_path / "class.zip"
+    begun = time.process_time()
+    for name in (
+        f"{task}{part * n}{end}"
+        for task in ("hw", "1-2 - ")
+        for n in (24, 20_000 // len(part.encode()))  # a zip takes names of 65,535 bytes
+        for end in ("!", "")
+    ):
+        path.write_bytes(zipped([f"{name}/ann/02.ipynb", f"{name}/bob/{name}/02.ipynb", f"{name}.ipynb"]))
+        collect(path)
+    assert time.process_time() - begun < 2
 
 
 def test_a_zip_of_a_students_has_the_time_of_the_zip_not_the_times_inside(tmp_path):

@@ -139,3 +139,7 @@ def test_too_much_is_refused_before_it_is_made_into_objects(data):
         assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def test_a_large_file_of_zeros_is_not_called_too_much():
+    assert outcome(read_cells, bytes(100 * 2**20)).startswith("not complete JSON")

@@ -236,9 +236,7 @@ class _Table:
         for key in changed:
             self._put(key, then[key])
         for key in [key for key in now if key not in then]:
-            if self._is_harmless(key, now[key]):
-                then[key] = now[key]
-            else:
+            if not self._is_harmless(key, now[key]):  # which may go again as it came
                 changed.append(key)
                 self._remove(key)
         return [f"{self._name}.{key}" if self._named else self._name for key in changed]

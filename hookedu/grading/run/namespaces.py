@@ -29,7 +29,16 @@ _SAME = 0x40F  # flags that statvfs and mount write alike: read-only, nosuid, no
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _CAPBSET_DROP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 24, 36, 38
 _COLLAPSE, _HUGE = 25, 2**21
+_SIZES = (*(2**n for n in range(16, 11, -1)), *range(2048 - 16, 16, -16))  # of gaps, in bytes
+_NUMBER = re.compile(r"\d+")  # here, because every submission would compile it again
 _CAPABILITY_VERSION_3 = 0x20080522
+
+
+class _Mallinfo(ctypes.Structure):
+    """What `mallinfo2` of the C library tells: among others the bytes that are free, and of these those at the end."""
+
+    _names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in _names.split()]
 
 
 @functools.cache
@@ -76,7 +85,7 @@ def limit_processes() -> None:
 
 def _kernel() -> tuple[int, ...]:
     """Return the kernel's version: (6, 14)."""
-    return tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+    return tuple(map(int, _NUMBER.findall(os.uname().release)[:2]))
 
 
 def enter() -> None:
@@ -148,7 +157,30 @@ def adopt_orphans() -> None:
     _prctl(_SET_CHILD_SUBREAPER, 1)
 
 
-def use_huge_pages() -> None:
+def settle() -> None:
+    """Arrange this process's memory for many forks: as few pages as possible are mapped in each, and copied by each."""
+    _fill_gaps()
+    _use_huge_pages()
+
+
+def _fill_gaps() -> None:
+    """Take all memory that the C library holds free between what is in use (glibc 2.33).
+
+    A fork that allocates there copies a page for every few of these gaps: a third of all pages that it copies. The 6 MiB
+    are in memory anyway.
+    """
+    libc = _libc()
+    with contextlib.suppress(AttributeError):  # an older glibc, or another library
+        libc.mallinfo2.restype, libc.malloc.restype, libc.sbrk.restype = _Mallinfo, *[ctypes.c_void_p] * 2
+        found = libc.mallinfo2()
+        end, most = libc.sbrk(None) - found.keepcost, 2 * found.fordblks
+        for size in _SIZES:
+            # Beyond the end there are no gaps. Another library's memory may lie anywhere: then `most` ends it.
+            while most > 0 and (libc.malloc(ctypes.c_size_t(size)) or end) < end:
+                most -= size
+
+
+def _use_huge_pages() -> None:
     """Move this process's private memory into huge pages where the kernel can (Linux 6.1).
 
     A fork copies one page table entry per page. For the 85,000 small pages that torch takes, that is most of the time

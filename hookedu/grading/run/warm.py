@@ -75,7 +75,7 @@ def main() -> NoReturn:
                 todo = json.loads(file.read())
             served = 1 if worker.prepare(todo) else served + 1
             if served == _MANY:
-                namespaces.use_huge_pages()
+                namespaces.settle()
             if isolated:
                 wards.append(_Ward(selector, todo, cells, channel, line, entrance))
             else:
