@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.test_live_widgets import CHINESE, fresh, language, named, readable, settled
+from tests.browser.test_live_widgets import CHINESE, fresh, named, readable, settled
 
 CELLS = {
     "setup": "import torch, ipywidgets\nfrom hookedu import GradientFlow, LanguageToggle",
@@ -45,7 +45,7 @@ def notebook(open_notebook, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_errors(notebook):
-    language(notebook, "双语 · Both")
+    notebook.choose("both")
     yield
     notebook.page.emulate_media(reduced_motion=None, forced_colors=None)
     assert notebook.cell_errors() == []
@@ -64,7 +64,7 @@ def grads(widget: Locator) -> list[str]:
 
 def test_the_spoiled_neighbour_with_the_keyboard_alone(notebook, theme):
     notebook.use(theme)
-    language(notebook, "English")
+    notebook.choose("en")
     widget, page = fresh(notebook, "sum"), notebook.page
     box(widget, "a").focus()
     page.keyboard.press("ArrowRight")
@@ -89,7 +89,7 @@ def test_the_spoiled_neighbour_with_the_keyboard_alone(notebook, theme):
     page.keyboard.press("Escape")
     expect(box(widget, "a")).to_be_focused()
     expect(widget).not_to_contain_text(CHINESE)
-    language(notebook, "中文")
+    notebook.choose("zh")
     expect(status).to_contain_text("你没有碰它，它的梯度却变了")
     expect(widget).not_to_contain_text(re.compile("gradient|forward|hook on", re.IGNORECASE))
     widget.get_by_role("button", name="全部取下").click()
@@ -101,7 +101,7 @@ def test_steps_and_phases(notebook):
     notebook.page.emulate_media(
         reduced_motion="reduce"
     )  # each step is immediate, so that each state can be read
-    language(notebook, "English")
+    notebook.choose("en")
     widget = fresh(notebook, "fork")
     end = ["grad 5", "grad 2", "grad 3", "grad 2", "grad 1"]  # w, x, k, h, y
     assert grads(widget) == end
@@ -130,7 +130,7 @@ def test_steps_and_phases(notebook):
 @pytest.mark.parametrize("wish", ["reduce", "no-preference"])
 def test_numbers_travel_unless_the_reader_wants_no_motion(notebook, wish):
     notebook.page.emulate_media(reduced_motion=wish)
-    language(notebook, "English")
+    notebook.choose("en")
     widget = fresh(notebook, "fork")
     scene = widget.locator(".hookedu-flow-travellers")
     # Count what is put there: a traveller may be gone before it could be looked at.
@@ -151,7 +151,7 @@ def test_numbers_travel_unless_the_reader_wants_no_motion(notebook, wish):
 
 
 def test_pausing_holds_the_numbers_and_playing_goes_on(notebook):
-    language(notebook, "English")
+    notebook.choose("en")
     widget = fresh(notebook, "fork")
     widget.get_by_role("button", name="Backward").click()
     widget.get_by_role("button", name="Pause").click()
@@ -166,7 +166,7 @@ def test_pausing_holds_the_numbers_and_playing_goes_on(notebook):
 
 def test_the_code_can_be_copied(notebook):
     notebook.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    language(notebook, "English")
+    notebook.choose("en")
     widget = fresh(notebook, "sum")
     box(widget, "b").click()
     widget.locator("[data-kind=zero]").click()
@@ -188,7 +188,7 @@ def test_the_code_can_be_copied(notebook):
 
 
 def test_an_exception_is_shown_in_one_language_and_the_next_widget_works(notebook):
-    language(notebook, "English")
+    notebook.choose("en")
     failure = fresh(notebook, "freed").get_by_role("alert")
     expect(failure).to_contain_text("compute it anew")
     expect(failure).to_contain_text("second time")

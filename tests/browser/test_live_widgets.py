@@ -112,15 +112,11 @@ def notebook(open_notebook, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_errors(notebook):
-    language(notebook, "双语 · Both")
+    notebook.choose("both")
     yield
     notebook.page.emulate_media(reduced_motion=None, forced_colors=None)
     assert notebook.cell_errors() == []
     assert notebook.console_errors == []
-
-
-def language(notebook, name: str) -> None:
-    notebook.page.get_by_role("button", name=name, exact=True).click()
 
 
 def fresh(notebook, name: str) -> Locator:
@@ -150,7 +146,7 @@ def test_numbers_arrive_in_every_place_that_shows_the_widget(notebook):
 def test_an_exception_on_either_side_is_shown_in_one_language_and_the_widget_goes_on(notebook):
     widget = fresh(notebook, "trial")
     failure = widget.get_by_role("alert")
-    language(notebook, "English")
+    notebook.choose("en")
     for button, raised, says in (
         (".here", "TypeError: broken in the page", "the browser's part"),
         (".there", "ValueError: broken in Python", "raised an exception"),
@@ -280,10 +276,10 @@ def test_a_choice_with_the_keyboard_alone(notebook, theme):
     expect(widget).to_contain_text("only those of leaves stay")
     assert [radio.is_disabled() for radio in radios.all()] == [True] * 3
     readable(notebook, widget)
-    language(notebook, "English")
+    notebook.choose("en")
     expect(widget.get_by_role("status")).to_contain_text("Your guess")
     expect(widget).not_to_contain_text(CHINESE)
-    language(notebook, "中文")
+    notebook.choose("zh")
     expect(widget.get_by_role("status")).to_contain_text("猜对了")
     expect(widget).not_to_contain_text(re.compile("guess", re.IGNORECASE))
 

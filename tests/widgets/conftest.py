@@ -56,7 +56,7 @@ def nothing_left():
     preference.language = "both"
     ipywidgets.Widget.close_all()
     gc.collect()
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads  # a thread of an earlier test may end meanwhile
     assert plt.get_fignums() == figures
 
 
