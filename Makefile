@@ -45,7 +45,7 @@ test: .venv/ready-test
 BOOK ?= .book
 book: .venv/ready-book
 	rm -rf $(BOOK) && mkdir -p $(BOOK)/source
-	cp -R course hookedu README.md CONTRIBUTING.md LICENSE course/book/index.md course/book/api.md $(BOOK)/source
+	cp -R course hookedu README.md README.zh.md CONTRIBUTING.md LICENSE course/book/index.md course/book/api.md $(BOOK)/source
 	cp -R solutions $(BOOK)/source/lessons
 	$(BIN)/sphinx-build -q -W --keep-going -c course/book -d $(BOOK)/doctrees $(BOOK)/source $(BOOK)/html
 
