@@ -130,9 +130,9 @@ def report(module, grad_input, grad_output):
 layer = nn.Linear(5, 3)
 x = torch.ones(6, 5, requires_grad=True)
 with layer.register_full_backward_hook(report):
-    print("forward")
+    print("forward pass")
     y = layer(x)
-    print("backward")
+    print("backward pass")
     y.sum().backward()
 
 # %% [markdown]

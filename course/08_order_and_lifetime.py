@@ -683,7 +683,7 @@ with torch.no_grad():
 
 # %% exercise="08.3"
 def remove_leaked(model, handles):
-    """取下句柄不在 handles 里的钩子，返回所在模块的名字，例如 ["body.fc", ""]；"" 是 model 自己。
+    """取下句柄不在 handles 里的钩子，返回所在模块的名字，如 ["body.fc", ""]；"" 是 model 自己。
 
     Remove the hooks whose handle is not in handles; return their modules' names, such as
     ["body.fc", ""] ("" is model).

@@ -1,6 +1,8 @@
 """Tests of lessons in one language: prose, code with its Chinese words, and the rules for these."""
 
 import ast
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from hookedu.authoring import code_rules, code_words, lint, localize, source
 from hookedu.language import has_chinese
 
 SOURCE, WORDS = "course/02_tensor_hooks.py", "course/02_tensor_hooks.code.yml"
+COMPLETE = ["00", "01", "02", "03", "04", "05", "06", "07", "08"]  # lessons whose code has its Chinese words
 FILES = sorted((catalog.ROOT / "hookedu").rglob("*.py"))
 
 PROSE = """## 2.1 一个数 · A number
@@ -236,21 +239,27 @@ def test_every_field_of_a_printed_text_has_its_place(clone, zh, fits):
     assert any("has 2 fields, and the Chinese needs each" in problem for problem in found) != fits
 
 
-def test_a_lesson_without_the_file_may_leave_its_code_english_and_the_command_lists_it(
-    clone, capsys, monkeypatch
-):
+def test_a_lesson_without_the_file_may_leave_its_code_english_and_the_command_lists_it(clone):
     (clone.root / WORDS).unlink()
     lesson = clone.lesson("02")
     assert lint.problems(lesson, source.read(lesson)) == []
-    found = code_rules.untranslated(source.read(lesson), {})
-    assert list(found)[:2] == [
+    found = list(code_rules.untranslated(source.read(lesson), {}))
+    assert found[:2] == [
         "We look at .grad where PyTorch would rather not have us look; it warns about that, and rightly so.",
         "the hook saw:",
     ]
-    monkeypatch.setattr("sys.argv", ["code_rules", "01"])
-    code_rules.main()
-    said = capsys.readouterr().out
-    assert said.startswith("# 01_graph_and_leaves.code.yml: ") and set(yaml.safe_load(said).values()) <= {""}
+    command = [sys.executable, "-m", "hookedu.authoring.code_rules", "02"]
+    said = subprocess.run(
+        command, cwd=clone.root, env=clone.env, capture_output=True, encoding="utf-8", check=True
+    ).stdout
+    assert said.startswith(f"# 02_tensor_hooks.code.yml: {len(found)}\n")
+    assert yaml.safe_load(said) == dict.fromkeys(found, "")
+
+
+@pytest.mark.parametrize("number", COMPLETE)
+def test_the_code_of_a_lesson_speaks_chinese(number):
+    lesson = catalog.find(number)
+    assert code_rules.untranslated(source.read(lesson), code_words.words_of(lesson)) == {}
 
 
 def test_the_grammar_does_not_depend_on_the_python_that_builds():
