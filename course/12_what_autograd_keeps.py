@@ -392,7 +392,7 @@ def put_away(shelf, at_least):
 
     ### BEGIN SOLUTION
     class Ticket:
-        """What autograd holds in place of a tensor."""
+        """What autograd holds instead of a tensor."""
 
         def __init__(self, key):
             self.key = key
@@ -580,8 +580,8 @@ for k in counts:
             y = checkpoint(blocks[segment : segment + 16 // k], y, use_reentrant=False)
         y.sum().backward()
     peaks.append(ledger.peak / x.nbytes)  # in tensors of the size of x
-print("forecast:", [k + 16 // k for k in counts])
-print("measured:", [round(peak, 1) for peak in peaks])
+print("forecast peaks:", [k + 16 // k for k in counts])
+print("measured peaks:", [round(peak, 1) for peak in peaks])
 fig, ax = plt.subplots(figsize=(4, 2.4))
 ax.plot(counts, [k + 16 / k for k in counts], "--", label="forecast: k + 16 / k")
 ax.plot(counts, peaks, "o", label="measured")

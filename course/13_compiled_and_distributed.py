@@ -152,7 +152,7 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # </div>
 
 # %% tags=["F46"]
-torch._logging.set_logs(dynamo=logging.ERROR)  # leaves out a long warning that names the limit
+torch._logging.set_logs(dynamo=logging.ERROR)  # hides a long warning that names the limit
 run(keep, 12)
 print("torch._dynamo.config.recompile_limit:", torch._dynamo.config.recompile_limit)
 torch._logging.set_logs()
