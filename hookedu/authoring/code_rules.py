@@ -133,7 +133,9 @@ def _entries(lesson: Lesson) -> list[tuple[Cell, str, str]]:
     found = []
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         zh = value.value if isinstance(value, yaml.ScalarNode) else ""
-        blocks = f'<div lang="zh">\n{zh}\n</div>\n<div lang="en">\n{key.value}\n</div>'
+        # Numbers of fields, such as {1}, are no numbers of the text: both languages have plain fields here.
+        prose = re.sub(r"\{\d+\}", "{}", zh)
+        blocks = f'<div lang="zh">\n{prose}\n</div>\n<div lang="en">\n{key.value}\n</div>'
         found.append((Cell(line=key.start_mark.line + 1, is_code=False, text=blocks), key.value, zh))
     return found
 
