@@ -121,9 +121,9 @@ def mosaic(
     if signed is None:
         signed = finite.numel() > 0 and finite.min().item() < 0
     cmap = SIGNED if signed else UNSIGNED
-    scale = None if per_map else _scale(finite, signed)
+    scale = None if per_map else range_of(finite, signed)
     if scale is None:
-        images = np.stack([_coloured(one.numpy(), _scale(_finite(one), signed), cmap) for one in shown])
+        images = np.stack([_coloured(one.numpy(), range_of(_finite(one), signed), cmap) for one in shown])
     else:
         images = _coloured(shown.numpy(), scale, cmap)
     name = "ch" if tile == "C" else NAMES.get(tile, "")
@@ -176,7 +176,7 @@ def _finite(data: torch.Tensor) -> torch.Tensor:
     return data if data.sum().isfinite() else data[data.isfinite()]
 
 
-def _scale(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
+def range_of(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
     """Return the range of finite values: symmetric about 0 for signed data, never of width 0."""
     if finite.numel() == 0:
         return (-1.0, 1.0) if signed else (0.0, 1.0)

@@ -94,9 +94,6 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
             en="Grey: forward. Purple: backward, with the gradient that each path brings. Double frame: a leaf.",
         ),
         "code": Text(zh="代码", en="Code"),
-        "copy": Text(zh="复制", en="Copy"),
-        "copied": Text(zh="已复制", en="Copied"),
-        "not_copied": Text(zh="没能复制，请选中代码来复制", en="Could not copy; select the code instead"),
         "printed": Text(zh="钩子打印的", en="Printed by hooks"),
         "failed": Text(
             zh="反向传播出现异常，所以没有梯度可看；一切都放回了原样。换一个钩子试试；如果图已经释放，就重新算一遍，再运行这个单元。",

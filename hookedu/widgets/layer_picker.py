@@ -1,52 +1,32 @@
 """LayerPicker: show feature maps, gradients, statistics and weights of a layer, and the code behind them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import ipywidgets
 import torch
 import traitlets
 from torch import nn
-from torch.nn.parameter import is_lazy
 
-from hookedu.hooks.modules import choose, is_compiled, modules_by_name, unwrap
+from hookedu.hooks.modules import choose, modules_by_name, unwrap
 from hookedu.hooks.recording import Recording
-from hookedu.hooks.tensors import Stats, named_tensors
 from hookedu.language import Text
-from hookedu.widgets import pictures, programs
-from hookedu.widgets.panel import Panel, aligned, limit
-from hookedu.widgets.pictures import TILES, Form, Picture, Selection
-from hookedu.widgets.runs import Row, Runs, Target, call_as_code, dense, has_no_values, score_text, with_first
+from hookedu.widgets import layer_numbers
+from hookedu.widgets.layer_look import Choice, Look
+from hookedu.widgets.layer_words import VIEWS, WORDS
+from hookedu.widgets.live import LiveWidget
+from hookedu.widgets.runs import Row, Runs, Target, with_first
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """The state of the controls."""
-
-    layer: str
-    view: str
-    input: str
-    part: int  # index into the tensors of a nested output
-    call: int
-    per_map: bool
-    selection: Selection
-
-    @property
-    def subject(self) -> tuple[str, str, str, int]:
-        """The choices that determine which calls, samples and channels exist."""
-        return self.layer, self.view, self.input, self.part
-
-
-class LayerPicker(Panel):
+class LayerPicker(LiveWidget, module="layer_picker"):
     """Widget that shows the feature maps, gradients, statistics and weights of any layer of a model.
 
-    Layers can be searched by name and type; every plot comes with its numbers and, on "Show code", with a
-    plain PyTorch program that computes them.
+    Layers can be searched by name and type. Pointing at a map gives its values and marks on the input what that
+    position was computed from; a click enlarges a map, and a picture can be pinned beside the next. Every picture comes
+    with its numbers and, on "Show code", with a plain PyTorch program that computes them.
 
     The model runs when a layer is selected for the first time, in its current mode (training or evaluation).
     Its modes, buffers, gradients and hooks and the states of the random number generators are restored
@@ -67,6 +47,8 @@ class LayerPicker(Panel):
     images : mapping of str to object, or sequence of object, optional
         Further values to choose from for the first argument. A tensor ``(C, H, W)`` becomes a batch of one if
         the first argument is a batch.
+    classes : sequence of str, optional
+        Names of the classes, shown beside the outputs of layers that have as many.
     **kwargs : object
         Keyword arguments of the model.
 
@@ -75,12 +57,22 @@ class LayerPicker(Panel):
     value : str
         Name of the selected layer, "" for the model itself. It can be set and observed; setting an unknown
         name raises a ``KeyError`` that lists the closest names.
+    view : {"maps", "gradients", "statistics", "weights"}
+        What is shown of the layer.
+    input : str
+        The chosen input: "x", or "images['name']".
+    part, call, sample, page : int
+        Which tensor of a nested output, call of the layer, sample of the batch and page of 64 channels is shown; from 0.
+    channel : int or None
+        The channel that is enlarged, None for all of the page. When another layer is shown, it starts at None.
+    per_map : bool
+        Whether each map has its own colour scale.
     shown : torch.Tensor or None
         The tensor that is plotted.
     figure : matplotlib.figure.Figure or None
-        The plot.
+        The plot, as it stands in the notebook where widgets are not shown.
     recording : Recording or None
-        The recording that the plot was made from.
+        The recording that the picture was made from.
     code : str
         The program of "Show code"; "" if nothing is shown.
     error : Exception or None
@@ -118,7 +110,18 @@ class LayerPicker(Panel):
     >>> picker.close()
     """
 
+    WORDS: ClassVar = WORDS
+
     value = traitlets.Unicode()
+    view = traitlets.Enum(list(VIEWS), "maps").tag(sync=True)
+    input = traitlets.Unicode("x").tag(sync=True)
+    part = traitlets.Int(0).tag(sync=True)
+    call = traitlets.Int(0).tag(sync=True)
+    sample = traitlets.Int(0).tag(sync=True)
+    # The browser draws these three by itself, and tells Python before another cell can ask.
+    page = traitlets.Int(0).tag(sync=True)
+    channel = traitlets.Int(None, allow_none=True).tag(sync=True)
+    per_map = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
         self,
@@ -126,10 +129,10 @@ class LayerPicker(Panel):
         *inputs: Any,
         target: Target = None,
         images: Mapping[str, Any] | Sequence[Any] | None = None,
+        classes: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
         unwrap(model)  # first: it raises for anything that is not a model
-        super().__init__()
         first = next(iter((*inputs, *kwargs.values())), None)
         named = dict(images if isinstance(images, Mapping) else enumerate([] if images is None else images))
         self._sources = {"x": ""}  # the first argument as code, by name of the input
@@ -141,279 +144,111 @@ class LayerPicker(Panel):
             given[name] = with_first(given["x"], image[None] if alone else image)
         self._model: nn.Module | None = model  # None once closed
         self._runs = Runs(model, given, target)
-        self._drawn: _Choice | None = None  # what is drawn at the moment
+        self._classes = None if classes is None else [str(name) for name in classes]
+        self._anew = False  # whether the model is to run again
+        self._drawn: Choice | None = None  # what is shown at the moment, also if it failed
+        self._look: Look | None = None  # what it looks like; None if it failed
         self._recording: Recording | None = None
-        self._form: Form | None = None
-        self._made_dense = ""  # as code: what made the tensor one that can be indexed
-        self._shown: torch.Tensor | None = None
+        self._figure: Figure | None = None
         self._code = ""
+        self._sent: Any = None  # what the numbers in the browser belong to
+        self._pictured: tuple[str, int] | None = (
+            None  # the input picture in the browser: its name, the sample
+        )
         self._listed: tuple[str, list[Row]] | None = None
         self._unbatched = _dimensions(first) == 3 and any(isinstance(m, nn.Conv2d) for m in model.modules())
-        self._make_controls(list(given))
+        super().__init__()
         names = [row.name for row in self._runs.rows("x")]
         modules = modules_by_name(self._runs.model)
         convolutions = [n for n in names if isinstance(modules[n], nn.Conv1d | nn.Conv2d | nn.Conv3d)]
         self.value = [*convolutions, *(n for n in names if not len(modules[n]._modules)), *names][0]
-        self.observe(self.changed, "value")
+        self.observe(self.changed, ["value", *(name for name in _CHOICES)])
         self._answer()
 
-    # -- controls --------------------------------------------------------------------------------------------
-
-    def _make_controls(self, inputs: list[str]) -> None:
-        w, label = ipywidgets, self.label
-        wide = {"description_width": "initial"}
-        self._search = label(
-            w.Text(style=wide, layout={"width": "auto"}), description=SEARCH, placeholder=EXAMPLE
-        )
-        self._list = w.Select(rows=16, layout={"width": "auto"}, style=wide).add_class("hookedu-list")
-        self._view = w.ToggleButtons(style={"button_width": "auto"})
-        self.options(self._view, list(zip(VIEWS.values(), VIEWS, strict=True)), "maps")
-        self._view.tooltips = [f"{tip.zh} · {tip.en}" for tip in VIEW_TIPS]
-        self._input = label(w.Dropdown(style=wide, layout={"width": "auto"}), description=INPUT)
-        self.options(self._input, [(name, name) for name in inputs], "x")
-        self._part = label(w.Dropdown(style=wide, layout={"width": "auto"}), description=PART)
-        self._call, self._sample, self._page = (
-            label(w.BoundedIntText(min=0, max=0, style=wide, layout={"width": "auto"}), description=text)
-            for text in (CALL, SAMPLE, PAGE)
-        )
-        self._per_map = label(w.Checkbox(indent=False, layout={"width": "auto"}), description=PER_MAP)
-        self._again = label(
-            w.Button(icon="refresh", layout={"width": "auto"}), description=AGAIN, tooltip=AGAIN_TIP
-        )
-        self._channels = label(w.ToggleButtons(style={"button_width": "auto"}), description=CHANNEL)
-        self._channels.add_class("hookedu-channels")
-        self._picture, self._caption = Picture(), w.HTML()
-        self._show_code = label(w.ToggleButton(icon="code", layout={"width": "auto"}), description=SHOW_CODE)
-        self._program = w.HTML(layout={"display": "none"}).add_class("hookedu-code")
-        self._list.observe(self._take_layer, "value")
-        self._numbers = (self._call, self._sample, self._page)
-        choices = (self._search, self._view, self._input, self._part, self._per_map, self._channels)
-        for control in (*choices, *self._numbers, self._show_code):
-            control.observe(self.changed, "value")
-        self._again.on_click(self._forget)
-        row = w.HBox([self._input, self._part, self._call, self._sample, self._page, self._per_map])
-        head = w.HBox([self._view, self._again, self._show_code]).add_class("hookedu-row")
-        left = w.VBox(
-            [self._search, self._list, self.stepper(self._list)],
-            layout={"flex": "1 1 340px", "min_width": "300px"},
-        )
-        right = w.VBox(
-            [head, row.add_class("hookedu-row"), self._program, self._picture, self._caption, self._channels],
-            layout={"flex": "3 1 480px", "min_width": "320px"},
-        )
-        self._show(w.HBox([left, right], layout={"flex_flow": "row wrap"}))
-
-    def _take_layer(self, change: Any) -> None:
-        if change["new"] is not None:  # nothing is selected while the search hides the current layer
-            with self._showing_errors():  # the layer may have been removed from the model since it was listed
-                self.value = change["new"]
-
-    def _forget(self, _: Any) -> None:
-        self._runs.forget()
-        self._drawn = None
-        self.changed()
+    # -- choices ---------------------------------------------------------------------------------------------
 
     @traitlets.validate("value")
     def _known_layer(self, proposal: Any) -> str:
         choose(modules_by_name(self._runs.model), [proposal["value"]])  # raises if there is no such layer
         return proposal["value"]
 
-    def _choice(self) -> _Choice:
-        channel = self._channels.value
-        selection = Selection(
-            self._sample.value, self._page.value, None if channel in (None, -1) else channel
-        )
-        return _Choice(
-            layer=self.value,
-            view=self._view.value,
-            input=self._input.value or "x",
-            part=self._part.value or 0,
-            call=self._call.value,
-            per_map=self._per_map.value,
-            selection=selection,
-        )
+    @traitlets.validate("input")
+    def _known_input(self, proposal: Any) -> str:
+        if proposal["value"] not in self._sources:
+            raise traitlets.TraitError(
+                str(NO_INPUT.format(name=proposal["value"], known=", ".join(self._sources)))
+            )
+        return proposal["value"]
+
+    def run_again(self) -> None:
+        """Run the model again, after it or its input has changed."""
+        self._anew = True
+        self.changed()
+
+    def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
+        if kind == "again":
+            self.run_again()
+        elif kind == "layer":
+            with self._showing_errors():  # the layer may have been removed from the model since it was listed
+                self.value = message["name"]
+
+    def _choice(self) -> Choice:
+        return Choice(self.value, **{name: getattr(self, name) for name in _CHOICES})
 
     def _update(self) -> None:
+        if self._anew:
+            self._runs.forget()
+            self._anew, self._drawn, self._sent, self._pictured = False, None, None, None
         choice = self._choice()
         try:
             if choice != self._drawn:
-                self._look(choice)
+                self._take(choice.after(self._drawn))
                 self._no_error()
         except Exception:
             self._drawn = self._choice()  # not repeated before something else is selected
-            self._blank(None)
+            self._look = self._figure = self._sent = None
+            self._code = ""
+            self.say(why=WORDS["why"])
+            self.post("code", {"code": ""})
+            self._post({"form": "none"}, {})
             raise
         finally:
-            self._fill_list()
-            self._fill_code()
+            self._list()
 
-    def _look(self, choice: _Choice) -> None:
-        if self._drawn is None or choice.subject != self._drawn.subject:
-            self._call.value = self._page.value = 0
-            # Reset rather than rebuild: the browser takes long to create 64 buttons.
-            if self._channels.options:
-                self._channels.value = -1
-        tensor = self._tensor(choice)
-        if tensor is None:
-            self._drawn = self._choice()
-            return
-        tensor, self._made_dense = dense(tensor)
-        self._form = form = Form(tuple(tensor.shape), self._unbatched and choice.view != "weights")
-        maps = choice.view != "statistics"
-        limit(self._sample, form.samples if maps else 1)
-        self.label(self._sample, description=IN_CHANNEL if choice.view == "weights" else SAMPLE)
-        limit(self._page, -(-form.channels // TILES) if maps else 1)
-        self._set_channels(self._page.value, form.channels if maps and choice.view != "weights" else 0)
-        self._per_map.layout.display = None if maps and form.is_maps else "none"
-        self._drawn = choice = self._choice()  # again, as the limits may have changed it
-        self._draw(choice, tensor, form)
+    def _take(self, choice: Choice) -> None:
+        """Show a choice, and send the browser what it lacks."""
+        self._figure = None
+        self._look = look = Look(self._runs, choice, self._unbatched)
+        self._recording = look.recording or self._recording
+        for name in _CHOICES:
+            setattr(self, name, getattr(look.choice, name))
+        self._drawn = choice = self._choice()
+        self._code = look.program(self._sources, wrapped=self._runs.model is not self._model)
+        self.post("code", {"code": self._code})
+        if (name := (choice.input, choice.sample if choice.view != "weights" else 0)) != self._pictured:
+            content, pixels = layer_numbers.input_picture(self._runs.inputs[choice.input], name[1])
+            self.post("input", content, **pixels)
+            self._pictured = name
+        if look.key != self._sent:
+            self.say(why=look.reason())
+            self._post(*look.numbers(self._classes))
+            self._sent = look.key
 
-    def _tensor(self, choice: _Choice) -> torch.Tensor | None:
-        """Return the whole tensor behind the plot, or None after a caption that says why there is none."""
-        if choice.view == "weights":
-            weight = getattr(modules_by_name(self._runs.model)[choice.layer], "weight", None)
-            if not isinstance(weight, torch.Tensor):
-                return self._blank(NO_WEIGHT.format(layer=choice.layer or "(model)"))
-            if is_lazy(weight):
-                return self._blank(LAZY_WEIGHT.format(layer=choice.layer or "(model)"))
-            limit(self._call, 1)
-            self._set_parts([""])
-            if has_no_values(weight):
-                return self._blank(NO_VALUES)
-            weight = weight.detach()
-            return weight.transpose(0, 1) if weight.dim() > 2 else weight
-        self._recording = self._runs.recording(choice.layer, choice.input, choice.view == "gradients")
-        if choice.layer in self._recording.missed:
-            return self._blank(self._recording.missed[choice.layer])
-        calls = self._recording[choice.layer].calls
-        limit(self._call, len(calls))
-        call = calls[self._call.value]
-        parts = list(named_tensors(call.activation))
-        if not parts:
-            return self._blank(NO_TENSOR)
-        self._set_parts([path for path, _ in parts])
-        path, tensor = parts[self._part.value or 0]
-        if choice.view == "gradients":
-            tensor = dict(named_tensors(call.gradient)).get(path)
-        if tensor is None:
-            return self._blank(NO_GRADIENT)
-        return self._blank(NO_VALUES) if has_no_values(tensor) else tensor
+    def _post(self, content: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
+        look = self._look
+        limits = {name: getattr(look, name, 1) for name in ("calls", "samples", "pages")}
+        limits |= {"parts": look.parts if look else [""], "inputs": list(self._sources)}
+        self.post("picture", {**asdict(self._choice()), **limits, **content}, **tensors)
 
-    def _blank(self, why: Text | None) -> None:
-        """Show a caption instead of a plot."""
-        self._picture.clear()
-        self._shown = self._form = None
-        self._set_channels(0, 0)
-        for control in self._numbers:
-            limit(control, 1)
-        self.say(self._caption, why)
+    def _list(self) -> None:
+        rows = self._runs.rows(self.input)
+        if self._listed != (self.value, rows):
+            self._listed = self.value, rows
+            cells = [(row.name, row.type, row.shape, -1 if row.calls is None else row.calls) for row in rows]
+            self.post("layers", {"rows": cells, "value": self.value})
 
-    def _draw(self, choice: _Choice, tensor: torch.Tensor, form: Form) -> None:
-        signed, title = choice.view == "gradients", self._title(choice, form)
-        whole = choice.view == "statistics"
-        self._shown = shown = tensor if whole else tensor[form.index(choice.selection)]
-
-        def draw(figure: "Figure") -> None:
-            if whole:
-                pictures.draw_statistics(figure, tensor, title)
-            elif choice.selection.channel is not None:
-                beside = pictures.picture_in(self._runs.inputs[choice.input], choice.selection.sample)
-                pictures.draw_channel(figure, shown, beside, signed, title)
-            else:
-                pictures.draw_maps(figure, tensor, form, choice.selection, choice.per_map, signed, title)
-
-        with self._picture.hold_sync():  # one message, as the browser decodes the image for each
-            self._picture.draw(draw)
-            self.label(self._picture, tooltip=PICTURE.format(view=VIEWS[choice.view], title=title))
-        stats = Stats(shown)
-        odd = ODD.format(nan=stats.nan, inf=stats.inf) if stats.nan or stats.inf else Text(zh="", en="")
-        self.say(self._caption, NUMBERS.format(odd=odd, **pictures.numbers(stats)))
-
-    def _title(self, choice: _Choice, form: Form) -> str:
-        """Return the title, in English like all text inside a figure."""
-        what = {"gradients": "gradient of ", "weights": "weight of "}.get(choice.view, "")
-        parts = [what + (choice.layer or "(model)")]
-        if self._call.max:
-            parts.append(f"call {choice.call} of {self._call.max + 1}")
-        if form.samples > 1 and choice.view != "statistics":
-            which = "input channel" if choice.view == "weights" else "sample"
-            parts.append(f"{which} {choice.selection.sample} of {form.samples}")
-        if choice.selection.channel is not None:
-            parts.append(f"ch {choice.selection.channel}")
-        return " · ".join(parts)
-
-    def _set_channels(self, page: int, channels: int) -> None:
-        numbers = range(page * TILES, min((page + 1) * TILES, channels))
-        options = [(ALL, -1), *((str(n), n) for n in numbers)] if channels > 1 else []
-        if [n for _, n in options] != [n for _, n in self._channels.options]:
-            self.options(self._channels, options, -1)
-        self._channels.layout.display = None if options else "none"
-
-    def _set_parts(self, paths: list[str]) -> None:
-        if [n for n, _ in self._part.options] != (options := [f"output{path}" for path in paths]):
-            self.options(
-                self._part, list(zip(options, range(len(paths)), strict=True)), self._part.value or 0
-            )
-        if self._part.value is None:
-            self._part.value = 0
-        self._part.layout.display = None if len(paths) > 1 else "none"
-        self._input.layout.display = None if len(self._runs.inputs) > 1 else "none"
-
-    # -- the list and the code -------------------------------------------------------------------------------
-
-    def _fill_list(self) -> None:
-        rows = self._runs.rows(self._input.value or "x")
-        words = self._search.value.lower().split()
-        if self._listed != (self._search.value, rows):
-            self._listed = self._search.value, rows
-            found = [r for r in rows if all(w in f"{r.name} {r.type}".lower() for w in words)]
-            cells = [
-                (r.name or "(model)", r.type, r.shape, "" if r.calls is None else f"×{r.calls}")
-                for r in found
-            ]
-            self.options(
-                self._list, list(zip(aligned(cells), (r.name for r in found), strict=True)), self.value
-            )
-            self.label(self._list, description=LAYERS.format(n=len(found), total=len(rows)))
-        elif self._list.value != self.value and self.value in dict(self._list.options).values():
-            self._list.value = self.value
-
-    def _fill_code(self) -> None:
-        self._code = self._program_of(self._drawn) if self._drawn and self._shown is not None else ""
-        shown = self._show_code.value and bool(self._code)
-        self._program.value = f"<pre tabindex=0>{escape(self._code)}</pre>" if shown else ""
-        self._program.layout.display = None if shown else "none"
-
-    def _program_of(self, choice: _Choice) -> str:
-        form = self._form
-        assert form is not None  # it is set wherever `_shown` is
-        index = "" if choice.view == "statistics" else pictures.brackets(form.index(choice.selection))
-        if choice.view == "weights" and len(form.shape) > 2:
-            index = ".transpose(0, 1)" + index
-        index = self._made_dense + index
-        model, source = self._runs.model, self._sources[choice.input]
-        call, given, setup = call_as_code(self._runs.inputs[choice.input], source)
-        given += ["images"] if source else []
-        target = self._runs.target
-        if choice.view == "gradients" and target is not None and not isinstance(target, int):
-            given.append("target")
-        parts = [label.removeprefix("output") for label, _ in self._part.options]
-        module = modules_by_name(model)[choice.layer]
-        return programs.program(
-            choice.view,
-            given,
-            setup,
-            wrapped=model is not self._model,
-            compiled=is_compiled(model),
-            # The wrapper of torch.compile has a place in this name, but not in those that the widget shows.
-            layer=next(name for name, other in model.named_modules() if other is module),
-            number=choice.call,
-            index=index,
-            real=".abs()" if self._shown is not None and self._shown.is_complex() else "",
-            leaf=parts[choice.part],
-            call=call,
-            score=score_text(*self._runs.head, target),
-        )
+    def _still(self) -> "Figure | None":
+        return self.figure
 
     # -- public attributes -----------------------------------------------------------------------------------
 
@@ -421,17 +256,20 @@ class LayerPicker(Panel):
     def shown(self) -> torch.Tensor | None:
         """The tensor that is plotted."""
         self.settle()
-        return self._shown
+        return self._look and self._look.shown
 
     @property
     def figure(self) -> "Figure | None":
         """The plot."""
         self.settle()
-        return self._picture.figure
+        if self._figure is None:
+            with self._showing_errors():
+                self._figure = self._look and self._look.figure()
+        return self._figure
 
     @property
     def recording(self) -> Recording | None:
-        """The recording that the plot was made from."""
+        """The recording that the picture was made from."""
         self.settle()
         return self._recording
 
@@ -443,60 +281,14 @@ class LayerPicker(Panel):
 
     def _release(self) -> None:
         self._runs.release()
-        self._model = self._recording = self._shown = None
-        self._picture.clear()
+        self._model = self._recording = self._look = self._figure = None
+
+
+_CHOICES = ("view", "input", "part", "call", "sample", "page", "channel", "per_map")
 
 
 def _dimensions(x: Any) -> int | None:
     return x.dim() if isinstance(x, torch.Tensor) else None
 
 
-SEARCH = Text(zh="搜索层", en="Search layers")
-EXAMPLE = Text(zh="名字或类型，如 conv", en="name or type, such as conv")
-LAYERS = Text(
-    zh="层：{n} / {total}（名字、类型、输出形状、×调用次数）",
-    en="Layers: {n} of {total} (name, type, output shape, ×calls)",
-)
-VIEWS = {
-    "maps": Text(zh="特征图", en="Feature maps"),
-    "gradients": Text(zh="梯度", en="Gradients"),
-    "statistics": Text(zh="统计", en="Statistics"),
-    "weights": Text(zh="权重", en="Weights"),
-}
-VIEW_TIPS = (
-    Text(zh="这一层的输出", en="What the layer gives out"),
-    Text(zh="得分对这一层输出的梯度", en="The gradient of the score for the layer's output"),
-    Text(zh="均值、标准差、零的比例、直方图", en="Mean, std, share of zeros, histogram"),
-    Text(zh="这一层自己的权重", en="The layer's own weights"),
-)
-INPUT = Text(zh="输入", en="Input")
-PART = Text(zh="输出的部分", en="Part of the output")
-CALL = Text(zh="调用序号", en="Call")
-SAMPLE = Text(zh="样本", en="Sample")
-IN_CHANNEL = Text(zh="输入通道", en="Input channel")
-PAGE = Text(zh="通道页", en="Page of channels")
-PER_MAP = Text(zh="每图独立色标", en="A scale for each map")
-CHANNEL = Text(zh="放大通道", en="Enlarge channel")
-ALL = Text(zh="全部", en="All")
-AGAIN = Text(zh="重新运行", en="Run again")
-AGAIN_TIP = Text(zh="模型或输入变了：重新运行一遍", en="The model or its input has changed: run it again")
-SHOW_CODE = Text(zh="显示代码", en="Show code")
-PICTURE = Text(zh="{view}：{title}", en="{view}: {title}")  # the accessible name of the plot
-NUMBERS = Text(
-    zh="所示数值：均值 {mean} · 标准差 {std} · 最小 {min} · 最大 {max} · 零的比例 {zeros}{odd}",
-    en="Values shown: mean {mean} · std {std} · min {min} · max {max} · zeros {zeros}{odd}",
-)
-ODD = Text(zh=" · **NaN {nan} 个，Inf {inf} 个**", en=" · **{nan} NaN, {inf} Inf**")
-NO_WEIGHT = Text(zh="`{layer}` 自己没有权重", en="`{layer}` has no weight of its own")
-LAZY_WEIGHT = Text(
-    zh="`{layer}` 的权重还没有初始化：模型第一次正式运行时才会有",
-    en="`{layer}` has no weight yet: it is made when the model runs for the first time",
-)
-NO_VALUES = Text(
-    zh="这个张量只有形状，没有可以画的数值：它在 meta 设备上，或者在 vmap、grad、jvp 里面",
-    en="This tensor has a shape and no values to draw: it is on the meta device, or inside of vmap, grad or jvp",
-)
-NO_TENSOR = Text(zh="这次调用的输出里没有张量", en="This call's output holds no tensor")
-NO_GRADIENT = Text(
-    zh="反向传播没有经过输出的这一部分", en="No backward pass went through this part of the output"
-)
+NO_INPUT = Text(zh="没有名为 {name!r} 的输入；有：{known}", en="there is no input {name!r}, only: {known}")

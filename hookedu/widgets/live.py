@@ -54,6 +54,7 @@ class LiveWidget(Answering, AnyWidget):
         words = {key: _sides(text) for key, text in (_WORDS | dict(self.WORDS)).items()}
         super().__init__(words=words, language=preference.language, **traits)
         self._posted: dict[str, tuple[dict[str, Any], list[bytes]]] = {}
+        self._seen = False  # whether it has been shown; nobody gets what is sent before
         self.on_msg(self._receive)
         self._begin()
 
@@ -76,10 +77,12 @@ class LiveWidget(Answering, AnyWidget):
         ]
         message = {"kind": kind, "content": dict(content or {}), "tensors": kinds}
         self._posted[kind] = message, [tensor.numpy().tobytes() for tensor in packed.values()]
-        self.send(*self._posted[kind])
+        if self._seen:
+            self.send(*self._posted[kind])
 
     def _receive(self, _: Any, message: Any, buffers: list[Any]) -> None:
         if message["kind"] == "ready":
+            self._seen = True
             for posted in list(self._posted.values()):
                 self.send(*posted)
         else:
@@ -162,4 +165,7 @@ _WORDS = {
     "out_of_memory": OUT_OF_MEMORY,
     "failed_here": FAILED_HERE,
     "traceback": TRACEBACK,
+    "copy": Text(zh="复制", en="Copy"),
+    "copied": Text(zh="已复制", en="Copied"),
+    "not_copied": Text(zh="没能复制，请选中代码来复制", en="Could not copy; select the code instead"),
 }

@@ -10,7 +10,7 @@ import ipywidgets
 import torch
 import traitlets
 
-from hookedu.hooks.tensors import Stats, named_tensors, real, shape_text
+from hookedu.hooks.tensors import named_tensors, real, shape_text
 from hookedu.plots.maps import plot_feature_maps, plot_gradients
 from hookedu.plots.mosaic import SIGNED, UNSIGNED
 
@@ -38,10 +38,7 @@ class Picture(ipywidgets.Image):
 
     def draw(self, draw: "Callable[[Figure], None]") -> None:
         """Display a new figure after `draw` has drawn into it."""
-        from matplotlib.figure import Figure
-
-        # Not a pyplot figure, because pyplot keeps every figure until it is closed.
-        figure = Figure(figsize=(_WIDTH, _WIDTH), dpi=_DPI)
+        figure = new_figure()
         draw(figure)
         png = io.BytesIO()
         figure.savefig(png, format="png", dpi=_DENSITY * _DPI, pil_kwargs={"compress_level": 1})
@@ -52,6 +49,13 @@ class Picture(ipywidgets.Image):
     def clear(self) -> None:
         """Hide the image and release the figure."""
         self.figure, self.value, self.layout.display = None, b"", "none"
+
+
+def new_figure() -> "Figure":
+    """Return an empty figure. It is none of pyplot, which keeps every figure until it is closed."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(_WIDTH, _WIDTH), dpi=_DPI)
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,11 @@ class Form:
         if len(self.shape) == 5:
             index.append(self.shape[2] // 2)  # the middle slice of a volume
         return tuple(index)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers all maps of one sample have."""
+        return self.channels * math.prod(self.shape[-2:])
 
 
 def brackets(index: tuple[int | slice, ...]) -> str:
@@ -238,10 +247,3 @@ def draw_statistics(figure: "Figure", tensor: torch.Tensor, title: str) -> None:
     ax.tick_params(labelsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize=8, frameon=False)
-
-
-def numbers(stats: Stats) -> dict[str, str]:
-    """Format the numbers of the caption."""
-    shown = {name: f"{getattr(stats, name):.4g}" for name in ("mean", "std", "min", "max")}
-    zeros = "nan" if math.isnan(stats.zeros) else f"{100 * stats.zeros:.1f}%"
-    return shown | {"zeros": zeros, "nan": str(stats.nan), "inf": str(stats.inf)}

@@ -1,9 +1,10 @@
 """Runs of a model for the widgets: its arguments, its recordings, and a cache of them for the next click."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from hookedu.hooks.recording import Recording
 from hookedu.hooks.state import call_model, deeper, restored
 from hookedu.hooks.tensors import fresh, named_tensors, shape_text
 from hookedu.language import Text
+from hookedu.widgets.receptive import Field, Fields
 
 # Limits of the cache of recordings; the most recent one stays even if it is larger.
 _KEPT, _KEPT_BYTES = 8, 256_000_000
@@ -42,12 +44,14 @@ class Runs:
         self.model, self.inputs, self.target = unwrap(model), inputs, target
         self._rows: dict[str, list[Row]] = {}
         self._recordings: OrderedDict[tuple[str, str, bool], Recording] = OrderedDict()
+        self._fields: dict[tuple[str, str, int, str], Field] = {}
         self.head = ("", 0)  # of the last output: see `head_of`; its code and number of dimensions
 
     def forget(self) -> None:
         """Clear the cache, after a change of the model or its input."""
         self._rows.clear()
         self._recordings.clear()
+        self._fields.clear()
 
     def release(self) -> None:
         """Drop the model, its inputs and every recording; nothing can run afterwards."""
@@ -60,6 +64,10 @@ class Runs:
         if name in self._rows:
             return self._rows[name]
         return [Row(path, type(module).__name__) for path, module in _once(self.model).items()]
+
+    def field(self, name: str, layer: str, call: int, part: str) -> Field | None:
+        """Return the receptive field of a part of a layer's output, None if it is not known."""
+        return self._fields.get((name, layer, call, part))
 
     def recording(self, layer: str, name: str, gradients: bool) -> Recording:
         """Return a recording of one layer for one of the inputs, from the cache if possible."""
@@ -89,10 +97,12 @@ class Runs:
             recording = stack.enter_context(record(self.model, [layer], gradients=gradients))
             everything = None
             if name not in self._rows:
-                # For shapes and calls only: with outputs=False nothing is copied.
+                # For shapes and calls only: with outputs=False nothing is copied. Gradients are noted in a run of
+                # their own, so backward never runs under the mode that follows the receptive fields.
                 everything = record(self.model, nn.Module, outputs=False, gradients=True)
                 stack.callback(everything.close)
                 stack.enter_context(everything)
+                stack.enter_context(self._noting_fields(name, args, kwargs))
             output = call_model(self.model, args, kwargs)
             head = head_of(output)
             self.head = (head[0], head[1].dim()) if head else ("", 0)
@@ -102,6 +112,28 @@ class Runs:
             if gradients and (start := score(output, self.target)).requires_grad:
                 start.backward()
         return recording
+
+    @contextmanager
+    def _noting_fields(self, name: str, args: Any, kwargs: Any) -> Iterator[None]:
+        """Note the receptive field of every output of every module in the forward pass of this block."""
+        pictures = [t for _, t in named_tensors((args, kwargs)) if is_picture(t)]
+        if not pictures:
+            yield
+            return
+        fields, calls = Fields(pictures), Counter()
+
+        def note(module: nn.Module, _: Any, output: Any, *, path: str) -> None:
+            for part, tensor in named_tensors(output):
+                if (field := fields.of(tensor)) is not None:
+                    self._fields[name, path, calls[path], part] = field
+            calls[path] += 1
+
+        with ExitStack() as stack:
+            for path, module in _once(self.model).items():
+                handle = module.register_forward_hook(partial(note, path=path))
+                stack.callback(handle.remove)
+            stack.enter_context(fields)
+            yield
 
 
 def _once(model: nn.Module) -> dict[str, nn.Module]:
@@ -142,6 +174,11 @@ def with_first(given: Arguments, first: Any) -> Arguments:
     if kwargs and not args:
         return args, {**kwargs, next(iter(kwargs)): first}
     return (first, *args[1:]), kwargs
+
+
+def is_picture(tensor: torch.Tensor) -> bool:
+    """Check for an input that can be drawn as a picture: (N, C, H, W), or (C, H, W)."""
+    return tensor.dim() in (3, 4) and tensor.is_floating_point() and tensor.layout is torch.strided
 
 
 def has_no_values(tensor: torch.Tensor) -> bool:

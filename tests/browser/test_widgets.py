@@ -14,21 +14,7 @@ SETUP = """\
 import torch
 from torch import nn
 import time
-from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker, TrainingPanel
-
-torch.manual_seed(0)
-model = nn.Sequential()
-model.add_module("conv1", nn.Conv2d(3, 8, 3, padding=1))
-model.add_module("relu1", nn.ReLU())
-model.add_module("conv2", nn.Conv2d(8, 100, 3, padding=1))
-model.add_module("relu2", nn.ReLU())
-model.add_module("pool", nn.AdaptiveAvgPool2d(1))
-model.add_module("flat", nn.Flatten())
-model.add_module("fc", nn.Linear(100, 5))
-grid = torch.stack(torch.meshgrid(torch.linspace(-1, 1, 24), torch.linspace(-1, 1, 24), indexing="ij"))
-disc = (grid.square().sum(0) < 0.4).float()
-x = torch.stack([torch.stack([disc, grid[0] / 2, grid[1] / 2]), torch.stack([grid[1], disc, disc])])
-images = {"disc": x[:1], "too small": torch.zeros(1, 5, 2, 2)}"""
+from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker, TrainingPanel"""
 INSPECTED = """\
 def look(module, args, output):
     print(output.shape)
@@ -52,7 +38,6 @@ with panel:
 CELLS = {
     "setup": SETUP,
     "toggle": "LanguageToggle()",
-    "picker": "picker = LayerPicker(model, x, images=images)\npicker",
     "timeline": "steps = HookTimeline(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)), torch.ones(1, 2))\nsteps",
     "panel": PANEL,
     "train": TRAIN,
@@ -116,73 +101,6 @@ class Shown:
 def colours(picture: bytes) -> bool:
     """Check whether a picture has more than 20 colours, that is, is not blank."""
     return len(Image.open(io.BytesIO(picture)).convert("RGB").getcolors(1 << 24)) > 20
-
-
-def test_pick_a_layer(notebook, fresh, theme):
-    notebook.use(theme)
-    cell = fresh("picker")
-    shown = Shown(cell)
-    pictures = {"opened": shown.next()}
-    layers = cell.locator("select").first
-    cell.get_by_label("Search layers").fill("conv")
-    expect(layers.locator("option")).to_have_count(2)
-    if theme == "light":
-        notebook.picture("layer-picker", cell)
-    layers.select_option(index=1)
-    pictures["conv2"] = shown.next()
-    cell.get_by_label("Page of channels").fill("1")
-    cell.get_by_label("Page of channels").press("Enter")
-    pictures["page 1"] = shown.next()
-    cell.get_by_role("button", name="80", exact=True).click()
-    pictures["channel"] = shown.next()
-    expect(cell.get_by_role("img")).to_have_accessible_name(re.compile("Feature maps: conv2 .* ch 80"))
-    for view in ("Gradients", "Statistics", "Weights"):
-        cell.get_by_role("button", name=view).click()
-        pictures[view] = shown.next()
-    cell.get_by_label("Input channel").fill("3")
-    cell.get_by_label("Input channel").press("Enter")
-    pictures["input channel"] = shown.next()
-    assert len(set(pictures.values())) == len(pictures)
-    cell.get_by_role("button", name="Show code").click()
-    expect(cell.locator(".hookedu-code pre")).to_contain_text("weight.detach().transpose(0, 1)[3, 0:64]")
-    language(notebook, "English")
-    expect(cell.get_by_role("button", name="Gradients", exact=True)).to_be_visible()
-    language(notebook, "中文")
-    expect(cell.get_by_role("button", name="梯度", exact=True)).to_be_visible()
-    expect(cell.get_by_label("输入通道")).to_be_visible()
-    expect(cell.get_by_text("Values shown")).to_have_count(0)
-    language(notebook, "双语 · Both")
-    expect(cell.get_by_role("button", name="梯度 · Gradients", exact=True)).to_be_visible()
-    readable(notebook)
-    named(cell)
-
-
-def test_of_two_fast_clicks_the_last_wins(fresh):
-    cell = fresh("picker")
-    shown = Shown(cell)
-    shown.next()
-    cell.locator("button").evaluate_all(
-        "buttons => ['2', '5'].forEach(name => buttons.find(b => b.innerText === name).click())"
-    )
-    shown.next()
-    expect(cell.get_by_role("img")).to_have_accessible_name(re.compile("ch 5"))
-    expect(cell.locator("button.mod-active", has_text=re.compile("^5$"))).to_have_count(1)
-
-
-def test_an_error_is_shown_and_the_widget_goes_on(notebook, fresh, theme):
-    notebook.use(theme)
-    cell = fresh("picker")
-    shown = Shown(cell)
-    shown.next()
-    cell.get_by_label("Input", exact=False).first.select_option(label="images['too small']")
-    expect(cell.get_by_role("alert")).to_contain_text("RuntimeError")
-    expect(cell.get_by_text("Running or drawing raised an exception")).to_be_visible()
-    expect(cell.get_by_text("运行或绘图时出现异常")).to_be_visible()
-    expect(cell.locator("img")).not_to_be_visible()
-    readable(notebook)
-    cell.get_by_label("Input", exact=False).first.select_option(label="images['disc']")
-    shown.next()
-    expect(cell.get_by_role("alert")).not_to_be_visible()
 
 
 def test_step_to_the_end_and_predict(notebook, fresh, theme):
@@ -271,24 +189,6 @@ class TestTheKeyboardAloneIsEnough:
 
         return enter
 
-    def test_for_the_picker(self, notebook, enter):
-        cell = enter("picker")
-        shown, keyboard = Shown(cell), notebook.page.keyboard
-        shown.next()
-        tab_to(notebook, "Search layers")
-        keyboard.type("conv")
-        expect(cell.locator("select").first.locator("option")).to_have_count(2)
-        for name, key in (
-            ("Next", "Enter"),
-            ("Gradients", "Enter"),
-            ("Page of channels", "ArrowUp"),
-            ("80", " "),
-        ):
-            tab_to(notebook, name)
-            keyboard.press(key)
-            shown.next()
-        expect(cell.locator("option:checked").first).to_contain_text("conv2")
-
     def test_for_the_timeline(self, notebook, enter):
         cell, keyboard = enter("timeline"), notebook.page.keyboard
         expect(cell.get_by_text("1 / 30").first).to_be_visible()
@@ -319,14 +219,14 @@ class TestTheKeyboardAloneIsEnough:
 
 
 def test_a_saved_notebook_has_no_widget_state_and_passes_nbval(notebook, fresh, tmp_path):
-    for name in ("picker", "timeline", "panel", "inspector", "after"):
+    for name in ("timeline", "panel", "inspector", "after"):
         fresh(name)
     notebook.page.keyboard.press("Control+s")
     expect(notebook.page.locator(".lm-TabBar-tab.lm-mod-current.jp-mod-dirty")).to_have_count(0)
     saved = nbformat.read(notebook.path, 4)
     assert "widgets" not in saved.metadata and notebook.path.stat().st_size < 10_000
     said = [output.data["text/plain"] for cell in saved.cells for output in cell.outputs if "data" in output]
-    assert said[1:] == ["LayerPicker()", "HookTimeline()", "TrainingPanel()", "HookInspector()"]
+    assert said[1:] == ["HookTimeline()", "TrainingPanel()", "HookInspector()"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval", notebook.path]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert f"{len(saved.cells)} passed" in ran.stdout, ran.stdout + ran.stderr

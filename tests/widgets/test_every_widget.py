@@ -53,6 +53,16 @@ def test_works_the_same_for_every_input(widget, build, x, untouched):
     assert shown.error is None
 
 
+def failure(shown) -> tuple[str, str] | None:
+    """Return what a widget says of its exception, in both languages, and its report; None if it shows none."""
+    if isinstance(shown, LayerPicker):
+        if not shown.failure:
+            return None
+        return " ".join(shown.words[shown.failure["says"]].values()), shown.failure["error"]
+    hidden = shown._error_box.layout.display == "none"
+    return None if hidden else (shown._error_says.value, shown._error_report.value)
+
+
 @pytest.mark.parametrize("widget", WIDGETS)
 @pytest.mark.parametrize(
     ("build", "x", "zh", "en"),
@@ -66,17 +76,21 @@ def test_an_error_is_shown_kept_and_survived(widget, build, x, zh, en, untouched
     model = build()
     untouched(model)
     shown = widget(model, x)
-    assert shown._error_box.layout.display is None and zh in shown._error_says.value
-    assert en in shown._error_says.value and type(shown.error).__name__ in shown._error_report.value
-    button = shown._refresh if widget is HookInspector else shown._again
-    button.click()
+    says, report = failure(shown)
+    assert zh in says and en in says and type(shown.error).__name__ in report
+    again = {
+        LayerPicker: lambda: shown.run_again(),
+        HookTimeline: lambda: shown._again.click(),
+        HookInspector: lambda: shown._refresh.click(),
+    }[widget]
+    again()
     assert shown.error is not None  # the model is still broken
     for module in model.modules():  # repair the model
         module.__dict__.pop("forward", None)
     if build is Failing:
         model.broken.forward = lambda x: x
-    button.click()
-    assert shown.error is None and shown._error_box.layout.display == "none"
+    again()
+    assert shown.error is None and failure(shown) is None
     model.broken.__dict__.pop("forward") if build is Failing else setattr(model, "forward", out_of_memory)
 
 

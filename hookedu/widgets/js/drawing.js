@@ -9,7 +9,10 @@ const TABLES = {
   RdBu_r:
     "BTBhBjJjBzRmCDZpCThsCjpvCzxyDD51DUB4DkN7D0V+EUeBEkmEE0uHFE2KFU+NFlGQF1STGFaVGViYGlqbHFyeHV6hHmCkH2KnIGSqIWasI2itJGquJWyvJ22wKG+wKXGxK3OyLHWzLXa0L3i1MHq2MXy3M324NH+5NYG5N4O6OIS7OYa8O4i9PIq+PYu/P43AQI/BQZHCQ5PDRpTESZbFTJjGT5rHUpzIVZ7JWKDKW6LLXqTMYabNZajOaKrPa6zQbq7RcbDSdLLTd7TVerbWfbjXgLrYhLzZh77aisDbjcLckMTdk8XelcbfmMjfmsngncrhn8vhos3ipM7jp8/kqdDkq9LlrtPmsNTms9XntdfouNjoutnpvdrqv9zrwt3rxN7sx9/tyeHtzOLuzuPv0eXw0uXw0+bw1efw1ufx2Ojx2enx2+nx3Ory3uvy3+zy4ezz4u3z5O7z5e7z5+/06PD06vH06/H07fL17vP18PP18fT28/X29PX29vb29/b29/X09/Ty9/Pw+PLu+PDs+O/q+O7o+e3n+ezl+evj+erh+enf+ujd+ufb+uXZ+uTX++PW++LU++HS++DQ/N/O/N7M/N3K/NzI/dvH/NjE/NbB+9S++9K8+9C5+s62+sy0+sqx+ceu+cWr+cOp+MGm+L+j+L2h97ue97mb97eZ9rSW9rKT9bCQ9a6O9ayL9KqI9KiG9KaD86OA8qB+8Z5875t67ph47ZZ27JN065By6o5w6Itu54hs5oVq5YNo5IBl4n1j4Xth4Hhf33Vd3nJb3XBZ221X2mpV2WhT2GVR12JP1mBN1F1L01pK0VdJ0FRHzlFGzU9FzExDyklCyUZBx0M/xkA+xT48wzs7wjg6wDU4vzI3vjA2vC00uyozuScyuCQxtiEvtR8utBwtshkrsBcqrRYqqhUppxQppBMooRIonhEnmxAnmRAnlg8mkw4mkA0ljQwligskhwokhAkjgQgjfgciewYieAUhdQQhcgMgbwIgbAEfaQAfZwAf",
 };
-const ODD = [255, 0, 255]; // magenta: NaN and Inf, as in the still pictures
+// What is no number, as in the still pictures: magenta, orange and cyan.
+const NAN = [255, 0, 255];
+const POSITIVE = [255, 140, 0];
+const NEGATIVE = [0, 220, 255];
 
 /**
  * The colours of a map: 256 times red, green, blue.
@@ -32,9 +35,10 @@ export function pixels(values, width, { map, low, high }) {
   const image = new ImageData(width, values.length / width);
   const factor = high > low ? 256 / (high - low) : 0;
   for (let i = 0; i < values.length; i++) {
-    const at = Math.min(Math.max(Math.floor((values[i] - low) * factor), 0), 255) * 3;
-    const odd = !Number.isFinite(values[i]);
-    for (let c = 0; c < 3; c++) image.data[4 * i + c] = odd ? ODD[c] : colours[at + c];
+    const value = values[i];
+    const at = Math.min(Math.max(Math.floor((value - low) * factor), 0), 255) * 3;
+    const odd = Number.isFinite(value) ? null : value > 0 ? POSITIVE : value < 0 ? NEGATIVE : NAN;
+    for (let c = 0; c < 3; c++) image.data[4 * i + c] = odd ? odd[c] : colours[at + c];
     image.data[4 * i + 3] = 255;
   }
   return image;
@@ -59,6 +63,17 @@ export function fit(canvas, width, height) {
 }
 
 /**
+ * Pixels as something that can be drawn many times, whole or in parts.
+ *
+ * @param {ImageData} image
+ */
+export function sheet(image) {
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d")).putImageData(image, 0, 0);
+  return canvas;
+}
+
+/**
  * Draw pixels enlarged, each as a sharp square.
  *
  * @param {CanvasRenderingContext2D} context
@@ -69,10 +84,8 @@ export function fit(canvas, width, height) {
  * @param {number} height
  */
 export function enlarge(context, image, x, y, width, height) {
-  const small = new OffscreenCanvas(image.width, image.height);
-  /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext("2d")).putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, x, y, width, height);
+  context.drawImage(sheet(image), x, y, width, height);
 }
 
 /**

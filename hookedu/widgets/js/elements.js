@@ -77,7 +77,7 @@ export function step(key, at, count, columns = 1) {
  *
  * @param {string} text
  */
-export async function copy(text) {
+async function copy(text) {
   try {
     await navigator.clipboard.writeText(text); // absent where a page comes without HTTPS from another machine
     return true;
@@ -92,4 +92,21 @@ export async function copy(text) {
     before?.focus();
     return done;
   }
+}
+
+/**
+ * A button that copies a text to the clipboard, and says for a while whether that worked.
+ *
+ * @param {import("./shared.js").View} view
+ * @param {() => string} text
+ */
+export function copyButton(view, text) {
+  const button = view.label(element("button", { type: "button" }), "copy");
+  view.on(button, "click", async () => {
+    const said = (await copy(text())) ? "copied" : "not_copied";
+    view.label(button, said);
+    view.announce(said);
+    setTimeout(() => view.label(button, "copy"), 3000);
+  });
+  return button;
 }

@@ -1,6 +1,6 @@
 // GradientFlow: a graph whose numbers travel; a click on a tensor hangs a hook on it, and the kernel runs backward anew.
 
-import { copy, element } from "./elements.js";
+import { copyButton, element } from "./elements.js";
 import { Drawing } from "./graph_drawing.js";
 import { widget } from "./shared.js";
 
@@ -244,7 +244,7 @@ function playerOf(view) {
  */
 function programOf(view) {
   const text = element("code");
-  const button = view.label(element("button"), "copy");
+  const button = copyButton(view, () => text.textContent ?? "");
   const title = element(
     "div",
     { class: "hookedu-flow-title" },
@@ -258,18 +258,8 @@ function programOf(view) {
     title,
     element("pre", { class: "hookedu-flow-code", tabindex: 0 }, text),
   );
-  view.on(button, "click", () => {
-    copy(text.textContent ?? "").then(
-      view.guard((done) => {
-        const said = done ? "copied" : "not_copied";
-        view.label(button, said);
-        view.announce(said);
-      }),
-    );
-  });
   /** @param {string} code */
   const show = (code) => {
-    if (code !== text.textContent) view.label(button, "copy");
     text.textContent = code;
   };
   return { root, show };

@@ -9,8 +9,8 @@ import { element, inline, step } from "./elements.js";
 /** @typedef {import("@anywidget/types").AnyModel<any>} Model */
 /** @typedef {Float32Array | Int32Array | Uint8Array} Numbers */
 /** @typedef {{shape: number[], values: Numbers}} Tensor */
-/** @typedef {Record<string, string | number | undefined>} Values of the fields `{name}` in words */
 /** @typedef {{zh: string, en: string}} Words */
+/** @typedef {Record<string, string | number | Words | undefined>} Values of the fields `{name}` in words */
 /** @typedef {{says: string, error: string, trace: string}} Failure */
 
 /**
@@ -214,14 +214,16 @@ export class View {
     /** @type {Words | undefined} */
     const words = this.get("words")[key];
     if (!words) throw new Error(`no words for "${key}"`);
-    /** @param {string} side */
-    const filled = (side) => side.replace(/\{(\w+)\}/g, (field, name) => String(values[name] ?? field));
+    /** @param {"zh" | "en"} side @returns {[string, string]} */
+    const filled = (side) => {
+      const fill = (/** @type {string} */ field, /** @type {string} */ name) => {
+        const value = values[name] ?? field;
+        return String(typeof value === "object" ? value[side] : value);
+      };
+      return [side, words[side].replace(/\{(\w+)\}/g, fill)];
+    };
     const chosen = this.get("language");
-    /** @type {[string, string][]} */
-    const sides = [
-      ["zh", filled(words.zh)],
-      ["en", filled(words.en)],
-    ];
+    const sides = [filled("zh"), filled("en")];
     return sides.filter(([language]) => chosen === "both" || chosen === language);
   }
 
