@@ -1,6 +1,8 @@
 """Tests of lessons in one language: prose, code with its Chinese words, and the rules for these."""
 
 import ast
+import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from hookedu import catalog
 from hookedu.authoring import code_rules, code_words, lint, localize, source
+from hookedu.cells import said_in
 from hookedu.language import has_chinese
 
 SOURCE, WORDS = "course/02_tensor_hooks.py", "course/02_tensor_hooks.code.yml"
@@ -254,6 +257,35 @@ def test_a_lesson_without_the_file_may_leave_its_code_english_and_the_command_li
     ).stdout
     assert said.startswith(f"# 02_tensor_hooks.code.yml: {len(found)}\n")
     assert yaml.safe_load(said) == dict.fromkeys(found, "")
+
+
+CHINESE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]")
+SENTENCE = re.compile(r"(?<!\w)(?:[A-Za-z][A-Za-z'’-]*,? ){3,}[A-Za-z]+")
+# English that a Chinese reader sees: titles of papers, a prompt of the model, code, and comments in scripts that other
+# processes run as they are.
+STAYS = {
+    "gradient-weighted class activation mapping",
+    "Sanity Checks for Saliency Maps",
+    "Ben gave the ball to",
+    "lambda m, a, o",
+    "a step of gradient descent, in the hook",
+    "the number of processes",
+    "every layer for itself, then the rest",
+}
+
+
+@pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
+def test_every_cell_of_a_lesson_can_be_seen_in_one_language_alone(lesson):
+    cells = json.loads(lesson.notebook.read_text(encoding="utf-8"))["cells"]
+    assert [cell["id"] for cell in cells if CHINESE.search(said_in(cell, "en"))] == []
+    prose = [
+        re.sub(r"```.*?```|`[^`]*`|\$[^$]*\$", "", said_in(cell, "zh"), flags=re.DOTALL)
+        for cell in cells
+        if cell["cell_type"] == "markdown"
+    ]
+    code = "\n".join(said_in(cell, "zh") for cell in cells if cell["cell_type"] == "code")
+    said = [*prose, *re.findall(r"(?:#\s+|\"\"\")(.*)", code)]
+    assert {sentence for text in said for sentence in SENTENCE.findall(text)} <= STAYS
 
 
 @pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
