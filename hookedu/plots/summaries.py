@@ -31,9 +31,10 @@ def plot_stats(
 
     There is one row per call of a layer and tensor in it, the first at the top: a dot for the mean, a bar for one
     standard deviation to either side, a line from the minimum to the maximum. All of them are over the finite
-    values; NaN and Inf are counted beside the row. Layers that never ran have no row. Of more than 100 rows the
-    first 100 are drawn; the label of the x axis says so, and how many calls have no such values. Values that
-    ``record`` dropped because of ``max_bytes`` are drawn as well, from the statistics that remain.
+    values; NaN and Inf are counted beside the row, and numbers beyond 1e300 are drawn at 1e300. Layers that never
+    ran have no row. Of more than 100 rows the first 100 are drawn; the label of the x axis says so, and how many
+    calls have no such values. Values that ``record`` dropped because of ``max_bytes`` are drawn as well, from the
+    statistics that remain.
 
     Parameters
     ----------
@@ -90,9 +91,10 @@ def plot_stats(
             ax.text(0.5, y, "no values", transform=ax.get_yaxis_transform(), va="center", color="#595959")
             continue
         std = stats.std if stats.std == stats.std else 0.0  # NaN for a single element
-        ax.plot([stats.min, stats.max], [y, y], color="#767676", lw=1, zorder=1)
-        ax.plot([stats.mean - std, stats.mean + std], [y, y], color="#2166ac", lw=5, alpha=0.6, zorder=2)
-        ax.plot(stats.mean, y, "o", color="#053061", ms=4, zorder=3)
+        ax.plot(_drawable(stats.min, stats.max), [y, y], color="#767676", lw=1, zorder=1)
+        spread = _drawable(stats.mean - std, stats.mean + std)
+        ax.plot(spread, [y, y], color="#2166ac", lw=5, alpha=0.6, zorder=2)
+        ax.plot(_drawable(stats.mean), [y], "o", color="#053061", ms=4, zorder=3)
     for y, (_, stats) in enumerate(rows):
         if stats is not None and stats.nan + stats.inf:
             ax.text(
@@ -115,6 +117,12 @@ def plot_stats(
 
 
 _MAX_ROWS = 100
+_LARGEST = 1e300  # matplotlib's own arithmetic on limits and ticks overflows a little above
+
+
+def _drawable(*numbers: float) -> list[float]:
+    return [min(max(number, -_LARGEST), _LARGEST) for number in numbers]
+
 
 _COLOURS = {
     "forward_pre": "#92c5de",

@@ -140,6 +140,8 @@ def recorded(value):
 @example((torch.empty([0] * 6), 3), "maps")
 @example(KINDS["huge sparse"](torch.ones(1)), "stats")
 @example(KINDS["nested"](torch.ones(2, 1, 1, 1, 1, 1)), "maps")
+@example(KINDS["odd"](torch.ones((), dtype=torch.float64)), "stats")
+@example([torch.tensor([8e307, -8e307], dtype=torch.float64)], "stats of a recording")
 def test_every_value_has_a_picture(value, plot):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's, of prototypes: nested and sparse tensors
