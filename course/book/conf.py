@@ -183,9 +183,28 @@ def block_math(translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def name_languages(app, doctree: nodes.document) -> None:
+    """Make the spans of headings nodes: search, tabs and links read a title as text, in which raw HTML would show."""
+    for title in doctree.findall(nodes.title):
+        parts, inside = [], None
+        for child in title.children:
+            tag = child.astext() if isinstance(child, nodes.raw) else ""
+            if opens := re.fullmatch(r'<span (?:lang="(\w+)"|class="(\S+)")>', tag):
+                # docutils writes the class language-zh as lang="zh".
+                inside = nodes.inline(classes=[f"language-{opens[1]}" if opens[1] else opens[2]])
+                parts.append(inside)
+            elif tag == "</span>":
+                inside = None
+            else:
+                (parts if inside is None else inside).append(child)
+        title.children = []
+        title.extend(parts)
+
+
 def setup(app) -> dict[str, bool]:
     """Register what Sphinx has no setting for."""
     app.connect("source-read", prepare)
+    app.connect("doctree-read", name_languages, priority=100)  # before Sphinx notes the titles
     app.connect("html-page-context", speak_both)
     app.add_search_language(SearchBothLanguages)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))

@@ -169,6 +169,8 @@ def _observed(probe: Probe, answer: Any, seed: int, turn: int) -> tuple[dict[str
     conduct = Conduct(answer, probe.changes, probe.leaves, probe.runs, probe.repeats)
     with undisturbed():
         _seed_numpy()
+        # No state that a seed gives: an answer that sets the same seed as the cell above changes it visibly.
+        random.random(), torch.rand((), generator=torch.default_generator, device="cpu")
         seen = encode(probe.observe(conduct.answer, probe.case(Draw.of(seed, turn))))
         return seen, conduct.breaches(), conduct.calls
 

@@ -189,6 +189,7 @@ def test_words_of_both_languages_are_found(browser, site, url):
         page.keyboard.type("前向钩子")
         page.keyboard.press("Enter")
         page.wait_for_url("**/search.html?q=*")
+        expect(page.locator("#search-results")).not_to_contain_text("<span")
         page.locator("#search-results a", has_text="05 前向钩子").first.click()
         page.wait_for_url("**/05_forward_hooks.html*")
         for home in (url, site.as_uri()):
