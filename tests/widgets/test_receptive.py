@@ -43,7 +43,11 @@ layers = st.one_of(
 @settings(max_examples=100, deadline=None)
 def test_a_field_is_what_the_gradient_reaches(parts, data):
     # A ReLU keeps its output for backward, which one in place directly after it would change.
-    kept = [a for a, b in pairwise([*parts, None]) if not (isinstance(a, nn.ReLU) and getattr(b, "inplace", False))]
+    kept = [
+        a
+        for a, b in pairwise([*parts, None])
+        if not (isinstance(a, nn.ReLU) and getattr(b, "inplace", False))
+    ]
     model = nn.Sequential(*kept).double()
     x = torch.ones(1, 1, SIZE, SIZE, dtype=torch.float64, requires_grad=True)
     fields = Fields([x])
