@@ -170,7 +170,8 @@ def _observed(probe: Probe, answer: Any, seed: int, turn: int) -> tuple[dict[str
     with undisturbed():
         _seed_numpy()
         # No state that a seed gives: an answer that sets the same seed as the cell above changes it visibly.
-        random.random(), torch.rand((), generator=torch.default_generator, device="cpu")
+        random.random()
+        torch.rand((), generator=torch.default_generator, device="cpu")
         seen = encode(probe.observe(conduct.answer, probe.case(Draw.of(seed, turn))))
         return seen, conduct.breaches(), conduct.calls
 
