@@ -129,7 +129,7 @@ def running(
         yield lab
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
 def _without_what_learners_lack(config: Path) -> None:
