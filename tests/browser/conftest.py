@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext
 
 from tests.browser.lab import Lab, NoChromium, chromium, of_this_clone
-from tests.browser.notebook import Notebook
+from tests.browser.notebook import Notebook, write_cells
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -41,6 +41,18 @@ def open_notebook(lab, browser) -> Iterator[Callable[[Path], Notebook]]:
     """Open a copy of a notebook. Its page and kernel, which take seconds to start, last for one test file."""
     yield lambda path: lab.open(path, browser)
     lab.shut_down(browser)
+
+
+@pytest.fixture(scope="module")
+def open_cells(open_notebook, tmp_path_factory) -> Callable[[dict[str, str]], Notebook]:
+    """Return a function that opens a notebook of these cells of code, by id, and runs it."""
+
+    def opened(cells: dict[str, str]) -> Notebook:
+        notebook = open_notebook(write_cells(tmp_path_factory.mktemp("cells") / "cells.ipynb", cells))
+        notebook.run_all()
+        return notebook
+
+    return opened
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import nbformat
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
@@ -41,6 +42,14 @@ _CONTRAST = """elements => {
 def contrasts(elements: Locator) -> list[tuple[float, str]]:
     """Return the contrast ratio and the text of each visible element that has text; WCAG requires 4.5."""
     return [(ratio, text) for ratio, text in elements.evaluate_all(_CONTRAST)]
+
+
+def write_cells(path: Path, cells: dict[str, str]) -> Path:
+    """Write a notebook of these cells of code, by id, and return its path."""
+    code = [nbformat.v4.new_code_cell(text, id=name) for name, text in cells.items()]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=code, metadata=kernel), path)
+    return path
 
 
 class Notebook:

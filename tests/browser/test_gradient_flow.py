@@ -3,7 +3,6 @@
 import re
 import time
 
-import nbformat
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -34,14 +33,8 @@ _CONTRAST = """svg => {
 
 
 @pytest.fixture(scope="module")
-def notebook(open_notebook, tmp_path_factory):
-    path = tmp_path_factory.mktemp("flow") / "flow.ipynb"
-    cells = [nbformat.v4.new_code_cell(code, id=name) for name, code in CELLS.items()]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
-    notebook = open_notebook(path)
-    notebook.run_all()
-    return notebook
+def notebook(open_cells):
+    return open_cells(CELLS)
 
 
 @pytest.fixture(autouse=True)

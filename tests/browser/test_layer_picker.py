@@ -67,15 +67,8 @@ _POINT = """([canvas, x, y]) => {
 
 
 @pytest.fixture(scope="module")
-def notebook(open_notebook, tmp_path_factory):
-    """Open a notebook with these cells and run it."""
-    cells = [nbformat.v4.new_code_cell(code, id=name) for name, code in CELLS.items()]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    path = tmp_path_factory.mktemp("picker") / "picker.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
-    notebook = open_notebook(path)
-    notebook.run_all()
-    return notebook
+def notebook(open_cells):
+    return open_cells(CELLS)
 
 
 @pytest.fixture(autouse=True)

@@ -4,14 +4,13 @@ import contextlib
 import json
 import re
 import sys
-from pathlib import Path
 
-import nbformat
 import pytest
 from playwright.sync_api import Locator, expect
 
 from hookedu import catalog
 from tests.browser.lab import newcomer, running
+from tests.browser.notebook import write_cells
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SETUP = """\
@@ -94,20 +93,9 @@ CELLS = {
 }
 
 
-def write(path: Path) -> None:
-    cells = [nbformat.v4.new_code_cell(code, id=name) for name, code in CELLS.items()]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
-
-
 @pytest.fixture(scope="module")
-def notebook(open_notebook, tmp_path_factory):
-    """Open a notebook with these cells and run it."""
-    path = tmp_path_factory.mktemp("live") / "live.ipynb"
-    write(path)
-    notebook = open_notebook(path)
-    notebook.run_all()
-    return notebook
+def notebook(open_cells):
+    return open_cells(CELLS)
 
 
 @pytest.fixture(autouse=True)
@@ -316,7 +304,7 @@ def test_notebook_7_shows_it_and_leaves_it_its_keys(browser, tmp_path):
     """There JupyterLab's commands see a key before the widget does."""
     env = newcomer(tmp_path) | {"PYTHONPATH": str(catalog.ROOT)}
     (folder := tmp_path / "lessons").mkdir()
-    write(folder / "live.ipynb")
+    write_cells(folder / "live.ipynb", CELLS)
     command = [sys.executable, "-m", "notebook", f"--ServerApp.root_dir={folder}", "--allow-root"]
     with running(command, folder, env, classic=True) as classic:
         notebook = classic.visit("live.ipynb", browser)

@@ -47,15 +47,8 @@ CELLS = {
 
 
 @pytest.fixture(scope="module")
-def notebook(open_notebook, tmp_path_factory):
-    """Open a notebook with these cells and run it."""
-    cells = [nbformat.v4.new_code_cell(code, id=name) for name, code in CELLS.items()]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    path = tmp_path_factory.mktemp("widgets") / "widgets.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
-    notebook = open_notebook(path)
-    notebook.run_all()
-    return notebook
+def notebook(open_cells):
+    return open_cells(CELLS)
 
 
 @pytest.fixture
@@ -63,7 +56,7 @@ def fresh(notebook):
     """Return a function that reruns a cell: its widget is in its initial state, in both languages."""
 
     def run(name: str) -> Locator:
-        language(notebook, "双语 · Both")
+        notebook.choose("both")
         notebook.run(name)
         notebook.scroll_to(name)
         return notebook.cell(name)
@@ -71,11 +64,6 @@ def fresh(notebook):
     yield run
     assert notebook.cell_errors() == []
     assert notebook.console_errors == []
-
-
-def language(notebook, name: str) -> None:
-    """Press a button of LanguageToggle."""
-    notebook.choose({"中文": "zh", "English": "en", "双语 · Both": "both"}[name])
 
 
 class Shown:
@@ -138,7 +126,7 @@ def test_step_to_the_end_and_predict(notebook, fresh, theme):
     expect(cell.get_by_text("Score: 1 / 2")).to_be_visible()
     pictures.append(cell.screenshot())
     assert len(set(pictures)) == 3 and all(map(colours, pictures))
-    language(notebook, "English")
+    notebook.choose("en")
     expect(cell.get_by_role("button", name="Reveal")).to_be_visible()
     expect(cell.get_by_role("button", name="揭晓")).to_have_count(0)
     expect(cell.get_by_text("得分")).to_have_count(0)
@@ -167,7 +155,7 @@ def test_take_a_hook_off(notebook, fresh, theme):
     notebook.run("after")
     expect(hooks).to_have_count(0)  # the table is live
     notebook.type_into("after", CELLS["after"])
-    language(notebook, "中文")
+    notebook.choose("zh")
     expect(cell.get_by_role("button", name="移除这个钩子")).to_be_visible()
     expect(cell.get_by_role("button", name="Remove")).to_have_count(0)
     expect(cell.get_by_text("The model has no hook")).to_have_count(0)
@@ -293,6 +281,6 @@ def test_strips_grow_while_a_model_trains(notebook, fresh, theme):
     expect(cell.get_by_text(re.compile(r"\d+ steps, 3 layers"))).to_be_visible()
     cell.locator("summary").click()
     expect(cell.locator("table tr")).to_have_count(4)
-    language(notebook, "English")
+    notebook.choose("en")
     expect(cell.get_by_text("层")).to_have_count(0)
-    language(notebook, "双语 · Both")
+    notebook.choose("both")

@@ -436,59 +436,34 @@ edited(
     (_TUPLE, "            return tuple(detached(item) for item in value if item is not None)\n"),
     points=8,
 )
-
-
-@mistake("05.5", "other_structure", points=8)
-def every_call(model, x):
-    seen, handles = {}, []
-
-    def tensors(value):
-        if isinstance(value, torch.Tensor):
-            yield value.detach()
-        elif isinstance(value, dict | tuple | list):
-            for item in value.values() if isinstance(value, dict) else value:
-                yield from tensors(item)
-
-    def keep(name, module, args, output):
-        found = [*tensors(output)]
-        kind = type(output)
-        seen[name].append(
-            dict(enumerate(found)) if kind is dict else tuple(found) if kind is tuple else found[0]
-        )
-
-    try:
-        for name, module in model.named_modules():
-            if not list(module.children()):
-                seen[name] = []
-                handles.append(module.register_forward_hook(partial(keep, name)))
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return seen
-
-
-@mistake("05.5", "keys_lost", points=8)
-def every_call(model, x):
-    seen, handles = {}, []
-
-    def detached(value):
-        if isinstance(value, torch.Tensor):
-            return value.detach()
-        if hasattr(value, "__iter__") and not isinstance(value, str):
-            return tuple(map(detached, value)) if not isinstance(value, list) else [*map(detached, value)]
-        return value
-
-    def keep(name, module, args, output):
-        seen[name].append(detached(output))
-
-    try:
-        for name, module in model.named_modules():
-            if not list(module.children()):
-                seen[name] = []
-                handles.append(module.register_forward_hook(partial(keep, name)))
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return seen
+edited(
+    "05.5",
+    "other_structure",
+    ("    def detached", "    def tensors"),
+    (
+        f"            return value.detach()\n        if isinstance(value, dict):\n{_DICT}        if isinstance(value, list):\n"
+        f"{_LIST}        if isinstance(value, tuple):\n{_TUPLE}        return value\n",
+        "            yield value.detach()\n        elif isinstance(value, dict | tuple | list):\n"
+        "            for item in value.values() if isinstance(value, dict) else value:\n"
+        "                yield from tensors(item)\n",
+    ),
+    (
+        "        seen[name].append(detached(output))\n",
+        "        found, kind = [*tensors(output)], type(output)\n"
+        "        one = dict(enumerate(found)) if kind is dict else tuple(found) if kind is tuple else found[0]\n"
+        "        seen[name].append(one)\n",
+    ),
+    points=8,
+)
+edited(
+    "05.5",
+    "keys_lost",
+    (
+        f"        if isinstance(value, dict):\n{_DICT}        if isinstance(value, list):\n"
+        f"{_LIST}        if isinstance(value, tuple):\n{_TUPLE}",
+        "        if isinstance(value, list):\n            return [*map(detached, value)]\n"
+        "        if hasattr(value, '__iter__') and not isinstance(value, str):\n"
+        "            return tuple(map(detached, value))\n",
+    ),
+    points=8,
+)

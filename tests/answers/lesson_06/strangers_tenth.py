@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.answers import mistake
+from tests.answers import edited, mistake
 
 
 @mistake("06.2", "argument", points=3)
@@ -11,27 +11,5 @@ def normalise(layer, mean, std):
     return layer.register_forward_pre_hook(lambda module, args: ((args[0] - mean) * scale, *args[1:]))
 
 
-@mistake("06.1", "others", points=6)
-def refuse_nan(layer, name):
-    layer._forward_pre_hooks.clear()
-
-    def guard(module, args):
-        for value in args:
-            count = value.isnan().sum().item()
-            if count:
-                raise ValueError(f"{name}: {count} nan")
-
-    return layer.register_forward_pre_hook(guard)
-
-
-@mistake("06.1", "mode", points=6)
-def refuse_nan(layer, name):
-    layer.eval()
-
-    def guard(module, args):
-        for value in args:
-            count = value.isnan().sum().item()
-            if count:
-                raise ValueError(f"{name}: {count} nan")
-
-    return layer.register_forward_pre_hook(guard)
+edited("06.1", "others", ("    def guard", "    layer._forward_pre_hooks.clear()\n\n    def guard"), points=6)
+edited("06.1", "mode", ("    def guard", "    layer.eval()\n\n    def guard"), points=6)

@@ -1,15 +1,12 @@
 """Answers to 08.5, `outline`."""
 
 import contextlib
-import copy
 from collections import Counter
 
 import torch
-from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from hookedu import remove_hooks
-from tests.answers import alternative, edited, mistake, unnamed
+from tests.answers import alternative, edited, mistake
 
 _WITH = (
     "    with register_module_forward_pre_hook(begin), register_module_forward_hook(end):\n        model(x)\n"
@@ -248,20 +245,11 @@ def outline(model, x):
     return rows
 
 
-@mistake("08.5", "hook_returns")
-def outline(model, x):
-    rows, running = [], []
-
-    def begin(module, args):
-        rows.append((len(running), type(module).__name__))
-        running.append(module)
-
-    with (
-        register_module_forward_pre_hook(begin),
-        register_module_forward_hook(lambda module, args, output: running.pop()),
-    ):
-        model(x)
-    return rows
+edited(
+    "08.5",
+    "hook_returns",
+    ("forward_hook(end):", "forward_hook(lambda module, args, output: running.pop()):"),
+)
 
 
 @mistake("08.5", "hook_returns")
@@ -277,78 +265,34 @@ def outline(model, x):
     return rows
 
 
-@mistake("08.5", "runs_copy", points=4)
-def outline(model, x):
-    rows, running = [], []
-
-    def begin(module, args):
-        rows.append((len(running), type(module).__name__))
-        running.append(module)
-
-    def end(module, args, output):
-        running.pop()
-
-    with register_module_forward_pre_hook(begin), register_module_forward_hook(end):
-        copy.deepcopy(model)(x)
-    return rows
-
-
-@mistake("08.5", "removes_others", points=4)
-def outline(model, x):
-    rows, running = [], []
-
-    def begin(module, args):
-        rows.append((len(running), type(module).__name__))
-        running.append(module)
-
-    def end(module, args, output):
-        running.pop()
-
-    register_module_forward_pre_hook(begin)
-    register_module_forward_hook(end)
-    try:
-        model(x)
-    finally:
-        remove_hooks(owner="user")
-    return rows
-
-
-@mistake("08.5", "removes_others", points=4)
-def outline(model, x):
-    rows, running = [], []
-
-    def begin(module, args):
-        rows.append((len(running), type(module).__name__))
-        running.append(module)
-
-    def end(module, args, output):
-        running.pop()
-
-    register_module_forward_pre_hook(begin)
-    try:
-        with register_module_forward_hook(end):
-            model(x)
-    finally:
-        nn.modules.module._global_forward_pre_hooks.clear()
-    return rows
-
-
-@unnamed("08.5", "rows")  # a module that runs inside one of the same class is not counted
-def outline(model, x):
-    rows, running = [], []
-
-    def begin(module, args):
-        rows.append((len(set(running)), type(module).__name__))
-        running.append(type(module))
-
-    def end(module, args, output):
-        running.pop()
-
-    with register_module_forward_pre_hook(begin), register_module_forward_hook(end):
-        model(x)
-    return rows
-
-
+edited("08.5", "runs_copy", ("        model(x)\n", "        copy.deepcopy(model)(x)\n"), points=4)
+edited(
+    "08.5",
+    "removes_others",
+    (
+        _WITH,
+        "    register_module_forward_pre_hook(begin)\n    register_module_forward_hook(end)\n    try:\n"
+        "        model(x)\n    finally:\n        remove_hooks(owner='user')\n",
+    ),
+    points=4,
+)
+edited(
+    "08.5",
+    "removes_others",
+    (
+        _WITH,
+        "    register_module_forward_pre_hook(begin)\n    try:\n        with register_module_forward_hook(end):\n"
+        "            model(x)\n    finally:\n        nn.modules.module._global_forward_pre_hooks.clear()\n",
+    ),
+    points=4,
+)
+edited(  # a module that runs inside one of the same class is not counted
+    "08.5",
+    "rows",
+    ("len(running)", "len(set(running))"),
+    ("running.append(module)", "running.append(type(module))"),
+    named=False,
+)
 edited("08.5", "too_deep", ("rows.append((len(running), ", "rows.append((len(running) + 1, "))
 edited(
     "08.5",

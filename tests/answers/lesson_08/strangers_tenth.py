@@ -1,53 +1,30 @@
 """What the tenth strangers tried on lesson 08: wrong answers that had passed, or whose messages had not been true."""
 
-from functools import partial
-
-import torch
-
 from tests.answers import edited, mistake
 
-
 # The parameters of the model are changed; its buffers change in any run.
-@mistake("08.2", "values", points=4)
-def output_shapes(model, x):
-    shapes, handles = {}, []
-
-    def note(name, module, args, output):
-        shapes[name] = tuple(output.shape)
-
-    try:
-        for name, child in model.named_children():
-            handles.append(child.register_forward_hook(partial(note, name)))
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.clamp_(-0.05, 0.05)
-    return shapes
-
+edited(
+    "08.2",
+    "values",
+    (
+        "    return shapes",
+        "    with torch.no_grad():\n        for parameter in model.parameters():\n"
+        "            parameter.clamp_(-0.05, 0.05)\n    return shapes",
+    ),
+    points=4,
+)
 
 # Tensor hooks of somebody else on parameters go, too.
-@mistake("08.2", "others", points=4)
-def output_shapes(model, x):
-    shapes, handles = {}, []
-
-    def note(name, module, args, output):
-        shapes[name] = tuple(output.shape)
-
-    try:
-        for name, child in model.named_children():
-            handles.append(child.register_forward_hook(partial(note, name)))
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-        for parameter in model.parameters():
-            if parameter._backward_hooks:
-                parameter._backward_hooks.clear()
-    return shapes
-
+edited(
+    "08.2",
+    "others",
+    (
+        "            handle.remove()\n",
+        "            handle.remove()\n        for parameter in model.parameters():\n"
+        "            if parameter._backward_hooks:\n                parameter._backward_hooks.clear()\n",
+    ),
+    points=4,
+)
 
 # A type of exception is singled out.
 edited(
