@@ -1,5 +1,6 @@
 """`hookedu lab`: open the learner's lessons in JupyterLab, in the learner's language."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from hookedu.language import BOTH, LANGUAGES, Text, preference
 # Beside the course in a clone. A wheel is installed where few users look and some cannot write: then in the
 # home folder.
 FOLDER = catalog.ROOT / "my-lessons" if catalog.IN_CLONE else Path.home() / "hookedu-lessons"
+_FINISH = 10  # seconds for the requests that a stopped server still answers
 _ASK = Text(
     zh="用哪种语言学？中文输入 zh，英文输入 en，两种都要输入 both。",
     en="Which language do you want to learn in? Type zh for Chinese, en for English, both for both.",
@@ -76,6 +78,22 @@ def open_lab(folder: Path, language: str, extra: list[str]) -> None:
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         arguments.append("--allow-root")  # root is usual in containers; Jupyter would refuse to run
     main([*arguments, *extra])
+    _end_requests()
+
+
+def _end_requests() -> None:
+    """End the requests that a stopped server leaves unfinished, after their writing to files.
+
+    Jupyter Server stops its loop in the middle of them. A save waits for a thread of anyio, which ends with the
+    request only; Python waits for the thread, and the command would never return (jupyter_server 2.21).
+    """
+    from jupyter_server.serverapp import ServerApp
+
+    loop = ServerApp.instance().io_loop.asyncio_loop
+    if requests := asyncio.all_tasks(loop):
+        for request in requests:
+            request.cancel()
+        loop.run_until_complete(asyncio.wait(requests, timeout=_FINISH))
 
 
 def config_folders(language: str) -> list[Path]:

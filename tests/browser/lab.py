@@ -129,7 +129,10 @@ def running(
         yield lab
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        finally:
+            server.kill()
 
 
 def _without_what_learners_lack(config: Path) -> None:

@@ -1,15 +1,20 @@
-"""Tests of the language in which `hookedu lab` starts, and of JupyterLab's menus."""
+"""Tests of `hookedu lab`: the language in which it starts, JupyterLab's menus, and how it stops."""
 
 import builtins
+import contextlib
 import json
 import os
 import sys
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hookedu import storage
+from hookedu import catalog, storage
 from hookedu.language import Preference
 from hookedu.learner import lab
+from tests.browser.lab import newcomer, running
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +116,61 @@ def menus(language, settings, monkeypatch):
         schema_name="@jupyterlab/translation-extension:plugin",
     )
     return found["schema"]["properties"]["locale"]["default"], found["settings"]
+
+
+# Files are written by a thread, as JupyterLab's own manager of files does, which here waits until it may go on.
+SLOW = """
+import time
+from anyio.to_thread import run_sync
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+
+class Slow(AsyncLargeFileManager):
+    async def _save_file(self, path, content, format):
+        await run_sync(self._write, path, content)
+
+    def _write(self, path, content):
+        with open(path, "w") as file:
+            file.write(content[:1])
+            file.flush()
+            while not self.root.joinpath("go").exists():
+                time.sleep(0.01)
+            file.write(content[1:])
+
+    @property
+    def root(self):
+        from pathlib import Path
+        return Path(self.root_dir)
+"""
+
+
+def test_a_server_that_is_stopped_during_a_save_ends_after_the_save(tmp_path):
+    (tmp_path / "slow_files.py").write_text(SLOW)
+    folder = tmp_path / "lessons"
+    paths = os.pathsep.join(map(str, [tmp_path, catalog.ROOT]))
+    slow = ["--ServerApp.contents_manager_class=slow_files.Slow", "--ServerApp.disable_check_xsrf=True"]
+    command = [sys.executable, "-m", "hookedu", "lab", "--folder", folder, *slow]
+
+    def go_on():
+        until(lambda: "received signal" in (tmp_path / "log").read_text())
+        (folder / "go").touch()
+
+    with (
+        ThreadPoolExecutor() as threads,
+        running(command, folder, newcomer(tmp_path) | {"PYTHONPATH": paths}) as server,
+    ):
+        threads.submit(save, f"http://127.0.0.1:{server.port}/api/contents/notes.txt", "mine")
+        until(lambda: (folder / "notes.txt").exists())
+        threads.submit(go_on)
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+def save(url, text):
+    """Save a file as JupyterLab does; the answer may be missing."""
+    body = json.dumps({"type": "file", "format": "text", "content": text}).encode()
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(urllib.request.Request(url, body, method="PUT")).close()
+
+
+def until(holds):
+    while not holds():
+        time.sleep(0.01)
