@@ -92,6 +92,10 @@ def build(
         list[str] | None, typer.Argument(help="如 02；不写就是全部 · such as 02; all when left out")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="只检查，不写文件 · only say what is stale")] = False,
+    prose: Annotated[
+        bool,
+        typer.Option("--prose", help="代码没变的不运行，留下输出 · where no code changed, keep the outputs"),
+    ] = False,
 ) -> None:
     """由 course/ 生成笔记本 · Build the notebooks from course/ (for authors)."""
     catalog.require_clone()
@@ -120,7 +124,9 @@ def build(
     with Progress(*columns) as bar:
         tasks = {lesson: bar.add_task(lesson.file, total=None) for lesson in chosen}
         build_.build(
-            chosen, lambda lesson, place, of: bar.update(tasks[lesson], completed=place + 1, total=of)
+            chosen,
+            lambda lesson, place, of: bar.update(tasks[lesson], completed=place + 1, total=of),
+            keep_outputs=prose,
         )
 
 

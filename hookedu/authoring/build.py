@@ -9,7 +9,6 @@ the stored outputs are still what the code prints is tested by nbval. The truth 
 the solution runs; a checksum of the guess shows that this has been done.
 """
 
-import copy
 import difflib
 import hashlib
 import json
@@ -23,26 +22,13 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from hookedu import exercises, guesses
-from hookedu.authoring import code_words, lint, localize, source
+from hookedu import guesses
+from hookedu.authoring import lint, notebooks, source
 from hookedu.catalog import CourseError, Lesson
-from hookedu.exercises.probing import STUB
-from hookedu.language import Text, join_chinese_lines
+from hookedu.language import Text
 
 CELL_TIMEOUT = 120  # seconds
-CODE_STUB = {"python": f'raise NotImplementedError("{STUB}")'}  # what nbgrader puts in place of a solution
-_METADATA = {
-    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-    # The interpreter's version is left out, because it depends on the machine that builds the notebook.
-    "language_info": {
-        "file_extension": ".py",
-        "mimetype": "text/x-python",
-        "name": "python",
-        "pygments_lexer": "ipython3",
-    },
-}
 
 
 class BuildError(CourseError):
@@ -68,18 +54,26 @@ class Stale:
         return f"{says.format(file=self.file, cell=self.cell)}\n{self.diff}"
 
 
-def build(lessons: Iterable[Lesson], on_cell: Callable[[Lesson, int, int], None] | None = None) -> None:
+def build(
+    lessons: Iterable[Lesson],
+    on_cell: Callable[[Lesson, int, int], None] | None = None,
+    keep_outputs: bool = False,
+) -> None:
     """Build and write both notebooks of each lesson.
 
-    `on_cell(lesson, index, number of cells)` is called before each cell that is executed. Raises BuildError,
-    before anything is written, if one of the lessons cannot be built.
+    `on_cell(lesson, index, number of cells)` is called before each cell that is executed. With `keep_outputs` a
+    solution in which no code has changed is not run: it keeps its outputs, and `on_cell` is called for its last cell. Raises BuildError, before anything is
+    written, if one of the lessons cannot be built.
     """
     sources = {lesson: _cells(lesson) for lesson in lessons}
     made: dict[str, str] = {}
     for lesson, cells in sources.items():
-        for_learners, answered = _notebooks(lesson, cells)
+        for_learners, answered = notebooks.made_from(lesson, cells)
         made[str(lesson.notebook)] = _as_text(for_learners)
-        _run(answered, lesson, on_cell)
+        if not (keep_outputs and _keep_outputs(lesson, answered)):
+            _run(answered, lesson, on_cell)
+        elif on_cell:
+            on_cell(lesson, len(answered.cells) - 1, len(answered.cells))
         made[str(lesson.solution)] = _as_text(answered)
     for path, text in made.items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -94,7 +88,7 @@ def check(lessons: Iterable[Lesson]) -> list[Stale]:
     """
     stale = []
     for lesson in lessons:
-        for_learners, answered = _notebooks(lesson, _cells(lesson))
+        for_learners, answered = notebooks.made_from(lesson, _cells(lesson))
         stale += _compare(lesson, lesson.notebook, for_learners)
         stale += _compare(lesson, lesson.solution, answered)
     return stale
@@ -112,103 +106,6 @@ def _cells(lesson: Lesson) -> list[source.Cell]:
     if found := lint.problems(lesson, cells):
         raise BuildError(*(problem.text for problem in found))
     return cells
-
-
-# --- from source cells to notebook cells ---------------------------------------------------------------------------
-
-
-def _notebooks(lesson: Lesson, cells: list[source.Cell]) -> tuple[NotebookNode, NotebookNode]:
-    """Return the learner's notebook, and the solution before it is run; each knows its cells in every language."""
-    answered = _answered(lesson, cells)
-    made = _for_learners(answered), answered
-    words = code_words.words_of(lesson)
-    for cell in (cell for notebook in made for cell in notebook.cells):
-        variants = localize.variants(cell.source, cell.cell_type == "code", words)
-        if len(set(variants.values())) > 1:
-            # As lists of lines, like a source in the file: a changed line is a changed line.
-            lines = {language: text.splitlines(True) for language, text in variants.items()}
-            cell.metadata["hookedu"] = {"languages": lines}
-        cell.source = variants[localize.BOTH]
-    return made
-
-
-def _answered(lesson: Lesson, cells: list[source.Cell]) -> NotebookNode:
-    """Return the solution notebook before it is run."""
-    made = [_title(lesson)]
-    place = 0
-    for cell in cells:
-        # A guess is named after the cell that follows: `guess()` waits for it to run.
-        place += not cell.guess
-        name = f"{lesson.id}-cell-{place + 1:02d}-guess" if cell.guess else f"{lesson.id}-cell-{place:02d}"
-        if not cell.is_code:
-            made.append(new_markdown_cell(_prose(cell.text), id=name))
-            continue
-        metadata: dict = {"tags": list(cell.tags)} if cell.tags else {}
-        if exercise_id := cell.exercise or cell.check:
-            exercise = exercises.find(exercise_id)
-            name = exercise.slug if cell.exercise else f"{exercise.slug}-check"
-            metadata["nbgrader"] = _nbgrader(name, None if cell.exercise else exercise.points)
-        made.append(new_code_cell(cell.text, id=name, metadata=metadata))
-    return new_notebook(cells=made, metadata=_METADATA, nbformat_minor=5)
-
-
-# Own colours instead of JupyterLab's alert classes, which set orange on orange and are hard to read. The text
-# keeps the colour of the theme, light or dark.
-_MISTAKE = '<div style="border-left: 4px solid orange; padding: 0.6em 1em 0.1em; background-color: rgba(255, 165, 0, 0.12)">'
-
-
-def _prose(text: str) -> str:
-    """Return the Markdown of a prose cell, adapted to how front ends render it."""
-    return join_chinese_lines(text).replace('<div class="mistake">', _MISTAKE)
-
-
-def _nbgrader(name: str, points: int | None) -> dict:
-    """Return nbgrader's metadata of an answer cell or, given points, of the read-only cell that grades it."""
-    metadata = {
-        "grade": points is not None,
-        "grade_id": name,
-        "locked": points is not None,
-        "schema_version": 3,
-    }
-    metadata |= {"solution": points is None, "task": False}
-    return metadata if points is None else metadata | {"points": points}
-
-
-def _title(lesson: Lesson) -> NotebookNode:
-    """Return the first cell, made from course.yml."""
-    goals = {lang: "\n".join(f"- {getattr(g, lang)}" for g in lesson.goals) for lang in ("zh", "en")}
-    text = f"""# {lesson.id} {lesson.title.zh} · {lesson.title.en}
-
-{"●" * lesson.difficulty} · {lesson.minutes} min
-
-<div lang="zh">
-
-学完这一课，你能：
-
-{goals["zh"]}
-
-需要：{lesson.needs.zh}。
-
-</div>
-<div lang="en">
-
-After this lesson you can:
-
-{goals["en"]}
-
-You need: {lesson.needs.en}.
-
-</div>"""
-    return new_markdown_cell(text, id=f"{lesson.id}-title")
-
-
-def _for_learners(answered: NotebookNode) -> NotebookNode:
-    """Return a copy of the notebook in which nbgrader has replaced each solution by the stub."""
-    from nbconvert.exporters.exporter import ResourcesDict
-    from nbgrader.preprocessors import ClearSolutions
-
-    notebook = copy.deepcopy(answered)
-    return ClearSolutions(code_stub=CODE_STUB).preprocess(notebook, ResourcesDict())[0]
 
 
 # --- running -------------------------------------------------------------------------------------------------------
@@ -254,7 +151,9 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
                     en="{file}: cell {cell} failed when run.\n{error}",
                 ).format(file=lesson.file, cell=started[-1].id, error=error)
             ) from error
-    notebook.metadata = nbformat.from_dict(_METADATA)  # the client has added the interpreter's version
+    notebook.metadata = nbformat.from_dict(
+        notebooks.METADATA
+    )  # the client has added the interpreter's version
     for cell in notebook.cells:
         if cell.cell_type == "code":
             if "nbval-ignore-output" in cell.metadata.get("tags", ()):
@@ -264,9 +163,30 @@ def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int,
                 output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             _refuse_addresses(lesson, cell)
             _refuse_wrong_answers(lesson, cell)
-            cell.metadata.setdefault("hookedu", {}).update(
-                {"outputs": _checksum(cell)} | _truth(lesson, cell)
-            )
+            _seal(lesson, cell)
+
+
+def _keep_outputs(lesson: Lesson, notebook: NotebookNode) -> bool:
+    """Give the code cells the outputs of the solution that is there; False if their code has changed since.
+
+    A changed guess, whose truth has never been evaluated, and a damaged output count as changes.
+    """
+    try:
+        found = nbformat.read(lesson.solution, as_version=4)
+    except Exception:  # missing, or damaged in one of many ways
+        return False
+    before = [cell for cell in found.cells if cell.cell_type == "code"]
+    now = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    if [cell.source for cell in before] != [cell.source for cell in now]:
+        return False
+    for run, cell in zip(before, now, strict=True):
+        _take_outputs(lesson, cell, run)
+    seals = ("outputs", "guess")
+    return all(
+        cell.metadata["hookedu"].get(seal) == run.metadata.get("hookedu", {}).get(seal)
+        for run, cell in zip(before, now, strict=True)
+        for seal in seals
+    )
 
 
 async def _refuse_a_false_truth(client: Any, lesson: Lesson, id: str) -> None:
@@ -282,6 +202,17 @@ async def _refuse_a_false_truth(client: Any, lesson: Lesson, id: str) -> None:
                 en="{file}: the `truth` of guess {id} cannot be evaluated: {name}: {value}",
             ).format(file=lesson.file, id=id, name=found["ename"], value=found["evalue"])
         )
+
+
+def _take_outputs(lesson: Lesson, cell: NotebookNode, run: NotebookNode) -> None:
+    """Give a code cell the outputs of one that has been run, and seal it."""
+    cell.execution_count, cell.outputs = run.get("execution_count"), run.get("outputs", [])
+    _seal(lesson, cell)
+
+
+def _seal(lesson: Lesson, cell: NotebookNode) -> None:
+    """Record in a code cell's metadata the checksums of its outputs and of the guess that it asks for."""
+    cell.metadata.setdefault("hookedu", {}).update({"outputs": _checksum(cell)} | _truth(lesson, cell))
 
 
 def _truth(lesson: Lesson, cell: NotebookNode) -> dict[str, str]:
@@ -351,11 +282,7 @@ def _compare(lesson: Lesson, path: Path, expected: NotebookNode) -> list[Stale]:
     cells = {cell.get("id"): cell for cell in found.cells}
     for cell in expected.cells if solution else ():
         if cell.cell_type == "code" and cell.id in cells:
-            run = cells[cell.id]
-            cell.execution_count, cell.outputs = run.get("execution_count"), run.get("outputs", [])
-            cell.metadata.setdefault("hookedu", {}).update(
-                {"outputs": _checksum(cell)} | _truth(lesson, cell)
-            )
+            _take_outputs(lesson, cell, cells[cell.id])
     if _as_text(expected) == text:
         return []
     stale = [

@@ -11,7 +11,8 @@ from pathlib import Path
 import nbformat
 
 from hookedu import manifest
-from hookedu.authoring.build import CELL_TIMEOUT, CODE_STUB
+from hookedu.authoring.build import CELL_TIMEOUT
+from hookedu.authoring.notebooks import CODE_STUB
 from hookedu.catalog import CourseError, Lesson
 from hookedu.language import Text
 

@@ -165,8 +165,12 @@ class ShownVerdict(Verdict):
             f'<div style="font-weight:600">{sign} {escape(self.exercise.id)} {outcome.inline_html()} — '
             f"{points.inline_html()}</div>"
         )
-        body = head + Feedback.of(self).html()
+        body = head + Feedback.of(self).html() + self._next_html()
         return shown(panel(colour, body, outcome=self.outcome.value, message=self.message_id))
+
+    def _next_html(self) -> str:
+        """Return the HTML of what comes after this exercise, for subclasses that know it."""
+        return ""
 
     def __repr__(self) -> str:
         """Return the panel's content as plain text."""

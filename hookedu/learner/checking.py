@@ -15,12 +15,15 @@ from hookedu.exercises.feedback import ShownVerdict, panel
 from hookedu.exercises.judging import judge
 from hookedu.exercises.probing import observe
 from hookedu.language import Text, preference, shown
+from hookedu.learner.links import Links
 from hookedu.learner.progress import Progress
 
 # Number of the last hint shown by exercise id. It lives in the kernel: a new session starts from the first
 # hint.
 _hints_given: dict[str, int] = {}
 _MISSING = object()
+_NEXT_EXERCISE = Text(zh="下一题：{id} {title}", en="Next exercise: {id} {title}")
+_NEXT_LESSON = Text(zh="下一课：{id} {title}", en="Next lesson: {id} {title}")
 
 
 class Notice:
@@ -35,6 +38,28 @@ class Notice:
     def _repr_html_(self) -> str:
         head = f'<div style="font-weight:600">{self.title.inline_html()}</div>' if self.title else ""
         return shown(panel(self._colour, head + self.says.html()))
+
+
+class _Checked(ShownVerdict):
+    """A verdict that links to what comes next once the answer is right."""
+
+    def _next_html(self) -> str:
+        if self.outcome is not Outcome.CORRECT:
+            return ""
+        here = catalog.find(self.exercise.lesson)
+        of_lesson, lessons = exercises.of_lesson(here.id), catalog.lessons()
+        if later := of_lesson[of_lesson.index(self.exercise) + 1 :]:
+            lesson, following, name = here, later[0], later[0]
+        elif after := lessons[lessons.index(here) + 1 :]:
+            lesson, following, name = after[0], None, after[0]
+        else:
+            return ""
+        links = Links()
+        if links.to(lesson, following) is None:
+            return ""
+        words = _NEXT_EXERCISE if following else _NEXT_LESSON
+        words = words.format(id=name.id, title=name.title)
+        return f'<div style="margin-top:.3em">{links.around(words.inline_html(), lesson, following)}</div>'
 
 
 def check(exercise_id: str, answer: Any = _MISSING) -> "ShownVerdict | Notice | int":
@@ -123,7 +148,7 @@ def _try(exercise_id: str, answer: Any) -> "ShownVerdict | Notice":
         )
     # A generator of its own: a check must not advance the learner's.
     seeds = exercise.seeds(random.SystemRandom().getrandbits(32))
-    return ShownVerdict.of(judge(exercise, observe(exercise.probe, answer, seeds), seeds))
+    return _Checked.of(judge(exercise, observe(exercise.probe, answer, seeds), seeds))
 
 
 def _for_nbgrader(said: "ShownVerdict | Notice", execution: str) -> int:

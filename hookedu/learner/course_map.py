@@ -1,11 +1,17 @@
 """Diagram of the course, made from course.yml: which lesson builds on which."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from statistics import fmean
 
 from hookedu import catalog
 from hookedu.catalog import Lesson
+from hookedu.exercises import of_lesson
+from hookedu.exercises.exercise import Outcome
+from hookedu.exercises.feedback import LOOKS
 from hookedu.language import Text, shown
+from hookedu.learner.links import Links
+from hookedu.learner.progress import Progress
 
 _WIDTH, _HEIGHT, _BESIDE, _BELOW = 240, 52, 14, 24  # px: size of a box, gaps between boxes
 
@@ -64,7 +70,10 @@ class CourseMap:
         arrows = "".join(
             _arrow(corners[before], corners[lesson.id]) for lesson in self.lessons for before in lesson.after
         )
-        boxes = "".join(_box(lesson, *corners[lesson.id]) for lesson in self.lessons)
+        links = Links()
+        # As the links, progress belongs to somebody who sits before JupyterLab; a built notebook shows the course alone.
+        best = Progress().best if links.can_be_followed else {}
+        boxes = "".join(_box(lesson, *corners[lesson.id], links, best) for lesson in self.lessons)
         name = Text(zh="课程地图", en="Map of the course")
         return shown(
             f'<svg role="group" aria-label="{name.inline()}" viewBox="0 0 {width:g} {height}" width="{width:g}" '
@@ -84,13 +93,26 @@ def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
     )
 
 
-def _box(lesson: Lesson, x: float, y: float) -> str:
+def _box(lesson: Lesson, x: float, y: float, links: Links, best: Mapping[str, Outcome]) -> str:
+    """Draw the box of a lesson, filled from the left as far as its exercises are solved, and linked to its notebook."""
     needs = Text(zh="先学：{before}", en="First: {before}").format(before=", ".join(lesson.after) or "—")
+    ids = [exercise.id for exercise in of_lesson(lesson.id)]
+    solved = sum(best.get(id) is Outcome.CORRECT for id in ids)
+    frame = f'x="{x:g}" y="{y:g}" height="{_HEIGHT}" rx="6"'
+    done = count = ""
+    if solved:
+        done = (
+            f'<rect {frame} width="{_WIDTH * solved / len(ids):g}" stroke="none" '
+            f'style="fill:color-mix(in srgb, var({LOOKS[Outcome.CORRECT][1]}) 25%, transparent)"/>'
+        )
+        says = Text(zh="做对 {n}/{of} 题", en="{n} of {of} solved").format(n=solved, of=len(ids))
+        count = f'<div style="margin-left:auto;white-space:nowrap">{says.inline_html()}</div>'
+    name = links.around(lesson.title.html(), lesson, style="color:inherit")
     return (
-        f'<g><title>{needs.inline()}</title><rect x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" '
+        f'<g><title>{needs.inline()}</title>{done}<rect {frame} width="{_WIDTH}" '
         f'stroke-opacity="0.6"/><foreignObject x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}">'
         f'<div style="display:flex;align-items:center;gap:.7em;height:100%;padding:0 .8em;box-sizing:border-box;'
-        f'font-size:12px;line-height:1.3"><b>{lesson.id}</b><div>{lesson.title.html()}</div></div></foreignObject></g>'
+        f'font-size:12px;line-height:1.3"><b>{lesson.id}</b><div>{name}</div>{count}</div></foreignObject></g>'
     )
 
 
@@ -101,7 +123,9 @@ def course_map() -> CourseMap:
     -------
     CourseMap
         Displayed as a diagram in a notebook, with one box per lesson and an arrow to each lesson that builds
-        on it; as one line of text per lesson elsewhere. Its attribute ``lessons`` holds the lessons in order.
+        on it; in JupyterLab a box links to the lesson if its notebook is in the same folder, and is filled as
+        far as the exercises are solved. As one line of text per lesson elsewhere. Its attribute ``lessons``
+        holds the lessons in order.
 
     Raises
     ------

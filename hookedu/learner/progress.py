@@ -1,14 +1,13 @@
 """Progress of a learner: the state of every exercise, and which one is next."""
 
 import html
-import json
-from pathlib import Path
 
 from hookedu import catalog, exercises, guesses, storage
 from hookedu.catalog import Lesson
 from hookedu.exercises.exercise import Exercise, Outcome
 from hookedu.exercises.feedback import LOOKS, panel
 from hookedu.language import Text, shown
+from hookedu.learner.links import Links
 
 # Visible to screen readers only; on the page the sign carries the information.
 _HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap"
@@ -127,13 +126,12 @@ class _Picture:
 
     def __init__(self, progress: Progress):
         self.progress, self.next = progress, progress.next
-        names = (lesson.notebook.name for lesson, _ in _lessons())
-        self.cells = {name: _cell_ids(Path(name)) for name in names}
+        self.links = Links()
 
     def html(self) -> str:
         step = self.progress.next_step.inline_html()
         if self.next:
-            step = self.link(catalog.find(self.next.lesson), step, self.next)
+            step = self.links.around(step, catalog.find(self.next.lesson), self.next)
         numbers = range(1, 1 + max((len(of_lesson) for _, of_lesson in _lessons()), default=0))
         columns = [
             (Text(zh="课", en="Lesson").inline_html(), "left"),
@@ -160,7 +158,7 @@ class _Picture:
         )
 
     def row(self, lesson: Lesson, of_lesson: tuple[Exercise, ...]) -> str:
-        title = self.link(lesson, f"{lesson.id} {lesson.title.inline_html()}")
+        title = self.links.around(f"{lesson.id} {lesson.title.inline_html()}", lesson)
         cells = "".join(f'<td style="{_PLAIN}">{self.cell(lesson, e)}</td>' for e in of_lesson)
         made = [right for id, right in self.progress.guesses.items() if id.startswith(lesson.id)]
         score = f"{sum(made)}/{len(made)}" if made else ""
@@ -200,34 +198,13 @@ class _Picture:
             f'style="{style}"{current}><span aria-hidden="true">{sign}</span>'
             f'<span style="{_HIDDEN}">{says.inline_html()}</span></span>'
         )
-        return self.link(lesson, box, exercise, "color:inherit;text-decoration:none")
-
-    def link(self, lesson: Lesson, inner: str, exercise: Exercise | None = None, style: str = "") -> str:
-        """Link `inner` to the lesson or to the task of an exercise; without a notebook return it unchanged."""
-        name = lesson.notebook.name
-        cells = self.cells[name]
-        if cells is None:
-            return inner
-        # JupyterLab resolves the link relative to this notebook and scrolls to the cell with that id if the
-        # target is already open. It can scroll to a heading as well, but not to one in Chinese.
-        task = ""
-        if exercise and exercise.slug in cells[1:]:
-            task = "#cell-id=" + cells[cells.index(exercise.slug) - 1]
-        return f'<a href="{html.escape(name + task)}" style="{style}">{inner}</a>'
+        return self.links.around(box, lesson, exercise, "color:inherit;text-decoration:none")
 
 
 def _lessons() -> list[tuple[Lesson, tuple[Exercise, ...]]]:
     """Return every lesson that has exercises, together with its exercises."""
     pairs = ((lesson, exercises.of_lesson(lesson.id)) for lesson in catalog.lessons())
     return [(lesson, of_lesson) for lesson, of_lesson in pairs if of_lesson]
-
-
-def _cell_ids(path: Path) -> list[str] | None:
-    """Return the cell ids of a notebook in order, or None if it is missing or not a notebook."""
-    try:
-        return [str(cell.get("id", "")) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
 
 
 def progress() -> Progress:

@@ -163,6 +163,36 @@ def test_a_guess_leaves_the_names_of_other_cells_and_has_that_of_the_next():
     assert plain[0] == "02-cell-01" and plain[-1] == f"02-cell-{len(ids) - 1 - len(asked):02d}"
 
 
+def test_a_change_of_prose_keeps_the_outputs_and_runs_nothing(clone):
+    """Each output is marked, so that one of a fresh run would be seen."""
+    marked = nbformat.read(clone.root / SOLUTION, as_version=4)
+    clone.replace(SOURCE, "没有留下的梯度，还有办法", "没有留下的梯度，究竟还有办法")
+    ran = []
+    build.build([clone.lesson("02")], lambda lesson, place, of: ran.append((place, of)), keep_outputs=True)
+    made = nbformat.read(clone.root / SOLUTION, as_version=4)
+    assert ran == [(len(made.cells) - 1, len(made.cells))], "only told that it is done"
+    changed = [cell.id for cell, before in zip(made.cells, marked.cells, strict=True) if cell != before]
+    assert changed == ["02-cell-02"] and build.check([clone.lesson("02")]) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (SOURCE, 'print("y.grad:", y.grad)', 'print("y.grad :", y.grad)'),
+        (GUESSES, "truth: len(late)", "truth: len(late) + 1"),
+        (SOLUTION, "the hook on a saw: tensor(2.)", "the hook on a saw: tensor(3.)"),
+        (SOLUTION, '"cells"', '"rooms"'),
+    ],
+    ids=["code", "truth", "stored-output", "no-cells"],
+)
+def test_outputs_that_may_be_wrong_are_not_kept(clone, file, old, new):
+    clone.replace(file, old, new)
+    ran = []
+    build.build([clone.lesson("02")], lambda lesson, place, of: ran.append(place), keep_outputs=True)
+    assert len(ran) > 10 and build.check([clone.lesson("02")]) == []
+    assert "tensor(3.)" not in (clone.root / SOLUTION).read_text(encoding="utf-8")
+
+
 def test_an_output_that_changes_with_every_run_is_refused(clone):
     clone.replace(SOURCE, 'print("y.grad:", y.grad)', 'print("y.grad:", object())')
     with pytest.raises(BuildError, match="02-cell-03 holds a memory address"):

@@ -3,12 +3,14 @@
 import ast
 import contextlib
 import re
+import shutil
 import sys
 
+import nbformat
 import pytest
 import torch
 
-from hookedu import check, exercises, hint, solution, storage
+from hookedu import catalog, check, exercises, hint, solution, storage
 from hookedu.catalog import CourseError
 from hookedu.exercises import Outcome
 from hookedu.learner import checking
@@ -129,3 +131,23 @@ def test_what_a_notebook_has_set_changes_no_verdict(lesson, notebook):
         with notebook():
             verdict = check(exercise.id, answer)
         assert verdict.outcome is Outcome.CORRECT, verdict
+
+
+def test_a_right_answer_links_to_what_comes_next_if_it_is_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", "lesson.ipynb")  # as in a kernel of JupyterLab
+    right = {a.exercise: a.fresh() for a in answers() if a.exercise.startswith("02.") and a.mistake is None}
+    *_, before_last, last = sorted(right)
+
+    def links(id, answer):
+        return re.findall('<a href="(.*?)"', check(id, answer)._repr_html_())
+
+    assert links(last, right[last]) == []
+    for number in ("02", "03"):
+        shutil.copy(catalog.find(number).notebook, tmp_path)
+    assert links(last, right[last]) == ["03_changing_gradients.ipynb"]
+    assert links(last, wrong) == []
+    (to_task,) = links(before_last, right[before_last])
+    place, _, cell = to_task.partition("#cell-id=")
+    (task,) = (c.source for c in nbformat.read(place, as_version=4).cells if c.id == cell)
+    assert f"Exercise {last}" in task

@@ -1,11 +1,12 @@
 """Tests of the course map: it agrees with the stated prerequisites, and lesson 00 links to every lesson."""
 
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from hookedu import catalog, course_map
+from hookedu import catalog, course_map, exercises, storage
 from hookedu.authoring import lesson_tables, source
 
 LESSONS = catalog.lessons()
@@ -89,3 +90,18 @@ def test_the_picture_has_a_box_for_each_lesson_and_an_arrow_for_each_need():
     arrows = {(at(*map(float, end[:2])), at(*map(float, end[-2:]))) for end in ends}
     assert arrows == {(before, lesson.id) for lesson in LESSONS for before in lesson.after}
     assert "09 特征图 · Feature maps ← 03, 05" in repr(course_map())
+
+
+def test_boxes_link_to_the_lessons_beside_and_show_what_is_solved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", "lesson.ipynb")  # as in a kernel of JupyterLab
+    shutil.copy(catalog.find("02").notebook, tmp_path)
+    storage.append_record("checks", {"exercise": "02.1", "outcome": "correct"})
+    picture = ElementTree.fromstring(course_map()._repr_html_())
+    (link,) = picture.findall(".//a")
+    assert link.get("href") == "02_tensor_hooks.ipynb" and "Tensor hooks" in "".join(link.itertext())
+    (box,) = (group for group in picture.findall("g[rect]") if group.find(".//a") is not None)
+    filled, frame = (float(rect.get("width")) for rect in box.findall("rect"))
+    of = len(exercises.of_lesson("02"))
+    assert filled == pytest.approx(frame / of) and f"1 of {of} solved" in "".join(box.itertext())
+    assert picture.findall(".//rect[@stroke='none']") == [box.find("rect")]

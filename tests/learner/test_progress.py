@@ -127,6 +127,7 @@ def test_when_all_is_solved_nothing_is_next():
 
 def test_links_lead_to_the_notebooks_that_lie_beside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", "lesson.ipynb")  # as in a kernel of JupyterLab
     assert Picture(progress()._repr_html_()).links == {}
     for number in ("00", "02"):
         shutil.copy(catalog.find(number).notebook, tmp_path)
@@ -143,3 +144,5 @@ def test_links_lead_to_the_notebooks_that_lie_beside(tmp_path, monkeypatch):
     (task,) = (c.source for c in notebook.cells if c.id == cell)
     assert "Exercise 02.3" in task
     assert "Next: 00.1" in picture.links[picture.exercises["00.1"]["href"]]
+    monkeypatch.delenv("JPY_SESSION_NAME")
+    assert Picture(progress()._repr_html_()).links == {}, "nbval, nbconvert: nothing could follow a link"
