@@ -20,7 +20,7 @@ _PIECE = re.compile(
 )
 # What stands around the words of a line: the number of a heading, asterisks.
 _LINE = re.compile(r"(?P<before>(?:#+ )?(?:[\d.]+ )?(?:\*\*)?)(?P<words>.* · .*?)(?P<after>(?:\*\*)?)")
-_MINUTES = re.compile(r"^(●+ · \d+) min$", re.MULTILINE)
+_MINUTES = re.compile(r"^(●+ · \d+) min\b", re.MULTILINE)
 
 
 def variants(source: str, is_code: bool, words: Mapping[str, str]) -> dict[str, str]:

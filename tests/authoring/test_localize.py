@@ -69,6 +69,18 @@ def test_prose_in_one_language_is_plain_markdown():
     )
 
 
+@pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
+def test_a_title_cell_states_the_minutes_and_links_in_its_language(lesson):
+    cell = json.loads(lesson.notebook.read_text(encoding="utf-8"))["cells"][0]
+    places = [known.file for known in catalog.lessons()]
+    at = places.index(lesson.file)
+    for language, unit in (("zh", "分钟"), ("en", "min")):
+        _, _, facts, *_ = said_in(cell, language).splitlines()
+        assert facts.startswith(f"{'●' * lesson.difficulty} · {lesson.minutes} {unit} · ")
+        beside = [*places[max(at - 1, 0) : at], *places[at + 1 : at + 2]]
+        assert re.findall(r"\((.*?)\.ipynb\)", facts) == beside
+
+
 def test_prose_in_both_has_lines_that_a_style_sheet_can_halve():
     both = localize.variants(PROSE, False, {})["both"]
     spans = '<span lang="zh">{}</span><span class="hookedu-dot"> · </span><span lang="en">{}</span>'
