@@ -626,9 +626,9 @@ script = f"""
 {inspect.getsource(whole_norm)}
 net(x).sum().backward()
 pieces = [weight.grad.to_local() for weight in net.parameters()]
-print("  whole_norm:     ", whole_norm(pieces, dist.group.WORLD))
+print("  whole_norm:     ", round(float(whole_norm(pieces, dist.group.WORLD)), 4))
 norm = torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-print("  clip_grad_norm_:", norm.to_local().item())
+print("  clip_grad_norm_:", round(norm.to_local().item(), 4))
 dist.destroy_process_group()
 """
 with suppress(RanksFailed):  # until you have written it

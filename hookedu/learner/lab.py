@@ -88,8 +88,9 @@ def _end_requests() -> None:
     request only; Python waits for the thread, and the command would never return (jupyter_server 2.21).
     """
     from jupyter_server.serverapp import ServerApp
+    from tornado.platform.asyncio import BaseAsyncIOLoop
 
-    loop = ServerApp.instance().io_loop.asyncio_loop
+    loop = cast(BaseAsyncIOLoop, ServerApp.instance().io_loop).asyncio_loop
     if requests := asyncio.all_tasks(loop):
         for request in requests:
             request.cancel()

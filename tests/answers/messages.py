@@ -29,6 +29,7 @@ SEED = 0
 # What differs from run to run: addresses, and where in a recursion the limit was reached.
 _UNSTEADY = re.compile(r"(?<=\b0x)[0-9a-f]+|(?<=recursion depth exceeded).*|(?<=File .).*")
 _LONG = re.compile(r"\b\d+\.\d{4,}(e-?\d+)?\b")
+_EPS = torch.finfo(torch.float32).eps
 _NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -60,21 +61,23 @@ def kept(lesson: str) -> dict[Answer, str]:
 def as_kept(said: str, golden: str) -> str:
     """Return the messages with the numbers of the golden file, where they are nearly the same.
 
-    Another processor adds in another order, so the last digits of a number are no part of what a message says.
+    Another processor adds in another order, so the last digits of a number are no part of what a message says; beside
+    1e36 it may be all digits of a number, which is what is left of a difference.
     """
     lines, before = said.splitlines(keepends=True), golden.splitlines(keepends=True)
     forms = [[_NUMBER.sub("#", line) for line in text] for text in (lines, before)]
     for here, there, length in SequenceMatcher(None, *forms, autojunk=False).get_matching_blocks():
         for i in range(length):
-            numbers = iter(_NUMBER.findall(before[there + i]))
+            numbers = _NUMBER.findall(before[there + i])
+            close = max([1e-6, *(_EPS * abs(float(number)) for number in numbers)])
             lines[here + i] = _NUMBER.sub(
-                lambda new, old=numbers: _nearly(new[0], next(old)), lines[here + i]
+                lambda new, old=iter(numbers), close=close: _nearly(new[0], next(old), close), lines[here + i]
             )
     return "".join(lines)
 
 
-def _nearly(new: str, old: str) -> str:
-    return old if math.isclose(float(new), float(old), rel_tol=5e-3, abs_tol=1e-6) else new
+def _nearly(new: str, old: str, close: float) -> str:
+    return old if math.isclose(float(new), float(old), rel_tol=5e-3, abs_tol=close) else new
 
 
 def verdict(answer: Answer, seed: int = SEED) -> ShownVerdict:
