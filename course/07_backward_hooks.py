@@ -12,7 +12,7 @@ from torch.nn.modules.module import (
     register_module_full_backward_hook,
 )
 
-from hookedu import HookTimeline, LanguageToggle, check, hint, progress, solution
+from hookedu import HookTimeline, LanguageToggle, check, guess, hint, progress, solution
 
 LanguageToggle()
 
@@ -23,9 +23,7 @@ LanguageToggle()
 #
 # 我们从第 05 课的小网络开始：一个卷积，两个通道的权重全是 `1` 和全是 `2`，后面接 `2×2` 的最大池化。输入是一张 `1×1×4×4`、全是 `1` 的图，输出和一个随机目标比较，用 L1 损失。
 #
-# 许多旧教程用 `register_backward_hook` 看梯度。钩子收到的第二个参数叫 `grad_input`，顾名思义，应该是**输入**的梯度。这个卷积只有一个输入。
-#
-# **先猜一猜**：下面的钩子会打印几行 `in grad_input`，每一行是什么形状？
+# 许多旧教程用 `register_backward_hook` 看梯度。钩子收到的第二个参数叫 `grad_input`，顾名思义，应该是**输入**的梯度。这个卷积只有一个输入。下面的钩子给 `grad_input` 里的每一项打印一行 `in grad_input`。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -34,7 +32,7 @@ LanguageToggle()
 #
 # Many old tutorials watch gradients with `register_backward_hook`. The second argument that its hook receives is called `grad_input`, so it should be the gradient of the **input**, and this convolution has only one.
 #
-# **Guess first**: how many lines `in grad_input` will the hook below print, and which shapes will they show?
+# The hook below prints a line `in grad_input` for each of its entries. **Guess first.**
 #
 # </div>
 
@@ -50,6 +48,7 @@ def small_net():
 
 def look(module, grad_input, grad_output):
     for grad in grad_input:
+        lines.append(grad)
         print("in grad_input:", None if grad is None else tuple(grad.shape))
 
 
@@ -57,9 +56,12 @@ def step(net):
     F.l1_loss(net(torch.ones(1, 1, 4, 4)), target).backward()
 
 
+# %%
+guess("07.a")
+
 # %% tags=["E17", "F16"]
 torch.manual_seed(0)
-target, net = torch.rand(1, 2, 1, 1), small_net()
+target, net, lines = torch.rand(1, 2, 1, 1), small_net(), []
 with warnings.catch_warnings(record=True) as caught, net[0].register_backward_hook(look):
     warnings.simplefilter("always")
     step(net)
@@ -104,16 +106,20 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # 正确的工具是 `register_full_backward_hook`，钩子收到的三个参数和上面一样。
 #
-# **先猜一猜**：`6×5` 的输入进入 `Linear(5, 3)`，`grad_input` 和 `grad_output` 里各是什么形状？
+# 我们让 `6×5` 的输入进入 `Linear(5, 3)`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # The right tool is `register_full_backward_hook`; its hook takes the same three arguments.
 #
-# **Guess first**: an input of `6×5` goes into `Linear(5, 3)`. Which shapes are in `grad_input` and in `grad_output`?
+# An input of `6×5` goes into `Linear(5, 3)`. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("07.b")
 
 
 # %%
@@ -122,12 +128,13 @@ def shapes(grads):
 
 
 def report(module, grad_input, grad_output):
+    received.update(grad_input=shapes(grad_input), grad_output=shapes(grad_output))
     print("   hook on", module)
     print("   grad_input: ", shapes(grad_input))
     print("   grad_output:", shapes(grad_output))
 
 
-layer = nn.Linear(5, 3)
+layer, received = nn.Linear(5, 3), {}
 x = torch.ones(6, 5, requires_grad=True)
 with layer.register_full_backward_hook(report):
     print("forward pass")
@@ -170,27 +177,31 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 #
 # <div lang="zh">
 #
-# 到现在为止，`x` 都需要梯度。训练时，第一层的输入是数据，不需要梯度，也就没有人去算它。
-#
-# **先猜一猜**：这时挂在第一层上的完整钩子还触发吗？触发的时候，`weight.grad` 已经写好了吗？
+# 到现在为止，`x` 都需要梯度。训练时，第一层的输入是数据，不需要梯度，也就没有人去算它。我们在第一层上挂一个完整钩子。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # So far, `x` has needed a gradient. In training, the input of the first layer is data, which needs none, and so nobody computes it.
 #
-# **Guess first**: does a full hook on the first layer still fire then? And when it fires, has `weight.grad` been written already?
+# We attach a full hook to such a first layer. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("07.c")
 
 
 # %% tags=["F18"]
 def report(module, grad_input, grad_output):
     print("   grad_input: ", shapes(grad_input))
     print("   grad_output:", shapes(grad_output))
+    written[needs] = module.weight.grad is not None
     print("   weight.grad:", "None" if module.weight.grad is None else "filled")
 
 
+written = {}
 for needs in (False, True):
     print(f"x.requires_grad is {needs}")
     layer, x = nn.Linear(5, 3), torch.ones(6, 5, requires_grad=needs)
@@ -282,14 +293,14 @@ check("07.1", grad_shapes)
 #
 # 回到 7.1 节的网络，把三种反向钩子摆在一起。第三种是**反向前置钩子**：它在反向传播进入这一层之前触发，所以只收到 `grad_output`。
 #
-# **先猜一猜**：谁的 `grad_input` 可信？`grad_output` 有 8 个数，其中几个不是 `0`？
+# `grad_output` 有 8 个数。**先猜**，再看看谁的 `grad_input` 可信。
 #
 # </div>
 # <div lang="en">
 #
 # Back to the net of section 7.1, with the three kinds of backward hooks side by side. The third kind is the **backward pre-hook**: it fires before backward enters the layer, and therefore receives `grad_output` only.
 #
-# **Guess first**: whose `grad_input` can be trusted? `grad_output` has 8 numbers; how many of them are not `0`?
+# `grad_output` has 8 numbers. **Guess first**, and then see whose `grad_input` can be trusted.
 #
 # </div>
 
@@ -310,6 +321,9 @@ def look_with(kind):
         step(net)
     return seen
 
+
+# %%
+guess("07.d")
 
 # %% tags=["E17"]
 for kind in ("backward_hook", "full_backward_hook", "full_backward_pre_hook"):
@@ -431,16 +445,14 @@ check("07.2", pool_mask)
 #
 # <div lang="zh">
 #
-# 反向钩子如果返回一个元组，就会替换梯度：完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。下面分别把它们换成零。
-#
-# **先猜一猜**：两种情况下，`x.grad` 和 `weight.grad` 各剩下什么？
+# 反向钩子如果返回一个元组，就会替换梯度：完整钩子替换的是 `grad_input`，前置钩子替换的是 `grad_output`。下面分别把它们换成零。权重全是 `1`，`x` 是 `6×5`，全是 `2`，损失是输出的和。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # A backward hook that returns a tuple replaces gradients: a full hook replaces `grad_input`, a pre-hook `grad_output`. Below, we replace the one and then the other by zeros.
 #
-# **Guess first**: what remains of `x.grad` and of `weight.grad` in each case?
+# All weights are `1`, `x` is `6×5` and all `2`, and the loss is the sum of the outputs. **Guess first.**
 #
 # </div>
 
@@ -453,6 +465,9 @@ def stop(module, grad_input, grad_output):
 def stop_early(module, grad_output):
     return (torch.zeros_like(grad_output[0]),)
 
+
+# %%
+guess("07.e")
 
 # %% tags=["F19"]
 layer = nn.Linear(5, 3)
@@ -469,6 +484,7 @@ def gradients():
 print("no hook:          ", gradients())
 with layer.register_full_backward_hook(stop):
     print("zero grad_input:  ", gradients())
+    weight_grad = layer.weight.grad
 with layer.register_full_backward_pre_hook(stop_early):
     print("zero grad_output: ", gradients())
 
@@ -535,16 +551,20 @@ with register_module_full_backward_hook(lambda module, grad_input, _: grad_input
 #
 # `grad_input` 只含位置参数：按关键字传入时，它是空的。前向前置钩子返回的单个张量会被包成元组，反向钩子返回的不会；它被当成一个有 `6` 项的元组，长度不对，于是报错。
 #
-# 输出也有限制。许多语言模型的输出是一个字典或数据类（dataclass）。**先猜一猜**：在这样的模块上，完整反向钩子会触发几次？
+# 输出也有限制。许多语言模型的输出是一个字典或数据类（dataclass）。我们在这样的模块上挂一个完整反向钩子，做一次反向传播。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # `grad_input` holds positional arguments only: with a keyword it is empty. The single tensor that a forward pre-hook returns is wrapped into a tuple; that of a backward hook is not, it is taken for a tuple of `6` entries, a wrong length, which raises.
 #
-# Outputs are limited as well. Many language models return a dictionary or a dataclass. **Guess first**: how often will a full backward hook fire on such a module?
+# Outputs are limited as well. Many language models return a dictionary or a dataclass. We attach a full backward hook to such a module and run backward once. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("07.f")
 
 
 # %% tags=["F39"]
@@ -625,18 +645,18 @@ check("07.3", guided_relu)
 #
 # <div lang="zh">
 #
-# 许多现成的模型用 `nn.ReLU(inplace=True)`，它直接改写前一层的输出。我们挂一个什么也不做的钩子。
-#
-# **先猜一猜**：挂在 ReLU 前面的那一层上会怎样？挂在 ReLU 自己身上呢？
+# 许多现成的模型用 `nn.ReLU(inplace=True)`，它直接改写前一层的输出。我们挂一个什么也不做的完整钩子，先挂在 ReLU 前面的那一层上，再挂在 ReLU 自己身上。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Many ready-made models use `nn.ReLU(inplace=True)`, which overwrites the output of the layer before it. We attach a hook that does nothing at all.
-#
-# **Guess first**: what happens when it is on the layer before the ReLU? And when it is on the ReLU itself?
+# Many ready-made models use `nn.ReLU(inplace=True)`, which overwrites the output of the layer before it. We attach a full hook that does nothing at all, first to the layer before the ReLU, then to the ReLU itself. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("07.g")
 
 
 # %% tags=["F17"]
@@ -646,6 +666,7 @@ def net_with(inplace):
 
 
 x = torch.ones(2, 5, requires_grad=True)
+crashed = []
 full, before = "register_full_backward_hook", "register_full_backward_pre_hook"
 for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1), (True, before, 0)):
     net = net_with(inplace)
@@ -655,6 +676,7 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
             net(x).sum().backward()
             print("   fine")
         except RuntimeError as error:
+            crashed.append((inplace, kind, place))
             print("   RuntimeError:", str(error).split(". ")[0])
 
 # %% [markdown]
@@ -662,16 +684,20 @@ for inplace, kind, place in ((False, full, 0), (True, full, 0), (True, full, 1),
 #
 # 两处都崩溃，反向前置钩子也一样。为了知道梯度什么时候经过一层的边界，PyTorch 把这一层的输入和输出都换成了视图（view，和原来的张量共享内存），而这种视图不允许就地改写。
 #
-# 张量钩子不需要视图。所以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，下面同时调用 `retain_grad`。**先猜一猜**：哪一个给出的梯度，和没有就地操作时相同？
+# 张量钩子不需要视图。所以换一个办法：挂一个前向钩子，在里面给输出挂张量钩子。为了比较，下面同时调用 `retain_grad`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # It crashes in both places, and so does a backward pre-hook. To notice when the gradient crosses the border of a layer, PyTorch turns inputs and outputs of that layer into views (which share memory with the original tensor), and these views must not be changed in place.
 #
-# A tensor hook needs no view. So here is another way: a forward hook that sets a tensor hook on the output. For comparison, we also call `retain_grad`. **Guess first**: which of the two gives the gradient of the net without the in-place operation?
+# A tensor hook needs no view. So here is another way: a forward hook that sets a tensor hook on the output. For comparison, we also call `retain_grad`. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("07.h")
 
 
 # %% tags=["F17"]
@@ -805,7 +831,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # 最后一个问题来自微调：让一层自己继续学，而它前面的层不再动。按 7.6 节，完整钩子把 `grad_input` 换成零就行，看上去是这样。钩子也可以返回 `(None,)`，那就根本没有梯度往回流。（单独返回一个 `None`，是什么也不改。）
 #
-# **先猜一猜**：用 AdamW（带权重衰减）训练 5 步，第一层的权重在两种情况下各移动多少？
+# 两种办法各用 AdamW（带权重衰减）训练 5 步。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -814,9 +840,13 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # The last question comes from fine-tuning: one layer should go on learning, and the layers before it should not move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. The hook may also return `(None,)`, and then no gradient flows back at all. (To return a plain `None` changes nothing.)
 #
-# **Guess first**: we train for 5 steps with AdamW, which has weight decay. How far does the weight of the first layer move in the two cases?
+# We train for 5 steps with AdamW, which has weight decay, in both ways. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("07.i")
 
 
 # %% tags=["F38"]
@@ -833,8 +863,10 @@ def moved(stop):
     return (net[0].weight - before).abs().max().item(), net[0].weight.grad
 
 
+far = {}
 for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None)):
     distance, grad = moved(lambda module, grads, _: tuple(returns(grad) for grad in grads))
+    far[title] = distance
     shown = "None" if grad is None else grad.tolist()
     print(f"{title:5}  moved by {distance:.4f}, .grad is {shown}")
 
