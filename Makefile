@@ -52,6 +52,7 @@ book: .venv/ready-book
 # Regenerate the pictures of the README and the guides: the browser tests save screenshots.
 pictures: .venv/ready-test
 	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
+	$(BIN)/python course/images/opening.py
 
 # Test capture on every torchvision model, including the very large ones (about 10 GB of memory), on models of
 # transformers and timm, and on 50,000 random ones. `python -m tests.hooks.zoo` prints the table of those by others.

@@ -107,19 +107,24 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# `LayerPicker` 用钩子替你把一层画出来。在下面选一层（`0` 到 `3` 是 `nn.Sequential` 给各层起的名字），换一种视图，再点 **显示代码**：
+# `LayerPicker` 用钩子替你把一层画出来。下面就是开头那个网络，它学过六种形状，正看着一个十字。选一层，换一种视图，再点 **显示代码**：
 # 它给出得到这些数字的那几行普通 PyTorch。
 #
 # </div>
 # <div lang="en">
 #
-# `LayerPicker` uses hooks to draw a layer for you. Choose one below (`0` to `3` are the names that `nn.Sequential` gave
-# its layers), change the view, then click **Show code**: it shows the few lines of plain PyTorch that yield these numbers.
+# `LayerPicker` uses hooks to draw a layer for you. Below is the net from the top of this page, which has learned six
+# shapes, and it looks at a cross. Choose a layer, change the view, then click **Show code**: it shows the few lines of plain PyTorch
+# that yield these numbers.
 #
 # </div>
 
 # %%
-picker = LayerPicker(model, x)
+from hookedu.models.shapes import Shapes, load_model
+
+net, cross = load_model(), Shapes(60, seed=11)[46].image[None]
+picker = LayerPicker(net, cross)
+picker.value = "block2"
 picker
 
 # %% [markdown]

@@ -24,6 +24,15 @@ class CourseError(Exception):
 
 
 @dataclass(frozen=True)
+class Opening:
+    """A picture that makes people want to know, above the goals of a lesson."""
+
+    picture: str  # name of a file in course/images
+    alt: Text  # what is seen
+    caption: Text
+
+
+@dataclass(frozen=True)
 class Lesson:
     """One lesson as course.yml describes it."""
 
@@ -35,6 +44,7 @@ class Lesson:
     needs: Text  # prerequisites
     about: Text  # one line for the course map
     after: tuple[str, ...]  # ids of the lessons that directly lead to it
+    opening: Opening | None = None
     root: Path = ROOT  # the copy of the course to which it belongs
 
     @property
@@ -53,6 +63,11 @@ class Lesson:
         return self.root / "lessons" / f"{self.file}.ipynb"
 
     @property
+    def images(self) -> Path:
+        """The folder of the pictures that prose cells show."""
+        return self.root / "course" / "images"
+
+    @property
     def solution(self) -> Path:
         """The same notebook with answers and outputs."""
         return self.root / "solutions" / f"{self.file}.ipynb"
@@ -60,6 +75,10 @@ class Lesson:
 
 def _text(node: dict[str, Any]) -> Text:
     return Text(zh=node["zh"], en=node["en"])
+
+
+def _opening(node: dict[str, Any]) -> Opening:
+    return Opening(node["picture"], _text(node["alt"]), _text(node["caption"]))
 
 
 @cache
@@ -87,6 +106,7 @@ def lessons() -> tuple[Lesson, ...]:
                 needs=_text(node["needs"]),
                 about=_text(node.get("about", node["goals"][0])),
                 after=tuple(node.get("after", ())),
+                opening=_opening(node["opening"]) if "opening" in node else None,
             )
         )
     return tuple(found)

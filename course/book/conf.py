@@ -115,6 +115,10 @@ def prepare(app, docname: str, content: list[str]) -> None:
         file=f"{Path(docname).name}.ipynb"
     ).splitlines(True)
     for cell in notebook["cells"]:
+        # MyST-NB does not know attachments; each is a file of this name.
+        cell["source"] = [
+            line.replace("](attachment:", "](../course/images/") for line in cell["source"]
+        ]
         tags = cell["metadata"].setdefault("tags", [])
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             tags.append("hide-input")

@@ -18,8 +18,10 @@ _PIECE = re.compile(
     r"|(?P<fence>^```python\n(?P<code>.*?)^```$)|(?P<other>^```.*?^```$)",
     re.DOTALL | re.MULTILINE,
 )
-# What stands around the words of a line: the number of a heading, asterisks.
-_LINE = re.compile(r"(?P<before>(?:#+ )?(?:[\d.]+ )?(?:\*\*)?)(?P<words>.* · .*?)(?P<after>(?:\*\*)?)")
+# What stands around the words of a line: the number of a heading, asterisks, the marks of a picture.
+_LINE = re.compile(
+    r"(?P<before>!\[|(?:#+ )?(?:[\d.]+ )?(?:\*\*)?)(?P<words>.* · .*?)(?P<after>\]\([^()]*\)|(?:\*\*)?)"
+)
 _MINUTES = re.compile(r"^(●+ · \d+) min\b", re.MULTILINE)
 
 
@@ -90,6 +92,8 @@ def _each_line(text: str, change: Callable[[str], str]) -> str:
         found = _LINE.fullmatch(line)
         if not found or one_side(found["words"], "zh") == found["words"]:
             return line
+        if change is _spans and found["before"] == "![":
+            return line  # the words for those who do not see a picture are plain text
         return found["before"] + change(found["words"]) + found["after"]
 
     return "\n".join(map(changed, text.split("\n")))

@@ -1,5 +1,6 @@
 """Notebooks made from the cells of a lesson's source, before they are run: the learner's and the solution."""
 
+import base64
 import copy
 from collections.abc import Sequence
 
@@ -94,7 +95,7 @@ def _title(lesson: Lesson) -> NotebookNode:
     text = f"""# {lesson.id} {lesson.title.zh} · {lesson.title.en}
 
 {" · ".join(facts)}
-
+{_opening(lesson)}
 <div lang="zh">
 
 学完这一课，你能：
@@ -113,7 +114,32 @@ After this lesson you can:
 You need: {lesson.needs.en}.
 
 </div>"""
-    return new_markdown_cell(text, id=f"{lesson.id}-title")
+    cell = new_markdown_cell(text, id=f"{lesson.id}-title")
+    if lesson.opening:
+        picture = (lesson.images / lesson.opening.picture).read_bytes()
+        # Attached, so that the notebook shows it wherever it lies; base64 as Jupyter writes it.
+        cell["attachments"] = {lesson.opening.picture: {"image/png": base64.b64encode(picture).decode()}}
+    return cell
+
+
+def _opening(lesson: Lesson) -> str:
+    """Return the Markdown of the picture with which a lesson opens, and its caption; "" if it has none."""
+    if not (opening := lesson.opening):
+        return ""
+    return f"""
+![{opening.alt.zh} · {opening.alt.en}](attachment:{opening.picture})
+
+<div lang="zh">
+
+{opening.caption.zh}
+
+</div>
+<div lang="en">
+
+{opening.caption.en}
+
+</div>
+"""
 
 
 def _links(lesson: Lesson, step: int, words: str) -> list[str]:

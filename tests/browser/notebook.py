@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, TimeoutError, expect
+from playwright.sync_api import ConsoleMessage, Locator, Page, TimeoutError, expect
 
 from hookedu import catalog
 
@@ -60,9 +60,7 @@ class Notebook:
         self.page, self.path = page, path
         self.ids = [cell["id"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
         self.console_errors: list[str] = []
-        page.on(
-            "console", lambda m: m.type == "error" and self.console_errors.append(f"{m.text} {m.location}")
-        )
+        page.on("console", self._note)
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         show()
         expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(self.ids), timeout=60_000)
@@ -111,6 +109,12 @@ class Notebook:
         self.page.keyboard.press("Shift+Enter")
         self._wait_for(cell, before)
         return cell.locator(".jp-Cell-outputArea")
+
+    def _note(self, message: ConsoleMessage) -> None:
+        # JupyterLab asks the browser for an attached picture before it puts the picture's own data in place.
+        attached = message.location["url"].startswith("attachment:")
+        if message.type == "error" and not attached:
+            self.console_errors.append(f"{message.text} {message.location}")
 
     def _wait_until_connected(self) -> None:
         """Wait for the kernel. Not with `wait_for_function`, to which the promise of an async function is true."""
