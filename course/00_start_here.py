@@ -114,8 +114,8 @@ for handle in handles:
 # <div lang="en">
 #
 # `LayerPicker` uses hooks to draw a layer for you. Below is the net from the top of this page, which has learned six
-# shapes, and it looks at a cross. Choose a layer, change the view, then click **Show code**: it shows the few lines of plain PyTorch
-# that yield these numbers.
+# shapes, and it looks at a cross. Choose a layer, change the view, then click **Show code**: it shows the few lines of
+# plain PyTorch that yield these numbers.
 #
 # </div>
 

@@ -50,7 +50,7 @@ def without(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
         output[:, CHANNEL] = 0
         return output
 
-    with getattr(model, LAYER).register_forward_hook(switch_off), torch.no_grad():
+    with model.get_submodule(LAYER).register_forward_hook(switch_off), torch.no_grad():
         return model(x)[0]
 
 
@@ -75,7 +75,6 @@ def draw() -> plt.Figure:
             where(model, x, name)[None, None], 64, mode="bilinear"
         )[0, 0]
         ax.imshow(light, cmap="inferno", alpha=0.65)
-    for ax, name in zip(axes[1:3], ("cross", "triangle"), strict=True):
         sign(ax, 31.5, -6, name)
     ax, places = axes[3], range(len(CLASSES))
     before, after = model(x)[0].tolist(), without(model, x).tolist()

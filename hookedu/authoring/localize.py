@@ -18,10 +18,9 @@ _PIECE = re.compile(
     r"|(?P<fence>^```python\n(?P<code>.*?)^```$)|(?P<other>^```.*?^```$)",
     re.DOTALL | re.MULTILINE,
 )
-# What stands around the words of a line: the number of a heading, asterisks, the marks of a picture.
-_LINE = re.compile(
-    r"(?P<before>!\[|(?:#+ )?(?:[\d.]+ )?(?:\*\*)?)(?P<words>.* · .*?)(?P<after>\]\([^()]*\)|(?:\*\*)?)"
-)
+# What stands around the words of a line: the number of a heading, asterisks. A picture is none: its words are _ALT.
+_LINE = re.compile(r"(?!!\[)(?P<before>(?:#+ )?(?:[\d.]+ )?(?:\*\*)?)(?P<words>.* · .*?)(?P<after>(?:\*\*)?)")
+_ALT = re.compile(r"(?<=^!\[)[^\]]+(?=\]\()", re.MULTILINE)  # plain text: no spans in "both"
 _MINUTES = re.compile(r"^(●+ · \d+) min\b", re.MULTILINE)
 
 
@@ -81,6 +80,7 @@ def _outside(text: str, language: str) -> str:
     """Return Markdown from outside the blocks of a language."""
     if language == "zh":
         text = _MINUTES.sub(r"\1 分钟", text)
+    text = _ALT.sub(lambda found: one_side(found[0], language), text)
     lines = _each_line(text, lambda words: one_side(words, language))
     return re.sub(r"\n{3,}", "\n\n", lines)
 
@@ -92,8 +92,6 @@ def _each_line(text: str, change: Callable[[str], str]) -> str:
         found = _LINE.fullmatch(line)
         if not found or one_side(found["words"], "zh") == found["words"]:
             return line
-        if change is _spans and found["before"] == "![":
-            return line  # the words for those who do not see a picture are plain text
         return found["before"] + change(found["words"]) + found["after"]
 
     return "\n".join(map(changed, text.split("\n")))

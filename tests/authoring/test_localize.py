@@ -81,6 +81,15 @@ def test_a_title_cell_states_the_minutes_and_links_in_its_language(lesson):
         assert re.findall(r"\((.*?)\.ipynb\)", facts) == beside
 
 
+def test_the_words_of_a_picture_are_plain_text_in_every_language():
+    made = localize.variants("![一个十字 · A cross](attachment:a.png)", is_code=False, words={})
+    assert made == {
+        "both": "![一个十字 · A cross](attachment:a.png)",
+        "zh": "![一个十字](attachment:a.png)",
+        "en": "![A cross](attachment:a.png)",
+    }
+
+
 def test_prose_in_both_has_lines_that_a_style_sheet_can_halve():
     both = localize.variants(PROSE, False, {})["both"]
     spans = '<span lang="zh">{}</span><span class="hookedu-dot"> · </span><span lang="en">{}</span>'
