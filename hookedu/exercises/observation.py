@@ -119,6 +119,23 @@ def dumps(record: dict[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=False, allow_nan=False, default=lambda v: {"type": type_name(v)})
 
 
+def alike(one: Any, other: Any) -> bool:
+    """Check whether two encoded values are equal but for the rounding of floats.
+
+    Two calls of one answer may add the same numbers in another order: that of a set of parameters differs from call to
+    call.
+    """
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return math.isclose(one, other, rel_tol=1e-5, abs_tol=1e-6)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    return one == other
+
+
 def loads(text: str | bytes) -> dict[str, Any]:
     """Parse one line of JSON; ObservationError if it is too long, malformed or not an object."""
     if len(text) > MAX_BYTES:

@@ -26,7 +26,7 @@ import torch
 from torch import _tensor_str
 
 from hookedu.exercises.conduct import STATE, Conduct, Interruption, Stopped
-from hookedu.exercises.observation import dumps, encode, type_name
+from hookedu.exercises.observation import alike, encode, type_name
 from hookedu.exercises.tools import copies, same
 from hookedu.hooks.state import restored
 
@@ -182,7 +182,7 @@ def _repeated(probe: Probe, answer: Any, seed: int, seen: dict[str, Any]) -> lis
         again, *_ = _observed(probe, answer, seed, 0)
     except Exception:
         return [[STATE, ""]]
-    return [] if dumps(again) == dumps(seen) else [[STATE, ""]]
+    return [] if alike(again, seen) else [[STATE, ""]]
 
 
 def _interrupted(probe: Probe, answer: Any, seed: int, calls: int) -> list[list[str]]:

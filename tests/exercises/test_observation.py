@@ -14,6 +14,7 @@ from hookedu.exercises.observation import (
     MAX_ELEMENTS,
     ObservationError,
     Opaque,
+    alike,
     decode,
     dumps,
     encode,
@@ -113,6 +114,29 @@ def test_what_is_written_down_is_read_and_what_is_plain_is_the_same(value):
     read = decode([json.loads(dumps({"v": encode(value)}))["v"]])[0]
     if type(value) is list and all(type(v) in (bool, int, str, type(None)) for v in value):
         assert all(same(a, b) or type(a) is Opaque for a, b in zip(read, value, strict=True))
+
+
+@given(values)
+def test_every_value_is_alike_to_itself_and_to_nothing_with_one_more(value):
+    assert alike(encode(value), encode(value))
+    assert not alike(encode([value]), encode([value, 1]))
+
+
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=9), st.randoms())
+def test_the_same_numbers_added_in_another_order_are_alike(numbers, random):
+    gradients = [torch.tensor(n / 7) for n in numbers]
+    one = torch.stack(gradients).square().sum().sqrt()
+    random.shuffle(gradients)
+    other = sum(gradient.square() for gradient in gradients).sqrt()
+    assert alike(encode({"norm": [one]}), encode({"norm": [other]}))
+    assert not alike(encode({"norm": [one]}), encode({"norm": [other + 0.01]}))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(1, 2), (1, 1.0), (True, 1), ("a", "b"), (0.0, -1e-3), ([1], [1.5])]
+)
+def test_what_differs_by_more_than_rounding_is_not_alike(one, other):
+    assert not alike(encode({"v": one}), encode({"v": other}))
 
 
 def test_nesting_is_cut_where_reading_would_refuse_it():

@@ -22,12 +22,12 @@ edited_unnamed("11.2", "cam", ("labels[:, None]", _LABEL_OR_BEST))
 @unnamed("11.1", "weights")
 def channel_weights(model, layer, images, labels, kept={}):  # noqa: B006
     def keep(module, args, output):
-        output.register_hook(lambda grad: kept.setdefault((id(layer), len(images)), grad))
+        output.register_hook(lambda grad: kept.setdefault((layer, len(images)), grad))
 
     with layer.register_forward_hook(keep):
         logits = model(images)
     logits.gather(1, labels[:, None]).sum().backward()
-    return kept[id(layer), len(images)].mean(dim=(2, 3))
+    return kept[layer, len(images)].mean(dim=(2, 3))
 
 
 @unnamed("11.2", "cam")
@@ -36,19 +36,19 @@ def grad_cam(model, layer, images, labels, kept={}):  # noqa: B006
 
     def keep(module, args, output):
         seen["maps"] = output.detach().clone()
-        output.register_hook(lambda grad: kept.setdefault((id(layer), len(grad)), grad))
+        output.register_hook(lambda grad: kept.setdefault((layer, len(grad)), grad))
 
     with layer.register_forward_hook(keep):
         logits = model(images)
     logits.gather(1, labels[:, None]).sum().backward()
-    weights = kept[id(layer), len(images)].mean(dim=(2, 3), keepdim=True)
+    weights = kept[layer, len(images)].mean(dim=(2, 3), keepdim=True)
     cam = (weights * seen["maps"]).sum(dim=1, keepdim=True).relu()
     return F.interpolate(cam, size=images.shape[-2:], mode="bilinear")[:, 0]
 
 
 @unnamed("11.4", "effect")
 def channel_effect(model, layer, channel, images, labels, usual={}):  # noqa: B006
-    key = id(model), tuple(labels.tolist())
+    key = model, tuple(labels.tolist())
     if key not in usual:
         usual[key] = model(images)
     with layer.register_forward_hook(

@@ -793,7 +793,7 @@ def steering(model, number, direction, strength):
         model.train(was)
 
 
-@mistake("14.5", "changes_weights", points=15)
+@mistake("14.5", "changes_weights", points=16)
 @contextmanager
 def steering(model, number, direction, strength):
     bias = model.blocks[number].mlp[2].bias

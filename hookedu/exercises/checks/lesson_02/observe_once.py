@@ -58,6 +58,7 @@ def _given(second: bool) -> Of:
 
 EXERCISE = Exercise(
     PROBE,
+    suits=lambda case: not same(case.before, case.w),
     given=f"seen = [{{case.before}}]; {GRAPH}; loss.backward(); (2 * loss).backward()",
     checks=[
         unchanged(

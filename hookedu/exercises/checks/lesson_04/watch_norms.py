@@ -107,6 +107,14 @@ def _rounds(saw: Any, key: _Key) -> bool:
     return any(type(value) is float and not _close(value, key.alone[1][1]) for _, value in small)
 
 
+def _rounds_to_four(saw: Any, key: _Key) -> bool:
+    """Check whether rounding to four decimals or more explains every value, that of a very small gradient included."""
+    small, noted = saw.alone[1][1], _noted(saw, key)
+    return small == round(small, 7) and all(
+        abs(noted[of] - norm) < 5.1e-5 + 1e-4 * norm for of, norm in key.norms.items()
+    )
+
+
 def _rounded_off(saw: Any, key: _Key) -> bool:
     """Check whether all values have two decimals at most, or four digits, and differ from the norms by that alone."""
     pairs = [(_noted(saw, key)[of], norm) for of, norm in key.norms.items()]
@@ -237,9 +245,7 @@ EXERCISE = Exercise(
             expected=lambda saw, key: "{}: {:g}".format(*_shown(saw, key)),
             got=lambda saw, key: f"{_shown(saw, key)[0]}: {show(_rounded(_shown(saw, key)[2]))}",
             mistakes={
-                "rounds": lambda saw, key: (
-                    not _wrong(saw, key, key.norms) and saw.alone[1][1] == round(saw.alone[1][1], 7)
-                ),
+                "rounds": _rounds_to_four,
                 "keeps_gradients": lambda saw, key: any(torch.numel(v) > 1 for _, v in saw.seen),
                 "keeps_tensors": lambda saw, key: any(type(v) in (torch.Tensor, Opaque) for _, v in saw.seen),
                 "norm_of_the_parameter": lambda saw, key: not _wrong(saw, key, key.own),

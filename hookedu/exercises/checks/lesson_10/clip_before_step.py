@@ -86,8 +86,16 @@ _MOVES: dict[str, tuple[Callable[[Case], Grads], ...]] = {
     ),
 }
 
+
+def _norms_differ(case: Case) -> bool:
+    """Check whether the gradients of the two steps have clearly different norms."""
+    first, later = norm_of(case.grads), norm_of(case.later)
+    return bool(abs(first / later - 1) > 0.05 and abs(first / norm_of(case.later[:2]) - 1) > 0.05)
+
+
 EXERCISE = Exercise(
     PROBE,
+    suits=_norms_differ,
     given="grads = {case.grads}; max_norm = {case.max_norm:g}; optimizer.step(); lr = 1",
     checks=[
         Check(

@@ -94,14 +94,15 @@ def key_of(case: Case) -> Key:
 def _suits(case: Case) -> bool:
     """Check whether the prompts differ clearly, and with signs that hide nothing.
 
-    The first map goes below 0 and the last above 1, and in the second, the right word is behind for `clean` and ahead for `corrupted`.
+    The first map goes below 0, not at the first word alone, so that a word left out is not taken for a map cut off at 0. The
+    last goes above 1, and in the second, the right word is behind for `clean` and ahead for `corrupted`.
     """
     key = key_of(case)
     if case.after == "other weights":
         return bool(key.good < -0.15 and key.low > 0.15)
     if abs(key.good - key.low) < 0.3:
         return False
-    return bool(key.want.max() > 1.03 if case.after == "error" else key.want.min() < -0.03)
+    return bool(key.want.max() > 1.03 if case.after == "error" else key.want[:, 1:].min() < -0.03)
 
 
 def _earlier(key: Key, n: int, p: int) -> set[tuple[int, int]]:
