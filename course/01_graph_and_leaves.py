@@ -3,7 +3,7 @@ import warnings
 
 import torch
 
-from hookedu import GradientFlow, LanguageToggle, check, hint, plot_graph, progress, solution
+from hookedu import GradientFlow, LanguageToggle, check, guess, hint, plot_graph, progress, solution
 
 # We look at .grad where PyTorch would rather not have us look; it warns about that, and rightly so.
 warnings.filterwarnings("ignore", message="The .grad attribute of a Tensor that is not a leaf")
@@ -15,20 +15,19 @@ LanguageToggle()
 # <div lang="zh">
 #
 # 神经网络的权重，一开始通常都是些小的数。下面用两种写法各造一份：`a` 直接写出 `0.5`；`b` 先建一串 `1`，再整个乘以 `0.5`。
-# 两者的值一样，也都说自己需要梯度（`requires_grad`）。接着让它们做同样的计算，各做一次反向传播。
-#
-# **先猜一猜**：`a.grad` 和 `b.grad` 会一样吗？
+# 两者的值一样，也都说自己需要梯度（`requires_grad`）。接着各乘以 `3`、求和，做一次反向传播。`a.grad` 里会是两个 `3`。**先猜** `b`。
 #
 # </div>
 # <div lang="en">
 #
 # The weights of a neural network usually start as small numbers. Here are two ways to make them: `a` writes `0.5` down directly;
 # `b` starts from ones (`1`) and multiplies them by `0.5`. Both hold the same values and say that they require a gradient
-# (`requires_grad`). Each goes through the same computation and one backward pass.
-#
-# **Guess first**: will `a.grad` and `b.grad` be the same?
+# (`requires_grad`). Each is multiplied by `3` and summed, and backward runs once. `a.grad` will hold two `3`s. **Guess first** what becomes of `b`.
 #
 # </div>
+
+# %%
+guess("01.a")
 
 # %%
 a = torch.tensor([0.5, 0.5], requires_grad=True)
@@ -45,12 +44,12 @@ print("b.grad:", b.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 不一样：`a.grad` 里是 3，`b.grad` 却是 `None`。这可不是小事，因为优化器要靠 `.grad` 来更新权重。我们把两者各交给一个优化器试试。
+# `a.grad` 里是 `3`，`b.grad` 却是 `None`。这可不是小事，因为优化器要靠 `.grad` 来更新权重。我们把两者各交给一个优化器试试。
 #
 # </div>
 # <div lang="en">
 #
-# No: `a.grad` holds 3s, while `b.grad` is `None`. That matters, because an optimizer needs `.grad` to update a weight. Let us hand
+# `a.grad` holds `3`s, while `b.grad` is `None`. That matters, because an optimizer needs `.grad` to update a weight. Let us hand
 # each of them to one.
 #
 # </div>
@@ -88,7 +87,7 @@ print("ones.grad:", ones.grad)
 # 反向传播要沿着计算的步骤往回走，所以 PyTorch 必须知道每个结果是怎样算出来的。运算里只要用到了需要梯度的张量，PyTorch 一般就会把这一步记在结果的
 # `grad_fn` 里（1.3 节会看到什么时候不记）。这些记录前后相连，就是**计算图**。没有 `grad_fn` 的张量，前面再没有任何记录，它就是叶子。
 #
-# **先猜**：下面的 `x`、`y`、`z` 三者之中，谁的 `.grad` 会留下？
+# 下面从 `x` 算出 `y`，从 `y` 算出 `z`，再从 `z` 反向传播。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -97,9 +96,12 @@ print("ones.grad:", ones.grad)
 # gradient, PyTorch normally notes the step in the `grad_fn` of the result (section 1.3 shows when it does not). Linked up, these
 # notes are the **computation graph**. A tensor without `grad_fn` has no record before it, and that makes it a leaf.
 #
-# **Guess**: of `x`, `y` and `z` below, which keeps its `.grad`?
+# Below, `y` is computed from `x`, `z` from `y`, and backward starts at `z`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("01.b")
 
 # %% tags=["E1"]
 x = torch.full((4,), 2.0, requires_grad=True)
@@ -137,7 +139,7 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 # 那么，凡是叶子都会有梯度吗？下面有 8 个张量。其中 `quiet` 是在 `torch.no_grad()` 里算的，PyTorch 在那里面不作记录；
 # `cured` 是 1.1 节的 `b` 换了一种写法：先算好数值，最后才用 `requires_grad_()` 说需要梯度。
 #
-# **先猜**每一行的两个布尔值，尤其是 `data`、`2 * data` 和 `quiet`。
+# **先猜**，再逐行核对那两个布尔值，尤其是 `data`、`2 * data` 和 `quiet` 的。
 #
 # </div>
 # <div lang="en">
@@ -145,9 +147,12 @@ ax = plot_graph(z, {"x": x, "y": y, "z": z})
 # So does every leaf get a gradient? Below are 8 tensors. `quiet` is computed under `torch.no_grad()`, where PyTorch records nothing. `cured` is the `b` of section 1.1
 # written differently: first the values are computed, and only then does `requires_grad_()` ask for a gradient.
 #
-# **Guess** the two booleans in each line, above all for `data`, `2 * data` and `quiet`.
+# **Guess first**, then compare the two booleans line by line, above all for `data`, `2 * data` and `quiet`.
 #
 # </div>
+
+# %%
+guess("01.c")
 
 # %%
 w = torch.ones(2, requires_grad=True)
@@ -245,16 +250,19 @@ check("01.1", classify)
 #
 # 刚才的计算图只有一条链。现在 `w` 有两条路通向 `y`：一条经过 `a`，一条经过 `b`，所以 $y=(w+x)(w+1)$。
 #
-# **拿支笔算一算**：$w=1$、$x=2$ 的时候，`w.grad` 是多少？（`retain_graph=True` 是为了画图，1.5 节再讲。）
+# **拿支笔算一算**，设 $w=1$、$x=2$。（`retain_graph=True` 是为了画图，1.5 节再讲。）
 #
 # </div>
 # <div lang="en">
 #
 # So far the graph was a single chain. Now `w` has two paths to `y`, one through `a` and one through `b`, so that $y=(w+x)(w+1)$.
 #
-# **Take a pencil**: for $w=1$ and $x=2$, what is `w.grad`? (The picture needs `retain_graph=True`; section 1.5 explains it.)
+# **Take a pencil**, with $w=1$ and $x=2$. (The picture needs `retain_graph=True`; section 1.5 explains it.)
 #
 # </div>
+
+# %%
+guess("01.d")
 
 # %% tags=["E13"]
 w = torch.tensor(1.0, requires_grad=True)
@@ -293,7 +301,7 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 #
 # 反向传播会用到前向传播时存在图里的数，一边用，一边就释放了。所以，如果同一张图还要再走一遍，就写 `retain_graph=True`。
 #
-# 下面对同一个 `y` 做三次 `backward`，只有第一次这样写。**先猜**每一行打印什么。
+# 下面令 $y=w^2$，$w=3$，所以一次的梯度是 `6`。对同一个 `y` 做三次 `backward`，只有第一次这样写。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -303,9 +311,12 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 #
 # Backward uses values that forward stored in the graph, and frees them as it goes. So if you mean to go through the same graph again, say `retain_graph=True`.
 #
-# Below, `backward` runs three times from the same `y`, and only the first call says so. **Guess** what each line prints.
+# Below, $y=w^2$ and $w=3$, so one pass brings `6`. `backward` runs three times from the same `y`, and only the first call says so. **Guess first.**
 #
 # </div>
+
+# %%
+guess("01.e")
 
 # %%
 w = torch.tensor(3.0, requires_grad=True)
@@ -326,7 +337,7 @@ except RuntimeError as error:
 # 第一次得到斜率 $2w=6$。第二次走得通，因为第一次把图留住了；又来一个 6，加起来是 12。
 # 第二次没有写 `retain_graph=True`，于是释放了图里的数，第三次只好报错。
 #
-# 训练时每一步的梯度都要重新算起，所以要清零。**再猜**：清零之后 `w.grad` 是什么？重新算一遍 `y` 再反向传播，又是什么？
+# 训练时每一步的梯度都要重新算起，所以要用优化器的 `zero_grad()` 清零。**再猜。**
 #
 # </div>
 # <div lang="en">
@@ -334,14 +345,17 @@ except RuntimeError as error:
 # The first pass finds the slope, $2w=6$. The second is possible because the first kept the graph; it brings another 6, and together they are 12.
 # This second call did not say `retain_graph=True`, so it freed the values in the graph, and the third can only fail.
 #
-# In training, every step should start afresh, so the gradients are cleared. **Guess** again: what is `w.grad` after clearing? And after `y` has been computed
-# anew and backward has run once?
+# In training, every step should start afresh, so the gradients are cleared by the optimizer's `zero_grad()`. **Guess again.**
 #
 # </div>
 
 # %%
+guess("01.f")
+
+# %%
 torch.optim.SGD([w], lr=0.1).zero_grad()
-print("cleared:  ", w.grad)
+cleared = w.grad
+print("cleared:  ", cleared)
 
 y = w**2
 y.backward()
@@ -410,7 +424,7 @@ check("01.2", sum_gradients)
 #
 # 名字别弄混：`retain_grad` 留住梯度，`retain_graph` 留住图。
 #
-# **先猜**：`a.grad` 是 `2` 还是 `3`？
+# 还是 $w=1$、$x=2$。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -420,9 +434,12 @@ check("01.2", sum_gradients)
 #
 # Mind the names: `retain_grad` keeps a gradient, `retain_graph` the graph.
 #
-# **Guess**: is `a.grad` `2` or `3`?
+# Again $w=1$ and $x=2$. **Guess first.**
 #
 # </div>
+
+# %%
+guess("01.g")
 
 # %% tags=["E13"]
 w = torch.tensor(1.0, requires_grad=True)
@@ -458,21 +475,25 @@ ax = plot_graph(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 #
 # <div lang="zh">
 #
-# 如果反向传播做完了，才想起来调用 `retain_grad()` 呢？**先猜**下面两行各打印什么。
+# 如果反向传播做完了，才想起来调用 `retain_grad()` 呢？下面就这样做，打印一次 `y.grad`；接着再做一次反向传播，又打印一次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# And what if you remember `retain_grad()` only when backward is over? **Guess** what the two lines print.
+# And what if you remember `retain_grad()` only when backward is over? That is what happens below, and `y.grad` is printed; then backward runs again, and `y.grad` is printed once more. **Guess first.**
 #
 # </div>
+
+# %%
+guess("01.h")
 
 # %% tags=["F5"]
 x = torch.ones(2, requires_grad=True)
 y = x**2
 y.sum().backward(retain_graph=True)
 y.retain_grad()
-print("asked after backward, y.grad:", y.grad)
+late = y.grad
+print("asked after backward, y.grad:", late)
 
 y.sum().backward()
 print("after the next backward, y.grad:", y.grad)
@@ -590,7 +611,7 @@ except RuntimeError as error:
 # 它不肯：3 个数各有各的梯度，该用哪一个？所以要由你给每个输出一个权重，组成向量 `v`。`y.backward(v)` 得到的梯度，
 # 等于 `(v * y).sum().backward()` 得到的，这就又是从一个数出发了。
 #
-# $x^2$ 的斜率是 $2x$，也就是 2、4、6。**先猜**每个 `v` 给出的 `x.grad`。
+# $x^2$ 的斜率是 $2x$，也就是 2、4、6。`v` 先全是 `1`，再是 `[1, 0, 0]`，最后是 `[0, 10, 1]`。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -598,9 +619,12 @@ except RuntimeError as error:
 # It refuses: each of the 3 numbers has a gradient of its own, and which of them is meant? So you give each output a weight, in a vector `v`. The gradient that
 # `y.backward(v)` finds is the one that `(v * y).sum().backward()` finds, and there we are again with one number to start from.
 #
-# The slopes of $x^2$ are $2x$, that is 2, 4 and 6. **Guess** the `x.grad` for each `v`.
+# The slopes of $x^2$ are $2x$, that is 2, 4 and 6. First `v` is full of `1`s, then it is `[1, 0, 0]`, and last `[0, 10, 1]`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("01.i")
 
 # %%
 for v in ([1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, 10.0, 1.0]):
@@ -643,7 +667,7 @@ print("x.grad:  ", x.grad)
 #
 # 现在把学过的放到一起。`inp` 有 4 行 5 列，对角线上是 1，其余是 0；`out` 是 $(inp+1)^2$ 的转置。从它做三次反向传播，每次 `v` 全是 1，第三次之前把梯度清零。
 #
-# **先猜**：每次之后，`inp.grad` 的对角线上是几，其余是几？
+# **先猜**，再看每次之后 `inp.grad` 的对角线上是几，其余是几。
 #
 # </div>
 # <div lang="en">
@@ -651,9 +675,12 @@ print("x.grad:  ", x.grad)
 # Now put it all together. `inp` has 4 rows and 5 columns, with 1 on the diagonal and 0 elsewhere; `out` is $(inp+1)^2$, transposed. Backward runs from it
 # three times, each time with a `v` full of 1s, and the gradient is zeroed before the third.
 #
-# **Guess**: after each of them, what does `inp.grad` hold on the diagonal, and what elsewhere?
+# **Guess first**, then see after each of them what `inp.grad` holds on the diagonal and elsewhere.
 #
 # </div>
+
+# %%
+guess("01.j")
 
 # %% tags=["E7"]
 inp = torch.eye(4, 5, requires_grad=True)
@@ -777,7 +804,7 @@ check("01.4", choose_vector)
 # 它可以返回一个新的梯度，换掉原来的。
 #
 # 下面的 `v` 是叶子，前面没有任何计算。`v.backward(g)` 就是说「`v` 的梯度是 `g`」，所以 `g` 直接进了 `v.grad`。
-# 第二次，半路上有一个钩子，它把梯度平方。**先猜**两次的 `v.grad`。
+# 第二次，`g` 还是 `[1, 2, 3]`，半路上多了一个钩子，它把梯度平方。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -786,9 +813,12 @@ check("01.4", choose_vector)
 # hands the gradient, and which may return a new gradient to take its place.
 #
 # Below, `v` is a leaf, with no computation before it. `v.backward(g)` says that `g` is the gradient of `v`, so `g` goes straight into `v.grad`. The second
-# time there is a hook on the way, which squares it. **Guess** both values of `v.grad`.
+# time `g` is `[1, 2, 3]` as before, and there is a hook on the way, which squares the gradient. **Guess first.**
 #
 # </div>
+
+# %%
+guess("01.k")
 
 # %% tags=["E6"]
 v = torch.zeros(3, requires_grad=True)
@@ -807,7 +837,7 @@ print("with the hook,  v.grad:", v.grad)
 # 没有钩子时是 `g` 本身；有了钩子，留在 `v.grad` 里的是它返回的平方。
 #
 # 钩子也可以只看不改。下面两个钩子只调用 `print`，而 `print` 返回 `None`，梯度就照旧。
-# **先猜**：1.2 节的 `y` 和 1.4 节的 `a` 没有留下的梯度，钩子看得到吗？
+# 1.2 节的 `y` 和 1.4 节的 `a` 没有留下的梯度，钩子看得到吗？
 #
 # </div>
 # <div lang="en">
@@ -815,7 +845,7 @@ print("with the hook,  v.grad:", v.grad)
 # Without a hook it is `g` itself; with the hook, what ends up in `v.grad` are the squares that it returned.
 #
 # A hook may also look and change nothing. The two below just call `print`, and since `print` returns `None`, the gradient goes on as it was.
-# **Guess**: can they see the gradients that `y` in section 1.2 and `a` in section 1.4 did not keep?
+# Can they see the gradients that `y` in section 1.2 and `a` in section 1.4 did not keep?
 #
 # </div>
 
