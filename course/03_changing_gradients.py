@@ -7,6 +7,7 @@ from hookedu import (
     GradientFlow,
     LanguageToggle,
     check,
+    guess,
     hint,
     plot_graph,
     plot_sharing,
@@ -25,7 +26,7 @@ LanguageToggle()
 #
 # 设 `c = a + b`，那么 `a` 和 `b` 的梯度都是 1。我们只在 `a` 上挂一个钩子，用 `mul_` 把收到的梯度乘以 2。方法名末尾的下划线表示**就地**操作：它不新建张量，而是直接改写原来那块内存里的数。
 #
-# **先猜一猜**：反向传播之后，`a.grad` 和 `b.grad` 各是多少？
+# 反向传播之后，`a.grad` 会是 2。**先猜** `b`。
 #
 # </div>
 # <div lang="en">
@@ -37,9 +38,12 @@ LanguageToggle()
 # gradient it receives by 2, using `mul_`. The underscore at the end means **in place**: instead of making a new
 # tensor, the method overwrites the numbers of the old one.
 #
-# **Guess first**: after backward, what are `a.grad` and `b.grad`?
+# After backward, `a.grad` will be 2. **Guess first** what becomes of `b`.
 #
 # </div>
+
+# %%
+guess("03.a")
 
 # %% tags=["F1"]
 a = torch.tensor(2.0, requires_grad=True)
@@ -81,7 +85,7 @@ print("b.grad:", b.grad)
 #
 # **钩子返回了张量，这个张量就取代原来的梯度，继续往下传；什么也没返回（也就是返回 `None`），继续往下传的就还是它收到的那个张量。**
 #
-# 下面的钩子返回梯度的平方。`v.backward(g)` 把 `g` 直接当作 `v` 的梯度（第 01 课），所以我们可以看清楚：梯度变了，`g` 自己变了没有？**先猜** `v.grad` 和 `g` 各是什么。
+# 下面的钩子返回梯度的平方。`v.backward(g)` 把 `g` 直接当作 `v` 的梯度（第 01 课），所以我们可以看清楚：梯度变了，`g` 自己变了没有？`g` 是 `[1, 2, 3]`。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -92,9 +96,13 @@ print("b.grad:", b.grad)
 # to say `None`, the tensor that it received flows on.**
 #
 # The hook below returns the square of the gradient. Since `v.backward(g)` takes `g` itself as the gradient of `v`
-# (lesson 01), we can see both: the gradient that changes, and whether `g` changes with it. **Guess** `v.grad` and `g`.
+# (lesson 01), we can see both: the gradient that changes, and whether `g` changes with it. `g` is `[1, 2, 3]`. **Guess
+# first.**
 #
 # </div>
+
+# %%
+guess("03.b")
 
 # %% tags=["E6"]
 v = torch.zeros(3, requires_grad=True)
@@ -165,7 +173,7 @@ check("03.1", double_gradient)
 #
 # 不是返回什么都行。我们来试五个钩子，每个都收到梯度 `[2, 3, 6]`。它的范数 `grad.norm()`，也就是各元素平方和的平方根，是 7。
 #
-# 先看前两个：一个把范数改成 14，另一个忘了写 `return`。**先猜**：第二个会报错吗？它的 `v.grad` 是什么？
+# 先看前两个：一个把范数改成 14，另一个算出了加倍的梯度，却忘了写 `return`。**先猜**第二个。
 #
 # </div>
 # <div lang="en">
@@ -173,10 +181,14 @@ check("03.1", double_gradient)
 # Not everything may be returned. We try five hooks, and each of them receives the gradient `[2, 3, 6]`. Its norm,
 # `grad.norm()`, which is the root of the sum of its squares, is 7.
 #
-# Here are the first two: one turns that norm into 14, the other lacks its `return`. **Guess**: does the second one
-# raise an error, and what is its `v.grad`?
+# Here are the first two: one turns that norm into 14, the other computes twice the gradient and lacks its `return`.
+# **Guess first** what the second one does.
 #
 # </div>
+
+
+# %%
+guess("03.c")
 
 
 # %% tags=["F8"]
@@ -197,9 +209,9 @@ for hook in (norm_14, forgot_return):
 # %% [markdown]
 # <div lang="zh">
 #
-# 忘写 `return` 的钩子没有报错，它只是白忙了一场：算出来的新张量没有交给任何人，梯度原样通过。
+# 忘写 `return` 的钩子只是白忙了一场，也没有报错：算出来的新张量没有交给任何人，梯度原样通过。
 #
-# 另外三个返回的东西不合规矩：一个元组、一个更短的张量，还有一个 dtype 不同的张量。**先猜**：PyTorch 会放过其中哪一个？
+# 另外三个返回的东西不合规矩：一个元组、一个更短的张量，还有一个 dtype 不同的张量。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -207,10 +219,12 @@ for hook in (norm_14, forgot_return):
 # Without its `return` the hook raises nothing. It merely worked in vain: nobody was given the new tensor, and the
 # gradient passed as it came.
 #
-# The other three return something odd: a tuple, a shorter tensor, and a tensor of another dtype. **Guess**: which of
-# them does PyTorch let through?
+# The other three return something odd: a tuple, a shorter tensor, and a tensor of another dtype. **Guess first.**
 #
 # </div>
+
+# %%
+guess("03.d")
 
 # %% tags=["F7", "F8", "F33"]
 mask = torch.from_numpy(np.array([1.0, 0.0, 1.0]))
@@ -219,12 +233,14 @@ bad_hooks = {
     "wrong shape": lambda grad: grad[:2],
     "wrong dtype": lambda grad: grad * mask,
 }
+passed = set(bad_hooks)
 for name, hook in bad_hooks.items():
     v = torch.zeros(3, requires_grad=True)
     v.register_hook(hook)
     try:
         v.backward(torch.tensor([2.0, 3.0, 6.0]))
     except (RuntimeError, TypeError) as error:
+        passed.remove(name)
         print(f"{name:11} {type(error).__name__}: {error}")
 
 v = torch.zeros(3, requires_grad=True)
@@ -235,12 +251,12 @@ print("mended dtype: v.grad is", v.grad.tolist())
 # %% [markdown] tags=["F7", "F8", "F33"]
 # <div lang="zh">
 #
-# 一个也没有放过，三个都报错。最后一行的掩码写明了 `dtype=grad.dtype`，它就通过了。
+# 三个都报错，一个也没有放过。最后一行的掩码写明了 `dtype=grad.dtype`，它就通过了。
 #
 # </div>
 # <div lang="en">
 #
-# None of them: all three raise an error. The last mask, with `dtype=grad.dtype`, passes.
+# All three raise an error. The last mask, with `dtype=grad.dtype`, passes.
 #
 # </div>
 #
@@ -315,7 +331,7 @@ check("03.2", clip_by_norm)
 #
 # 一个张量上可以挂好几个钩子。它们按**注册的次序**一个接一个地运行，每一个收到的，都是前一个交出来的梯度。
 #
-# 下面 $L=\sum_i v_i^2$，没有钩子的时候 `v` 的梯度是 `[2, 4, 6]`。我们依次挂上四个：加倍、记录、减半、记录。**先猜**：两次各记下了什么？最后的 `v.grad` 又是什么？
+# 下面 $L=\sum_i v_i^2$，没有钩子的时候 `v` 的梯度是 `[2, 4, 6]`。我们依次挂上四个：加倍、记录、减半、记录。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -324,9 +340,13 @@ check("03.2", clip_by_norm)
 # the gradient that the one before it handed on.
 #
 # Below $L=\sum_i v_i^2$, and without hooks the gradient of `v` would be `[2, 4, 6]`. We register four, in this order:
-# double, record, halve, record. **Guess** what the two recordings hold, and what `v.grad` is in the end.
+# double, record, halve, record. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("03.e")
 
 
 # %% tags=["E5"]
@@ -411,7 +431,7 @@ check("03.3", build_chain)
 #
 # 关于在钩子里就地修改梯度，你会读到两种说法：有的教程就这么写，有的说绝对不行。我们来试两个例子。
 #
-# 第一个是四个数的平方的平均，`x.grad` 本来全是 1。同一个例子跑三遍：不动梯度、返回加倍的、就地加倍。**先猜**：就地加倍的那一遍会出错吗？
+# 第一个是四个数的平方的平均，`x.grad` 本来全是 1。同一个例子跑三遍：不动梯度、返回加倍的、就地加倍。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -420,9 +440,13 @@ check("03.3", build_chain)
 # us try two examples.
 #
 # The first is the mean of the squares of four numbers, where `x.grad` is 1 everywhere. There are three runs: the
-# gradient is left alone, doubled by returning, doubled in place. **Guess**: does the in-place run go wrong?
+# gradient is left alone, doubled by returning, doubled in place. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("03.f")
 
 
 # %% tags=["E2", "E21"]
@@ -443,12 +467,12 @@ for hook in (leave_alone, double, double_in_place):
 # %% [markdown]
 # <div lang="zh">
 #
-# 没有出错：就地加倍和返回加倍的，结果一模一样。第二个例子是第 01 课里那张有岔路的图：`w` 既通向 `w + x`，也通向 `w + 1`，不动的时候梯度是 5。这一次呢？
+# 是 2，没有出错：就地加倍和返回加倍的，结果一模一样。第二个例子是第 01 课里那张有岔路的图：`w` 既通向 `w + x`，也通向 `w + 1`，不动的时候梯度是 5。这一次呢？
 #
 # </div>
 # <div lang="en">
 #
-# It does not: doubling in place gives exactly what returning the double gives. The second example is the graph with a
+# They are 2, so nothing went wrong: doubling in place gives exactly what returning the double gives. The second example is the graph with a
 # fork from lesson 01, in which `w` leads to both `w + x` and `w + 1`, and its gradient is 5 if left alone. And this
 # time?
 #
@@ -511,7 +535,7 @@ print("mine:", held["mine"].tolist(), " _version:", held["mine"]._version)
 #
 # `a` 和 `b` 拿到的是同一个对象，连我们自己的 `mine` 都被改成了 `[10, 14]`。
 #
-# 下面把它和返回新张量的钩子画在一起：左边列出名字，右边的每个方框是一块内存。**先猜**：两张图里各有几块内存？
+# 下面把它和返回新张量的钩子画在一起：左边列出名字，右边的每个方框是一块内存。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -519,9 +543,12 @@ print("mine:", held["mine"].tolist(), " _version:", held["mine"]._version)
 # `a` and `b` were given one and the same object, and even our own `mine` was changed, to `[10, 14]`.
 #
 # Below this is drawn beside the hook that returns a new tensor: names on the left, and on the right a box for each
-# piece of memory. **Guess**: how many pieces will each picture have?
+# piece of memory. **Guess first.**
 #
 # </div>
+
+# %%
+guess("03.g")
 
 # %% tags=["F1"]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
@@ -578,16 +605,20 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 #
 # <div lang="zh">
 #
-# 共用一个张量，也不一定会坏，这还得看谁先谁后：刚才先轮到的是 `a`。去掉岔路，令 $y=2(w+x)$，仍然只在 `w` 上就地加倍，`x.grad` 应当是 2。**先猜**：把 `w + x` 写成 `x + w`，结果会变吗？
+# 共用一个张量，也不一定会坏，这还得看谁先谁后：刚才先轮到的是 `a`。去掉岔路，令 $y=2(w+x)$，仍然只在 `w` 上就地加倍，`x.grad` 应当是 2。`w + x` 和 `x + w` 各跑一遍。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Sharing a tensor does not always end badly, since it also matters who comes first: just now it was `a`'s turn before
 # `b`'s. Without the fork, let $y=2(w+x)$; again only `w` doubles its gradient in place, and `x.grad` should be 2.
-# **Guess**: does it matter whether we write `w + x` or `x + w`?
+# It runs once with `w + x` and once with `x + w`. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("03.h")
 
 
 # %% tags=["F1"]
@@ -607,21 +638,25 @@ print("returned, w + x:", no_fork(False, double))
 # %% [markdown]
 # <div lang="zh">
 #
-# 会变：`w + x` 时 `x.grad` 坏成了 4，`x + w` 时却是对的 2。后一种写法里先轮到 `x`，等 `w` 的钩子动手时，`x` 已经把梯度抄进了自己的 `.grad`。
+# 次序有关系：`w + x` 时 `x.grad` 坏成了 4，`x + w` 时却是对的 2。后一种写法里先轮到 `x`，等 `w` 的钩子动手时，`x` 已经把梯度抄进了自己的 `.grad`。
 #
-# 再看一个残差：`x` 分成 `skip` 和 `branch` 两路，又加在一起。我们只想去掉 `branch` 这一路的梯度，`x.grad` 应当剩下 `[1, 1]`。**先猜**：就地清零的那一行打印什么？
+# 再看一个残差：`x` 分成 `skip` 和 `branch` 两路，又加在一起。我们只想去掉 `branch` 这一路的梯度，`x.grad` 应当剩下 `[1, 1]`。**先猜**就地清零的结果。
 #
 # </div>
 # <div lang="en">
 #
-# It does: with `w + x`, `x.grad` is spoiled and becomes 4, while with `x + w` it is 2, as it should be. In the latter it
+# The order matters: with `w + x`, `x.grad` is spoiled and becomes 4, while with `x + w` it is 2, as it should be. In the latter it
 # is `x`'s turn first: by the time the hook of `w` runs, `x` has copied the gradient into its own `.grad`.
 #
 # Next, a residual connection: `x` splits into `skip` and `branch`, which are then added up. We want to remove the
-# gradient of `branch` only, so that `x.grad` should be `[1, 1]`. **Guess**: what does the line that zeroes in place
-# print?
+# gradient of `branch` only, so that `x.grad` should be `[1, 1]`. **Guess first** what it is after zeroing in
+# place.
 #
 # </div>
+
+
+# %%
+guess("03.i")
 
 
 # %% tags=["F1"]
@@ -642,7 +677,7 @@ print("branch zeroed in place:", residual(lambda grad: grad.zero_()))
 #
 # 就地清零的那一行是 `[0, 0]`：`skip` 那一路的梯度是同一个张量，也一起没了，`x` 什么也学不到。
 #
-# 把 `zero_()` 换成 `mul_(0)`，算出来的同样是零。**先猜**：这一次也会悄悄坏掉吗？
+# 把 `zero_()` 换成 `mul_(0)`，算出来的同样是零。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -650,15 +685,18 @@ print("branch zeroed in place:", residual(lambda grad: grad.zero_()))
 # Zeroing in place gives `[0, 0]`: the gradient of `skip` is the same tensor and is gone as well, so `x` would learn
 # nothing at all.
 #
-# Instead of `zero_()` we could write `mul_(0)`, which computes the same zeros. **Guess**: does this one spoil the
-# gradient as silently?
+# Instead of `zero_()` we could write `mul_(0)`, which computes the same zeros. **Guess first.**
 #
 # </div>
 
+# %%
+guess("03.j")
+
 # %% tags=["F31"]
 try:
-    residual(lambda grad: grad.mul_(0))
+    got = residual(lambda grad: grad.mul_(0))
 except RuntimeError as error:
+    got = None
     print("RuntimeError:", error)
 
 
@@ -705,15 +743,18 @@ x_grad = residual(describe)
 #
 # <div lang="zh">
 #
-# 就地修改并不总是带着下划线。下面八行，每一行开始的时候，`g` 都是原来的张量 `[-1, 2]`。**先猜**：哪几行会改到原来的张量？有没有哪一行改了它，`_version` 却不知道？
+# 就地修改并不总是带着下划线。下面八行，每一行开始的时候，`g` 都是原来的张量 `[-1, 2]`。**先猜**，再找一找：有没有哪一行改了它，`_version` 却不知道？
 #
 # </div>
 # <div lang="en">
 #
 # A change in place does not always carry an underscore. Before each of the eight lines below, `g` is the original
-# tensor `[-1, 2]`. **Guess** which of them change the original, and whether any does so without `_version` noticing.
+# tensor `[-1, 2]`. **Guess first**, and then look whether any changes it without `_version` noticing.
 #
 # </div>
+
+# %%
+guess("03.k")
 
 # %%
 lines = (
@@ -726,9 +767,11 @@ lines = (
     "g.clone().mul_(2)",
     "g.data.mul_(2)",
 )
+changed = []
 for line in lines:
     g = original = torch.tensor([-1.0, 2.0])
     exec(line)  # run the line
+    changed.append(original.tolist() != [-1, 2])
     print(f"{line:20} original {original.tolist()}, _version {original._version}")
 
 # %% [markdown]
@@ -797,16 +840,18 @@ check("03.4", tame)
 #
 # <div lang="zh">
 #
-# 你自己从不就地修改，也未必安全。设想你只是记录 `a` 的梯度，别处的代码却在 `b` 上挂了一个就地乘以 7 的钩子。**先猜**：`a.grad` 是多少？你记下的又是多少？
+# 你自己从不就地修改，也未必安全。设想你只是记录 `a` 的梯度，别处的代码却在 `b` 上挂了一个就地乘以 7 的钩子。`a` 的梯度是 1。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Even if you never change anything in place, you are not quite safe. Suppose you only record the gradient of `a`,
-# while code elsewhere puts a hook on `b` that multiplies by 7 in place. **Guess**: what is `a.grad`, and what have you
-# recorded?
+# while code elsewhere puts a hook on `b` that multiplies by 7 in place. The gradient of `a` is 1. **Guess first.**
 #
 # </div>
+
+# %%
+guess("03.l")
 
 # %% tags=["F32"]
 a = torch.tensor(2.0, requires_grad=True)
@@ -876,7 +921,7 @@ a.register_hook(attached)
 #
 # 设 $L=3x+5x$，`x` 被用了两次。我们想让 5 的那条路不把梯度传回 `x`，于是 `x.grad` 应当是 3。
 #
-# 先试最直接的办法：在 `x` 上挂一个返回零的钩子。**先猜**：钩子收到的是多少，`x.grad` 又是多少？
+# 先试最直接的办法：在 `x` 上挂一个返回零的钩子。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -884,15 +929,20 @@ a.register_hook(attached)
 # Let $L=3x+5x$, which uses `x` twice. The path with the 5 should pass no gradient back to `x`, so that `x.grad` should
 # be 3.
 #
-# First we try the obvious: a hook on `x` that returns zero. **Guess** what it receives, and what `x.grad` is.
+# First we try the obvious: a hook on `x` that returns zero. **Guess first.**
 #
 # </div>
 
 # %%
+guess("03.m")
+
+# %%
 x = torch.tensor(2.0, requires_grad=True)
-x.register_hook(lambda grad: print("the hook receives", grad))
+received = []
+x.register_hook(received.append)
 x.register_hook(lambda grad: grad * 0)
 (3 * x + 5 * x).backward()
+print("the hook receives", received[0])
 print("x.grad:", x.grad)
 
 # %% [markdown]
@@ -900,7 +950,7 @@ print("x.grad:", x.grad)
 #
 # 钩子收到 8，`x.grad` 是 0。到了 `x` 这里，两条路的梯度已经加在一起，再也分不开了。
 #
-# 所以要在它们汇合之前动手。`x.view_as(x)` 造出一个值相同的张量 `y`：它和 `x` 共用内存，在计算图里却是一个单独的节点。只让 5 的那条路经过 `y`，把钩子挂在 `y` 上。**先猜** `x.grad`。
+# 所以要在它们汇合之前动手。`x.view_as(x)` 造出一个值相同的张量 `y`：它和 `x` 共用内存，在计算图里却是一个单独的节点。只让 5 的那条路经过 `y`，把钩子挂在 `y` 上。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -910,9 +960,12 @@ print("x.grad:", x.grad)
 #
 # So we have to act before they meet. `x.view_as(x)` makes a tensor `y` with the same values: it shares memory with
 # `x`, but is a node of its own in the computation graph. Only the path with the 5 runs through `y`, and the hook goes
-# on `y`. **Guess** `x.grad`.
+# on `y`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("03.n")
 
 # %%
 x = torch.tensor(2.0, requires_grad=True)
