@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 
-from hookedu import GradientFlow, LanguageToggle, check, hint, plot_graph, progress, solution
+from hookedu import GradientFlow, LanguageToggle, check, guess, hint, plot_graph, progress, solution
 
 # With create_graph=True PyTorch warns of a reference cycle; it does no harm in examples this small.
 warnings.filterwarnings("ignore", message="Using backward.* with create_graph=True")
@@ -19,7 +19,7 @@ LanguageToggle()
 #
 # 「这里的梯度是多少？」听起来只有一个答案。可是 PyTorch 有四种工具来看它：张量钩子、`retain_grad`、post-accumulate 钩子，还有一次看几个梯度的 multi-grad 钩子。看的是同一个梯度，给出的数却可能不同。
 #
-# 我们把四种全用在一张小图上：`y = 10 * w`，损失是 `3 * y`，所以 `y` 的梯度是 3，`w` 的是 30。反向传播做两次，中间不清零。**先猜一猜**：到第 2 次的时候，谁看到的还是 3 和 30，谁看到的是 6 和 60？
+# 我们把四种全用在一张小图上：`y = 10 * w`，损失是 `3 * y`，所以 `y` 的梯度是 3，`w` 的是 30。反向传播做两次，中间不清零。到第 2 次的时候，谁看到的还是 3 和 30，谁看到的是 6 和 60？
 #
 # 先写好 `note`。每个钩子运行时都调用它，记下自己收到了什么，还有**那一刻**两个 `.grad` 里各是什么。
 #
@@ -31,8 +31,8 @@ LanguageToggle()
 # at once. They look at the same gradient and may still show different numbers.
 #
 # We use all four on one small graph: `y = 10 * w`, and the loss is `3 * y`, so the gradient of `y` is 3 and that of `w`
-# is 30. Backward runs twice, and nothing is zeroed in between. **Guess first**: in pass 2, who still sees 3 and 30,
-# and who sees 6 and 60?
+# is 30. Backward runs twice, and nothing is zeroed in between. In pass 2, who still sees 3 and 30, and who sees 6 and
+# 60?
 #
 # We begin with `note`. Every hook calls it to record what it received, and what both `.grad` hold **at that moment**.
 #
@@ -63,15 +63,19 @@ for _ in range(2):
 # %% [markdown]
 # <div lang="zh">
 #
-# 把记下的时刻画出来：左边是第 1 次反向传播，右边是第 2 次，每次从左到右是时间。橙色的是钩子收到的，蓝色的是那一刻的 `.grad`。
+# 把记下的时刻画出来：左边是第 1 次反向传播，右边是第 2 次，每次从左到右是时间。橙色的是钩子收到的，蓝色的是那一刻的 `.grad`。画之前，**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Now we draw what was recorded: backward pass 1 on the left, pass 2 on the right, and in each of them time goes from
-# left to right. Orange is what a hook received, blue what `.grad` held at that moment.
+# left to right. Orange is what a hook received, blue what `.grad` held at that moment. Before it is drawn, **guess.**
 #
 # </div>
+
+
+# %%
+guess("04.a")
 
 
 # %%
@@ -119,14 +123,13 @@ draw(moments)
 #
 # <div lang="zh">
 #
-# 先看 `retain_grad`。设 `a` 是 7，`b` 是 13，`c = a * b`。没有钩子时，`c` 的梯度是 1。现在**先**调用 `c.retain_grad()`，**后**挂一个给梯度加 2 的钩子。**先猜**：`c.grad` 是 1 还是 3？
+# 先看 `retain_grad`。设 `a` 是 7，`b` 是 13，`c = a * b`。没有钩子时，`c` 的梯度是 1。现在**先**调用 `c.retain_grad()`，**后**挂一个给梯度加 2 的钩子。
 #
 # </div>
 # <div lang="en">
 #
 # First, `retain_grad`. Let `a` be 7, `b` 13, and `c = a * b`; without a hook the gradient of `c` is 1. Now
-# `c.retain_grad()` is called **first**, and a hook that adds 2 to the gradient is registered **second**. **Guess**: is
-# `c.grad` 1 or 3?
+# `c.retain_grad()` is called **first**, and a hook that adds 2 to the gradient is registered **second**.
 #
 # </div>
 
@@ -137,6 +140,9 @@ c = a * b
 c.retain_grad()
 c.backward()
 print("without a hook: a.grad", a.grad.item(), " b.grad", b.grad.item(), " c.grad", c.grad.item())
+
+# %%
+guess("04.b")
 
 # %% tags=["E20"]
 a.grad = b.grad = None
@@ -152,7 +158,7 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 #
 # 是 3。到达 `c` 的是 1，钩子把它改成 3，继续往下传的就是 3，所以 `a.grad` 是 $3 \cdot 13 = 39$，`b.grad` 是 $3 \cdot 7 = 21$。`retain_grad` 写在前面，存下的却是改过的梯度。
 #
-# **再猜**：在上面的图里给 `c` 再挂一个加倍的钩子，`a` 的梯度会是 52 还是 78？点一点就知道。
+# **试一试**：在上面的图里给 `c` 再挂一个加倍的钩子，`a` 的梯度会是 52 还是 78？点一点就知道。
 #
 # <details><summary>为什么</summary>78。后注册的后运行：加倍的钩子收到 3，交出 6，6 · 13 = 78。要是它先运行，就是 (2 + 2) · 13 = 52。</details>
 #
@@ -164,7 +170,7 @@ GradientFlow(c, {"a": a, "b": b, "c": c})
 # It is 3. What reached `c` was 1, the hook made it 3, and 3 is what flowed on; hence `a.grad` is $3 \cdot 13 = 39$ and
 # `b.grad` is $3 \cdot 7 = 21$. Although `retain_grad` was called first, it stored the changed gradient.
 #
-# **Guess again**: if you hang a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52
+# **Try it**: if you hang a second hook on `c` in the picture above, one that doubles, will the gradient of `a` be 52
 # or 78? Click and see.
 #
 # <details><summary>Why</summary>78. Registered later, it runs later: it receives 3 and hands on 6, and 6 · 13 = 78. Had it run first, the result would be (2 + 2) · 13 = 52.</details>
@@ -226,13 +232,13 @@ print("hook, then retain_grad:", gradients("hook", "retain_grad"))
 #
 # <div lang="zh">
 #
-# 把两件事合在一起：还是 4.1 节的图，但 `y` 上有三个钩子，第二个给梯度加 1。**先猜**：在第 2 次反向传播里，三个钩子、`y.grad`、`w` 上的钩子、`w.grad` 各是多少？
+# 把两件事合在一起：还是 4.1 节的图，但 `y` 上有三个钩子，第二个给梯度加 1。把第 2 次反向传播里的数一站一站地算出来，**先猜**最后一个。
 #
 # </div>
 # <div lang="en">
 #
 # Now both together: the graph of 4.1 again, but with three hooks on `y`, the second of which adds 1 to the gradient.
-# **Guess**: what are the numbers of pass 2, for the three hooks, `y.grad`, the hook on `w`, and `w.grad`?
+# Work out the numbers of pass 2 station by station, and **guess** the last of them.
 #
 # </div>
 
@@ -242,6 +248,9 @@ def add_one(grad):
     note("hook two on y returns", grad + 1)
     return grad + 1
 
+
+# %%
+guess("04.c")
 
 # %%
 w = torch.tensor(1.0, requires_grad=True)
@@ -330,16 +339,18 @@ check("04.1", predict)
 #
 # <div lang="zh">
 #
-# `torch.autograd.grad` 把梯度直接返回给你，不往叶子的 `.grad` 里写。第 02 课比较过张量钩子和 post-accumulate 钩子，现在再加上 `retain_grad`。**先猜**：三种里，哪些照常工作？
+# `torch.autograd.grad` 把梯度直接返回给你，不往叶子的 `.grad` 里写。第 02 课比较过张量钩子和 post-accumulate 钩子，现在再加上 `retain_grad`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # `torch.autograd.grad` returns the gradient straight to you and writes nothing to the `.grad` of a leaf. Lesson 02
-# compared the tensor hook with the post-accumulate hook; now `retain_grad` joins them. **Guess**: which of the three
-# still work?
+# compared the tensor hook with the post-accumulate hook; now `retain_grad` joins them. **Guess first.**
 #
 # </div>
+
+# %%
+guess("04.d")
 
 # %% tags=["F3"]
 w = torch.tensor(3.0, requires_grad=True)
@@ -351,21 +362,21 @@ w.register_post_accumulate_grad_hook(lambda param: fired.append("post-accumulate
 (slope,) = torch.autograd.grad(y**2, w, retain_graph=True)
 print("autograd.grad:", fired, " y.grad:", y.grad, " w.grad:", w.grad)
 
-fired.clear()
+first, fired = fired, []
 (y**2).backward()
 print("backward:     ", fired, " y.grad:", y.grad, " w.grad:", w.grad)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 张量钩子触发了，`y.grad` 也存了 12；只有 post-accumulate 钩子没有动静，因为 `w.grad` 没有人写。之后的 `backward()` 里它才触发，`y.grad` 也累加到了 24。
+# 张量钩子触发了，`y.grad` 也存了 12，所以 `retain_grad` 照常工作；只有 post-accumulate 钩子没有动静，因为 `w.grad` 没有人写。之后的 `backward()` 里它才触发，`y.grad` 也累加到了 24。
 #
 # 那么，能把 post-accumulate 钩子挂在不是叶子的 `y` 上吗？`y` 也有 `.grad` 呀。
 #
 # </div>
 # <div lang="en">
 #
-# The tensor hook fired, and 12 was stored in `y.grad`. Only the post-accumulate hook was silent, because nobody wrote
+# The tensor hook fired, and 12 was stored in `y.grad`, so `retain_grad` worked. Only the post-accumulate hook was silent, because nobody wrote
 # `w.grad`; it fired in the `backward()` that followed, where `y.grad` grew to 24.
 #
 # And can a post-accumulate hook go on `y`, which is no leaf? After all, `y` has a `.grad` too.
@@ -433,15 +444,19 @@ print("kept:  ", alive)
 # %% [markdown]
 # <div lang="zh">
 #
-# 留着，`.grad` 就一个一个攒起来，直到 6 个。现在给每个参数再挂一个钩子，数完就放掉梯度。**先猜**：这一行会变成什么？
+# 留着，`.grad` 就一个一个攒起来，直到 6 个。现在给每个参数再挂一个钩子，数完就放掉梯度。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # If they are kept, one `.grad` after the other piles up until there are 6. Now each parameter gets a second hook,
-# which lets its gradient go after the count. **Guess** the new line.
+# which lets its gradient go after the count. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("04.e")
 
 
 # %%
@@ -463,7 +478,7 @@ for handle in handles:
 #
 # 从来只有 1 个。所有梯度加在一起，和所有参数一样大；训练大模型时，省下的差不多就是这么多内存。
 #
-# 既然如此，参数也可以在钩子里当场更新。可是要就地修改一个需要梯度的叶子，梯度模式得关着才行，也就是 `torch.no_grad()` 做的那件事。**先猜**：在反向传播里，它开着还是关着？
+# 既然如此，参数也可以在钩子里当场更新。可是要就地修改一个需要梯度的叶子，梯度模式得关着才行，也就是 `torch.no_grad()` 做的那件事。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -472,10 +487,13 @@ for handle in handles:
 # nearly that much memory is saved.
 #
 # This being so, a hook might as well update its parameter on the spot. But a leaf that requires a gradient may only
-# be changed in place while grad mode is off, which is what `torch.no_grad()` sees to. **Guess**: during backward, is
-# it on or off?
+# be changed in place while grad mode is off, which is what `torch.no_grad()` sees to. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("04.f")
 
 
 # %% tags=["F34"]
@@ -602,36 +620,42 @@ check("04.2", sgd_in_backward)
 #
 # <div lang="zh">
 #
-# 接下来是一个更隐蔽的陷阱。给 `y = 3 * x` 挂上钩子，再调用 `retain_grad`，然后用 `y.mul_(2)` 把它就地翻倍。变量还叫 `y`，计算却多了一步。**先猜**：先前的钩子和 `y.grad` 得到的是同一个梯度吗？
+# 接下来是一个更隐蔽的陷阱。给 `y = 3 * x` 挂上钩子，再调用 `retain_grad`，然后用 `y.mul_(2)` 把它就地翻倍。变量还叫 `y`，计算却多了一步。反向传播从 `y` 开始，所以最后的 `y` 的梯度是 `1`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Next comes a trap that is harder to see. `y = 3 * x` gets a hook, then `retain_grad`; after that, `y.mul_(2)` doubles
-# it in place. The variable is still called `y`, but the computation has one step more. **Guess**: do the earlier hook
-# and `y.grad` get the same gradient?
+# it in place. The variable is still called `y`, but the computation has one step more. Backward starts at `y`, so the
+# gradient of the final `y` is `1`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("04.g")
 
 # %% tags=["F4"]
 x = torch.tensor(1.0, requires_grad=True)
 y = 3 * x
-y.register_hook(lambda grad: print("the hook from before saw:  ", grad))
+before, after = [], []
+y.register_hook(before.append)
 y.retain_grad()
 y.mul_(2)
-y.register_hook(lambda grad: print("a hook from after mul_ saw:", grad))
+y.register_hook(after.append)
 y.backward()
+print("a hook from after mul_ saw:", after[0])
+print("the hook from before saw:  ", before[0])
 print("y.grad:                    ", y.grad)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 不是：先前的钩子看到 2，`y.grad` 和后来的钩子却是 1。给每个值都起一个名字，写成不就地的样子，就看得清楚了：
+# 先前的钩子看到 2，`y.grad` 和后来的钩子却是 1。给每个值都起一个名字，写成不就地的样子，就看得清楚了：
 #
 # </div>
 # <div lang="en">
 #
-# No: the earlier hook saw 2, while `y.grad` and the later hook have 1. It becomes clear if every value gets a name of
+# The earlier hook saw 2, while `y.grad` and the later hook have 1. It becomes clear if every value gets a name of
 # its own and nothing is done in place:
 #
 # </div>
@@ -669,23 +693,33 @@ ax = plot_graph(y, {"x": x, "old": old, "y": y}, gradients=seen)
 #
 # <div lang="zh">
 #
-# 想比较两个梯度，就得等它们都到齐；`register_multi_grad_hook` 替你等。可要是这一次反向传播只用到了 `a`，**先猜**：它会一直等 `b`，永远不运行吗？
+# 想比较两个梯度，就得等它们都到齐；`register_multi_grad_hook` 替你等。可要是这一次反向传播只用到了 `a` 呢？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # To compare two gradients you need both of them, and `register_multi_grad_hook` waits for you until both are there.
-# But suppose a pass uses only `a`. **Guess**: does it wait for `b` and never run at all?
+# But suppose a pass uses only `a`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("04.h")
 
 # %% tags=["F29"]
 x = torch.tensor(2.0, requires_grad=True)
 a, b = 3 * x, 5 * x
 a.register_hook(lambda grad: print("   a arrives"))
 b.register_hook(lambda grad: print("   b arrives"))
-handle = register_multi_grad_hook((a, b), lambda grads: print("   multi-grad hook:", grads))
+received = []
 
+
+def look(grads):
+    received.append(grads)
+    print("   multi-grad hook:", grads)
+
+
+register_multi_grad_hook((a, b), look)
 print("both are used")
 (a * b).backward(retain_graph=True)
 print("only a is used")
@@ -694,21 +728,25 @@ print("only a is used")
 # %% [markdown]
 # <div lang="zh">
 #
-# 不会。PyTorch 一开始就知道这一次会经过哪些张量，没用到的 `b` 就填 `None`。再看第一次：`b` 先到，列表里却仍是 `a` 在前，因为次序是你给的，不是到达的先后。
+# 它照样运行。PyTorch 一开始就知道这一次会经过哪些张量，没用到的 `b` 就填 `None`。再看第一次：`b` 先到，列表里却仍是 `a` 在前，因为次序是你给的，不是到达的先后。
 #
-# 它的返回值算不算数？下面的钩子一个返回零，一个就地清零。不动的话，`x.grad` 是 60。**先猜**两个结果。
+# 它的返回值算不算数？下面的钩子一个返回零，一个就地清零。不动的话，`x.grad` 是 60。**先猜**后一个。
 #
 # </div>
 # <div lang="en">
 #
-# It does not. PyTorch knows from the start which tensors a pass will reach, and puts `None` in the place of the unused
+# It runs all the same. PyTorch knows from the start which tensors a pass will reach, and puts `None` in the place of the unused
 # `b`. Look at the first pass, too: `b` arrives first, and still `a` stands first in the list, whose order is the one
 # you gave and not that of arrival.
 #
 # Does its return value count? Of the hooks below, one returns zeros, and the other zeroes in place. Left alone,
-# `x.grad` would be 60. **Guess** both results.
+# `x.grad` would be 60. **Guess** the latter.
 #
 # </div>
+
+
+# %%
+guess("04.i")
 
 
 # %% tags=["F29"]
@@ -732,7 +770,7 @@ for hook in (return_zeros, zero_in_place):
 #
 # 返回什么都不算数，`x.grad` 还是 60。就地清零却成了 30：`a` 的梯度来得及清掉，先到的 `b` 早已往下走了。这样只改得掉一半，所以 multi-grad 钩子只用来看。
 #
-# 还有两个问题。不想等到齐，只想知道第一个梯度什么时候到，可以用 `mode="any"`。**先猜**：它会收到什么，一次反向传播运行几回？如果列表里有叶子 `x`，又用 `torch.autograd.grad` 求它的梯度，会怎样？
+# 还有两个问题。不想等到齐，只想知道第一个梯度什么时候到，可以用 `mode="any"`。它会收到什么，一次反向传播运行几回？如果列表里有叶子 `x`，又用 `torch.autograd.grad` 求它的梯度，会怎样？
 #
 # </div>
 # <div lang="en">
@@ -742,7 +780,7 @@ for hook in (return_zeros, zero_in_place):
 # only.
 #
 # Two more questions. If you do not want to wait for all, but to know when the first gradient arrives, there is
-# `mode="any"`. **Guess** what it receives, and how often it runs in a pass. And what if the list holds a leaf, `x`,
+# `mode="any"`. What does it receive, and how often does it run in a pass? And what if the list holds a leaf, `x`,
 # and `torch.autograd.grad` is asked for its gradient?
 #
 # </div>
@@ -920,21 +958,26 @@ check("04.3", freeze_rows)
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度是零，这一行就一定不动了吗？**先猜**：下面两个优化器各走一步，权重还是 1 吗？
+# 梯度是零，这一行就一定不动了吗？下面权重是 `1`，梯度是 `0`，先用 SGD、再用 AdamW 各走一步。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Does a gradient of zero mean that a row stays where it is? **Guess**: after one step of each optimizer below, is the
-# weight still 1?
+# Does a gradient of zero mean that a row stays where it is? Below, a weight of `1` with a gradient of `0` takes one
+# step of SGD, and another one a step of AdamW. **Guess first.**
 #
 # </div>
 
 # %%
+guess("04.j")
+
+# %%
+moved = []
 for optimizer in (torch.optim.SGD, torch.optim.AdamW):
     weight = nn.Parameter(torch.ones(1))
     weight.grad = torch.zeros(1)
     optimizer([weight], lr=0.1).step()
+    moved.append(weight.item() != 1)
     print(f"{optimizer.__name__}: weight {weight.item():.4f}")
 
 # %% [markdown]
