@@ -9,7 +9,7 @@ import torch
 import torchvision
 from torch import nn
 
-from hookedu import HookTimeline, LanguageToggle, check, hint, list_hooks, progress, solution
+from hookedu import HookTimeline, LanguageToggle, check, guess, hint, list_hooks, progress, solution
 
 LanguageToggle()
 
@@ -45,16 +45,19 @@ print("the net returned:", tuple(out.shape), out.flatten().tolist())
 #
 # 这正是**前向钩子**的用处。它挂在一个模块上；前向传播每运行完一次这个模块，PyTorch 就调用 `hook(module, args, output)`：模块本身、它收到的参数、它算出的输出。
 #
-# **先猜一猜**：卷积给出了哪些数？`args` 又是什么？
+# 网络给出了两个数，卷积呢？`args` 又是什么？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # This is what a **forward hook** is for. It is attached to a module, and each time the forward pass has run that module, PyTorch calls `hook(module, args, output)` with the module itself, the arguments that it received and the output that it computed.
 #
-# **Guess first**: which numbers did the convolution give, and what is `args`?
+# The net gave two numbers. What did the convolution give, and what is `args`? **Guess first.**
 #
 # </div>
+
+# %%
+guess("05.a")
 
 # %% tags=["E3"]
 seen = []
@@ -80,7 +83,7 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 #
 # `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以输入是 `args[0]`，就是我们传进去的那个张量，不是副本。这个钩子只看不改，所以什么也不返回。
 #
-# 下面的控件把这个网络走一遍，这一课讲的是其中名叫 `forward` 的事件。**先猜一猜**：`net` 自己也是模块，它的 `forward` 在 `conv` 和 `pool` 的之前还是之后？
+# 下面的控件把这个网络走一遍，这一课讲的是其中名叫 `forward` 的事件。`net` 自己也是模块，它的 `forward` 在 `conv` 和 `pool` 的之前还是之后？选 **预测** 就可以猜。
 #
 # </div>
 # <div lang="en">
@@ -89,7 +92,7 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 #
 # `args` is a **tuple** of all positional arguments, even if there is only one. So the input is `args[0]`, the very tensor that we passed in and not a copy. This hook only looks, so it returns nothing.
 #
-# The widget below takes the net through one pass; this lesson is about the events called `forward`. **Guess first**: `net` is a module too. Does its `forward` come before or after those of `conv` and `pool`?
+# The widget below takes the net through one pass; this lesson is about the events called `forward`. `net` is a module too. Does its `forward` come before or after those of `conv` and `pool`? Choose **Predict** to guess.
 #
 # </div>
 
@@ -112,18 +115,17 @@ HookTimeline(net, x)
 #
 # <div lang="zh">
 #
-# 钩子是谁调用的？写 `forward` 的时候，你从来没有提到过钩子。下面给网络和卷积各挂一个计数的钩子，再用三种写法运行。
-#
-# **先猜一猜**：每种写法，两个钩子各触发几次？
+# 钩子是谁调用的？写 `forward` 的时候，你从来没有提到过钩子。下面给网络和卷积各挂一个计数的钩子，再用三种写法运行：`net(x)`、`net.forward(x)`、`conv.forward(x)`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Who calls a hook? When you write a `forward`, you never mention hooks. Below, the net and the convolution each get a hook that counts, and we run them in three ways.
-#
-# **Guess first**: how often does each of the two hooks fire in each way?
+# Who calls a hook? When you write a `forward`, you never mention hooks. Below, the net and the convolution each get a hook that counts, and we run them in three ways: `net(x)`, `net.forward(x)` and `conv.forward(x)`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("05.b")
 
 # %% tags=["F11"]
 fired = Counter()
@@ -214,18 +216,14 @@ check("05.1", capture)
 #
 # 钩子看到的，真的就是 `forward` 里算出来的值吗？这可以查证：让 `forward` 把中间值 `[a, b, c]` 也交出来，再和钩子看到的相减。
 #
-# 所有的权重和偏置都是 `1`，输入都是 `0.1`。一个函数可以挂在许多模块上：刚刚运行完的是哪一个，参数 `module` 会告诉它。只有 `ReLU6` 不挂，因为它的输出不在 `[a, b, c]` 里。
-#
-# **先猜一猜**：钩子看到的三个值各是多少？
+# 所有的权重和偏置都是 `1`，输入都是 `0.1`。一个函数可以挂在许多模块上：刚刚运行完的是哪一个，参数 `module` 会告诉它。只有 `ReLU6` 不挂，因为它的输出不在 `[a, b, c]` 里。**拿支笔算一算。**
 #
 # </div>
 # <div lang="en">
 #
 # Is what a hook sees really what `forward` computed? That can be checked: we let `forward` hand out its intermediate values `[a, b, c]` as well, and subtract.
 #
-# All weights and biases are `1`, all inputs `0.1`. One function can be the hook of many modules: its argument `module` says which of them has just run. Only `ReLU6` gets none, because its output is not among `[a, b, c]`.
-#
-# **Guess first**: which three values do the hooks see?
+# All weights and biases are `1`, all inputs `0.1`. One function can be the hook of many modules: its argument `module` says which of them has just run. Only `ReLU6` gets none, because its output is not among `[a, b, c]`. **Take a pencil.**
 #
 # </div>
 
@@ -245,6 +243,9 @@ class Net(nn.Module):
         c = self.relu(b)
         return self.relu6(c), [a, b, c]
 
+
+# %%
+guess("05.c")
 
 # %% tags=["E4"]
 net, seen, handles = Net(), [], []
@@ -331,7 +332,7 @@ check("05.2", prove)
 #
 # 可是 `output` 后面还连着计算图，图上的节点为反向传播存着许多张量。下面的 `held` 从一个张量沿 `grad_fn` 往回走，把它们占的内存加起来，模型的参数不算。它的写法不必看懂，只看它给出的数。
 #
-# **先猜一猜**：留着 `output`，一共占住多少内存？留着 `output.detach()` 呢？反向传播之后，图上存的张量还在吗？
+# 留着 `output`，一共占住多少内存？**先猜**，再看 `output.detach()`，以及反向传播之后的。
 #
 # </div>
 # <div lang="en">
@@ -340,7 +341,7 @@ check("05.2", prove)
 #
 # But a computation graph hangs on `output`, and its nodes save many tensors for the backward pass. The function `held` below walks back from a tensor along `grad_fn` and adds up the memory that they take, without the parameters of the model. You need not follow how; look at its result.
 #
-# **Guess first**: how much memory does keeping `output` tie up? And keeping `output.detach()`? Are the saved tensors still there after backward?
+# How much memory does keeping `output` tie up? **Guess first**, and then look at `output.detach()` and at what is left after backward.
 #
 # </div>
 
@@ -355,6 +356,10 @@ def held(tensor):
     kept = [t for t in tensors if isinstance(t, torch.Tensor) and not isinstance(t, nn.Parameter)]
     sizes = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in kept}
     return sum(sizes.values()) / 1e6
+
+
+# %%
+guess("05.d")
 
 
 # %% tags=["F13"]
@@ -414,14 +419,14 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 #
 # 模型可能在半路抛出异常，那时写在后面的清理就轮不到了。下面的网络要宽度为 `3` 的输入，宽度为 `4` 的会让 `forward` 抛出异常。`careless` 和 `careful` 都是挂上钩子、运行、取下，只是写法不同；各运行三次，前两次的宽度是错的，异常由 `suppress` 接住。`list_hooks(net)` 列出还挂着的钩子。
 #
-# **先猜一猜**：三次之后，各还挂着几个钩子，记下了几个输出？
+# 只有第三次走得完，应当记下 `1` 个输出。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # A model may raise an exception half way, and then the cleaning up that follows never gets its turn. The net below wants inputs that are `3` wide; with `4`, its `forward` raises one. `careless` and `careful` both attach a hook, run the net and take the hook off, but are written differently. Each runs three times, at first twice with a wrong width; `suppress` catches the exception. `list_hooks(net)` lists the hooks that are still on.
 #
-# **Guess first**: after three runs, how many hooks are left on, and how many outputs have been kept?
+# Only the third run gets to the end, so `1` output should be kept. **Guess first.**
 #
 # </div>
 
@@ -442,9 +447,14 @@ def careful(x):
         net(x)
 
 
+# %%
+guess("05.e")
+
 # %% tags=["F28"]
+kept = {}
 for run in (careless, careful):
     net, seen = nn.Sequential(nn.Linear(3, 3), nn.ReLU()), []
+    kept[run.__name__] = seen
     for width in (4, 4, 3):
         with suppress(RuntimeError):
             run(torch.ones(1, width))
@@ -532,18 +542,14 @@ check("05.3", extracting)
 #
 # 到现在为止，我们的钩子只看，所以返回 `None`，输出就还是原来那个张量。返回别的**任何东西**，它就取代输出，下一层收到的就是它。
 #
-# 这样可以有意地改动网络，也容易在无意中改动它。下面有五个钩子，后三个都像是只想把输出记下来。每一个都遇到两个输入，先是 `x`，再是 `2 * x`。
-#
-# **先猜一猜**：哪几个改动了网络？哪一个会报错，在哪一层？
+# 这样可以有意地改动网络，也容易在无意中改动它。下面有五个钩子，后三个都像是只想把输出记下来。每一个都遇到两个输入，先是 `x`，再是 `2 * x`；不动的话，网络给出 `3` 和 `5`。**先猜**，再看哪几个改动了网络，哪一个报错，在哪一层。
 #
 # </div>
 # <div lang="en">
 #
 # So far our hooks only looked, and returned `None`; the output then is the same tensor as before. **Anything else** that a hook returns takes the place of the output, and the next layer receives it.
 #
-# That lets us change a net on purpose, and makes it easy to change one by accident. Here are five hooks, of which the last three look as if they only kept the output. Each meets two inputs, first `x` and then `2 * x`.
-#
-# **Guess first**: which of them change the net? Which one ends in an error, and in which layer?
+# That lets us change a net on purpose, and makes it easy to change one by accident. Here are five hooks, of which the last three look as if they only kept the output. Each meets two inputs, first `x` and then `2 * x`; left alone, the net gives `3` and `5`. **Guess first**, and then see which of them change the net, and which one ends in an error, in which layer.
 #
 # </div>
 
@@ -559,6 +565,9 @@ hooks = {
     "setdefault": lambda module, args, output: seen.setdefault("fc", output.detach()),
     "tuple": lambda module, args, output: (seen.update(fc=output.detach()), output),
 }
+
+# %%
+guess("05.f")
 
 # %% tags=["F8"]
 for name, hook in hooks.items():
@@ -642,18 +651,17 @@ check("05.4", steer)
 #
 # <div lang="zh">
 #
-# ResNet-50 由许多这样的块组成：三个卷积，三个归一化层，却只有**一个** `relu`，需要时就再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次。除了 `output.detach()`，还留一份 `clone()`，最后比较两者。
-#
-# **先猜一猜**：`seen["relu"]` 里会是什么？哪些名字下的两份会不一样？
+# ResNet-50 由许多这样的块组成：三个卷积，三个归一化层，却只有**一个** `relu`，需要时就再用一遍。我们按名字给每个子模块挂上钩子，把块运行一次。除了 `output.detach()`，还留一份 `clone()`，最后比较两者。**先猜**，再看哪些名字下的两份不一样。
 #
 # </div>
 # <div lang="en">
 #
-# ResNet-50 consists of many such blocks: three convolutions and three normalisation layers, but just **one** `relu`, used again wherever it is needed. We hook every child by name and run the block once. Besides `output.detach()` we keep a `clone()`, and compare the two at the end.
-#
-# **Guess first**: what will be in `seen["relu"]`? Under which names will the two differ?
+# ResNet-50 consists of many such blocks: three convolutions and three normalisation layers, but just **one** `relu`, used again wherever it is needed. We hook every child by name and run the block once. Besides `output.detach()` we keep a `clone()`, and compare the two at the end. **Guess first**, and then see under which names the two differ.
 #
 # </div>
+
+# %%
+guess("05.g")
 
 # %% tags=["F27"]
 block, calls, seen, copies, handles = resnet.layer1[1], Counter(), {}, {}, []
@@ -709,14 +717,14 @@ print("changed since:", [name for name in seen if not torch.equal(seen[name], co
 #
 # 我们一直默认两件事：`output` 是一个张量，每个运算都是一个模块。在真实的模型里，这两件都靠不住。
 #
-# 先看第一件：一个 LSTM，Transformer 编码层里的自注意力，还有一个返回字典的线性层。**先猜一猜**：`output.detach()` 在哪几个上行得通？
+# 先看第一件：一个 LSTM，Transformer 编码层里的自注意力，还有一个返回字典的线性层。在每一个上，钩子都调用 `output.detach()`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # All along we have taken two things for granted: that `output` is a tensor, and that every operation is a module. In real models you can rely on neither.
 #
-# The first: here are an LSTM, the self-attention inside a Transformer encoder layer, and a linear layer that returns a dictionary. **Guess first**: for which of them does `output.detach()` work?
+# The first: here are an LSTM, the self-attention inside a Transformer encoder layer, and a linear layer that returns a dictionary. On each of them a hook calls `output.detach()`. **Guess first.**
 #
 # </div>
 
@@ -733,6 +741,10 @@ encoder = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
 x = torch.randn(3, 2, 4)  # sentences, tokens, features
 
 
+# %%
+guess("05.h")
+
+
 # %% tags=["F36"]
 def keep(module, args, output):
     parts = output.values() if isinstance(output, dict) else output
@@ -740,28 +752,34 @@ def keep(module, args, output):
     output.detach()
 
 
+works = []
 for model, module in ((lstm, lstm), (encoder, encoder.self_attn), (named, named)):
     with module.register_forward_hook(keep):
         try:
             model(x)
+            works.append(module)
         except AttributeError as error:
             print("   AttributeError:", error)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 一个也不行。LSTM 的元组里还有一个元组；自注意力返回输出和注意力权重，而编码层不要权重，所以第二项是 `None`。元组和字典都没有 `detach`。
+# 一个也行不通。LSTM 的元组里还有一个元组；自注意力返回输出和注意力权重，而编码层不要权重，所以第二项是 `None`。元组和字典都没有 `detach`。
 #
-# 报错还算走运。常见的补救是加一句 `isinstance`，不是张量就跳过。编码层有 8 个子模块，都会运行；在 `linear1` 和 `dropout` 之间，还有一个 ReLU。**先猜一猜**：这样一来，`seen` 里缺了谁？
+# 报错还算走运。常见的补救是加一句 `isinstance`，不是张量就跳过。编码层有 8 个子模块，都会运行；在 `linear1` 和 `dropout` 之间，还有一个 ReLU。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# For none. The tuple of the LSTM holds another tuple; self-attention returns its output and the attention weights, and as the encoder layer does not want those, the second item is `None`. Tuples and dictionaries have no `detach`.
+# It works for none. The tuple of the LSTM holds another tuple; self-attention returns its output and the attention weights, and as the encoder layer does not want those, the second item is `None`. Tuples and dictionaries have no `detach`.
 #
-# An error is still the lucky case. A common remedy is a line with `isinstance`, which skips what is not a tensor. The encoder layer has 8 children, and all of them run; between `linear1` and `dropout` there is a ReLU as well. **Guess first**: what is missing in `seen` now?
+# An error is still the lucky case. A common remedy is a line with `isinstance`, which skips what is not a tensor. The encoder layer has 8 children, and all of them run; between `linear1` and `dropout` there is a ReLU as well. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("05.i")
 
 
 # %% tags=["F36"]
@@ -784,14 +802,14 @@ print("encoder.activation is the function", encoder.activation.__name__)
 # %% [markdown]
 # <div lang="zh">
 #
-# 缺了两样，都悄无声息。`self_attn` 触发了，它的元组却被 `isinstance` 跳过。ReLU 从来没有触发：编码层的 `forward` 调用的是函数 `F.relu`，函数不是模块，没有地方可以挂钩子。编码层里的两个 `+` 也一样。
+# 缺了两样，没有人提醒。`self_attn` 触发了，它的元组却被 `isinstance` 跳过。ReLU 从来没有触发：编码层的 `forward` 调用的是函数 `F.relu`，函数不是模块，没有地方可以挂钩子。编码层里的两个 `+` 也一样。
 #
 # 两样都有办法：嵌套的输出，一层一层走进去；函数的结果，从下一个模块的**输入** `args` 里去取。
 #
 # </div>
 # <div lang="en">
 #
-# Two things, both in silence. `self_attn` did fire, but `isinstance` skipped its tuple. The ReLU never fired: the `forward` of the encoder layer calls `F.relu`, and a function is no module, so there is nothing to attach a hook to. The same holds for the two `+` inside the layer.
+# Two things are missing, both in silence. `self_attn` did fire, but `isinstance` skipped its tuple. The ReLU never fired: the `forward` of the encoder layer calls `F.relu`, and a function is no module, so there is nothing to attach a hook to. The same holds for the two `+` inside the layer.
 #
 # There is a way for each: walk into a nested output step by step, and take the result of a function from the **input** of the next module, its `args`.
 #
@@ -831,16 +849,20 @@ print("the relu of the first is the second:", torch.equal(before.relu(), after))
 #
 # 自注意力的输出有了，`None` 原样留着。`linear1` 给出过负数，`dropout` 收到的却没有：ReLU 就在两者之间。在自己的模型里，更简单的是写成 `nn.ReLU` 模块。
 #
-# **改动**元组也有陷阱。**先猜一猜**：`first_item` 只返回 `output[0]`，即注意力的输出，一个数也没有改。编码层会报错吗？`x` 里有 3 个句子，结果变不变？
+# **改动**元组也有陷阱。`first_item` 只返回 `output[0]`，即注意力的输出，一个数也没有改。`x` 里有 3 个句子。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # We have the output of self-attention, and `None` stayed what it was. `linear1` gave negative numbers and `dropout` received none: the ReLU was between them. In a model of your own it is easier to use a module, `nn.ReLU`.
 #
-# **Changing** a tuple has its own trap. **Guess first**: `first_item` returns only `output[0]`, the output of the attention, and changes no number. Does the encoder layer complain? `x` holds 3 sentences: do their results change?
+# **Changing** a tuple has its own trap. `first_item` returns only `output[0]`, the output of the attention, and changes no number. `x` holds 3 sentences. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("05.j")
 
 
 # %% tags=["F36"]
@@ -852,11 +874,12 @@ def whole_tuple(module, args, output):
     return output[0], *output[1:]
 
 
-plain = encoder(x)
+plain, as_before = encoder(x), {}
 for hook in (first_item, whole_tuple):
     with encoder.self_attn.register_forward_hook(hook):
         out = encoder(x)
     same = [torch.allclose(ours, own) for ours, own in zip(out, plain, strict=True)]
+    as_before[hook.__name__] = same
     print(f"{hook.__name__:11}  sentences as before: {same}")
 
 # %% [markdown] tags=["F36"]
