@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.nn.utils import parametrize, prune
 
-from hookedu import LanguageToggle, check, hint, progress, solution
+from hookedu import LanguageToggle, check, guess, hint, progress, solution
 
 LanguageToggle()
 
@@ -17,18 +17,17 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 下面的小网络先在训练模式下收到一个坏批次：12 个数里有 1 个是 `nan`。然后切换到 `eval()`，收到一批好数据。
-#
-# **先猜一猜**：好数据的输出里，有几个 `nan`？会不会报错？
+# 下面的小网络先在训练模式下收到一个坏批次：12 个数里有 1 个是 `nan`。然后切换到 `eval()`，收到一批好数据，给出 8 个数。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The small network below is in training mode and receives one bad batch: of its 12 numbers, 1 is `nan`. Then we switch to `eval()`, and it receives good data.
-#
-# **Guess first**: how many `nan` are there in the output for the good data? Will there be an error?
+# The small network below is in training mode and receives one bad batch: of its 12 numbers, 1 is `nan`. Then we switch to `eval()`; it receives good data and returns 8 numbers. **Guess first.**
 #
 # </div>
+
+# %%
+guess("06.a")
 
 # %%
 torch.manual_seed(0)
@@ -61,18 +60,17 @@ print("nan == nan:", bad[0, 0].item() == bad[0, 0].item())
 #
 # <div lang="zh">
 #
-# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，来不及了。要赶在前面，用**前置钩子**，即 `register_forward_pre_hook`，它收到 `(module, args)`。
-#
-# **先猜一猜**：前置钩子运行的时候，输出存在吗？卷积只有一个输入，`args` 是那个张量吗？
+# 第 05 课的 `register_forward_hook` 在 `forward` **之后**才运行，来不及了。要赶在前面，用**前置钩子**，即 `register_forward_pre_hook`，它收到 `(module, args)`。下面的卷积只有一个输入。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The `register_forward_hook` of lesson 05 runs **after** `forward`, which is too late. To be there first, use a **pre-hook**, `register_forward_pre_hook`, which receives `(module, args)`.
-#
-# **Guess first**: while a pre-hook runs, does an output exist? The convolution has a single input; is `args` that tensor?
+# The `register_forward_hook` of lesson 05 runs **after** `forward`, which is too late. To be there first, use a **pre-hook**, `register_forward_pre_hook`, which receives `(module, args)`. The convolution below has a single input. **Guess first.**
 #
 # </div>
+
+# %%
+guess("06.b")
 
 # %% tags=["E16"]
 conv = nn.Conv2d(1, 2, kernel_size=3)
@@ -111,14 +109,14 @@ print(seen[0])
 #
 # 现在给 `Linear(5, 3)` 挂上三种钩子，故意先挂反向传播的那个（第 07 课细讲），最后挂前置钩子。
 #
-# **先猜一猜**：三行按什么次序打印？
+# 看看三行按什么次序打印。
 #
 # </div>
 # <div lang="en">
 #
 # Now `Linear(5, 3)` gets hooks of three kinds. On purpose, the one for backward (more on it in lesson 07) is registered first and the pre-hook last.
 #
-# **Guess first**: in which order are the three lines printed?
+# Watch in which order the three lines are printed.
 #
 # </div>
 
@@ -162,23 +160,24 @@ for handle in handles:
 #
 # <div lang="zh">
 #
-# 前置钩子站在门口，所以能当门卫。如果它抛出异常，`forward` 就不会运行。下面的层每次运行都打印一行。
-#
-# **先猜一猜**：第二次调用里有一个 `255`，超过了允许的 `100`。那一行还会打印吗？
+# 前置钩子站在门口，所以能当门卫。如果它抛出异常，`forward` 就不会运行。下面的层每次运行 `forward` 都打印一行。我们调用它两次，第二次的输入里有一个 `255`，超过了允许的 `100`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook stands at the door and can act as a guard: if it raises an exception, `forward` does not run. The layer below prints a line whenever it runs.
-#
-# **Guess first**: the second call contains a `255`, which is more than the `100` allowed. Is the line printed again?
+# A pre-hook stands at the door and can act as a guard: if it raises an exception, `forward` does not run. The layer below prints a line whenever its `forward` runs. It is called twice, and the second input contains a `255`, which is more than the `100` allowed. **Guess first.**
 #
 # </div>
 
 
 # %%
+guess("06.c")
+
+
+# %%
 class Loud(nn.Linear):
     def forward(self, input):
+        runs.append(input)
         print("   forward runs")
         return super().forward(input)
 
@@ -189,7 +188,7 @@ def guard(module, args):
         raise ValueError(f"{type(module).__name__}: found {largest:g}, at most 100 allowed")
 
 
-layer = Loud(2, 1)
+layer, runs = Loud(2, 1), []
 handle = layer.register_forward_pre_hook(guard)
 print("small numbers")
 layer(torch.tensor([[1.0, 2.0]]))
@@ -203,12 +202,12 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 不会：第二次只有异常，`forward` 没有运行，层里什么也没有改变。
+# 一次：第二次只有异常，`forward` 没有运行，层里什么也没有改变。
 #
 # </div>
 # <div lang="en">
 #
-# It is not: the second call only raises the exception, `forward` has not run, and nothing in the layer has changed.
+# Once: the second call only raises the exception, `forward` has not run, and nothing in the layer has changed.
 #
 # </div>
 #
@@ -265,20 +264,19 @@ check("06.1", refuse_nan)
 #
 # 前置钩子返回的东西会替换输入；什么也不返回，输入就不变。
 #
-# 下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。4 个钩子里，第一个什么也不返回，另外 3 个都想把输入乘以 `10`，返回的形式却不同：元组、张量、列表。
-#
-# **先猜一猜**：哪几个得到 `30`？最后一层要两个输入，钩子只返回一个张量，又会怎样？
+# 下面这一层把输入的数相加，所以 `[1, 2]` 得 `3`。4 个钩子里，第一个什么也不返回，另外 3 个都想把输入乘以 `10`，返回的形式却不同：元组、张量、列表。**先猜**，再看最后一层：它要两个输入，钩子却只返回一个张量。
 #
 # </div>
 # <div lang="en">
 #
 # What a pre-hook returns replaces the input; if it returns nothing, the input stays.
 #
-# The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. Of the 4 hooks, the first returns nothing; the other 3 all mean to multiply the input by `10`, but return it in different forms: a tuple, a tensor, a list.
-#
-# **Guess first**: which of them give `30`? And what happens to the last layer, which wants two inputs, when the hook returns a single tensor?
+# The layer below adds up the numbers of its input, so `[1, 2]` gives `3`. Of the 4 hooks, the first returns nothing; the other 3 all mean to multiply the input by `10`, but return it in different forms: a tuple, a tensor, a list. **Guess first**, and then see what becomes of the last layer, which wants two inputs while its hook returns a single tensor.
 #
 # </div>
+
+# %%
+guess("06.d")
 
 # %% tags=["F30"]
 adder = nn.Linear(2, 1, bias=False)
@@ -290,10 +288,12 @@ returns = {
     "a tensor": lambda module, args: 10 * args[0],
     "a list": lambda module, args: [10 * args[0]],
 }
+results = {}
 for form, hook in returns.items():
     with adder.register_forward_pre_hook(hook):
         try:
-            print(f"{form:9}", adder(x).item())
+            results[form] = adder(x).item()
+            print(f"{form:9}", results[form])
         except TypeError as error:
             print(f"{form:9} TypeError: {error}")
 
@@ -329,16 +329,19 @@ with two.register_forward_pre_hook(returns["a tensor"]):
 #
 # 就地修改（`mul_`）不必返回什么，看起来更省事。
 #
-# **先猜一猜**：下面把同一个 `x` 送进去两次。两次的输出一样吗？之后 `x` 是多少？
+# 下面把同一个 `x`，即 `[1, 2]`，送进去两次，钩子每次就地乘以 `10`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Changing the input in place (`mul_`) needs no return value, which looks handy.
 #
-# **Guess first**: below, the same `x` goes in twice. Are the two outputs the same? What is `x` afterwards?
+# Below, the same `x`, `[1, 2]`, goes in twice, and the hook multiplies by `10` in place each time. **Guess first.**
 #
 # </div>
+
+# %%
+guess("06.e")
 
 # %%
 x = torch.tensor([[1.0, 2.0]])
@@ -356,16 +359,19 @@ with adder.register_forward_pre_hook(in_place):
 #
 # 第一次得 `30`，第二次得 `300`，`x` 成了原来的 100 倍：`args[0]` 就是调用者的张量，就地修改，改的是调用者的数据。
 #
-# 返回新的张量就没有这个问题。下面挂 3 个钩子：加 `1`，只看，乘 `10`。**先猜一猜**：中间那个看到什么？
+# 返回新的张量就没有这个问题。下面 `x` 又是 `[1, 2]`，挂 3 个钩子：加 `1`，只看，乘 `10`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # The first call gives `30`, the second `300`, and `x` is 100 times what it was: `args[0]` is the caller's own tensor, and changing it in place changes the caller's data.
 #
-# A new tensor that is returned does no such harm. Below are 3 hooks: add `1`, only look, multiply by `10`. **Guess first**: what does the one in the middle see?
+# A new tensor that is returned does no such harm. Below, `x` is `[1, 2]` again, and there are 3 hooks: add `1`, only look, multiply by `10`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("06.f")
 
 # %%
 x, seen = torch.tensor([[1.0, 2.0]]), []
@@ -433,16 +439,12 @@ check("06.2", normalise)
 #
 # <div lang="zh">
 #
-# 一个 8 层的网络，其中一层的权重是应有的 50 倍。给每一层挂一个前置钩子，记下输入的标准差。柱子从哪一层起变高，坏的就是它**前面**的一层。然后在第 4 层的入口再挂一个钩子，把输入缩回来，当作急救。
-#
-# **先猜一猜**：急救的钩子挂在第 4 层，第 4 层自己的柱子会变矮吗？
+# 一个 8 层的网络，其中一层的权重是应有的 50 倍。给每一层挂一个前置钩子，记下输入的标准差。柱子从哪一层起变高，坏的就是它**前面**的一层。然后在第 4 层的入口再挂一个钩子，把输入缩回来，当作急救。这个钩子最后才挂上。
 #
 # </div>
 # <div lang="en">
 #
-# In a network of 8 layers, one has weights 50 times as large as they should be. A pre-hook on every layer notes the standard deviation of its input: where the bars jump up, the layer **before** is at fault. Then, as first aid, one more pre-hook on layer 4 scales its input back.
-#
-# **Guess first**: the first aid sits on layer 4. Does the bar of layer 4 itself become lower?
+# In a network of 8 layers, one has weights 50 times as large as they should be. A pre-hook on every layer notes the standard deviation of its input: where the bars jump up, the layer **before** is at fault. Then, as first aid, one more pre-hook on layer 4 scales its input back. That hook is registered last.
 #
 # </div>
 
@@ -464,6 +466,9 @@ def input_sizes(first_aid):
         handle.remove()
     return sizes
 
+
+# %%
+guess("06.g")
 
 # %%
 torch.manual_seed(0)
@@ -497,18 +502,17 @@ _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 #
 # <div lang="zh">
 #
-# 回到门卫。同一个坏输入送两次，第二次按关键字传：`layer(input=broken)`。
-#
-# **先猜一猜**：两次里拦住几次？
+# 回到门卫。同一个坏输入送两次，第二次按关键字传：`layer(input=broken)`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Back to the guard. The same bad input comes twice, the second time by keyword: `layer(input=broken)`.
-#
-# **Guess first**: how many of the two calls are stopped?
+# Back to the guard. The same bad input comes twice, the second time by keyword: `layer(input=broken)`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("06.h")
 
 # %% tags=["F10"]
 layer = nn.Linear(2, 1)
@@ -521,13 +525,18 @@ def guard(module, args):
         raise ValueError("nan in the input")
 
 
-handle = layer.register_forward_pre_hook(guard)
-try:
-    layer(broken)
-except ValueError as error:
-    print("by position: stopped,", error)
-print("by keyword:  passed,", layer(input=broken).detach())
-handle.remove()
+calls = {
+    "by position": lambda: layer(broken),
+    "by keyword": lambda: layer(input=broken),
+}
+stopped = []
+with layer.register_forward_pre_hook(guard):
+    for way, call in calls.items():
+        try:
+            print(f"{way}: passed,", call().detach())
+        except ValueError as error:
+            stopped.append(way)
+            print(f"{way}: stopped,", error)
 
 # %% [markdown] tags=["F10"]
 # <div class="mistake">
@@ -551,18 +560,17 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 这样注册的钩子收到 `(module, args, kwargs)`。要改输入，就返回一对 `(args, kwargs)`。
-#
-# **先猜一猜**：放进这一对的如果是 `args[0]`，而不是 `args`，会怎样？会像 6.5 节那样包成元组吗？
+# 这样注册的钩子收到 `(module, args, kwargs)`。要改输入，就返回一对 `(args, kwargs)`。有人放进这一对的是 `args[0]`，而不是 `args`。`x` 有 1 行 2 列，`adder` 应当给出 `1×1`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A hook that was registered in this way receives `(module, args, kwargs)`. To change the input it returns a pair `(args, kwargs)`.
-#
-# **Guess first**: what happens if the pair holds `args[0]` instead of `args`? Is it wrapped into a tuple as in section 6.5?
+# A hook that was registered in this way receives `(module, args, kwargs)`. To change the input it returns a pair `(args, kwargs)`. Suppose somebody puts `args[0]` into the pair instead of `args`. `x` has 1 row and 2 columns, so `adder` should give `1×1`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("06.i")
 
 # %% tags=["F10"]
 x = torch.tensor([[1.0, 2.0]])  # 1 row, so the output should be 1 x 1
@@ -580,10 +588,12 @@ returns = {
     "(args[0], kwargs)": lambda module, args, kwargs: (args[0], kwargs),
     "args": lambda module, args, kwargs: args,
 }
+shapes = {}
 for form, hook in returns.items():
     with adder.register_forward_pre_hook(hook, with_kwargs=True):
         try:
-            print(f"{form:18}", tuple(adder(x).shape))
+            shapes[form] = tuple(adder(x).shape)
+            print(f"{form:18}", shapes[form])
         except RuntimeError as error:
             print(f"{form:18} RuntimeError:", str(error).split(", but got")[0])
 
@@ -645,16 +655,12 @@ check("06.3", log_kwargs)
 #
 # <div lang="zh">
 #
-# `register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里每个模块被调用时都触发它。所以用完一定要取下，最好放进 `with`。返回单个张量时，照样会包成元组。
-#
-# **先猜一猜**：它也能加上 `with_kwargs=True`，看到关键字参数吗？
+# `register_module_forward_pre_hook` 注册的是**全局钩子**，它不属于哪一个模块：进程里每个模块被调用时都触发它。所以用完一定要取下，最好放进 `with`。返回单个张量时，照样会包成元组。它也能加上 `with_kwargs=True`，看到关键字参数吗？
 #
 # </div>
 # <div lang="en">
 #
-# `register_module_forward_pre_hook` registers a **global hook**, which belongs to no module: it fires for every module in the process that is called. So always remove it when you are done, preferably by a `with` block. A single tensor that it returns is wrapped into a tuple as before.
-#
-# **Guess first**: can it, too, be given `with_kwargs=True` to see keyword arguments?
+# `register_module_forward_pre_hook` registers a **global hook**, which belongs to no module: it fires for every module in the process that is called. So always remove it when you are done, preferably by a `with` block. A single tensor that it returns is wrapped into a tuple as before. Can it, too, be given `with_kwargs=True` to see keyword arguments?
 #
 # </div>
 
@@ -692,18 +698,17 @@ except TypeError as error:
 #
 # <div lang="zh">
 #
-# 前置钩子收到的模块也可以改。下面把可训练的参数改名为 `weight_raw`，`forward` 要用的 `weight` 由钩子在每次运行之前算出来，用的是 `exp()`，所以权重永远是正数。
-#
-# **先猜一猜**：训练三步以后，模块的参数里还有 `weight` 吗？`weight_raw` 得到梯度吗？
+# 前置钩子收到的模块也可以改。下面把可训练的参数改名为 `weight_raw`，`forward` 要用的 `weight` 由钩子在每次运行之前算出来，用的是 `exp()`，所以权重永远是正数。训练三步。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook can also change the module that it receives. Below, the trained parameter is renamed to `weight_raw`, and a hook computes the `weight` that `forward` uses before each run, as its `exp()`, so that weights are always positive.
-#
-# **Guess first**: after three steps of training, is `weight` still among the parameters? Does `weight_raw` get a gradient?
+# A pre-hook can also change the module that it receives. Below, the trained parameter is renamed to `weight_raw`, and a hook computes the `weight` that `forward` uses before each run, as its `exp()`, so that weights are always positive. It is trained for three steps. **Guess first.**
 #
 # </div>
+
+# %%
+guess("06.j")
 
 # %%
 torch.manual_seed(0)
@@ -794,16 +799,12 @@ check("06.4", standardise)
 #
 # <div lang="zh">
 #
-# PyTorch 自己也这样做：剪枝工具 `prune` 用一个前置钩子，把 `weight_orig` 乘上掩码，得到 `weight`。另一个工具 `parametrize` 做同样的事，却不用钩子。
-#
-# **先猜一猜**：6.11 节的 `layer` 运行过以后，还能用 `deepcopy` 复制吗？用 `parametrize` 写的呢？
+# PyTorch 自己也这样做：剪枝工具 `prune` 用一个前置钩子，把 `weight_orig` 乘上掩码，得到 `weight`。另一个工具 `parametrize` 做同样的事，却不用钩子。我们用 `deepcopy` 复制两个运行过的模块：6.11 节的 `layer`，和一个用 `parametrize` 写的。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# PyTorch does the same: its pruning tool `prune` uses a pre-hook that multiplies `weight_orig` by a mask to make `weight`. Another tool, `parametrize`, does the job without a hook.
-#
-# **Guess first**: once the `layer` of section 6.11 has run, can it still be copied with `deepcopy`? And one that was made with `parametrize`?
+# PyTorch does the same: its pruning tool `prune` uses a pre-hook that multiplies `weight_orig` by a mask to make `weight`. Another tool, `parametrize`, does the job without a hook. With `deepcopy` we copy two modules that have run: the `layer` of section 6.11, and one made with `parametrize`. **Guess first.**
 #
 # </div>
 
@@ -814,6 +815,10 @@ print("masked:", torch.equal(pruned.weight, pruned.weight_orig * pruned.weight_m
 _ = prune.remove(pruned, "weight")  # takes the hook off and keeps the masked weight
 
 
+# %%
+guess("06.k")
+
+
 # %% tags=["F37"]
 class Exp(nn.Module):
     def forward(self, raw):
@@ -822,11 +827,13 @@ class Exp(nn.Module):
 
 positive = nn.Linear(2, 1, bias=False)
 parametrize.register_parametrization(positive, "weight", Exp())
+copied = []
 for title, module in (("pre-hook:", layer), ("parametrize:", positive)):
     module(torch.ones(1, 2))
     print(title, "weight left in the module:", "weight" in vars(module))
     try:
         print(title, "copied,", torch.equal(deepcopy(module).weight, module.weight))
+        copied.append(module)
     except RuntimeError as error:
         print(title, "RuntimeError:", str(error).split(" at the moment")[0])
 handle.remove()
