@@ -16,7 +16,7 @@ from torch.nn.modules.module import (
 )
 from torchvision.models import resnet50
 
-from hookedu import LanguageToggle, check, hint, list_hooks, progress, remove_hooks, solution
+from hookedu import LanguageToggle, check, guess, hint, list_hooks, progress, remove_hooks, solution
 
 LanguageToggle()
 
@@ -25,16 +25,12 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 前面几课讲了八种钩子。这一次把它们全部挂在一层上：四个挂在模块上，两个挂在权重上，输入和输出上各一个。注册的次序是故意倒过来的。
-#
-# **先猜一猜**：八个事件按什么次序发生？权重的 `.grad` 写好的时候（`post_accumulate`），模块的反向钩子（`backward`）已经触发过了吗？
+# 前面几课讲了八种钩子。这一次把它们全部挂在一层上：四个挂在模块上，两个挂在权重上，输入和输出上各一个。注册的次序是故意倒过来的。先在心里排一排这八个事件。最难排的是两个：模块的反向钩子（`backward`），和权重的 `.grad` 写好时的钩子（`post_accumulate`）。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The lessons so far have introduced eight kinds of hooks. This time they all go onto one layer: four on the module, two on its weight, one each on input and output. They are registered in reverse order, on purpose.
-#
-# **Guess first**: in which order do the eight events happen? By the time the `.grad` of the weight has been written (`post_accumulate`), has the module's backward hook (`backward`) fired yet?
+# The lessons so far have introduced eight kinds of hooks. This time they all go onto one layer: four on the module, two on its weight, one each on input and output. They are registered in reverse order, on purpose. Put the eight events in order in your mind. Two of them are the hardest to place: the module's backward hook (`backward`), and the hook of the moment when the `.grad` of the weight has been written (`post_accumulate`). **Guess first.**
 #
 # </div>
 
@@ -50,6 +46,7 @@ def say(kind):
     """Return a hook that prints its kind and the shapes of the tensors that it sees."""
 
     def hook(*values):
+        order.append(kind)
         pairs = [value if isinstance(value, tuple) else (value,) for value in values]
         seen = [v for pair in pairs for v in pair if torch.is_tensor(v)]
         print(f"{kind:16}", *["×".join(map(str, tensor.shape)) for tensor in seen])
@@ -57,8 +54,11 @@ def say(kind):
     return hook
 
 
+# %%
+guess("08.a")
+
 # %% tags=["E8", "E18", "F20"]
-layer, x = Layer(5, 3, bias=False), torch.ones(6, 5, requires_grad=True)
+layer, x, order = Layer(5, 3, bias=False), torch.ones(6, 5, requires_grad=True), []
 handles = [
     x.register_hook(say("input_grad")),
     layer.register_full_backward_hook(say("backward")),
@@ -105,18 +105,18 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 还有一处容易弄错。上面的 `output_grad` 是在调用 `layer(x)` **之后**挂上的，它在 `backward_pre` 之前。7.8 节的办法却是在前向钩子**里面**挂张量钩子。
-#
-# **先猜一猜**：在前向钩子里挂，次序还一样吗？
+# 还有一处容易弄错。上面的 `output_grad` 是在调用 `layer(x)` **之后**挂上的，它在 `backward_pre` 之前。7.8 节的办法却是在前向钩子**里面**挂张量钩子。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# There is one more trap. The `output_grad` above was registered **after** the call `layer(x)`, and fires before `backward_pre`. But the way of section 7.8 registers the tensor hook **inside** a forward hook.
-#
-# **Guess first**: is the order the same when it is registered inside a forward hook?
+# There is one more trap. The `output_grad` above was registered **after** the call `layer(x)`, and fires before `backward_pre`. But the way of section 7.8 registers the tensor hook **inside** a forward hook. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("08.b")
 
 
 # %% tags=["F40"]
@@ -174,14 +174,14 @@ print("registered in a forward hook: ", events(inside=True))
 #
 # 一个模型里，模块套着模块。`HookTimeline` 运行一次模型，记下每个事件：选 **预测**，猜下一个是谁；选 **观看**，一步一步走。
 #
-# **先猜一猜**：下面的 `Sequential` 装着三层。它自己的 `forward_pre` 和 `forward`，夹在三层的事件中间，还是把它们全部包在里面？它的 `backward_pre` 和 `backward` 呢？
+# 下面的 `Sequential` 装着三层。它自己的 `forward_pre` 和 `forward`，夹在三层的事件中间，还是把它们全部包在里面？它的 `backward_pre` 和 `backward` 呢？
 #
 # </div>
 # <div lang="en">
 #
 # In a model, modules contain modules. `HookTimeline` runs a model once and notes every event: choose **Predict** and guess which comes next, or **Watch** and go step by step.
 #
-# **Guess first**: the `Sequential` below holds three layers. Do its own `forward_pre` and `forward` come in the middle of the events of the layers, or around all of them? And its `backward_pre` and `backward`?
+# The `Sequential` below holds three layers. Do its own `forward_pre` and `forward` come in the middle of the events of the layers, or around all of them? And its `backward_pre` and `backward`?
 #
 # </div>
 
@@ -269,29 +269,30 @@ check("08.1", in_order)
 #
 # <div lang="zh">
 #
-# 同一种钩子有好几个时，先注册的先触发，`prepend=True` 则插到队首。除了模块自己的钩子，还有 6.10 节的**全局钩子**，它对所有模块都有效。
-#
-# **先猜一猜**：全局钩子排在模块自己的钩子前面还是后面？用 `prepend=True` 注册的，能赶到全局钩子之前吗？
+# 同一种钩子有好几个时，先注册的先触发，`prepend=True` 则插到队首。除了模块自己的钩子，还有 6.10 节的**全局钩子**，它对所有模块都有效。下面给同一层挂三个前向钩子，第三个用 `prepend=True`，最后再注册一个全局的。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Among several hooks of one kind, the first registered fires first, and `prepend=True` goes to the head of the queue. Besides the hooks of a module itself there are the **global hooks** of section 6.10, which apply to all modules.
-#
-# **Guess first**: does a global hook come before or after the module's own? Can one that was registered with `prepend=True` overtake it?
+# Among several hooks of one kind, the first registered fires first, and `prepend=True` goes to the head of the queue. Besides the hooks of a module itself there are the **global hooks** of section 6.10, which apply to all modules. Below, one layer gets three forward hooks, the third with `prepend=True`, and last of all a global one is registered. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("08.c")
 
 
 # %% tags=["E12", "F21"]
 def tell(text):
     def hook(module, *rest):
+        told.append(text)
         print(f"{text:24} got {type(module).__name__} and {len(rest)} more")
 
     return hook
 
 
-net, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
+net, x, told = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True), []
 with contextlib.ExitStack() as stack:  # one with-block for many handles: it removes all of them
     for handle in (
         net.register_forward_hook(tell("own, first")),
@@ -310,14 +311,14 @@ with contextlib.ExitStack() as stack:  # one with-block for many handles: it rem
 #
 # 全局钩子总在前面，`prepend=True` 只能排到模块自己的队伍最前面。
 #
-# 再看两个少见的情形：`forward` 抛出异常；全局前置钩子返回一个张量。**先猜一猜**：出了异常，前向钩子还触发吗？返回的张量，下一个前置钩子收到的是张量还是元组？
+# 再看两个少见的情形：`forward` 抛出异常；全局前置钩子返回一个张量。出了异常，前向钩子还触发吗？返回的张量，下一个前置钩子收到的是张量还是元组？
 #
 # </div>
 # <div lang="en">
 #
 # Global hooks always come first; `prepend=True` reaches only the head of the module's own queue.
 #
-# Two rarer cases: `forward` raises an exception, and a global pre-hook returns a tensor. **Guess first**: does a forward hook fire after an exception? Does the next pre-hook receive a tensor or a tuple?
+# Two rarer cases: `forward` raises an exception, and a global pre-hook returns a tensor. Does a forward hook fire after an exception? Does the next pre-hook receive a tensor or a tuple?
 #
 # </div>
 
@@ -356,18 +357,18 @@ with (
 #
 # <div lang="zh">
 #
-# 钩子常常要报出自己那一层的名字，可是它收到的只有模块，而模块不知道自己叫什么。下面有三种写法：`late` 用循环变量，`partial` 把名字绑定到函数上，`mark` 把名字写到模块上。
-#
-# **先猜一猜**：哪一种报的名字不对？哪一种会在模型上留下痕迹？
+# 钩子常常要报出自己那一层的名字，可是它收到的只有模块，而模块不知道自己叫什么。下面有三种写法：`late` 用循环变量，`partial` 把名字绑定到函数上，`mark` 把名字写到模块上。**先猜**，再看哪一种会在模型上留下痕迹。
 #
 # </div>
 # <div lang="en">
 #
-# A hook often has to say the name of its layer, but it receives only the module, and modules do not know their names. Here are three ways: `late` uses the variable of the loop, `partial` binds the name to the function, `mark` writes the name onto the module.
-#
-# **Guess first**: which of them says a wrong name? Which puts a mark on the model?
+# A hook often has to say the name of its layer, but it receives only the module, and modules do not know their names. Here are three ways: `late` uses the variable of the loop, `partial` binds the name to the function, `mark` writes the name onto the module. **Guess first**, and then see which of them puts a mark on the model.
 #
 # </div>
+
+
+# %%
+guess("08.d")
 
 
 # %% tags=["F9"]
@@ -376,6 +377,7 @@ def note(name, module, args, output):
 
 
 net = nn.Sequential(OrderedDict(first=nn.Linear(2, 3), second=nn.Linear(3, 1)))
+said = {}
 for way in ("late", "partial", "mark"):
     seen, handles = [], []
     for name, child in net.named_children():
@@ -391,6 +393,7 @@ for way in ("late", "partial", "mark"):
     for handle in handles:
         handle.remove()
     marks = [hasattr(child, "__name__") for child in copy.deepcopy(net)]
+    said[way] = seen
     print(f"{way:8}", seen, " a copy has __name__:", marks)
 
 # %% [markdown] tags=["F9"]
@@ -502,18 +505,17 @@ check("08.2", output_shapes)
 #
 # <div lang="zh">
 #
-# 在笔记本里，改一改钩子，再运行一次单元格，是常有的事。下面的函数 `run_the_cell` 就代表这样一个单元格。
-#
-# **先猜一猜**：它运行三次以后，做一次前向传播，钩子触发几次？
+# 在笔记本里，改一改钩子，再运行一次单元格，是常有的事。下面的函数 `run_the_cell` 就代表这样一个单元格。它运行三次，然后做一次前向传播。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# In a notebook one changes a hook and runs its cell again all the time. The function `run_the_cell` below stands for such a cell.
-#
-# **Guess first**: after it has run three times, how often does the hook fire in one forward pass?
+# In a notebook one changes a hook and runs its cell again all the time. The function `run_the_cell` below stands for such a cell. It runs three times, and then there is one forward pass. **Guess first.**
 #
 # </div>
+
+# %%
+guess("08.e")
 
 # %% tags=["F12"]
 layer, fired = nn.Linear(2, 2), Counter()
@@ -559,16 +561,19 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # 下面的 Transformer 层里放了几处毛病：有的钩子叠了三层，有的从不触发，有的把输出连着计算图留了下来。`diagnose` 运行模型一次，逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，在一个副本上试试。
 #
-# **先猜一猜**：`out_proj` 上的钩子触发几次？
+# `out_proj` 是自注意力的最后一层，上面也挂了一个钩子。`block` 运行一次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Some faults have been put into the Transformer layer below: hooks that were stacked three times, one that never fires, one that keeps outputs together with their graph. `diagnose` runs the model once and names them. `HookInspector` is a widget in which you can choose a hook and remove it; try it, it works on a copy.
 #
-# **Guess first**: how often does the hook on `out_proj` fire?
+# `out_proj` is the last layer of self-attention, and has a hook as well. `block` runs once. **Guess first.**
 #
 # </div>
+
+# %%
+guess("08.f")
 
 # %% tags=["F25"]
 from hookedu import HookInspector, diagnose
@@ -617,16 +622,20 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # 其余几处：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节），而且越积越多；`lambda` 存不了（8.8 节）。
 #
-# 有时整个模型都不调用自己的子模块。`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径。**先猜一猜**：全局钩子各数到几次调用？给 `linear1` 挂上一个钩子之后呢？
+# 有时整个模型都不调用自己的子模块。`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径。平常全局钩子数到 9 次调用。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # The rest: hooks stacked on `linear1` (section 8.6), graphs held by `kept`, more with every run (section 5.4), a `lambda` that cannot be saved (section 8.8).
 #
-# Sometimes a module calls none of its children. `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()`. **Guess first**: how many calls does a global hook count in each case? And when there is a hook on `linear1`?
+# Sometimes a module calls none of its children. `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()`. As a rule a global hook counts 9 calls. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("08.g")
 
 
 # %% tags=["F41"]
@@ -640,7 +649,8 @@ def calls(model, x):
 encoder, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torch.randn(2, 3, 8)
 print("with gradients:              ", calls(encoder, x))
 with torch.no_grad():
-    print("no_grad:                     ", calls(encoder, x))
+    fast = calls(encoder, x)
+    print("no_grad:                     ", fast)
     with encoder.linear1.register_forward_hook(lambda *_: None):
         print("no_grad, a hook on linear1:  ", calls(encoder, x))
 
@@ -748,18 +758,17 @@ check("08.4", register_once)
 #
 # <div lang="zh">
 #
-# 给一层挂一个前向钩子，给它的权重挂一个张量钩子，然后用 `deepcopy` 复制这一层。
-#
-# **先猜一猜**：副本上有几个钩子？副本运行时，钩子写进谁的列表？
+# 给一层挂一个前向钩子，给它的权重挂一个张量钩子，然后用 `deepcopy` 复制这一层。**先猜**，再看副本运行时，钩子写进谁的列表。
 #
 # </div>
 # <div lang="en">
 #
-# A layer gets a forward hook, and its weight a tensor hook; then we copy the layer with `deepcopy`.
-#
-# **Guess first**: how many hooks are on the copy? When the copy runs, into whose list does its hook write?
+# A layer gets a forward hook, and its weight a tensor hook; then we copy the layer with `deepcopy`. **Guess first**, and then see into whose list the hook writes when the copy runs.
 #
 # </div>
+
+# %%
+guess("08.h")
 
 # %% tags=["F23"]
 net, seen = nn.Linear(2, 2), []
@@ -775,7 +784,8 @@ def kinds(model):
 
 handles = [net.register_forward_hook(keep), net.weight.register_hook(lambda grad: None)]
 twin = copy.deepcopy(net)
-print("original:", kinds(net), " copy:", kinds(twin))
+taken_along = kinds(twin)
+print("original:", kinds(net), " copy:", taken_along)
 twin(torch.ones(1, 2))
 print("only the copy ran, len(seen):", len(seen))
 for handle in handles:
@@ -788,16 +798,20 @@ taken = remove_hooks(twin, owner="user")
 #
 # 副本带走了模块的钩子，而那个函数还是原来的函数，所以写进**原来的**列表；参数的张量钩子则丢了。
 #
-# 下面用 `torch.save` 保存 8.7 节的 `block`，那些钩子还在上面。**先猜一猜**：存得下来吗？
+# 下面用 `torch.save` 保存 8.7 节的 `block`，那些钩子还在上面，其中有一个 `lambda`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # The copy takes the hook of the module along, and as the function is the same, it writes into the **original's** list; the tensor hook of the parameter is lost.
 #
-# Next we save the `block` of section 8.7 with `torch.save`, with its hooks still on it. **Guess first**: does that work?
+# Next we save the `block` of section 8.7 with `torch.save`, with its hooks still on it, one of them a `lambda`. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("08.i")
 
 
 # %% tags=["F24"]
@@ -809,7 +823,8 @@ def try_to_save(what):
         return f"{type(error).__name__}: {error}"
 
 
-print("the model:    ", try_to_save(block))
+result = try_to_save(block)
+print("the model:    ", result)
 print("state_dict(): ", try_to_save(block.state_dict()))
 taken = remove_hooks(block, owner="user")
 print("without hooks:", try_to_save(block))
@@ -840,18 +855,17 @@ print("without hooks:", try_to_save(block))
 #
 # <div lang="zh">
 #
-# 模型先用 `torch.compile` 编译，运行过一次，然后才挂钩子。（`backend="eager"` 不需要 C++ 编译器，钩子的行为和默认后端一样。）
-#
-# **先猜一猜**：这个钩子会触发吗？会有警告吗？
+# 模型先用 `torch.compile` 编译，运行过一次，然后才挂钩子。（`backend="eager"` 不需要 C++ 编译器，钩子的行为和默认后端一样。）**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A model is compiled with `torch.compile` and runs once; only then a hook is registered. (`backend="eager"` needs no C++ compiler, and hooks behave as with the default one.)
-#
-# **Guess first**: does the hook fire? Is there a warning?
+# A model is compiled with `torch.compile` and runs once; only then a hook is registered. (`backend="eager"` needs no C++ compiler, and hooks behave as with the default one.) **Guess first.**
 #
 # </div>
+
+# %%
+guess("08.j")
 
 # %% tags=["F22"]
 net, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(1, 2)
@@ -862,7 +876,8 @@ handle = net[0].register_forward_hook(lambda m, args, output: seen.append(output
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     compiled(x)
-print("registered after the first call, len(seen):", len(seen), " warnings:", len(caught))
+late, warned = len(seen), len(caught)
+print("registered after the first call, len(seen):", late, " warnings:", warned)
 with torch.compiler.set_stance("force_eager"):
     compiled(x)
 print("the same under force_eager, len(seen):     ", len(seen))
