@@ -39,6 +39,7 @@ def observe(tame: Any, paths: Paths) -> dict[str, Any]:
     x_again, _ = both.backward(paths.other)
     saw = both.seen() | {"x_grad": x_grad, "s_grad": s_grad, "x_again": x_again}
     other = Run(paths, tame)
+    other.backward(paths.other)  # what a hook keeps of this pass is of no use in later ones
     saw["beside"] = both.backward(paths.w)[0]
     both.remove(slice(1, 2))
     other.remove(slice(1))

@@ -1,0 +1,18 @@
+"""Answers to lesson 03 of strangers who had not read the checks, in their eleventh round."""
+
+from tests.answers import mistake
+
+
+# The second hook halves what the first one kept in an earlier pass, once that one is off.
+@mistake("03.4", "other_job", points=3)
+def tame(branch):
+    store = {}
+
+    def keep_positive(grad):
+        store["grad"] = grad.clamp(min=0)
+        return store["grad"]
+
+    def halve(grad):
+        return store.get("grad", grad) / 2
+
+    return [branch.register_hook(keep_positive), branch.register_hook(halve)]
