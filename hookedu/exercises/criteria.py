@@ -87,6 +87,21 @@ class Gives:
         self.values = values
 
 
+class Throughout:
+    """Condition of a mistake that must explain every case, also those in which the requirement is met.
+
+    Where what a mistake gives is a single number, another mistake may well give the same number in the one case that fails.
+
+    Parameters
+    ----------
+    *ways : callable
+        Conditions of (saw, key), of which one and the same must hold in all cases.
+    """
+
+    def __init__(self, *ways: Of) -> None:
+        self.ways = ways
+
+
 @dataclass(frozen=True)
 class Criterion:
     """One requirement on an answer, and whether the answer meets it.
@@ -107,6 +122,8 @@ class Criterion:
         ``lines(name)`` writes the line `given`, `expected` or `got`, on demand: a grader shows few of them.
     turn : int
         Place of the case that the lines speak of.
+    ways : callable
+        ``ways(mistake)`` returns which ways of a `Throughout` hold in this case; {0} for any other condition.
     """
 
     id: str
@@ -116,6 +133,7 @@ class Criterion:
     mistakes: tuple[str, ...] = ()
     lines: "Callable[[str], str | Text]" = lambda name: ""
     turn: int = 0
+    ways: Callable[[str], set[int]] = lambda mistake: {0}
 
     @property
     def mistake(self) -> str | None:
@@ -164,7 +182,7 @@ class Check:
         What a message calls the observation; its name if empty.
     equal : callable
         ``equal(observed, wanted)``, used for `want` and `Gives`.
-    mistakes : mapping of str to (bool, callable or Gives)
+    mistakes : mapping of str to (bool, callable, Gives or Throughout)
         Mistakes by id, in the order in which they are tried; True fits whatever failed.
     """
 
@@ -179,7 +197,7 @@ class Check:
     got: Line = ""
     label: str = ""
     equal: Callable[[Any, Any], bool] = same
-    mistakes: "Mapping[str, bool | Of | Gives]" = field(default_factory=dict)
+    mistakes: "Mapping[str, bool | Of | Gives | Throughout]" = field(default_factory=dict)
 
     @property
     def shows_values(self) -> bool:
@@ -228,13 +246,22 @@ class Check:
             except _UNFIT:
                 return otherwise
 
+        def ways(mistake: str) -> set[int]:
+            when = self.mistakes[mistake]
+            if not isinstance(when, Throughout):
+                return {0}
+            return {n for n, way in enumerate(when.ways) if self._holds(way, saw, key)}
+
         mistakes = () if passed else tuple(self._fitting(value, saw, key))
-        return Criterion(self.id, passed, self.points, self.essential, mistakes, line)
+        return Criterion(self.id, passed, self.points, self.essential, mistakes, line, ways=ways)
 
     def _fitting(self, value: Any, saw: Saw, key: Any) -> Iterator[str]:
         for mistake, when in self.mistakes.items():
             if isinstance(when, Gives):
                 if any(self._equals(value, gives(key)) for gives in when.values):
+                    yield mistake
+            elif isinstance(when, Throughout):
+                if any(self._holds(way, saw, key) for way in when.ways):
                     yield mistake
             elif self._holds(when, saw, key):
                 yield mistake

@@ -130,7 +130,12 @@ def _in_all(check: Check, criteria: tuple[Criterion, ...]) -> Criterion:
     failed = [turn for turn, criterion in enumerate(criteria) if not criterion.passed]
     if not failed:
         return criteria[0]
-    fitting = tuple(id for id in check.mistakes if all(id in criteria[turn].mistakes for turn in failed))
+    fitting = tuple(
+        id
+        for id in check.mistakes
+        if all(id in criteria[turn].mistakes for turn in failed)
+        and set.intersection(*(criterion.ways(id) for criterion in criteria))
+    )
     return dataclasses.replace(criteria[failed[0]], mistakes=fitting, turn=failed[0])
 
 

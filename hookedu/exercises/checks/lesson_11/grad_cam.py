@@ -91,7 +91,8 @@ def _is_mixed(call: tuple[Net, str]) -> bool:
     """Check whether the weighted sum of each picture goes well above 0 and well below: else no ReLU would show.
 
     Of several pictures, the map of the likeliest class must not be 0 either: it would look as if there was no gradient.
-    A single picture's map must go above 1 as well, and not look normalised when cut off there. Overwritten maps must give
+    A single picture's map must go above 1 as well, not look normalised when cut off there, and be another one if a ReLU cuts
+    the maps first. Overwritten maps must give
     another result, and so must the gradient behind the ReLU that overwrites them, and both.
     """
     at = _of(call)
@@ -103,7 +104,10 @@ def _is_mixed(call: tuple[Net, str]) -> bool:
     if len(raw) > 1:
         return bool(mixed and at.results(at.logits.amax(dim=1).sum())[0].any(dim=2).any(dim=1).all())
     cut, normalised = at.small.clamp(max=1), at.small / at.small.max()
-    return bool(mixed) and bool(high > 2) and not close(cut, normalised, tolerance=0.01)
+    looks_alike = close(cut, normalised, tolerance=0.01) or close(
+        _cam(at.maps.relu(), at.weights), at.want, 0.01
+    )
+    return bool(mixed) and bool(high > 2) and not looks_alike
 
 
 _LIKELY = {

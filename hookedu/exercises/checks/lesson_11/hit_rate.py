@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from hookedu.exercises.criteria import Check, Of
+from hookedu.exercises.criteria import Check, Throughout
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_11.hit_rate import PROBE, Batch
@@ -68,7 +68,6 @@ _LIKELY: dict[str, Callable[[_Batch], list[float]]] = {
     "percent": lambda b: [100 * b.want],
     "counts": lambda b: [b.n * b.want],
     "misses": lambda b: [1 - b.want],
-    "nothing_hit": lambda b: [0.0],
 }
 
 
@@ -87,13 +86,27 @@ def _is(rate: Any, want: float) -> bool:
     return math.isclose(number, want, rel_tol=1e-5, abs_tol=1e-6)
 
 
-def _gives(ways: Callable[[_Batch], list[float]]) -> Of:
-    return lambda saw, batch: any(_is(saw.result, rate) for rate in ways(batch))
+def _gives(ways: Callable[[_Batch], list[float]]) -> Throughout:
+    """Return the condition that one and the same of these ways gave the rate of each batch; there are three at most."""
+    return Throughout(*(lambda saw, batch, n=n: _is(saw.result, ways(batch)[n]) for n in range(3)))
+
+
+def _looks_like_nothing_else(batch: Batch) -> bool:
+    """Check whether likely mistakes differ from others that have no message: from negative numbers cut off, from peaks averaged."""
+    b = _Batch(batch)
+    peaks = [(cam == cam.max()).nonzero().double().mean(0) for cam in b.cams]
+    averaged = b.rate(torch.stack([peak[1] for peak in peaks]), torch.stack([peak[0] for peak in peaks]))
+    cut = b.at(b.cams.clamp(min=0).flatten(1).argmax(dim=1))
+    touching = _inside(b.columns, b.rows[:, None], b.boxes[:, :, None, None]) * b.cams
+    touched = (touching.amax((1, 2)) == b.cams.amax((1, 2))).double().mean().item()
+    likely = {rate for ways in _LIKELY.values() for rate in ways(b)} - {b.want}
+    return not likely & {averaged, cut, touched}
 
 
 EXERCISE = Exercise(
     PROBE,
     key=_Batch,
+    suits=_looks_like_nothing_else,
     given=lambda saw, batch: (
         f"cams: {batch.n}×{batch.height}×{batch.width}; boxes: {batch.n}×4, boxes[-1] == {show(batch.boxes[-1])}"
     ),
@@ -112,6 +125,7 @@ EXERCISE = Exercise(
                 "in_list": lambda saw, batch: len(saw.result) == 1 and _is(saw.result[0], batch.want),
                 "one_each": lambda saw, batch: len(saw.result) == batch.n and _number(saw.result) is None,
                 **{mistake: _gives(ways) for mistake, ways in _LIKELY.items()},
+                "nothing_hit": lambda saw, batch: _is(saw.result, 0.0),
             },
         ),
     ],

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from hookedu.exercises.criteria import Check, Of, Say
+from hookedu.exercises.criteria import Check, Of, Say, Throughout
 from hookedu.exercises.probes.lesson_11.shared import Net
 from hookedu.exercises.tools import close, other_weights
 
@@ -113,8 +113,10 @@ def right(id: str, points: int, describe: Told, likely: Mapping[str, Values], **
     and only the second is wrong, the message says so.
     """
 
-    def gives(values: Values) -> Of:
-        return lambda saw, call: any(close(saw.result, value) for at in call.ways() for value in values(at))
+    def gives(values: Values) -> Throughout:
+        return Throughout(
+            lambda saw, call: any(close(saw.result, value) for at in call.ways() for value in values(at))
+        )
 
     def described(value: Any, saw: Any, call: Any) -> str:
         line = describe(value, _first_wrong(saw.result, call.want))
