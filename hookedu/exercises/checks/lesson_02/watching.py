@@ -143,6 +143,16 @@ EXERCISE = Exercise(
                 "swallows_error": lambda saw, key: _comes(saw) == "none",
             },
         ),
+        Check(
+            "after_error",
+            "after_error",
+            want=lambda key: key,
+            # What was not right without an error is told above.
+            ok=lambda saw, key: same(saw.after_error, key) or not same(saw.seen, key),
+            essential=True,
+            given=_RAISING,
+            **lines("seen", "after_error", lambda key: key),
+        ),
         _clean(
             "clean_after_error",
             lambda saw, key: _RAISING if saw.left_by_error else _INTERRUPTED,

@@ -96,13 +96,18 @@ _CALL = "{key.mode}sgd_in_backward(model, lr={key.lr}); model(x1).sum().backward
 
 _UNDER_GRAPH = (
     "{key.mode}sgd_in_backward(model, lr={key.lr}); "
-    "(1000 * model.{key.trained[0]}).sum().backward(create_graph=True)"
+    "(model.{key.trained[0]} ** 2).sum().backward(create_graph=True)"
 )
 _ALONE = _CALL + "; model(x2).sum().backward(); (1000 * model.{key.trained[0]}).sum().backward()"
 
 
 def _steps_alone(saw: Any, key: _Key) -> bool:
     return not same(saw.alone, saw.second[key.trained[0]])
+
+
+def _steps_under_graph(saw: Any) -> bool:
+    # A .grad that is always left is told elsewhere.
+    return saw.under_graph == "steps" or (saw.under_graph == "keeps" and bool(_left(saw)))
 
 
 def _left(saw: Any) -> list[torch.Tensor]:
@@ -194,7 +199,7 @@ EXERCISE = Exercise(
         ),
         Check(
             "alone",
-            ok=lambda saw, key: _steps_alone(saw, key) and saw.under_graph,
+            ok=lambda saw, key: _steps_alone(saw, key) and _steps_under_graph(saw),
             points=1,
             given=lambda saw, key: (_UNDER_GRAPH if _steps_alone(saw, key) else _ALONE).format(key=key),
             expected=[
@@ -202,12 +207,19 @@ EXERCISE = Exercise(
                 lambda saw, key: f"model.{key.trained[0]} == {show(key.before_alone - 1000 * key.lr)}",
             ],
             got=[
-                Say("fails_under_graph", when=_steps_alone),
+                *(
+                    Say(
+                        f"{what}_under_graph",
+                        when=lambda saw, key, what=what: _steps_alone(saw, key) and saw.under_graph == what,
+                    )
+                    for what in ("refused", "stays", "keeps")
+                ),
                 lambda saw, key: f"model.{key.trained[0]} == {show(saw.alone)}",
             ],
             mistakes={
                 "removes_itself": removes_itself,
-                "needs_no_grad": _steps_alone,
+                "needs_no_grad": lambda saw, key: _steps_alone(saw, key) and saw.under_graph == "refused",
+                "not_under_graph": _steps_alone,
                 "waits_for_all": True,
             },
         ),

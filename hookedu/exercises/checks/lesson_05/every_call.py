@@ -41,7 +41,7 @@ def _nested(case: Case) -> dict[str, Any]:
     return {
         "rnn": [(out, out[-1:])],
         "pair": [(out, (2 * out, None))],
-        "named": [{"logits": 3 * out, "parts": [9 * out, 3]}],
+        "named": [{"logits": 3 * out, 7: [9 * out, 3, (), torch.tensor([1, 2])]}],
     }
 
 

@@ -23,6 +23,10 @@ _BLOCK = "with extracting(model, {case.names}) as seen: "
 _RUN, _BROKEN = _BLOCK + "out = model(x)", _BLOCK + "model(broken)"
 _NO_GRAD = "x = {case.x}; " + _RUN + "; torch.set_grad_enabled(False); model(4 * x)"
 _BOTH = _NO_GRAD + "; torch.set_grad_enabled(True); again = model(2 * x)"
+_NESTED = (
+    "x = {case.x}; with extracting(model, {case.names}) as one: "
+    "(with extracting(model, [{case.names[0]!r}]) as two: model(x)); model(2 * x)"
+)
 _MISSPELT = "with extracting(model, {case.misspelt}): ..."
 _CHANGE = {"changes_output": True}
 _RAISES = {
@@ -235,6 +239,13 @@ EXERCISE = Exercise(
             mistakes={"ignores_bad_name": lambda saw, key: not saw.refused, "replaces_name_error": True},
         ),
         none_left(_MISSPELT, "leaves_on_bad_name", id="clean_after_name", observed="left_by_name"),
+        Check(
+            "nested",
+            "nested",
+            want=lambda key: [key.of_last(), {key.names[0]: key.seen[key.names[0]]}],
+            given=_NESTED,
+            label="one, two",
+        ),
     ],
     raises=_RAISES | CALLS_NOW | RETURNS_TUPLE | WRONG_ARGUMENTS,
 )

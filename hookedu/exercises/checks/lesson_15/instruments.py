@@ -148,7 +148,9 @@ EXERCISE = Exercise(
                     _names(saw.first) != [key.run] and sorted(_names(saw.first)[0]) == sorted(key.run)
                 ),
                 "of_the_input": lambda saw, key: close_to(_firsts(saw.first), _firsts(key.inputs[:1])),
-                "too_late": lambda saw, key: saw.first[0][0][1][0] == saw.first[0][1][1][0],
+                "too_late": lambda saw, key: (
+                    saw.first[0][0][1][0] == saw.first[0][1][1][0] and saw.first[0][0][1][0] is not None
+                ),
                 "other_measure": lambda saw, key: any(
                     close_to(_firsts(numbers(saw.first)), _firsts(wrong[:1]))
                     for name, wrong in key.wrong.items()

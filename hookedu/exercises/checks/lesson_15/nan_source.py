@@ -57,6 +57,8 @@ EXERCISE = Exercise(
                 "late_binding": lambda saw, key: _named(saw) == "spare",
                 "adds_up": lambda saw, key: key.case.turn == 2 and _named(saw) == key.names[1],
                 "only_nan": lambda saw, key: key.case.turn != 1 and _named(saw) == key.names[3],
+                # In that turn alone the layer behind overwrites it.
+                "too_late": lambda saw, key: key.case.turn == 1 and _named(saw) == key.names[3],
                 "by_definition": lambda saw, key: _named(saw) in key.names[3:5],
                 "returns_module": lambda saw, key: type(_named(saw)) is Opaque,
                 "not_python": lambda saw, key: isinstance(_sample(saw, key), torch.Tensor | Opaque),

@@ -46,15 +46,15 @@ def _nested(watching: Any, case: Case) -> dict[str, Any]:
     return {"one_dict": outer is inner, "nested": [copies(outer), inside]}
 
 
-def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[str, int]:
-    """Return which exception comes out when one is raised in the block, and how many hooks it leaves.
+def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[str, int, Any]:
+    """Return which exception comes out when one is raised in the block, how many hooks it leaves, and what can be read.
 
     An `Interruption` comes after a backward pass.
     """
     tensors, raised, came = _tensors(case), error(), "none"
-    before = _hooks(tensors)
+    before, seen = _hooks(tensors), None
     try:
-        with watching(dict(tensors)):
+        with watching(dict(tensors)) as seen:
             if error is Interruption:
                 _loss(tensors, case).backward()
             raise raised
@@ -62,7 +62,7 @@ def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[str
         if isinstance(caught, KeyboardInterrupt) and not isinstance(caught, Stopped):
             raise
         came = "this" if caught is raised else "another"
-    return came, _hooks(tensors) - before
+    return came, _hooks(tensors) - before, copies(seen)
 
 
 def _left_by_nothing(watching: Any, case: Case) -> int:
@@ -75,7 +75,7 @@ def _left_by_nothing(watching: Any, case: Case) -> int:
 
 
 _KEYS = ("manager", "is_manager", "early", "hooks", "seen", "second", "x_grad", "left", "stranger")
-_LATER = ("switched", "one_dict", "nested", "escaped", "escaped_interrupt")
+_LATER = ("switched", "after_error", "one_dict", "nested", "escaped", "escaped_interrupt")
 _LEFT = ("left_by_error", "left_by_interrupt", "left_by_nothing")
 
 
@@ -104,10 +104,10 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     report["switched"] = tensors["fixed"].requires_grad
     report |= _nested(watching, case)
     report["left_by_nothing"] = _left_by_nothing(watching, case)
-    came, left = zip(*(_raising(watching, case, error) for error in _ERRORS), strict=True)
+    came, left, kept = zip(*(_raising(watching, case, error) for error in _ERRORS), strict=True)
     report["escaped"] = next((one for one in came if one != "this"), "this")
-    report["left_by_error"] = max(left)
-    report["escaped_interrupt"], report["left_by_interrupt"] = _raising(watching, case, Stopped)
+    report |= {"left_by_error": max(left), "after_error": kept[0]}
+    report["escaped_interrupt"], report["left_by_interrupt"], _ = _raising(watching, case, Stopped)
     return report
 
 

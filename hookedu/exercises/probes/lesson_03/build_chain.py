@@ -18,10 +18,11 @@ Case = tuple[Paths, list[float], list[str]]
 def make_case(rng: Draw) -> Case:
     """Return (paths, factors, what lies in `seen` before the call).
 
-    The factors are three, one, or four with a ratio below 1 and the same twice in a row.
+    The factors are three, one, four with a ratio below 1 and the same twice in a row, or three whole numbers, one
+    of them with a ratio that is close to 1.
     """
     paths, some = Paths.make(rng), rng.sample(_FACTORS, 3)
-    factors = [some, [-8], [4, 0.5, some[0], some[0]]][rng.turn]
+    factors = [some, [-8], [4, 0.5, some[0], some[0]], [32, 33, 66]][rng.turn]
     return paths, factors, ["before"] * (rng.turn > 0)
 
 
@@ -69,4 +70,4 @@ def observe(build_chain: Any, case: Case) -> dict[str, Any]:
     return saw | {"on_leaf": copies(on_leaf)}
 
 
-PROBE = Probe("03.3", "build_chain", make_case, observe, cases=3, changes=(2,), leaves=(HANDLES,))
+PROBE = Probe("03.3", "build_chain", make_case, observe, cases=4, changes=(2,), leaves=(HANDLES,))

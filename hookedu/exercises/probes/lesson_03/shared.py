@@ -49,7 +49,7 @@ class Paths(NamedTuple):
         """Return a case of whole numbers; w has both signs, and the shape depends on the turn.
 
         In turn 1 it is float16, which becomes float32 with any float32 tensor, and the further w holds an infinity, in
-        turn 3 float64. In turns 2 and 3 a small power of two is added to w, which every smaller dtype would lose. A w of
+        turn 3 float64, and the further w is tiny. In turns 2 and 3 a small power of two is added to w, which every smaller dtype would lose. A w of
         several dimensions is not contiguous.
         """
         if shape is None:
@@ -62,7 +62,7 @@ class Paths(NamedTuple):
         dtype = {1: torch.float16, 3: torch.float64}.get(rng.turn, torch.float32)
         s, x, w = (values.reshape(shape).to(dtype) for values in (s, x, w))
         w += {2: 2.0**-12, 3: 2.0**-30}.get(rng.turn, 0)
-        other = -3 * w
+        other = -3 * w * (2.0**-40 if rng.turn == 3 else 1)
         if rng.turn == 1:
             other.view(-1)[0] = torch.inf
         return cls(s.requires_grad_(), x.requires_grad_(), k, transposed(w), transposed(other))

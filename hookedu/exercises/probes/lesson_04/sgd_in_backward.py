@@ -17,7 +17,7 @@ from hookedu.exercises.probes.lesson_04.shared import (
     use,
 )
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import all_close, copies, whole
+from hookedu.exercises.tools import all_close, copies, same, whole
 
 
 class Case(NamedTuple):
@@ -47,18 +47,25 @@ def parameters(model: nn.Module) -> dict[str, torch.Tensor]:
     return copies(dict(model.named_parameters()))
 
 
-def _works_under_graph(model: nn.Module) -> bool:
-    """Run backward with `create_graph` for one parameter; check that no step was refused: a leaf, with grad mode on."""
+def _under_graph(model: nn.Module) -> str:
+    """Run backward with `create_graph` for one parameter, whose gradient has a graph then; return what became of its step.
+
+    "refused": a leaf was changed with grad mode on; "stays": it did not take the step; "keeps": its .grad is left; or "steps".
+    """
     param = next(p for p in model.parameters() if p.requires_grad)
+    before = copies(param)
+    for p in model.parameters():
+        p.grad = None if p is param else torch.full_like(p, 3.0)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Using backward.* with create_graph=True")
         try:
-            (1000 * param).sum().backward(create_graph=True)
+            (param**2).sum().backward(create_graph=True)
         except RuntimeError as error:
             if "used in an in-place operation" not in str(error):
                 raise
-            return False
-    return True
+            return "refused"
+    left, param.grad = param.grad is not None, None
+    return "stays" if same(param.detach(), before) else "keeps" if left else "steps"
 
 
 def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
@@ -69,7 +76,7 @@ def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     That parameter gets a gradient of 0 first. When it then gets another, all others have an older .grad.
     """
     model, lr, (x1, x2) = case
-    first, second = copy.deepcopy(model), copy.deepcopy(model)
+    first, second, third = (copy.deepcopy(model) for _ in range(3))
     still = [p for p in model.parameters() if not p.requires_grad]
     learn = [p for p in model.parameters() if p.requires_grad]
     before = list(model.parameters())
@@ -114,10 +121,12 @@ def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     before = parameters(model)
     model(x1).sum().backward()
     report["off"] = all_close(parameters(model), before)
+    handles = sgd_in_backward(third, lr)
+    report["under_graph"] = _under_graph(third)
+    remove_handles(handles)
     both = [sgd_in_backward(first, lr), sgd_in_backward(second, 0.0)]
     first(x1).sum().backward()
     report["beside"] = parameters(first)
-    report["under_graph"] = _works_under_graph(first)
     second(x1).sum().backward()
     report["left_by_zero_lr"] = sum(p.grad is not None for p in second.parameters() if p.requires_grad)
     for handles in both:

@@ -89,10 +89,10 @@ class Pair(nn.Module):
 
 
 class Named(nn.Module):
-    """A layer whose output is a dictionary with a list."""
+    """A layer whose output is a dictionary with a number as a key, and lists of more than tensors with a gradient."""
 
-    def forward(self, x: torch.Tensor) -> dict[str, Any]:
-        return {"logits": x, "parts": [3 * x, 3]}
+    def forward(self, x: torch.Tensor) -> dict[Any, Any]:
+        return {"logits": x, 7: [3 * x, 3, (), torch.tensor([1, 2])]}
 
 
 class Nested(nn.Module):
@@ -112,7 +112,8 @@ class Nested(nn.Module):
         first, (second, _) = self.pair(out)
         named = self.named(first + second)
         trains = any(p.requires_grad for p in self.parameters())
-        self.cut |= trains and any(map(is_cut, (out, last, first, second, *tensors_in(named))))
+        attached = (out, last, first, second, named["logits"], named[7][0])
+        self.cut |= trains and any(map(is_cut, attached))
         return named["logits"]
 
 

@@ -24,7 +24,7 @@ _IN_BLOCK = ("at_start", "hooks", "out", "again", "graph", "seen", "seen_no_grad
 _CAUSES = ("modes", "grad_inside", "frozen", "detached")
 _AFTER = ("at_end", "after", "left", "lost", "late_lost", "names", "grad_enabled", "cleared")
 _ON_FAILURE = ("left_by_error", "left_by_stop", "escaped", "raised", "instead", "left_by_name", "refused")
-_ON_NAME = ("name_error", "name_instead", "kept")
+_ON_NAME = ("name_error", "name_instead", "kept", "nested")
 
 # `stem`: dotted name of the part that holds `fc` and `act`, as `neck` after it does; `names`: those handed in, four of
 # these layers and `head`; `misspelt`: the same and one that no module has.
@@ -160,7 +160,18 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
             saw |= {"name_error": own[0], "name_instead": instead}
     saw["kept"] = copies(seen)
     saw["lost"] = sum(o.lost() for o in onlookers) + late_lost
-    return saw | {"left_by_name": onlookers[3].others()}
+    saw |= {"left_by_name": onlookers[3].others()}
+    return saw | {"nested": _nested(extracting, case)}
+
+
+def _nested(extracting: Any, case: Case) -> list[Any]:
+    """Return what two blocks hold in the end, one inside the other, after a run in the inner one and one in the outer alone."""
+    model = _make(case)
+    with extracting(model, list(case.names)) as one:
+        with extracting(model, list(case.names[:1])) as two:
+            model(case.x)
+        model(2 * case.x)
+    return [copies(one), copies(two)]
 
 
 PROBE = Probe("05.3", "extracting", make_case, observe, cases=2)

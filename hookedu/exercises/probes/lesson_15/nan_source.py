@@ -65,6 +65,13 @@ _seconds: tuple[Function, ...] = (
 )
 
 
+def _fourth(x: torch.Tensor) -> torch.Tensor:
+    """Return nan for what is not finite, and replace that by numbers in place."""
+    result = x - x
+    x.nan_to_num_()
+    return result
+
+
 def make_model(case: Case, ill: bool = True) -> Chain:
     """Build the model, which puts out numbers that are not finite where it is `ill`.
 
@@ -72,7 +79,7 @@ def make_model(case: Case, ill: bool = True) -> Chain:
     - The second, which runs again later, is harmless; in turn 1 it replaces nan by 0, so that only the first layer passes on
       that of a spoilt input; in turn 2 it puts out numbers that are finite, but large.
     - The third holds another layer, at fault; it and the fourth run again at the end; in turn 0 it makes -inf, in turn 1 nan, in turn 2 inf.
-    - The fourth makes nan of that, the fifth spreads it to all samples, as a batch normalisation does.
+    - The fourth makes nan of that, and in turn 1 replaces it by 0 in place; the fifth spreads it to all samples, as a batch normalisation does.
     - The last makes all of it 0 again.
     """
     first, second, third, fourth, fifth, last = case.names
@@ -80,7 +87,7 @@ def make_model(case: Case, ill: bool = True) -> Chain:
     children: dict[str, nn.Module] = {
         last: Layer(torch.zeros_like),
         fifth: Layer((lambda x: x + x.sum(0)) if ill else torch.abs),
-        fourth: Layer(lambda x: x - x if ill else x),
+        fourth: Layer((_fourth if case.turn == 1 else lambda x: x - x) if ill else lambda x: x),
         third: nn.Sequential(),
         second: Layer(_seconds[case.turn]),
         first: Layer(torch.nan_to_num) if case.turn == 2 else nn.Identity(),

@@ -41,6 +41,8 @@ def make_case(rng: Draw) -> Case:
     values = tensors()
     values[0][0, 0] = 0.0  # a parameter may hold zeros
     values[1] = torch.zeros(3)
+    if rng.turn == 2:
+        values[2] *= 2.0**-20  # small, but not 0
     grads: list[list[torch.Tensor | None]] = [list(tensors()) for _ in range(STEPS)]
     grads[1][2] = None
     for grad in grads:
