@@ -12,7 +12,7 @@ from torch.utils.tensorboard import SummaryWriter
 from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
 from torchvision.utils import make_grid
 
-from hookedu import LanguageToggle, LayerPicker, check, hint, plot_feature_maps, progress, solution
+from hookedu import LanguageToggle, LayerPicker, check, guess, hint, progress, solution
 from hookedu.models.shapes import Shapes, load_model
 
 LanguageToggle()
@@ -55,18 +55,17 @@ _ = plt.axis("off")
 # %% [markdown]
 # <div lang="zh">
 #
-# 给这个卷积挂一个前向钩子，它用三种办法留下同一个输出：`detach()`、`detach().cpu()`、`detach().clone()`。三份都等整个模型运行完再看。
-#
-# **先猜一猜**：随机的卷积给出的数，大约一半是负的。运行完之后，三份里的负数还各占多少？
+# 给这个卷积挂一个前向钩子，它用三种办法留下同一个输出：`detach()`、`detach().cpu()`、`detach().clone()`。三份都等整个模型运行完再看。随机的卷积给出的数，大约一半是负的。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# We register a forward hook on this convolution. It keeps the same output in three ways, with `detach()`, `detach().cpu()` and `detach().clone()`, and we look at all three after the whole model has run.
-#
-# **Guess first**: about half of what a random convolution returns is negative. When the run is over, what share of each of the three is still negative?
+# We register a forward hook on this convolution. It keeps the same output in three ways, with `detach()`, `detach().cpu()` and `detach().clone()`, and we look at all three after the whole model has run. About half of what a random convolution returns is negative. **Guess first.**
 #
 # </div>
+
+# %%
+guess("09.a")
 
 # %% tags=["F14"]
 seen = {}
@@ -87,6 +86,8 @@ for way, maps in seen.items():
     print(f"  _version {maps._version}")
 
 # %%
+from hookedu import plot_feature_maps
+
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2))
 for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
     plot_feature_maps(seen[way], tiles=9, title=way, ax=ax)
@@ -126,18 +127,14 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # AlexNet 一共有 5 个卷积。我们给每一个都挂上钩子，按卷积核的形状 `tuple(module.weight.shape)` 把输出分组，每次调用留下两份：`detach()` 的和 `clone()` 的。
 #
-# 标准答案来自第一遍：把所有 `inplace` 改成 `False` 再运行。然后改回 `True` 运行第二遍，权重和输入都不变。
-#
-# **先猜一猜**：5 组里，`detach()` 留下的有几组是对的？
+# 标准答案来自第一遍：把所有 `inplace` 改成 `False` 再运行。然后改回 `True` 运行第二遍，权重和输入都不变。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # AlexNet has 5 convolutions. We hook all of them and group what they return by the shape of the kernel, `tuple(module.weight.shape)`. From every call we keep two versions, that of `detach()` and that of `clone()`.
 #
-# The truth comes from a first run with every `inplace` set to `False`; then we set it back to `True` and run once more, with the same weights and the same input.
-#
-# **Guess first**: in how many of the 5 groups is the version of `detach()` right?
+# The truth comes from a first run with every `inplace` set to `False`; then we set it back to `True` and run once more, with the same weights and the same input. **Guess first.**
 #
 # </div>
 
@@ -161,6 +158,9 @@ def capture(inplace):
         handle.remove()
     return groups
 
+
+# %%
+guess("09.b")
 
 # %% tags=["E19"]
 truth, groups = capture(inplace=False), capture(inplace=True)
@@ -233,16 +233,12 @@ check("09.1", conv_groups)
 #
 # <div lang="zh">
 #
-# 既然就地的 ReLU 是祸首，把每个 `inplace` 都设成 `False`，似乎就不用 `clone()` 了。我们在 ResNet 的一个块上试试：它依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。
-#
-# **先猜一猜**：`relu` 已经设成 `inplace=False`，`detach()` 留下的还有错的吗，是哪一层？每一层各报告几次？
+# 既然就地的 ReLU 是祸首，把每个 `inplace` 都设成 `False`，似乎就不用 `clone()` 了。我们在 ResNet 的一个块上试试：它依次运行 `conv1`、`bn1`、`relu`、`conv2`、`bn2`，然后用 `out += identity` 加上块的输入，最后再运行一次 `relu`。`relu` 已经设成 `inplace=False`。**先猜**，再看每一层各报告几次。
 #
 # </div>
 # <div lang="en">
 #
-# If in-place ReLUs are to blame, we should need no `clone()` once every `inplace` is `False`. We try that on a block of ResNet. It runs `conv1`, `bn1`, `relu`, `conv2` and `bn2`, then adds the block's input with `out += identity`, and runs `relu` once more.
-#
-# **Guess first**: `relu` has `inplace=False` here. Is anything that `detach()` kept still wrong, and for which layer? How often does each layer report?
+# If in-place ReLUs are to blame, we should need no `clone()` once every `inplace` is `False`. We try that on a block of ResNet. It runs `conv1`, `bn1`, `relu`, `conv2` and `bn2`, then adds the block's input with `out += identity`, and runs `relu` once more. Here `relu` has `inplace=False`. **Guess first**, and then see how often each layer reports.
 #
 # </div>
 
@@ -265,6 +261,9 @@ identity = torch.randn(1, 64, 8, 8)
 block(identity)
 for handle in handles:
     handle.remove()
+
+# %%
+guess("09.c")
 
 # %% tags=["F15", "F27"]
 for name, (detached, cloned) in seen.items():
@@ -325,7 +324,7 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # `block3` 的 ReLU 有 48 张特征图，我们把其中 12 张画两行。上面一行每张各用自己的尺子，从它的最小值到最大值；下面一行共用一把，从 0 到整层的最大值。红框里是整层最亮的和最暗的。
 #
-# **先猜一猜**：在上面一行里，最大值只有 0.02 的那张，会比最大值是 3.70 的那张暗吗？
+# 看一看：在上面一行里，最大值只有 0.02 的那张，会比最大值是 3.70 的那张暗吗？
 #
 # </div>
 # <div lang="en">
@@ -334,7 +333,7 @@ print("bn2 as kept by detach() equals bn2 + identity:", torch.equal(detached, cl
 #
 # The ReLU of `block3` has 48 feature maps, and we draw 12 of them in two rows. In the upper row each map has a scale of its own, from its smallest value to its largest; in the lower row all share one, from 0 to the largest value of the layer. Red frames mark the brightest and the dimmest map of the layer.
 #
-# **Guess first**: in the upper row, will the map whose largest value is just 0.02 look dimmer than the one with 3.70?
+# Have a look: in the upper row, will the map whose largest value is just 0.02 look dimmer than the one with 3.70?
 #
 # </div>
 
@@ -449,18 +448,17 @@ with SummaryWriter(folder) as writer:
 # %% [markdown]
 # <div lang="zh">
 #
-# 写对了没有，读回来看就知道。`EventAccumulator` 读一个文件夹里的事件文件，调用 `Reload()` 之后才有内容。
-#
-# **先猜一猜**：小图写了 6 步，默认读得回几步？
+# 写对了没有，读回来看就知道。`EventAccumulator` 读一个文件夹里的事件文件，调用 `Reload()` 之后才有内容。小图写了 6 步。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# To see whether that worked, we read it back. An `EventAccumulator` reads the event files of a folder, and is empty until `Reload()` is called.
-#
-# **Guess first**: the small picture was written at 6 steps. How many of them come back by default?
+# To see whether that worked, we read it back. An `EventAccumulator` reads the event files of a folder, and is empty until `Reload()` is called. The small picture was written at 6 steps. **Guess first.**
 #
 # </div>
+
+# %%
+guess("09.d")
 
 # %% tags=["E19"]
 reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()  # 0: keep all
@@ -538,18 +536,14 @@ check("09.3", log_maps)
 #
 # ReLU 把负数变成 0。如果一个通道在**所有**图上、**所有**位置都是 0，我们就说它死了：它不给后面的层任何信息，而 ReLU 在这些地方的导数是 0，所以它的卷积核得到的梯度也是 0。
 #
-# 为了看到死掉的通道，我们让训练好的网络走错一大步：标签全部错开一位，学习率 0.1，得到 `hurt`。然后在 `block4` 的 ReLU 上数一数。
-#
-# **先猜一猜**：只看一张图，和看 60 张图，数出来的死通道一样多吗？
+# 为了看到死掉的通道，我们让训练好的网络走错一大步：标签全部错开一位，学习率 0.1，得到 `hurt`。然后在 `block4` 的 ReLU 上数一数，先只看一张图，再看全部 60 张。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # A ReLU turns negative numbers into 0. If a channel is 0 for **all** pictures at **all** places, we call it dead. It tells the later layers nothing, and as a ReLU has a derivative of 0 there, its kernel gets a gradient of 0.
 #
-# To see some, we let the trained network take one very bad step, with all labels off by one and a learning rate of 0.1, and call the result `hurt`. Then we count at the ReLU of `block4`.
-#
-# **Guess first**: does one picture show as many dead channels as 60 do?
+# To see some, we let the trained network take one very bad step, with all labels off by one and a learning rate of 0.1, and call the result `hurt`. Then we count at the ReLU of `block4`, first with one picture and then with all 60. **Guess first.**
 #
 # </div>
 
@@ -573,6 +567,9 @@ def largest_values(network):
 
 
 # %%
+guess("09.e")
+
+# %%
 everything = next(iter(DataLoader(data, batch_size=60)))
 batch = next(iter(DataLoader(Shapes(64, seed=3), batch_size=64)))
 hurt = load_model()
@@ -586,22 +583,21 @@ for name, network in (("trained", net), ("hurt", hurt)):
 # %% [markdown]
 # <div lang="zh">
 #
-# 不一样多：在一张图上沉默的有 42 个，在 60 张图上都沉默的只有 24 个，其余的只是对那一张图没有反应。在训练好的网络里，这一层一个死的也没有。
+# 在一张图上沉默的有 42 个，在 60 张图上都沉默的只有 24 个，其余的只是对那一张图没有反应。在训练好的网络里，这一层一个死的也没有。
 #
-# 人们常说，死掉的通道再也学不动了。我们用正确的标签再走一步试试，学习率 0.01。
-#
-# **先猜一猜**：走完以后，这 24 个里有醒过来的吗？它们的卷积核变了吗？
+# 人们常说，死掉的通道再也学不动了。我们用正确的标签再走一步试试，学习率 0.01。**先猜**，再看它们的卷积核变了没有。
 #
 # </div>
 # <div lang="en">
 #
-# No: 42 are silent on one picture, but only 24 on all 60; the others just had nothing to say about that picture. In the trained network, this layer has no dead channel.
+# On one picture 42 are silent, but only 24 on all 60; the others just had nothing to say about that picture. In the trained network, this layer has no dead channel.
 #
-# It is often said that a dead channel can never learn again. We try one more step, now with the right labels and a learning rate of 0.01.
-#
-# **Guess first**: after this step, has any of the 24 woken up? Have their kernels changed?
+# It is often said that a dead channel can never learn again. We try one more step, now with the right labels and a learning rate of 0.01. **Guess first**, and then see whether their kernels have changed.
 #
 # </div>
+
+# %%
+guess("09.f")
 
 # %%
 dead = (largest_values(hurt) == 0).all(0)
@@ -674,47 +670,48 @@ check("09.4", dead_channels)
 #
 # <div lang="zh">
 #
-# torchvision 的 `create_feature_extractor` 不用钩子就能取特征图。它跟踪模型的 `forward`，另写出一个新模型，直接返回你点名的那些层，后面用不到的就删掉。它给**调用**起名：`relu` 的第二次调用叫 `relu_1`。
-#
-# **先猜一猜**：在 AlexNet 上，只点名 `features.0`，或者连 `features.3` 一起点名，得到的 `features.0` 的最小值一样吗？
+# torchvision 的 `create_feature_extractor` 不用钩子就能取特征图。它跟踪模型的 `forward`，另写出一个新模型，直接返回你点名的那些层，后面用不到的就删掉。它给**调用**起名：`relu` 的第二次调用叫 `relu_1`。在 AlexNet 上，我们先只点名 `features.0`，再连 `features.3` 一起点名，两次都看 `features.0` 的最小值。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# torchvision's `create_feature_extractor` gets feature maps without hooks. It traces the model's `forward` and writes a new model that returns the layers you name; what comes later and is not needed is dropped. It names **calls**: the second one of `relu` is `relu_1`.
-#
-# **Guess first**: on AlexNet, name only `features.0`, or name `features.3` as well. Will the smallest value of `features.0` be the same?
+# torchvision's `create_feature_extractor` gets feature maps without hooks. It traces the model's `forward` and writes a new model that returns the layers you name; what comes later and is not needed is dropped. It names **calls**: the second one of `relu` is `relu_1`. On AlexNet we first name only `features.0`, then `features.3` as well, and look at the smallest value of `features.0` both times. **Guess first.**
 #
 # </div>
 
 # %%
+guess("09.g")
+
+# %%
+smallest = []
 for names in (["features.0"], ["features.0", "features.3"]):
     extractor = create_feature_extractor(model, names)
     with torch.no_grad():
         found = extractor(x)
-    print(f"asked for {names}: smallest of features.0 {found['features.0'].min():.2f}")
+    smallest.append(found["features.0"].min().item())
+    print(f"asked for {names}: smallest of features.0 {smallest[-1]:.2f}")
 
 print("nodes of the ResNet block:", get_graph_node_names(block)[1])  # [1]: in eval mode
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 不一样。只点 `features.0` 时，后面的层全被删掉，负数都在；要算到 `features.3`，就地的 ReLU `features.1` 也得留在新模型里，它又把 `features.0` 改写了。
+# 只点 `features.0` 时，后面的层全被删掉，负数都在；要算到 `features.3`，就地的 ReLU `features.1` 也得留在新模型里，它又把 `features.0` 改写了。
 #
-# 新模型有自己的 `forward`，那么它有自己的层吗？我们在原来的模型上留两个钩子，一个在卷积 `features.0` 上，一个在装着它的容器 `features` 上。
-#
-# **先猜一猜**：建造提取器时，哪个钩子触发？运行提取器时呢？
+# 新模型有自己的 `forward`，那么它有自己的层吗？我们在原来的模型上留两个钩子，一个在卷积 `features.0` 上，一个在装着它的容器 `features` 上。**先猜**，再看建造提取器时，哪个钩子触发。
 #
 # </div>
 # <div lang="en">
 #
-# No. If only `features.0` is named, all that follows is dropped, and the negatives are there. To get as far as `features.3`, the in-place ReLU `features.1` has to stay in the new model, and it overwrites `features.0` again.
+# If only `features.0` is named, all that follows is dropped, and the negatives are there. To get as far as `features.3`, the in-place ReLU `features.1` has to stay in the new model, and it overwrites `features.0` again.
 #
-# The new model has a `forward` of its own; does it have layers of its own? We put two hooks on the original model, one on the convolution `features.0` and one on its container `features`.
-#
-# **Guess first**: which hook fires while the extractor is built? And which when it runs?
+# The new model has a `forward` of its own; does it have layers of its own? We put two hooks on the original model, one on the convolution `features.0` and one on its container `features`. **Guess first**, and then see which hook fires while the extractor is built.
 #
 # </div>
+
+
+# %%
+guess("09.h")
 
 
 # %% tags=["F42"]
@@ -819,20 +816,20 @@ check("09.5", disagreement)
 #
 # 最后来评判特征图：哪个通道在看形状？`Shapes` 知道每个形状在哪里，所以可以把它的掩码缩小到 `block3` 的 16×16，算出每个通道的激活有多大一份落在形状上。
 #
-# 形状占图的 9%，但多半在中间，不看形状的通道也可能超过 9%。所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。真在看形状的通道，这一份就该掉下来。
-#
-# **先猜一猜**：最好的通道，有多大一份落在形状上？换了掩码呢？
+# 形状占图的 9%，但多半在中间，不看形状的通道也可能超过 9%。所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。真在看形状的通道，这一份就该掉下来。**先猜**，再看换了掩码以后还剩多少。
 #
 # </div>
 # <div lang="en">
 #
 # Finally we judge the maps: which channel watches the shape? `Shapes` knows where each shape is, so we can shrink its mask to the 16×16 of `block3` and compute what share of a channel's activation falls on the shape.
 #
-# Shapes cover 9% of the pictures, but they tend to be near the middle, so a channel that ignores them may well get more than 9%. Hence a control: we compute the share again with the mask of **another picture**. For a channel that really watches the shape it must fall.
-#
-# **Guess first**: what share does the best channel put on the shape? And with the other masks?
+# Shapes cover 9% of the pictures, but they tend to be near the middle, so a channel that ignores them may well get more than 9%. Hence a control: we compute the share again with the mask of **another picture**. For a channel that really watches the shape it must fall. **Guess first**, and then see what is left with the other masks.
 #
 # </div>
+
+
+# %%
+guess("09.i")
 
 
 # %%
