@@ -9,7 +9,7 @@ import torch.nn.functional as F
 import torchvision
 from torch import nn
 
-from hookedu import LanguageToggle, check, hint, progress, solution
+from hookedu import LanguageToggle, check, guess, hint, progress, solution
 from hookedu.models.shapes import Patient, Shapes, SmallCNN
 
 LanguageToggle()
@@ -23,7 +23,7 @@ LanguageToggle()
 #
 # A 是健康的；B、C、D 各有改动，下面看得到；E 是同事拿来的，里面有什么，我们不知道。优化器都是带动量的 SGD，学习率 0.1，只有 C 是 1.0；D 在第 10 步收到一张全黑的图。
 #
-# **先猜一猜**：下面只打印损失。单看这些数，能分出谁病了吗？B 和 C 得的是同一种病吗？
+# 下面只打印损失。单看这些数，能分出谁病了吗？B 和 C 得的是同一种病吗？
 #
 # </div>
 # <div lang="en">
@@ -32,7 +32,7 @@ LanguageToggle()
 #
 # A is healthy; B, C and D have been changed, as you see below; E comes from a colleague, and we do not know what is inside. All use SGD with momentum at a rate of 0.1, only C has 1.0. At step 10, D receives a picture that is all black.
 #
-# **Guess first**: below, only losses are printed. Can you tell from these numbers who is ill? Do B and C have the same illness?
+# Below, only losses are printed. Can you tell from these numbers who is ill? Do B and C have the same illness?
 #
 # </div>
 
@@ -107,18 +107,17 @@ for run in options:
 #
 # <div lang="zh">
 #
-# 先在没有训练过的 ResNet-50 上练手：给每个子模块挂一个前向钩子，按名字记下输出的均值，同时把输出张量本身留在 `kept` 里。
-#
-# **先猜一猜**：等前向传播结束，再用 `kept` 里的张量算一遍均值，和当场算的一样吗？
+# 先在没有训练过的 ResNet-50 上练手：给每个子模块挂一个前向钩子，按名字记下输出的均值，同时把输出张量本身留在 `kept` 里。等前向传播结束，再用 `kept` 里的张量算一遍均值。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# We practise on an untrained ResNet-50: a forward hook on every child notes the mean of its output by name, and also keeps the output tensor itself, in `kept`.
-#
-# **Guess first**: when forward is over, we compute the means again from the tensors in `kept`. Are they the same as those computed on the spot?
+# We practise on an untrained ResNet-50: a forward hook on every child notes the mean of its output by name, and also keeps the output tensor itself, in `kept`. When forward is over, we compute the means again from the tensors in `kept`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("10.a")
 
 # %% tags=["E10"]
 torch.manual_seed(0)
@@ -203,18 +202,17 @@ check("10.1", child_means)
 #
 # <div lang="zh">
 #
-# 接着看梯度。还是上面那个 `out`，接交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子：参数的钩子到反向传播时才触发，所以还来得及。
-#
-# **先猜一猜**：哪个参数的梯度最先到，哪个最后到？整个次序正好是参数表反过来吗？
+# 接着看梯度。还是上面那个 `out`，接交叉熵损失。前向传播已经结束，现在才给 ResNet-50 的每个参数挂张量钩子：参数的钩子到反向传播时才触发，所以还来得及。**先猜**，再看哪个参数的梯度最先到，哪个最后到。
 #
 # </div>
 # <div lang="en">
 #
-# Now the gradients. The same `out`, followed by cross-entropy. Forward is over, and only now does every parameter of the ResNet-50 get a tensor hook: the hooks of a parameter fire in backward, so we are not too late.
-#
-# **Guess first**: which parameter's gradient arrives first, and which last? Is the whole order simply the list of parameters, reversed?
+# Now the gradients. The same `out`, followed by cross-entropy. Forward is over, and only now does every parameter of the ResNet-50 get a tensor hook: the hooks of a parameter fire in backward, so we are not too late. **Guess first**, and then see which parameter's gradient arrives first, and which last.
 #
 # </div>
+
+# %%
+guess("10.b")
 
 # %% tags=["E11"]
 arrived = []
@@ -301,7 +299,7 @@ check("10.2", gradient_means)
 #
 # 五次训练都用它再跑一遍，画成一张图，每次一行，损失和梯度用对数刻度。
 #
-# **先猜一猜**：健康的 A 是什么样子？看图时给每一行写下诊断：哪里不对，从哪一步起，在哪一块？
+# 健康的 A 是什么样子？看图时给每一行写下诊断：哪里不对，从哪一步起，在哪一块？
 #
 # </div>
 # <div lang="en">
@@ -310,7 +308,7 @@ check("10.2", gradient_means)
 #
 # All five runs go through it once more, and one figure shows them, a row for each, with loss and gradients on a logarithmic scale.
 #
-# **Guess first**: what does the healthy A look like? Then write down a diagnosis for every row: what is wrong, from which step on, in which block?
+# What does the healthy A look like? Write down a diagnosis for every row: what is wrong, from which step on, in which block?
 #
 # </div>
 
@@ -387,14 +385,18 @@ plot(dict.fromkeys(options, ""))
 #
 # <div lang="zh">
 #
-# D 的 `block1` 开头多了一层 `contrast`：减去均值，除以标准差。**先猜一猜**：30 张图里有一张是黑的，各层的输出会有多少是 `nan`？下一步的图都正常，`nan` 会消失吗？
+# D 的 `block1` 开头多了一层 `contrast`：减去均值，除以标准差，后面是卷积、批归一化、ReLU。30 张图里有一张是黑的。**先猜**，再看下一步的图都正常时，`nan` 会不会消失。
 #
 # </div>
 # <div lang="en">
 #
-# The `block1` of D begins with a layer `contrast`: minus the mean, divided by the standard deviation. **Guess first**: one of 30 pictures is black; which share of each layer's output will be `nan`? At the next step all pictures are fine: will the `nan` go away?
+# The `block1` of D begins with a layer `contrast`: minus the mean, divided by the standard deviation, followed by convolution, batch normalisation and ReLU. One of 30 pictures is black. **Guess first**, and then see whether the `nan` goes away when all pictures of the next step are fine.
 #
 # </div>
+
+
+# %%
+guess("10.c")
 
 
 # %% tags=["F43"]
@@ -506,16 +508,12 @@ check("10.3", first_nan)
 #
 # <div lang="zh">
 #
-# B 没有 `nan`，激活里也没有 0，损失却一动不动。它去掉了批归一化，ReLU 换成了 sigmoid。
-#
-# **先猜一猜**：从 `block4` 走到 `block1`，B 的梯度缩小多少倍？sigmoid 的斜率最多 0.25（2.9 节），三个块就是 64 倍：是这个数吗？
+# B 没有 `nan`，激活里也没有 0，损失却一动不动。它去掉了批归一化，ReLU 换成了 sigmoid。sigmoid 的斜率最多 0.25（2.9 节），三个块就是 64 倍。B 的梯度从 `block4` 走到 `block1`，缩小的也是这么多吗？**先猜**，再运行下面两个单元。
 #
 # </div>
 # <div lang="en">
 #
-# B has no `nan` and no activation of 0, yet its loss does not move. It has lost its batch normalisation, and sigmoid has replaced ReLU.
-#
-# **Guess first**: by which factor does the gradient of B shrink from `block4` to `block1`? The slope of sigmoid is at most 0.25 (section 2.9), which makes a factor of 64 over three blocks: is that it?
+# B has no `nan` and no activation of 0, yet its loss does not move. It has lost its batch normalisation, and sigmoid has replaced ReLU. The slope of sigmoid is at most 0.25 (section 2.9), which makes a factor of 64 over three blocks. Is that by how much the gradient of B shrinks from `block4` to `block1`? **Guess first**, and then run the two cells below.
 #
 # </div>
 
@@ -537,6 +535,9 @@ def variant(bn=None, relu=None):
 
 
 # %%
+guess("10.d")
+
+# %%
 shown = {f"run {run}": (losses, seen) for run, (losses, seen) in runs.items()}
 shown["ReLU without batch norm"] = variant(bn=nn.Identity)
 shown["sigmoid with batch norm"] = variant(relu=nn.Sigmoid)
@@ -549,16 +550,19 @@ for title, (losses, seen) in shown.items():
 #
 # 远不止 64：B 的梯度走到 `block1`，缩小了大约 4000 倍。最后两行把原因拆开：只去掉批归一化，已经缩小 122 倍，因为默认的初始权重偏小；只换 sigmoid，是 14 倍，训练慢些，但学得动。两样合起来才这么糟。连 A 也有 6 倍：前面的图更大，梯度摊到了更多像素上。所以我们说，比最后一块小 100 倍以上才叫消失：B 的 `block1` 和 `block2`。E 的 `none` 是另一回事。
 #
-# 再用 Adam 训练 B，它把梯度除以梯度自己的大小。**先猜一猜**：第一步里 `block1` 的权重动多少？300 步之后，损失降了吗？
+# 再用 Adam 训练 B，它把梯度除以梯度自己的大小，学习率是 0.003。**先猜**，再看 300 步之后损失降了没有。
 #
 # </div>
 # <div lang="en">
 #
 # Far more than 64: by `block1`, the gradient of B has shrunk about 4000 times. The last two rows take the causes apart. Without batch normalisation alone it shrinks 122 times, because the default initial weights are small; with sigmoid alone 14 times, which is slow but learns. Only together are they so bad. Even A has 6: earlier maps are larger and spread the gradient over more pixels. So let us speak of vanishing beyond a factor of 100: `block1` and `block2` of B. The `none` of E is another matter.
 #
-# Now B under Adam, which divides the gradient by its own size. **Guess first**: how far does its first step move the weights of `block1`? Has the loss fallen after 300 steps?
+# Now B under Adam, which divides the gradient by its own size, at a rate of 0.003. **Guess first**, and then see whether the loss has fallen after 300 steps.
 #
 # </div>
+
+# %%
+guess("10.e")
 
 # %% tags=["F45"]
 for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {})):
@@ -652,18 +656,18 @@ check("10.4", vanishing)
 #
 # <div lang="zh">
 #
-# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，听诊器听到的却不同。下面只把嫌疑最大的学习率换掉，再训练一次。
-#
-# **先猜一猜**：C 的 `block1` 最后的梯度，是像 B 那样很小，还是恰好是 0？
+# C 的 `block3` 和 `block4` 没有批归一化，学习率是 1.0。它最后的损失和 B 一样在 1.8 左右，听诊器听到的却不同。下面只把嫌疑最大的学习率换掉，再训练一次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# C has no batch normalisation in `block3` and `block4`, and a rate of 1.0. Its last loss is near 1.8 like that of B, but the stethoscope hears something else. Below we change only the chief suspect, the rate, and train again.
-#
-# **Guess first**: is the last gradient at `block1` of C tiny, as in B, or exactly 0?
+# C has no batch normalisation in `block3` and `block4`, and a rate of 1.0. Its last loss is near 1.8 like that of B, but the stethoscope hears something else. Below we change only the chief suspect, the rate, and train again. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("10.f")
 
 
 # %%
@@ -684,12 +688,12 @@ describe("C, rate 0.1", losses, seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# 恰好是 0。学习率太大，几步就把 `block3` 和 `block4` 的权重推得太远（损失冲到了 16），它们的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度到此为止。B 的梯度很小，但还活着；C 的是 0，什么优化器都救不活，只能一开始就用小的学习率。
+# 梯度恰好是 0。学习率太大，几步就把 `block3` 和 `block4` 的权重推得太远（损失冲到了 16），它们的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度到此为止。B 的梯度很小，但还活着；C 的是 0，什么优化器都救不活，只能一开始就用小的学习率。
 #
 # </div>
 # <div lang="en">
 #
-# Exactly 0. Within a few steps the large rate pushed the weights of `block3` and `block4` so far (the loss rose to 16) that no input of their ReLUs is positive: the output is 0, the slope is 0, and the gradient ends there. Those of B are tiny but alive; with those of C no optimizer can work, only a smaller rate from the start helps.
+# It is exactly 0. Within a few steps the large rate pushed the weights of `block3` and `block4` so far (the loss rose to 16) that no input of their ReLUs is positive: the output is 0, the slope is 0, and the gradient ends there. Those of B are tiny but alive; with those of C no optimizer can work, only a smaller rate from the start helps.
 #
 # </div>
 #
@@ -761,12 +765,12 @@ plot(
 #
 # <div lang="zh">
 #
-# 学习率合适，也可能偶尔有一步的梯度特别大，这时就裁剪：`clip_grad_norm_` 把所有参数的梯度合起来算**一个**范数，太大就一起按比例缩小。**先猜一猜**：给每个参数挂一个张量钩子，各裁各的（练习 03.2），结果一样吗？
+# 学习率合适，也可能偶尔有一步的梯度特别大，这时就裁剪：`clip_grad_norm_` 把所有参数的梯度合起来算**一个**范数，太大就一起按比例缩小。下面 `a` 的梯度是 `[3, 4]`，`b` 的是 `[12]`，上限 6.5。先用 `clip_grad_norm_`，再给每个参数挂一个张量钩子，各裁各的（练习 03.2）。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Even with a good rate, a single step may have very large gradients. One clips them: `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if it is too large, scales all by the same factor. **Guess first**: a tensor hook on every parameter, each clipping its own (exercise 03.2): does that give the same?
+# Even with a good rate, a single step may have very large gradients. One clips them: `clip_grad_norm_` computes **one** norm of the gradients of all parameters, and if it is too large, scales all by the same factor. Below, the gradient of `a` is `[3, 4]`, that of `b` is `[12]`, and the limit is 6.5. First comes `clip_grad_norm_`, then a tensor hook on every parameter, each clipping its own (exercise 03.2). **Guess first.**
 #
 # </div>
 
@@ -785,6 +789,9 @@ def report(title):
 
 
 # %%
+guess("10.g")
+
+# %%
 backward()
 report("as they are:")
 torch.nn.utils.clip_grad_norm_([a, b], max_norm=6.5)
@@ -798,12 +805,12 @@ for handle in own:
 # %% [markdown]
 # <div lang="zh">
 #
-# 不一样。合起来的范数是 $\sqrt{9+16+144}=13$，所以 `clip_grad_norm_` 把每个梯度减半；各裁各的，`a` 的范数是 5，没有动，`b` 缩到 6.5，方向变了。总范数要等所有梯度都到齐、加好才算得出来，而张量钩子只看到一个。优化器也有钩子：`register_step_pre_hook` 挂上的函数，在 `step()` 开始时触发。
+# 两种结果不一样。合起来的范数是 $\sqrt{9+16+144}=13$，所以 `clip_grad_norm_` 把每个梯度减半；各裁各的，`a` 的范数是 5，没有动，`b` 缩到 6.5，方向变了。总范数要等所有梯度都到齐、加好才算得出来，而张量钩子只看到一个。优化器也有钩子：`register_step_pre_hook` 挂上的函数，在 `step()` 开始时触发。
 #
 # </div>
 # <div lang="en">
 #
-# It does not. The norm of all is $\sqrt{9+16+144}=13$, so `clip_grad_norm_` halves every gradient; each by itself, `a` with its norm of 5 is left alone and `b` becomes 6.5: the direction has changed. The norm of all can be computed only when all gradients have arrived and been added up, and a tensor hook sees only one. Optimizers have hooks, too: a function registered with `register_step_pre_hook` fires as `step()` begins.
+# The two results differ. The norm of all is $\sqrt{9+16+144}=13$, so `clip_grad_norm_` halves every gradient; each by itself, `a` with its norm of 5 is left alone and `b` becomes 6.5: the direction has changed. The norm of all can be computed only when all gradients have arrived and been added up, and a tensor hook sees only one. Optimizers have hooks, too: a function registered with `register_step_pre_hook` fires as `step()` begins.
 #
 # </div>
 
@@ -824,24 +831,30 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 混合精度训练里，`GradScaler` 先把损失放大，免得很小的梯度在 float16 里变成 0，走步之前再缩回来。**先猜一猜**：放大 1024 倍时，真正的梯度是 2，张量钩子看到多少？优化器的钩子呢？
+# 混合精度训练里，`GradScaler` 先把损失放大，免得很小的梯度在 float16 里变成 0，走步之前再缩回来。下面放大 1024 倍，真正的梯度是 2。**先猜**，再看优化器的钩子看到多少。
 #
 # </div>
 # <div lang="en">
 #
-# In mixed precision, `GradScaler` multiplies the loss so that small gradients do not become 0 in float16, and divides again before the step. **Guess first**: with a scale of 1024 and a true gradient of 2, what does a tensor hook see? And the hook of the optimizer?
+# In mixed precision, `GradScaler` multiplies the loss so that small gradients do not become 0 in float16, and divides again before the step. Below, the scale is 1024 and the true gradient is 2. **Guess first**, and then see what the hook of the optimizer finds.
 #
 # </div>
+
+# %%
+guess("10.h")
 
 # %% tags=["F44"]
 w = nn.Parameter(torch.ones(1))
 optimizer = torch.optim.SGD([w], lr=0.1)
 scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
-own = w.register_hook(lambda grad: print("tensor hook:   ", grad.item()))
-before = optimizer.register_step_pre_hook(lambda *_: print("step pre-hook: ", w.grad.item()))
+seen = []
+own = w.register_hook(lambda grad: seen.append(grad.item()))
+before = optimizer.register_step_pre_hook(lambda *_: seen.append(w.grad.item()))
 with own, before:
     scaler.scale(2 * w.sum()).backward()
     scaler.step(optimizer)
+print("tensor hook:   ", seen[0])
+print("step pre-hook: ", seen[1])
 
 # %% [markdown] tags=["F44"]
 # <div class="mistake">
