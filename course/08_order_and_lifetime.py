@@ -677,15 +677,15 @@ with torch.no_grad():
 #
 # <div lang="zh">
 #
-# 写 `remove_leaked(model, handles)`：`handles` 里有句柄的钩子，还有人要；取下其余挂在模块上的，不论种类，`model` 自己身上的也算。
+# 写 `remove_leaked(model, handles)`：`handles` 里有句柄的钩子，还有人要；`list_hooks(model)` 列出的其余钩子，不论种类，都取下，`model` 自己身上的也算。
 # 返回它们所在模块的名字（列表或元组，每个钩子一项，次序不限）。
 # 句柄有 `.id`；`list_hooks` 给出的每个钩子有 `.id`、`.path` 和 `.remove()`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `remove_leaked(model, handles)`: hooks of `handles` are still needed; take all others off the modules, of any kind, `model`
-# included. Return the names of their modules (a list or tuple, one entry per hook, any order). Handles have
+# Write `remove_leaked(model, handles)`: hooks of `handles` are still needed; take off all others that `list_hooks(model)` lists, of
+# any kind, those on `model` included. Return the names of their modules (a list or tuple, one entry per hook, any order). Handles have
 # `.id`; hooks from `list_hooks` have `.id`, `.path`, `.remove()`.
 #
 # </div>
