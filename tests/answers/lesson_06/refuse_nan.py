@@ -404,7 +404,7 @@ def refuse_nan(layer, name):
     return layer.register_forward_pre_hook(guard)
 
 
-edited("06.1", "gradient", ("if count:", "if value.max().isnan():"), points=6, named=False)
+edited("06.1", "every_input", ("if count:", "if value.max().isnan():"), points=5, named=False)
 edited("06.1", "no_count", ("torch.isnan(value).sum()", "torch.isnan(value).to(value.dtype).sum()"), points=6)
 edited("06.1", "no_count", ("{count} nan", "{count:.3g} nan"), points=6)
 

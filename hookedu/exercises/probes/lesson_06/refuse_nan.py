@@ -31,7 +31,7 @@ def make_case(rng: Draw) -> Case:
     """Return a case whose batch has more nan than rows or columns, or a single one: turns 1, 2 and 4.
 
     It is in the middle, at the start, at the very end. Turn 2 has thousands of nan in another input: an odd number above
-    2048, which float16 does not hold. Turn 3 has an empty input, and five inputs at once, turn 4 one in bfloat16.
+    2048, which float16 does not hold. Turn 3 has empty inputs, also in front of one with nan, and five inputs at once, turn 4 one in bfloat16.
     """
     places = rng.sample(range(12), rng.randint(5, 6))
     places = {1: _MIDDLE, 2: [0], 4: _LAST}.get(rng.turn, places)
@@ -51,7 +51,7 @@ def make_case(rng: Draw) -> Case:
     name, other = rng.sample(("stem", "norm", "gate", "neck", "head", "encoder"), 2)
     if len(shape) > 2:
         x, infinite = x.transpose(0, -1), infinite.transpose(0, -1)  # not contiguous
-    before = [clean, *whole(rng, 3)] if rng.turn == 3 else [clean]
+    before = [clean, torch.ones(0, 2), *whole(rng, 3)[:2]] if rng.turn == 3 else [clean]
     more = {3: [torch.ones(0, 2)], 4: [clean.bfloat16()]}.get(rng.turn, [])
     setting = ["", "named", "eval", "in_place", "no_grad"][rng.turn]
     return Case(name, other, clean, broken, before, second, x, infinite, more, setting)

@@ -18,6 +18,7 @@ class SmallResNet(nn.Module):
         super().__init__()
         for name in children:
             self.add_module(name, stages[name])
+        self.register_module("optional", None)  # as layers that a configuration leaves out
         self.order, self.runs = list(stages), 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
