@@ -1,18 +1,11 @@
-"""Answers to lesson 06 of strangers who had not read the checks, in their eleventh round: inputs behind an empty one."""
+"""An answer to lesson 06 of strangers who had not read the checks, in their eleventh round."""
 
-import torch
+from tests.answers import edited
 
-from tests.answers import mistake
-
-
-@mistake("06.1", "first_only", points=6)
-def refuse_nan(layer, name):
-    def guard(module, args):
-        for value in args:
-            if value.numel() == 0:
-                break
-            count = int(torch.isnan(value).sum())
-            if count:
-                raise ValueError(f"{name}: {count} nan")
-
-    return layer.register_forward_pre_hook(guard)
+# Nothing behind an empty input is looked at.
+edited(
+    "06.1",
+    "first_only",
+    ("            count =", "            if not value.numel():\n                break\n            count ="),
+    points=6,
+)

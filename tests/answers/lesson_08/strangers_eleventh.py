@@ -1,20 +1,6 @@
-"""Answers to lesson 08 of strangers who had not read the checks, in their eleventh round: a child that a configuration leaves out."""
+"""An answer to lesson 08 of strangers who had not read the checks, in their eleventh round."""
 
-from tests.answers import unnamed
+from tests.answers import edited
 
-
-@unnamed("08.2", "raised")
-def output_shapes(model, x):
-    shapes, handles = {}, []
-    try:
-        for name, child in model._modules.items():
-
-            def note(module, args, output, name=name):
-                shapes[name] = tuple(output.shape)
-
-            handles.append(child.register_forward_hook(note))
-        model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return shapes
+# A child that a configuration leaves out is None.
+edited("08.2", "raised", ("model.named_children()", "model._modules.items()"), named=False)

@@ -1,30 +1,13 @@
 """Answers to lesson 15 of strangers who had not read the checks, in their eleventh round: what is looked at too late, small norms."""
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import torch
 
-from tests.answers import mistake, unnamed
-
+from tests.answers import edited, mistake
 
 # None for any small norm.
-@unnamed("15.2", "steps")
-@contextmanager
-def update_ratios(model, optimizer):
-    steps, before = [], {}
-
-    def pre(*_):
-        before.update({name: p.detach().clone() for name, p in model.named_parameters()})
-
-    def post(*_):
-        row = {}
-        for name, p in model.named_parameters():
-            norm = before[name].norm().item()
-            row[name] = (p.detach() - before[name]).norm().item() / norm if norm > 1e-3 else None
-        steps.append(row)
-
-    with optimizer.register_step_pre_hook(pre), optimizer.register_step_post_hook(post):
-        yield steps
+edited("15.2", "steps", ("if size else None", "if size > 1e-3 else None"), named=False)
 
 
 @mistake("15.3", "too_late")

@@ -49,8 +49,8 @@ class Paths(NamedTuple):
         """Return a case of whole numbers; w has both signs, and the shape depends on the turn.
 
         In turn 1 it is float16, which becomes float32 with any float32 tensor, and the further w holds an infinity, in
-        turn 3 float64, and the further w is tiny. In turns 2 and 3 a small power of two is added to w, which every smaller dtype would lose. A w of
-        several dimensions is not contiguous.
+        turn 3 float64, and the further w is tiny. In turns 2 and 3 a small power of two is added to w, which every smaller
+        dtype would lose. A w of several dimensions is not contiguous.
         """
         if shape is None:
             shape = _SHAPES[rng.turn]

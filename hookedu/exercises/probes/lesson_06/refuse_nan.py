@@ -31,7 +31,8 @@ def make_case(rng: Draw) -> Case:
     """Return a case whose batch has more nan than rows or columns, or a single one: turns 1, 2 and 4.
 
     It is in the middle, at the start, at the very end. Turn 2 has thousands of nan in another input: an odd number above
-    2048, which float16 does not hold. Turn 3 has empty inputs, also in front of one with nan, and five inputs at once, turn 4 one in bfloat16.
+    2048, which float16 does not hold. Turn 3 has empty inputs, also in front of one with nan, and five inputs at once, turn 4
+    one in bfloat16.
     """
     places = rng.sample(range(12), rng.randint(5, 6))
     places = {1: _MIDDLE, 2: [0], 4: _LAST}.get(rng.turn, places)

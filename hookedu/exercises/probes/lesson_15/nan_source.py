@@ -79,7 +79,8 @@ def make_model(case: Case, ill: bool = True) -> Chain:
     - The second, which runs again later, is harmless; in turn 1 it replaces nan by 0, so that only the first layer passes on
       that of a spoilt input; in turn 2 it puts out numbers that are finite, but large.
     - The third holds another layer, at fault; it and the fourth run again at the end; in turn 0 it makes -inf, in turn 1 nan, in turn 2 inf.
-    - The fourth makes nan of that, and in turn 1 replaces it by 0 in place; the fifth spreads it to all samples, as a batch normalisation does.
+    - The fourth makes nan of that, and in turn 1 replaces it by 0 in place; the fifth spreads it to all samples, as a batch
+      normalisation does.
     - The last makes all of it 0 again.
     """
     first, second, third, fourth, fifth, last = case.names
