@@ -1,8 +1,8 @@
-"""Answers to lesson 05 of strangers who had not read the checks, in their eleventh round: nested blocks."""
+"""Answers to lesson 05 of strangers who had not read the checks, in their eleventh round: nested blocks, what outputs hold."""
 
 from contextlib import contextmanager
 
-from tests.answers import unnamed
+from tests.answers import edited, unnamed
 
 
 # Leaving the inner block takes off the hooks of the outer one.
@@ -24,3 +24,20 @@ def extracting(model, names, active={}):  # noqa: B006
             for handle in handles:
                 handle.remove()
         active.clear()
+
+
+# A key that is no string becomes one; an empty tuple becomes None; a tensor of integers is lost.
+edited("05.5", "other_structure", ("{key: detached", "{str(key): detached"), points=8)
+edited(
+    "05.5",
+    "other_structure",
+    ("tuple(detached(item) for item in value)", "tuple(detached(item) for item in value) or None"),
+    points=8,
+)
+edited(
+    "05.5",
+    "nested",
+    ("return value.detach()", "return value.detach() if value.is_floating_point() else None"),
+    points=8,
+    named=False,
+)
