@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from hookedu import LanguageToggle, check, hint, progress, record, solution
+from hookedu import LanguageToggle, check, guess, hint, progress, record, solution
 from hookedu.models.stories import NAMES, PLACES, Cache, decode, encode, load_model, tell
 from hookedu.models.stories.grammar import NUMBER
 
@@ -35,6 +35,9 @@ LanguageToggle()
 # **Guess first**: Anna and Ben went to the park; to whom does Ben give the ball? And can the model tell from "Ben gave the ball to" alone?
 #
 # </div>
+
+# %%
+guess("14.a")
 
 # %%
 torch.set_grad_enabled(False)  # this lesson only looks
@@ -76,7 +79,7 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 # </div>
 
 # %% [markdown]
-# ## 14.2 出来的是元组 · Out comes a tuple
+# ## 14.2 出来的是两样东西 · Two things come out
 #
 # <div lang="zh">
 #
@@ -92,6 +95,9 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 # **Guess first**: a hook written as in section 5.4 goes on `attention`. What will `output.detach()` do?
 #
 # </div>
+
+# %%
+guess("14.b")
 
 
 # %% tags=["F36"]
@@ -231,6 +237,9 @@ check("14.1", outputs_of)
 # **Guess first**: after how many blocks does the lens say Anna? And in the story in which Anna gives, where the answer is Ben?
 #
 # </div>
+
+# %%
+guess("14.c")
 
 # %%
 stream = []
@@ -374,6 +383,9 @@ _ = ax.legend()
 #
 # </div>
 
+# %%
+guess("14.d")
+
 
 # %%
 def difference(logits):
@@ -393,11 +405,12 @@ def put(kept, place, module, args, output):
     return output
 
 
+shares = {}
 for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
     patch = partial(put, of_clean[f"blocks.{number}"].activation, place)
     with model.blocks[number].register_forward_hook(patch):
-        share = (difference(model(ids(corrupted))) - bad) / (good - bad)
-    print(f"block {number}, word {place} ({clean.split()[place]}): {share:.2f}")
+        shares[number, place] = (difference(model(ids(corrupted))) - bad) / (good - bad)
+    print(f"block {number}, word {place} ({clean.split()[place]}): {shares[number, place]:.2f}")
 
 # %% [markdown]
 # <div lang="zh">
@@ -561,6 +574,9 @@ _ = fig.colorbar(image, label="restored")
 #
 # </div>
 
+# %%
+guess("14.e")
+
 
 # %%
 def silence(head, module, args):
@@ -569,12 +585,12 @@ def silence(head, module, args):
     return heads
 
 
+left = []
 for number, block in enumerate(model.blocks):
-    left = []
     for head in range(4):
         with block.attention.out.register_forward_pre_hook(partial(silence, head)):
             left.append(difference(model(ids(corrupted))))
-    print(f"block {number}, without head 0 to 3:", [f"{value:5.1f}" for value in left])
+    print(f"block {number}, without head 0 to 3:", [f"{value:5.1f}" for value in left[-4:]])
 with model.blocks[3].attention.out.register_forward_pre_hook(partial(silence, 3)):
     print(f"Ben gives, without head 3 of block 3: {difference(model(ids(clean))):.1f}")
 
@@ -651,6 +667,9 @@ def accuracy(guesses, labels):
     return (guesses == labels).float().mean().item()
 
 
+# %%
+guess("14.f")
+
 # %% tags=["E28"]
 # All prompts of this kind that there are.
 visits = [(weather, *pair) for weather in PLACES for pair in permutations(NAMES, 2)]
@@ -659,8 +678,8 @@ random.Random(6).shuffle(visits)
 mixed, mixed_test = torch.cat([labels, labels_test])[torch.randperm(480)].split(240)
 for name in x:
     told = accuracy(fit(x[name], labels)(x_test[name]), labels_test)
-    guess = fit(x[name], mixed)
-    control, fitted = accuracy(guess(x_test[name]), mixed_test), accuracy(guess(x[name]), mixed)
+    read = fit(x[name], mixed)
+    control, fitted = accuracy(read(x_test[name]), mixed_test), accuracy(read(x[name]), mixed)
     print(f"{name:9} probe {told:.2f}   control {control:.2f} (where it was fitted {fitted:.2f})")
 
 # %% [markdown]
@@ -693,6 +712,9 @@ for name in x:
 #
 # </div>
 
+# %%
+guess("14.g")
+
 # %% tags=["E27"]
 name = "blocks.2"
 direction = x[name][labels == 1].mean(dim=0) - x[name][labels == -1].mean(dim=0)
@@ -701,10 +723,11 @@ outdoors = [NUMBER[place] for place in PLACES["sunny"]]
 before = model(rainy)
 stream_length = x[name].norm(dim=1).mean()
 print(f"length of the direction {direction.norm():.0f}, of the stream {stream_length:.0f}")
+shares = {}
 for strength in [0, 0.5, 1, 2]:
     with model.blocks[2].register_forward_hook(lambda m, args, out: out + strength * direction):
         logits = model(rainy)
-    share = logits[0, -1].softmax(dim=-1)[outdoors].sum()
+    shares[strength] = share = logits[0, -1].softmax(dim=-1)[outdoors].sum()
     print(f"strength {strength}: outdoors {share:.3f}, says {likeliest(logits[0, -1], 1)}")
     if strength == 0:
         print("  bit for bit the same:", torch.equal(logits, before))
@@ -785,6 +808,9 @@ check("14.5", steering)
 # **Guess first**: a prompt of 10 words, and 5 words to generate. How often does a hook on a block fire, and how many words does it see each time?
 #
 # </div>
+
+# %%
+guess("14.h")
 
 # %% tags=["E29"]
 lengths, kept = [], []
