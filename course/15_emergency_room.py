@@ -8,7 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from hookedu import LanguageToggle, TrainingPanel, check, hint, list_hooks, progress, solution
+from hookedu import (
+    LanguageToggle,
+    TrainingPanel,
+    check,
+    guess,
+    hint,
+    list_hooks,
+    progress,
+    solution,
+)
 from hookedu.models.ward import FAULTS, HEALTHY, admit, train
 
 LanguageToggle()
@@ -36,12 +45,16 @@ LanguageToggle()
 # </div>
 
 # %%
+guess("15.a")
+
+# %%
+late = {}
 for fault in (HEALTHY, *FAULTS):
     patient = admit(2, fault)
     losses = train(*patient.build(), patient.data)
-    late = sum(losses[-5:]) / 5
+    late[fault] = sum(losses[-5:]) / 5
     # At a rate that is too high, what comes out differs from processor to processor.
-    last = "above 2" if late > 2 else f"{late:.1f}"
+    last = "above 2" if late[fault] > 2 else f"{late[fault]:.1f}"
     print(f"{fault:16} loss {losses[0]:7.1f} at first, {last:>7} at last")
 
 # %% [markdown]
@@ -72,6 +85,9 @@ for fault in (HEALTHY, *FAULTS):
 # **Guess first**: from the last layer to the first, is the gradient suddenly gone at some layer, or does it shrink layer by layer?
 #
 # </div>
+
+# %%
+guess("15.b")
 
 
 # %%
@@ -197,6 +213,9 @@ def relus(patient):
 
 
 # %%
+guess("15.c")
+
+# %%
 for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
     print(patient.fault)
     alive, zeros = relus(patient)
@@ -232,6 +251,9 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 # **Guess first**: by how much does a healthy one move in a step, some ten-thousandths, some hundredths, or some tenths? Which of the other three differ?
 #
 # </div>
+
+# %%
+guess("15.d")
 
 
 # %%
@@ -323,6 +345,9 @@ check("15.2", update_ratios)
 # **Guess first**: a single sample is bad. Is it still a single one some layers later?
 #
 # </div>
+
+# %%
+guess("15.e")
 
 # %%
 patient = admit(1, "bad_sample")
@@ -423,6 +448,9 @@ check("15.3", nan_source)
 # </div>
 
 # %%
+guess("15.f")
+
+# %%
 patient = admit(3, "detached_branch")
 model, optimizer = patient.build()
 panel = TrainingPanel(model, optimizer)
@@ -473,6 +501,9 @@ def examine(fault, seed=2):
 
 panels = {fault: examine(fault) for fault in (HEALTHY, *FAULTS)}
 
+# %%
+guess("15.g")
+
 
 # %%
 def at_start(panel):
@@ -519,14 +550,17 @@ for fault, panel in panels.items():
 #
 # <div lang="zh">
 #
-# 三个病人都有学不动的层：`vanishing`、`frozen_layer`、`detached_branch`。下面取每个病人第一步里更新比例最小的那一层。**先猜一猜**：用哪两个数，就能把三种分开？
+# 三个病人都有学不动的层：`vanishing`、`frozen_layer`、`detached_branch`。下面取每个病人第一步里更新比例最小的那一层。**先猜一猜**：谁的那一层，梯度大小正常？
 #
 # </div>
 # <div lang="en">
 #
-# Three patients have layers that do not learn: `vanishing`, `frozen_layer` and `detached_branch`. For each we take the layer with the smallest update ratio in the first step. **Guess first**: which two numbers tell the three apart?
+# Three patients have layers that do not learn: `vanishing`, `frozen_layer` and `detached_branch`. For each we take the layer with the smallest update ratio in the first step. **Guess first**: in which of them is its gradient of normal size?
 #
 # </div>
+
+# %%
+guess("15.h")
 
 # %%
 for fault in ("vanishing", "frozen_layer", "detached_branch"):
@@ -572,6 +606,9 @@ for requires_grad in (True, False):
 # </div>
 
 # %%
+guess("15.i")
+
+# %%
 for fault in (HEALTHY, "exploding", "rate_too_high"):
     panel, start = panels[fault], at_start(panels[fault])
     ratio = max(row.ratio or 0 for row in start)
@@ -601,6 +638,9 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # Another pair: `shuffled_labels` and the healthy one. The labels have been shuffled, and nothing is wrong with the network. **Guess first**: which of activations, gradients and update ratios gives it away?
 #
 # </div>
+
+# %%
+guess("15.j")
 
 # %%
 classes = max(labels.max().item() for _, labels in admit(2, HEALTHY).data) + 1
@@ -637,6 +677,9 @@ for fault in (HEALTHY, "shuffled_labels"):
 # **Guess first**: is a model ill because there is a hook on it?
 #
 # </div>
+
+# %%
+guess("15.k")
 
 # %%
 for fault in (HEALTHY, "norm_in_eval"):
