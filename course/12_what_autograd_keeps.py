@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from hookedu import LanguageToggle, check, hint, progress, solution
+from hookedu import LanguageToggle, check, guess, hint, progress, solution
 
 LanguageToggle()
 
@@ -30,7 +30,7 @@ LanguageToggle()
 #
 # 这里也能挂钩子，而且一次管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，每当 autograd 要存一个张量，就先调用 `pack`，留下的是 `pack` 返回的东西；等反向传播要用了，再调用 `unpack`，把它换回张量。
 #
-# **先猜一猜**：下面这几行里，一共存几次？存的是 `x`、`y`，还是 `y * y`？
+# 下面只有三步：`exp`、乘法、求和。**先猜**，再看每一步存下什么。
 #
 # </div>
 # <div lang="en">
@@ -39,9 +39,12 @@ LanguageToggle()
 #
 # There are hooks for this as well, and one pair covers every operation. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor, it calls `pack` first, and keeps whatever `pack` returns. When backward needs the tensor, it calls `unpack` to get it back.
 #
-# **Guess first**: how many times is something saved in the lines below, and what is it: `x`, `y` or `y * y`?
+# There are only three steps below: `exp`, a product and a sum. **Guess first**, and then see what each of them saves.
 #
 # </div>
+
+# %%
+guess("12.a")
 
 # %%
 addresses = set()
@@ -91,14 +94,14 @@ print("pieces of memory:", len(addresses))
 #
 # 5.4 节数过：留下一个 `output`，就留下了它身后整张图，足有 344 MB。当时我们是沿着图一步步走的；有了 `pack`，就可以直接看着这些张量：把每一个装进一个小对象 `Kept`，再让一个 `WeakSet` 记住这些小对象。`WeakSet` 用的是弱引用，自己不留任何东西，所以 autograd 一松手，对象就从集合里消失。
 #
-# **先猜一猜**：输出断开（`detach()`）之后，还剩多少 MB？在最后一行里，`pack` 原样留下 `tensor`，没有先 `detach()`，结果还一样吗？
+# 下面每次都先断开输出（`detach()`），再看还剩多少 MB。最后一次，`pack` 原样留下 `tensor`，没有先 `detach()`。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Section 5.4 counted what one kept `output` costs: with it stays the whole graph behind it, 344 MB. There we walked the graph step by step. With `pack` we can watch the tensors themselves: we put each of them into a small object called `Kept`, and let a `WeakSet` remember these objects. It holds weak references, which keep nothing alive, so an object disappears from the set as soon as autograd lets go of it.
 #
-# **Guess first**: once the output is detached with `detach()`, how many MB are left? And in the last line `pack` keeps `tensor` as it is, without `detach()`: does that end the same way?
+# Below, we detach the output with `detach()` each time, and then see how many MB are left. The last time, `pack` keeps `tensor` as it is, without `detach()`. **Guess first.**
 #
 # </div>
 
@@ -125,6 +128,10 @@ def forward(change, restore=lambda tensor: tensor, model=resnet):
         return model(images), alive
 
 
+# %%
+guess("12.b")
+
+
 # %% tags=["F13"]
 def megabytes(alive):
     """MB in all that is still alive, except weights; memory that tensors share counts once."""
@@ -146,7 +153,8 @@ for name, change in {
     out, alive = forward(change)
     out = out.detach()
     gc.collect()
-    print(f"detached, pack kept {name}: {megabytes(alive):.0f} MB")
+    held = megabytes(alive)
+    print(f"detached, pack kept {name}: {held:.0f} MB")
 for kept in list(alive):
     kept.tensor = None  # opens the ring, or this memory would never be let go
 
@@ -226,18 +234,17 @@ check("12.1", half_saved)
 #
 # <div lang="zh">
 #
-# 回到 ResNet-50，这次真的减半。权重本来就在内存里，给它们留一份半精度的拷贝，只会多占地方，所以按 `data_ptr()` 把它们认出来，只 `detach()`。
-#
-# **先猜一猜**：内存正好省一半吗？损失会变吗？第一层权重的梯度，会差多少？
+# 回到 ResNet-50，这次真的减半。权重本来就在内存里，给它们留一份半精度的拷贝，只会多占地方，所以按 `data_ptr()` 把它们认出来，只 `detach()`。**先猜**，再看损失会不会变，第一层权重的梯度又差多少。
 #
 # </div>
 # <div lang="en">
 #
-# Back to ResNet-50, which we now halve for real. Its weights are in memory anyway, and a copy of them in half precision would only take more room, so we recognise them by `data_ptr()` and just `detach()` them.
-#
-# **Guess first**: does this save exactly half of the memory? Does the loss change? And how far off is the gradient of the first layer's weights?
+# Back to ResNet-50, which we now halve for real. Its weights are in memory anyway, and a copy of them in half precision would only take more room, so we recognise them by `data_ptr()` and just `detach()` them. **Guess first**, and then see whether the loss changes, and how far off the gradient of the first layer's weights is.
 #
 # </div>
+
+# %%
+guess("12.c")
 
 
 # %%
@@ -286,18 +293,14 @@ print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 #
 # 舍入不可接受的时候，可以把张量搬到宽敞的地方，用时再搬回来：显存不够就搬到内存，内存不够就搬到硬盘。一个值都不变，花的是时间。
 #
-# 下面的 `Shelf` 是一个架子，背后是一个文件夹：`put` 把张量写进文件，返回一把钥匙，`get` 凭钥匙取回，`drop` 把文件删掉。大的张量都上架，autograd 手里只有钥匙。
-#
-# **先猜一猜**：梯度和原来的完全相同吗？反向传播结束以后，文件夹里还剩几个文件？
+# 下面的 `Shelf` 是一个架子，背后是一个文件夹：`put` 把张量写进文件，返回一把钥匙，`get` 凭钥匙取回，`drop` 把文件删掉。大的张量都上架，autograd 手里只有钥匙。**先猜**，再看梯度和原来的是不是完全相同。
 #
 # </div>
 # <div lang="en">
 #
 # Where rounding is not acceptable, tensors can be moved to a place with more room and fetched when they are used: from the GPU to main memory, or from there to the disk. No value changes; the price is time.
 #
-# The `Shelf` below is a folder: `put` writes a tensor to a file and returns a key, `get` fetches it by that key, and `drop` deletes the file. Every large tensor goes on the shelf, and all that autograd holds is the key.
-#
-# **Guess first**: are the gradients exactly the same? And how many files are left in the folder when backward is done?
+# The `Shelf` below is a folder: `put` writes a tensor to a file and returns a key, `get` fetches it by that key, and `drop` deletes the file. Every large tensor goes on the shelf, and all that autograd holds is the key. **Guess first**, and then see whether the gradients are exactly the same.
 #
 # </div>
 
@@ -324,6 +327,9 @@ class Shelf:
 
 
 # %%
+guess("12.d")
+
+# %%
 shelf = Shelf()
 
 
@@ -342,7 +348,8 @@ files = list(shelf.folder.iterdir())
 print(f"{len(files)} files, {sum(file.stat().st_size for file in files) / 1e6:.0f} MB")
 fetched = torch.autograd.grad(loss, resnet.conv1.weight)[0]
 print("the same gradient, to the last bit:", torch.equal(fetched, exact))
-print("files left:", len(list(shelf.folder.iterdir())))
+left = list(shelf.folder.iterdir())
+print("files left:", len(left))
 for file in files:
     shelf.drop(file)
 
@@ -418,25 +425,29 @@ check("12.2", put_away)
 #
 # 还有一条路：根本不存，用时再算一遍。这叫检查点（activation checkpointing）。`checkpoint(net, x, use_reentrant=False)` 只留下输入；反向传播走到这里，就重新运行一次前向传播，把要用的中间结果再算出来。它有新旧两种做法，`use_reentrant=False` 选的是新的。大模型通常是分段的，每段一个 `checkpoint`。
 #
-# **先猜一猜**：下面有两层，每层一个前置钩子、一个前向钩子。反向传播期间，也就是 `|` 之后，哪些会再触发？如果每层各用一个 `checkpoint` 呢？
+# 下面有两层，每层一个前置钩子、一个前向钩子，反向传播从 `|` 开始。先是两层合用一个 `checkpoint`。**先猜**，再看每层各用一个时又怎样。
 #
 # </div>
 # <div lang="en">
 #
 # There is yet another way: save nothing, and compute it again. It is called activation checkpointing. `checkpoint(net, x, use_reentrant=False)` keeps the input only; when backward arrives, it runs forward once more to compute what backward needs. There are two ways to do that, and `use_reentrant=False` chooses the newer one. Large models are cut into blocks, with a `checkpoint` for each.
 #
-# **Guess first**: below are two layers, each with a pre-hook and a forward hook. Which of them fire again during backward, that is, after the `|`? And with a `checkpoint` for each layer?
+# Below are two layers, each with a pre-hook and a forward hook; backward begins at the `|`. First there is one `checkpoint` around both layers. **Guess first**, and then see what happens with one for each.
 #
 # </div>
+
+# %%
+guess("12.e")
 
 
 # %% tags=["F26"]
 def say(text, *values):
     print(text, end=" ")
+    fired.append(text)
 
 
 net, x = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)), torch.ones(1, 2)
-handles = []
+handles, fired = [], []
 for name, layer in net.named_children():
     handles.append(layer.register_forward_pre_hook(partial(say, f"pre{name}")))
     handles.append(layer.register_forward_hook(partial(say, f"fwd{name}")))
@@ -450,7 +461,6 @@ for blocks in [net], net:  # one checkpoint around both layers, then one for eac
     print()
 for handle in handles:
     handle.remove()
-
 # Something that is meant to happen once:
 block = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 1))
 checkpoint(block, torch.tensor([[1.0, 2.0], [3.0, 5.0]]), use_reentrant=False).sum().backward()
@@ -535,18 +545,14 @@ check("12.3", count_recomputed)
 #
 # 检查点该切成几段？设有 `16` 块，切成 `k` 段。每段要留下输入，共 `k` 个；反向传播时一次只重算一段，又有 `16 / k` 个中间结果同时活着。两头都不好：`k` 太小，重算的一段太长；`k` 太大，留下的输入太多。预计峰值约为 `k + 16 / k` 个张量。
 #
-# 预计完了就来量。显卡有 `torch.cuda.max_memory_allocated()`，CPU 没有，我们自己数：`TorchDispatchMode` 看得见每一个运算，下面的 `Ledger` 用弱引用记住每个结果占的内存（storage），随时相加，取最大值。
-#
-# **先猜一猜**：切成几段最省？峰值和预计的一样吗？
+# 预计完了就来量。显卡有 `torch.cuda.max_memory_allocated()`，CPU 没有，我们自己数：`TorchDispatchMode` 看得见每一个运算，下面的 `Ledger` 用弱引用记住每个结果占的内存（storage），随时相加，取最大值。**先猜**，再看切成几段最省。
 #
 # </div>
 # <div lang="en">
 #
 # Into how many segments should one cut? Take `16` blocks in `k` segments. Each segment keeps its input, `k` in all; and backward computes one segment again at a time, with `16 / k` results alive at once. Both ends are bad: with a small `k` one segment is long, with a large `k` many inputs are kept. The forecast for the peak is about `k + 16 / k` tensors.
 #
-# A forecast wants measuring. GPUs have `torch.cuda.max_memory_allocated()`; on a CPU we count ourselves. `TorchDispatchMode` sees every single operation, and the `Ledger` below remembers the memory (storage) of each result by a weak reference, adds up what is alive, and keeps the maximum.
-#
-# **Guess first**: how many segments need least? And is the peak what was forecast?
+# A forecast wants measuring. GPUs have `torch.cuda.max_memory_allocated()`; on a CPU we count ourselves. `TorchDispatchMode` sees every single operation, and the `Ledger` below remembers the memory (storage) of each result by a weak reference, adds up what is alive, and keeps the maximum. **Guess first**, and then see how many segments need least.
 #
 # </div>
 
@@ -567,6 +573,9 @@ class Ledger(TorchDispatchMode):
         self.peak = max(self.peak, sum(storage.nbytes() for storage in self.alive))
         return results
 
+
+# %%
+guess("12.f")
 
 # %%
 torch.manual_seed(0)
@@ -605,16 +614,19 @@ _ = ax.legend()
 #
 # 还有一种预计，连一次真正的前向传播也不用：在 `torch.device("meta")` 上，张量只有形状和类型，没有值，也不占内存，运算一瞬间就完成。可是 autograd 照样建图，照样调用 `pack`。
 #
-# **先猜一猜**：下面 `a` 和 `b` 没有一个字节，怎么知道 `b` 和 `a` 用的是同一块内存？`data_ptr()` 还行吗？
+# 下面的 `b` 是 `a` 的视图，两个都一个字节也没有。怎么知道它们用的是同一块内存？**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # And there is a forecast that needs no real forward pass at all. On `torch.device("meta")`, tensors have a shape and a type but no values; they take no memory, and operations are done in no time. Yet autograd builds its graph as ever, and calls `pack`.
 #
-# **Guess first**: `a` and `b` below do not have a single byte. How can we tell that `b` uses the same memory as `a`? Will `data_ptr()` do?
+# Below, `b` is a view of `a`, and neither has a single byte. How can we tell that they use the same memory? **Guess first.**
 #
 # </div>
+
+# %%
+guess("12.g")
 
 # %%
 with torch.device("meta"):
