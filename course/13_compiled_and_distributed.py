@@ -8,7 +8,7 @@ import torch._dynamo  # torch.compile needs it; loading takes seconds, better he
 import torch.distributed as dist
 from torch import nn
 
-from hookedu import LanguageToggle, check, hint, progress, solution
+from hookedu import LanguageToggle, check, guess, hint, progress, solution
 from hookedu.models.ranks import RanksFailed, run_ranks
 
 LanguageToggle()
@@ -20,16 +20,19 @@ LanguageToggle()
 #
 # `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。8.9 节见过它的脾气：编译过、运行过的模型不理会新钩子；要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让它暂时照普通的 Python 运行。现在再往前走一步。
 #
-# **先猜一猜**：`one` 已经编译过。`two` 是同一个类的另一个模型，先挂钩子，后编译，钩子触发吗？钩子若是挂在编译好的模型**自己**身上呢？
+# `one` 先编译、运行。`two` 是同一个类的另一个模型，先挂钩子，后编译。**先猜**，再看钩子挂在编译好的模型**自己**身上时触发不触发。
 #
 # </div>
 # <div lang="en">
 #
 # `torch.compile` reads the Python code of `forward` and puts faster code in its place. Section 8.9 met its temper: a model that was compiled and has run ignores new hooks. Either register before compiling, or use `set_stance("force_eager")`, which makes it run as plain Python for a while. Now we go one step further.
 #
-# **Guess first**: `one` has been compiled. `two` is another model of the same class, and its hook is registered before compiling: does it fire? And does a hook on the compiled model **itself**?
+# `one` is compiled and run first. `two` is another model of the same class, and its hook is registered before compiling. **Guess first**, and then see whether a hook on the compiled model **itself** fires.
 #
 # </div>
+
+# %%
+guess("13.a")
 
 # %% tags=["F22", "F46"]
 one, two = (nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(2))
@@ -89,16 +92,19 @@ print("on the compiled model itself, len(seen):", len(seen))
 #
 # 钩子编译进去以后，也还有事。编译好的代码只在它当时的假设之下有效，而钩子里的 `seen.append(...)` 每次都让 `seen` 变长。下面的 `backend` 每编译一次就被调用一次，收到编译出来的图，所以数得出来。
 #
-# **先猜一猜**：同样 5 次调用，`seen.append` 的钩子要编译几次？`torch.compiler.disable(keep)` 让钩子留在编译之外，又是几次？
+# 下面先用 `keep` 做钩子，再用 `torch.compiler.disable(keep)`，它让钩子留在编译之外；各调用 5 次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # A hook that has been compiled in is not the end of it. Compiled code holds only under what was true at the time, and `seen.append(...)` in a hook makes `seen` longer with every call. The `backend` below is called each time something is compiled, with the graph that came of it, so it can count.
 #
-# **Guess first**: over the same 5 calls, how often is the hook with `seen.append` compiled? And when `torch.compiler.disable(keep)` keeps it outside?
+# Below, the hook is `keep` first and then `torch.compiler.disable(keep)`, which stays outside of what is compiled, for 5 calls each. **Guess first.**
 #
 # </div>
+
+# %%
+guess("13.b")
 
 # %% tags=["F22", "F46"]
 graphs = []
@@ -120,6 +126,7 @@ def run(hook, calls):
 
 
 run(keep, 5)
+times = len(graphs)
 run(torch.compiler.disable(keep), 5)
 print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op == "call_function"])
 
@@ -142,14 +149,17 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 # %% [markdown]
 # <div lang="zh">
 #
-# `keep` 那样的钩子，5 次调用编译了 5 次。**先猜一猜**：12 次调用，会编译 12 次吗？
+# `keep` 那样的钩子，5 次调用编译了 5 次。现在调用 12 次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# With a hook like `keep`, 5 calls compiled 5 times. **Guess first**: do 12 calls compile 12 times?
+# With a hook like `keep`, 5 calls compiled 5 times. Now there are 12 calls. **Guess first.**
 #
 # </div>
+
+# %%
+guess("13.c")
 
 # %% tags=["F46"]
 torch._logging.set_logs(dynamo=logging.ERROR)  # hides a long warning that names the limit
@@ -165,12 +175,12 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 不会。编译到第 8 次，就到了 `recompile_limit`，以后不再编译，这个函数从此照普通的 Python 运行，编译的好处也就没有了。钩子次次触发，结果也对，所以很难发现。
+# 编译到第 8 次，就到了 `recompile_limit`，以后不再编译，这个函数从此照普通的 Python 运行，编译的好处也就没有了。钩子次次触发，结果也对，所以很难发现。
 #
 # </div>
 # <div lang="en">
 #
-# They do not. After compiling 8 times, `recompile_limit` is reached; nothing is compiled any more, and from then on this function runs as plain Python, without anything that compiling gains. The hook fires in every call and the results are right, which makes it so hard to notice.
+# After compiling 8 times, `recompile_limit` is reached; nothing is compiled any more, and from then on this function runs as plain Python, without anything that compiling gains. The hook fires in every call and the results are right, which makes it so hard to notice.
 #
 # </div>
 # </div>
@@ -278,7 +288,7 @@ check("13.2", layer_output)
 #
 # `run_ranks` 真的启动 2 个进程，返回它们各自打印的内容。它们用 gloo 通信，不需要显卡。每个脚本从 `sys.argv` 拿到自己的编号（rank，这里是 0 或 1）、进程数，和碰头用的文件。导入 torch 要等几秒。
 #
-# **先猜一猜**：进程 1 的输入是进程 0 的 10 倍。参数上的张量钩子看到的是自己的梯度，还是平均后的？post-accumulate 钩子呢？
+# 下面，进程 1 的输入是进程 0 的 10 倍。参数上有一个张量钩子，还有一个 post-accumulate 钩子，它当场更新权重。**先猜**，再看两个进程的权重还一样不一样。
 #
 # </div>
 # <div lang="en">
@@ -287,7 +297,7 @@ check("13.2", layer_output)
 #
 # `run_ranks` starts 2 real processes and returns what each has printed. They talk through gloo, which needs no GPU. From `sys.argv` each script gets its number (the rank, 0 or 1 here), the number of processes, and a file to meet at. Importing torch takes some seconds.
 #
-# **Guess first**: the input of rank 1 is 10 times that of rank 0. Does a tensor hook on a parameter see its own rank's gradient, or the average? And a post-accumulate hook?
+# Below, the input of rank 1 is 10 times that of rank 0. On the parameter are a tensor hook and a post-accumulate hook, which updates the weights on the spot. **Guess first**, and then see whether the two ranks still have the same weights.
 #
 # </div>
 
@@ -303,6 +313,9 @@ torch.nn.init.zeros_(layer.weight)
 model = DistributedDataParallel(layer)
 x = torch.tensor([[1.0, 2.0]]) * 10**rank
 """
+
+# %%
+guess("13.d")
 
 # %%
 script = """
@@ -344,7 +357,7 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # 钩子返回一个 Future：现在还没有，将来会装着平均值。`all_reduce` 把各进程的张量就地加起来；有了 `async_op=True`，它马上返回，反向传播接着算；`.then(...)` 说结果到了做什么，那时 `done.value()` 是只有一个张量的列表。
 #
-# **先猜一猜**：这个模型有 4 层，`average` 在每一步里被调用几次？三步都一样吗？
+# 下面的模型有 4 层，走三步。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -353,9 +366,12 @@ for rank, printed in enumerate(run_ranks(start + script)):
 #
 # The hook returns a Future, which has no value yet and will hold the average. `all_reduce` adds up the tensors of all ranks, in place; with `async_op=True` it returns at once, and backward goes on. `.then(...)` says what to do when the result is there, and then `done.value()` is a list of one tensor.
 #
-# **Guess first**: this model has 4 layers. How often is `average` called in a step, and is it the same in all three?
+# The model below has 4 layers and takes three steps. **Guess first.**
 #
 # </div>
+
+# %%
+guess("13.e")
 
 # %% tags=["F47"]
 script = """
@@ -374,7 +390,8 @@ for step in range(3):
     model(torch.ones(1, 300)).sum().backward()
 dist.destroy_process_group()
 """
-print(run_ranks(start + script)[0])  # both print the same
+printed = run_ranks(start + script)[0]  # both print the same
+print(printed)
 
 # %% [markdown] tags=["F47"]
 # <div class="mistake">
@@ -402,16 +419,19 @@ print(run_ranks(start + script)[0])  # both print the same
 #
 # 通信常常是最慢的一步。梯度是 float32，用 float16 发送，就只有一半的字节。可是 float16 最大只有 65504。
 #
-# **先猜一猜**：两个进程的梯度都是 40000，平均也是 40000，float16 装得下。下面三种写法，得到的都是 40000 吗？`AVG` 让 `all_reduce` 自己取平均。
+# 两个进程的梯度都是 40000，平均也是 40000，float16 装得下。下面用三种写法求这个平均，其中 `AVG` 让 `all_reduce` 自己去求。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Communication is often the slowest part of a step. Gradients are float32; sent as float16, they take half of the bytes. But float16 ends at 65504.
 #
-# **Guess first**: the gradient is 40000 in both ranks, and so is the average, which float16 can hold. Do all three ways below arrive at 40000? `AVG` lets `all_reduce` do the averaging.
+# The gradient is 40000 in both ranks, and so is the average, which float16 can hold. Below are three ways to compute this average; `AVG` has `all_reduce` do that. **Guess first.**
 #
 # </div>
+
+# %%
+guess("13.f")
 
 # %% tags=["F48"]
 script = """
@@ -427,7 +447,8 @@ dist.all_reduce(total, op=dist.ReduceOp.AVG)
 print("  AVG:             ", total.item())
 dist.destroy_process_group()
 """
-print(run_ranks(start + script)[0])
+printed = run_ranks(start + script)[0]
+print(printed)
 
 # %% [markdown] tags=["F48"]
 # <div class="mistake">
@@ -490,14 +511,14 @@ check("13.3", half_hook)
 #
 # DDP 的每个进程都有整个模型。装不下的模型，就把每个参数切开，一个进程只拿一片，这就是 `fully_shard`（FSDP2）。它自己就是用钩子做的：一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又放掉，只留自己的一片。
 #
-# **先猜一猜**：第一层的权重是 6×4，两个进程。在你的前置钩子里、前向钩子里、反向传播之后的 `.grad` 里，各看到多大？参数上的张量钩子和 post-accumulate 钩子，哪个触发？
+# 下面有两个进程，第一层的权重是 6×4，参数上有一个张量钩子和一个 post-accumulate 钩子。**先猜**，再看在你的前置钩子里、前向钩子里、反向传播之后的 `.grad` 里，手里各有多大一块。
 #
 # </div>
 # <div lang="en">
 #
 # Under DDP every process holds the whole model. Where a model is too large for that, each parameter is cut up, and a process keeps one piece of it: `fully_shard` (FSDP2). It is made of hooks itself: before a layer runs, a pre-hook gathers the pieces, and afterwards a forward hook lets go of all but its own.
 #
-# **Guess first**: the weight of the first layer is 6×4, and there are two processes. What size do you see in your own pre-hook, in your forward hook, and in `.grad` after backward? Of a tensor hook and a post-accumulate hook on the parameter, which fires?
+# Below are two processes. The weight of the first layer is 6×4, and on this parameter are a tensor hook and a post-accumulate hook. **Guess first**, and then see how much of it is there in your own pre-hook, in your forward hook, and in `.grad` after backward.
 #
 # </div>
 
@@ -518,6 +539,9 @@ for module in [*net, net]:  # every layer for itself, then the rest
 first = net[0]
 x = torch.ones(1, 4) * 10**rank
 """
+
+# %%
+guess("13.g")
 
 # %% tags=["F49"]
 script = """
