@@ -67,14 +67,14 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 #
 # 给了 Anna。把 Anna 换成 Carl，最后一句一个字没动，答案也跟着换；改成 Anna 来给，答案就是 Ben。光有最后半句，它连名字都不猜。可见模型回头看了前文，从两个人里挑出了**另一个**。它是在哪里、怎样做到的？
 #
-# 模型的输入是词的编号，`encode` 把词变成编号，`decode` 变回来；输出是每个位置上「下一个词」的 logit，最后一个位置的 `[0, -1]` 就是我们要的。
+# 模型的输入是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 变回来；输出是每个位置上「下一个词」的 logit，最后一个位置的 `[0, -1]` 就是我们要的。
 #
 # </div>
 # <div lang="en">
 #
 # To Anna. With Carl in her place the answer changes, although no word of the last sentence does; with Anna as the giver the answer is Ben; and from the last words alone the model does not even guess a name. So it looked back and picked the **other** one of the two. Where does it do that, and how?
 #
-# What goes in are numbers of words: `encode` makes them, `decode` turns them back. What comes out are the logits of the next word, at every position; ours is the last, `[0, -1]`.
+# What goes in are word ids, one integer per word: `encode` makes them, `decode` turns them back. What comes out are the logits of the next word, at every position; ours is the last, `[0, -1]`.
 #
 # </div>
 
@@ -90,7 +90,7 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 # </div>
 # <div lang="en">
 #
-# Attention first. It has 4 heads that work side by side, and each looks at words of its own. Its `forward` returns two things: what it adds to each word, and a table of which word looks at which, the attention weights.
+# Attention first. It has 4 heads that work side by side, and each looks at different words. Its `forward` returns two things: what it adds to each word, and a table of which word looks at which, the attention weights.
 #
 # **Guess first**: a hook written as in section 5.4 goes on `attention`. What will `output.detach()` do?
 #
@@ -130,12 +130,12 @@ print("pattern:", tuple(pattern.shape), "batch, heads, words, words looked at")
 #
 # <div lang="zh">
 #
-# 模块的输出不一定是张量：这里的注意力返回元组，别的库里还有字典一样的对象和缓存。钩子里直接写 `output.detach()`，就会出错；取出要的那一项，再 `detach().clone()`。`record()` 替你处理这些结构：元组还是元组，里面的张量各是一份拷贝。
+# 和 5.8 节一样，模块的输出不一定是张量：这里的注意力返回元组，别的库里还有字典一样的对象和缓存。钩子里直接写 `output.detach()`，就会出错；取出要的那一项，再 `detach().clone()`。`record()` 替你处理这些结构：元组还是元组，里面的张量各是一份拷贝；14.8 节的 `Cache` 也一样。
 #
 # </div>
 # <div lang="en">
 #
-# What a module puts out need not be a tensor: attention returns a tuple here, and other libraries add objects like dictionaries, and caches. A plain `output.detach()` fails in such a hook: take the item that you want, and `detach().clone()` that. `record()` copes with these structures: a tuple stays a tuple, and each tensor in it is a copy.
+# As in section 5.8, what a module puts out need not be a tensor: attention returns a tuple here, and other libraries add objects like dictionaries, and caches. A plain `output.detach()` fails in such a hook: take the item that you want, and `detach().clone()` that. `record()` copes with these structures: a tuple stays a tuple, and each tensor in it is a copy, as in the `Cache` of section 14.8.
 #
 # </div>
 # </div>
@@ -156,12 +156,12 @@ _ = axes[0].set_ylabel("word that looks")
 # %% [markdown]
 # <div lang="zh">
 #
-# 每张图的一行是一个词，颜色说它看了哪些词（几个头取最大的）。最后一行是 `to`：第 2 块里它主要看两个人的名字，第 3 块里主要看 `gave` 和给东西的 `Ben`。这只是线索，还不是证据：看了不等于用了。要证据，就得动手改，14.4 节就来改。
+# 每张图的一行是一个词，颜色表示它看了哪些词（几个头取最大的）。最后一行是 `to`：第 2 块里它主要看两个人的名字，第 3 块里主要看 `gave` 和给东西的 `Ben`。这只是线索，还不是证据：看了不等于用了。要证据，就得动手改，14.4 节就来改。
 #
 # </div>
 # <div lang="en">
 #
-# Each row of a picture is a word, and colour says which words it looks at (the largest over the heads). The last row is `to`: in block 2 it looks mostly at the two names, in block 3 at `gave` and at `Ben`, who gives. That is a lead and no proof, since to look is not to use. For a proof we must change something, and section 14.4 does.
+# Each row of a picture is a word, and colour shows which words it looks at (the largest over the heads). The last row is `to`: in block 2 it looks mostly at the two names, in block 3 at `gave` and at `Ben`, who gives. That is a lead and no proof, since to look is not to use. For a proof we must change something, and section 14.4 does.
 #
 # </div>
 
@@ -174,14 +174,14 @@ _ = axes[0].set_ylabel("word that looks")
 #
 # 写 `outputs_of(model, names, *args, **kwargs)`：用这些参数调用 `model` 一次，返回字典：名字 → 那一层的输出。
 #
-# 输出可能是张量，也可能是元组、列表、字典，层层嵌套；结构照旧，里面的每个张量都是断开的拷贝，别的东西不动。一层运行了几次，取最后一次；没有运行的不在字典里。不论出什么异常，都不留下钩子。
+# 输出可能是张量，也可能是普通的元组、列表、字典，层层嵌套；结构照旧，里面的每个张量都是断开的拷贝，别的东西不动。一层运行了几次，只留最后一次的输出；没有运行的不在字典里。不论出什么异常，都不留下钩子。
 #
 # </div>
 # <div lang="en">
 #
 # Write `outputs_of(model, names, *args, **kwargs)`: call `model` once with these arguments, and return a dictionary from each name to what that layer put out.
 #
-# That may be a tensor, or tuples, lists and dictionaries, one inside the other. Their structure stays, every tensor in them becomes a detached copy, and other things stay as they are. Of a layer that runs several times take the last; one that does not run is not in the dictionary. No hook is left behind, whatever is raised.
+# That may be a tensor, or plain tuples, lists and dictionaries, one inside the other. Their structure stays, every tensor in them becomes a detached copy, and other things stay as they are. For a layer that runs several times, keep its last output alone; one that does not run is not in the dictionary. No hook is left behind, whatever is raised.
 #
 # </div>
 
@@ -221,7 +221,7 @@ check("14.1", outputs_of)
 #
 # <div lang="zh">
 #
-# 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream）。最后，`norm` 和 `unembed` 把它变成 logit。
+# 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream），起初是词的向量加上位置的向量。最后，`norm` 和 `unembed` 把它变成 logit。
 #
 # 既然每一块之后它都是同样宽的向量，就可以提前问：要是模型到这里为止，它会说什么？把残差流直接交给 `norm` 和 `unembed`，这就是 logit lens。
 #
@@ -230,7 +230,7 @@ check("14.1", outputs_of)
 # </div>
 # <div lang="en">
 #
-# Every block **adds** something to the same vector: `x + attention(norm1(x))`, then `x + mlp(norm2(x))`. The vector that flows through all of them is called the residual stream. At the end `norm` and `unembed` turn it into logits.
+# Every block **adds** something to the same vector: `x + attention(norm1(x))`, then `x + mlp(norm2(x))`. The vector that flows through all of them is called the residual stream; it starts as the vector of the word plus one for its position. At the end `norm` and `unembed` turn it into logits.
 #
 # As it has the same width after every block, we may ask early: if the model ended here, what would it say? Hand the residual stream to `norm` and `unembed` right away; that is the logit lens.
 #
@@ -260,12 +260,12 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 一块之后，透镜还说不出什么；两块之后，它猜的都是名字。三块之后，两个故事里它都说 Anna，可是其中一个的答案是 Ben：那只是它偏爱的名字，还不是答案。过了最后一块，才一个说 Anna，一个说 Ben。可见透镜说的是模型到此为止会怎么猜；猜中了不等于知道，要换一个答案不同的故事来比。最后一个深度的透镜，和模型自己的 logit 一位不差：它就是模型的最后两步。
+# 一块之后，透镜还说不出什么；两块之后，它猜的都是名字。三块之后，两个故事里它都说 Anna，可是其中一个的答案是 Ben：那只是它偏爱的名字，还不是答案（把提示开头的两个名字对调，它还是说 Anna，不妨试试）。过了最后一块，才一个说 Anna，一个说 Ben。可见透镜说的是模型到此为止会怎么猜；猜中了不等于知道，要换一个答案不同的故事来比。最后一个深度的透镜，和模型自己的 logit 一位不差：它就是模型的最后两步。
 #
 # </div>
 # <div lang="en">
 #
-# After one block the lens can hardly say anything; after two it guesses names. After three it says Anna in both stories, though in one the answer is Ben: a name that it happens to favour, not the answer. Only the last block tells the two stories apart. So the lens shows what the model would guess so far, and a right guess is not knowledge: compare with a story whose answer is another. At the last depth the lens is the model's own logits to the last bit: it is the model's own last two steps.
+# After one block the lens can hardly say anything; after two it guesses names. After three it says Anna in both stories, though in one the answer is Ben: a name that it favours, not the answer (swap the two names at the beginning of the prompts, and it still says Anna: try it). Only the last block tells the two stories apart. So the lens shows what the model would guess so far, and a right guess is not knowledge: compare with a story whose answer is another. At the last depth the lens is the model's own logits to the last bit: it is the model's own last two steps.
 #
 # </div>
 
@@ -316,12 +316,16 @@ check("14.2", logit_lens)
 # %% [markdown]
 # <div lang="zh">
 #
-# 两个故事说明不了什么。下面新讲 200 个，只看那些要靠前文才知道的词（`story.fixed` 记着它们的位置），数一数每个深度答对多少；`to` 后面的名字，也就是谁收到东西，另外再数一遍。
+# 两个故事说明不了什么。下面新讲 200 个，只看那些要靠前面的句子才知道的词（`story.fixed` 记着它们在故事里的位置），数一数每个深度答对多少；`to` 后面的名字，也就是谁收到东西，另外再数一遍（`receives | True` 是全部都要）。
+#
+# 代码里，`inputs=True` 让 `record` 连每一层的输入也留下：`.calls[0].input` 是第一次调用的参数，一个元组；`.activations` 是字典，列出每一层的输出。`blocks.*` 里的 `*` 代表一段名字，不跨过点。
 #
 # </div>
 # <div lang="en">
 #
-# Two stories prove little. Below are 200 freshly told ones; `story.fixed` lists the positions of the words in them that only earlier sentences tell, and we count the share that each depth gets right. The names after `to`, those who receive, are counted once more by themselves.
+# Two stories prove little. Below are 200 freshly told ones. In each, `story.fixed` lists the positions of those words that can be known only from earlier sentences, and we count the share that each depth gets right. The names after `to`, those who receive, are counted once more by themselves (`receives | True` takes all words).
+#
+# In the code, `inputs=True` makes `record` keep what goes into each layer as well: `.calls[0].input` is the tuple of arguments of its first call, and `.activations` is a dictionary with the output of every layer. The `*` in `blocks.*` stands for one part of a name, without dots.
 #
 # </div>
 
@@ -352,12 +356,12 @@ _ = ax.legend()
 # %% [markdown]
 # <div lang="zh">
 #
-# 每过一块，答对的都多一些。等到最后一块的，是谁收到东西：三块之后只对了一半，和在两个人里抛硬币差不多，过了最后一块全对。
+# 每过一块，答对的都多一些。谁收到东西，却要等到最后一块：三块之后只对了一半，和在两个人里抛硬币差不多，过了最后一块全对。
 #
 # </div>
 # <div lang="en">
 #
-# More are right after every block. What waits for the last one is who receives: after three blocks half of those are right, a coin toss between two people, and after the last all of them.
+# More are right after every block. But who receives has to wait for the last one: after three blocks half of those are right, as many as tossing a coin between two people would give, and after the last all of them.
 #
 # </div>
 
@@ -368,7 +372,7 @@ _ = ax.legend()
 #
 # 透镜说出模型会怎么猜，没有说凭的是哪里的信息。要找原因，就做实验：`clean` 和 `corrupted` 只差一个词，答案相反；读 `corrupted` 时，把残差流在**一块、一个词**的位置上，换成读 `clean` 时的，看答案挽回多少。这叫激活修补（activation patching）。
 #
-# 钩子返回的东西取代输出，5.6 节用过。挽回的比例这样算：`(patched - bad) / (good - bad)`，三个数都是 Anna 与 Ben 的 logit 之差：好的是读 `clean` 的，坏的是读 `corrupted` 的，修补的是读 `corrupted`、只换了一处的。
+# 钩子返回的东西取代输出，5.6 节用过。挽回的比例这样算：`(patched - bad) / (good - bad)`，三个数都是 Anna 与 Ben 的 logit 之差：`good` 是读 `clean` 时的，`bad` 是读 `corrupted` 时的，`patched` 是读 `corrupted`、只换一处时的。
 #
 # **先猜一猜**：两个提示不同的只有倒数第五个词，`Ben` 换成 `Anna`。第 0 块之后，在哪个位置修补有用？最后一块之后呢？
 #
@@ -377,7 +381,7 @@ _ = ax.legend()
 #
 # The lens tells what the model would guess, not from where it knows. That takes an experiment: `clean` and `corrupted` differ in one word and have opposite answers. In the run on `corrupted`, replace the residual stream after **one block at one word** by that of the run on `clean`, and see how much of the answer comes back. That is activation patching.
 #
-# What a hook returns replaces the output, as in section 5.6. The share that comes back is `(patched - bad) / (good - bad)`, where each of the three is the difference between the logits of Anna and of Ben: good when the model reads `clean`, bad when it reads `corrupted`, patched when it reads `corrupted` with that one change.
+# What a hook returns replaces the output, as in section 5.6. The share that comes back is `(patched - bad) / (good - bad)`, where each of the three is the difference between the logits of Anna and of Ben: `good` when the model reads `clean`, `bad` when it reads `corrupted`, `patched` when it reads `corrupted` with that one change.
 #
 # **Guess first**: the prompts differ only in the fifth word from the end, `Ben` or `Anna`. After block 0, at which position does a patch help? And after the last block?
 #
@@ -415,12 +419,12 @@ for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
 # %% [markdown]
 # <div lang="zh">
 #
-# 第 0 块之后，起作用的差别全在不同的那个词上：修补它挽回 1.00，修补最后一个词毫无用处。最后一块之后正好相反：差别已经搬到最后一个词。
+# 第 0 块之后，起作用的差别全在不同的那个词上：修补它挽回 1.00，修补最后一个词毫无用处。最后一块之后正好相反，而这在哪个模型里都一样：后面不再有注意力，答案只从最后一个词读出。差别是哪一块搬过去的，要看下面整张图。
 #
 # </div>
 # <div lang="en">
 #
-# After block 0 all of the difference that matters lies in the word that differs: a patch there restores 1.00, and one at the last word nothing. After the last block it is the other way round: the difference has moved to the last word.
+# After block 0 all of the difference that matters lies in the word that differs: a patch there restores 1.00, and one at the last word nothing. After the last block it is the other way round, as in any such model: no attention follows, and the answer is read from the last word alone. Which block moved the difference there, only the whole map below shows.
 #
 # </div>
 
@@ -431,14 +435,14 @@ for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
 #
 # <div lang="zh">
 #
-# 写 `patched(model, clean, corrupted, number, place)`：`clean` 和 `corrupted` 是词的编号，形状都是 `(batch, words)`，逐个配对。返回模型读 `corrupted` 的 logit，`(batch, words, vocabulary)`，只是第 `number` 块的输出，在第 `place` 个词上，换成读 `clean` 时的值。都从 0 数起。
+# 写 `patched(model, clean, corrupted, number, place)`：`clean` 和 `corrupted` 是词的编号，一个词一个整数，形状都是 `(batch, words)`，逐个配对。返回模型读 `corrupted` 的 logit，`(batch, words, vocabulary)`，只是第 `number` 块的输出，在第 `place` 个词上，换成读 `clean` 时的值。都从 0 数起。
 #
 # 别的词、别的块照旧。输出只在拷贝上改：别的钩子也许还留着它。不留下钩子，中途出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are numbers of words, both of shape `(batch, words)`, prompt by prompt. Return the model's logits for `corrupted`, `(batch, words, vocabulary)`, but with what block `number` puts out at word `place` replaced by its value when the model reads `clean`. Both count from 0.
+# Write `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are word ids, one integer per word, both of shape `(batch, words)`, prompt by prompt. Return the model's logits for `corrupted`, `(batch, words, vocabulary)`, but with what block `number` puts out at word `place` replaced by its value when the model reads `clean`. Both count from 0.
 #
 # Other words and other blocks stay as they are. Change a block's output only in a copy: other hooks may have kept it. Leave no hook behind, even if something is raised half-way.
 #
@@ -479,14 +483,14 @@ check("14.3", patched)
 #
 # <div lang="zh">
 #
-# 写 `patching_map(model, clean, corrupted, right, wrong)`，两个提示都是 `(1, words)`。返回形状为 `(blocks, words)` 的浮点张量：每一格像 14.3 那样修补一处，看最后一个词上 `right` 减 `wrong`（词的编号）的 logit 之差挽回了几成，`(patched - bad) / (good - bad)`。好的是读 `clean` 的，坏的是读 `corrupted` 的。小于 0、大于 1 的照样留着。
+# 写 `patching_map(model, clean, corrupted, right, wrong)`，两个提示都是 `(1, words)`。返回形状为 `(blocks, words)` 的浮点张量：每一格像 14.3 那样修补一处，看最后一个词上 `right` 减 `wrong`（两个词的编号，不一定是 Anna 和 Ben）的 logit 之差挽回了几成，`(patched - bad) / (good - bad)`：`good` 是读 `clean` 时的差，`bad` 是读 `corrupted` 时的。小于 0、大于 1 的照样留着。
 #
 # 每一格单独修补。`clean` 只让模型读一次，各块的输出都留下来。输出只在拷贝上改；不留下钩子，中途出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `patching_map(model, clean, corrupted, right, wrong)`, where both prompts have the shape `(1, words)`. Return a tensor of floats of shape `(blocks, words)`. For each entry, patch one place as in 14.3. The entry is the share restored of the difference at the last word, logit of `right` minus logit of `wrong` (numbers of words): `(patched - bad) / (good - bad)`, where good is that for `clean` and bad that for `corrupted`. Keep shares below 0 or above 1 as they are.
+# Write `patching_map(model, clean, corrupted, right, wrong)`, where both prompts have the shape `(1, words)`. Return a tensor of floats of shape `(blocks, words)`. For each entry, patch one place as in 14.3. The entry is the share restored of the difference at the last word, logit of `right` minus logit of `wrong` (two word ids, not always those of Anna and Ben): `(patched - bad) / (good - bad)`, where `good` is that for `clean` and `bad` that for `corrupted`. Keep shares below 0 or above 1 as they are.
 #
 # Each entry is a patch of its own. Let the model read `clean` only once, and keep what all blocks put out. Change a block's output only in a copy. Leave no hook behind, even if something is raised half-way.
 #
@@ -547,12 +551,12 @@ _ = fig.colorbar(image, label="restored")
 # %% [markdown]
 # <div lang="zh">
 #
-# 图上看得见搬家：前三格在 `Anna` 那个词，最后一格在 `to`；谁给的，到最后一块才搬过来，所以透镜在那以前只能碰运气。别的词修补了也没用，`gave` 也一样：`to` 看了它，靠的却不是它。这张图量的是两个故事的**差别**：前面的两个名字模型也要用，可是两个故事里一样，图上就看不见。全部修补，正好挽回 1.0，一处不修补，正好是 0.0：这样的地图才可信。
+# 图上看得见搬家：前三格在 `Anna` 那个词，最后一格在 `to`；谁给的，到最后一块才搬过来，所以透镜在那以前只能碰运气。别的词修补了也没用，`gave` 也一样：`to` 看了它，谁给的却不是从它那里知道的。这张图量的是两个故事的**差别**：前面的两个名字模型也要用，可是两个故事里一样，图上就看不见。全部修补（`slice(None)`），正好挽回 1.0，一处不修补（`slice(0)`），正好是 0.0：这样的地图才可信。代码里的 `abs` 只是免得印出 `-0.00`。
 #
 # </div>
 # <div lang="en">
 #
-# The picture shows the move: three squares at the word `Anna`, the last at `to`. Who gives is carried there only by the last block, so until then the lens could only be lucky. No other word helps, not even `gave`: `to` looked at it, but did not learn there who gives. A map shows the **difference** between two stories: the model needs the two names further up as well, but both stories have them, and the map cannot see them. Patching every word restores exactly 1.0, patching none exactly 0.0: a map should pass these two checks before it is believed.
+# The picture shows the move: three squares at the word `Anna`, the last at `to`. Who gives is carried there only by the last block, so until then the lens could only be lucky. No other word helps, not even `gave`: `to` looked at it, but did not learn there who gives. A map shows the **difference** between two stories: the model needs the two names further up as well, but both stories have them, and the map cannot see them. Patching every word (`slice(None)`) restores exactly 1.0, patching none (`slice(0)`) exactly 0.0: a map should pass these two checks before it is believed. The `abs` in the code only avoids printing `-0.00`.
 #
 # </div>
 
@@ -561,16 +565,16 @@ _ = fig.colorbar(image, label="restored")
 #
 # <div lang="zh">
 #
-# 修补说出了信息在哪里，还没说是谁搬的。注意力有 4 个头，`attention.out` 的输入里，各个头的结果并排放着，每个头占 16 列。用前置钩子把一个头的 16 列改成 0，就关掉了它。
+# 修补说出了信息在哪里，还没说是谁搬的。注意力有 4 个头，`attention.out` 的输入里，各个头的结果并排放着，每个头占 16 列。用前置钩子把一个头的 16 列改成 0，就关掉了它。第二段代码倒过来做：模型读 `corrupted`，`put_head` 只把一个头在最后一个词上的结果，换成读 `clean` 时的。
 #
 # **先猜一猜**：Anna 给球的那个故事，差是负的，模型说 Ben。16 个头，关掉一个，差会变多少？都差不多，还是只有几个要紧？
 #
 # </div>
 # <div lang="en">
 #
-# Patching says where the information is, not who carried it there. Attention has 4 heads; in the input of `attention.out` their results stand side by side, 16 columns each. A pre-hook that sets the 16 columns of a head to 0 switches that head off.
+# Patching says where the information is, not who carried it there. Attention has 4 heads; in the input of `attention.out` their results stand side by side, 16 columns each. A pre-hook that sets the 16 columns of a head to 0 switches that head off. The second cell does the reverse: while the model reads `corrupted`, `put_head` gives the last word one head's result from `clean`.
 #
-# **Guess first**: in the story in which Anna gives, the difference is negative and the model says Ben. Switch off one of the 16 heads, and by how much does it change? By about the same for each, or do only a few matter?
+# **Guess first**: in the story in which Anna gives, the difference is negative and the model says Ben. If you switch off one of the 16 heads, by how much does it change? By about the same for each, or do only a few matter?
 #
 # </div>
 
@@ -615,12 +619,12 @@ for head in range(4):
 # %% [markdown]
 # <div lang="zh">
 #
-# 大多数头关掉也没有什么；关掉第 3 块的 3 号头，差却变了号，两个故事模型都说 Anna：分不出是谁给的，就说偏爱的名字。不过关掉一样东西，坏了，也可能只是碰坏了别的。所以再倒过来做：读 `corrupted`，只把一个头在 `to` 上的结果换成读 `clean` 时的。换 3 号头，答案就全部挽回，换另外三个一点用也没有：把给东西的人告诉最后一个词的，就是它。
+# 大多数头关掉也没有什么；关掉第 3 块的 3 号头，差却变了号，两个故事里 Anna 都远远超过 Ben：分不出是谁给的，就说偏爱的名字。不过关掉一样东西，坏了，也可能只是碰坏了别的。所以再倒过来做：读 `corrupted`，只把一个头在 `to` 上的结果换成读 `clean` 时的。换 3 号头，答案就全部挽回，换这一块的另外三个一点用也没有：把给东西的人告诉最后一个词的，就是它。
 #
 # </div>
 # <div lang="en">
 #
-# Most heads can go without much harm. Without head 3 of block 3, the difference changes its sign, and the model says Anna in both stories: it cannot tell who gives and falls back on the name that it favours. Yet to switch something off may simply break something else. So we also do the reverse: while the model reads `corrupted`, replace what one head hands to `to` by what it does for `clean`. With head 3 all of the answer comes back, with any of the other three nothing does: this is the head that tells the last word who gives.
+# Most heads can go without much harm. Without head 3 of block 3, the difference changes its sign, and Anna is far ahead of Ben in both stories: the model cannot tell who gives and falls back on the name that it favours. Yet to switch something off may simply break something else. So we also do the reverse: while the model reads `corrupted`, replace what one head hands to `to` by what it does for `clean`. With head 3 all of the answer comes back, with any of the other three of this block nothing does: this is the head that tells the last word who gives.
 #
 # </div>
 
@@ -629,14 +633,14 @@ for head in range(4):
 #
 # <div lang="zh">
 #
-# 另一个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个最简单的分类器（线性探针）试试就知道。可是几十维的向量、几百个故事，就连打乱的标签，探针在训练用过的故事上也能「读」出一些。所以要在别的故事上测验；还要有对照：标签全部打乱，照样训练，照样测验，看看瞎猜是什么样子。
+# 另一个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个最简单的分类器（线性探针）试试就知道；这里用岭回归，也就是最小二乘加一点惩罚（`+ eye`），不让权重太大。可是几十维的向量、几百个故事，就连打乱的标签，探针在训练用过的故事上也能「读」出一些。所以要在别的故事上测验；还要有对照：标签全部打乱，照样训练，照样测验，看看瞎猜是什么样子。
 #
 # **先猜一猜**：在「went to the」的 `the` 上，天气从第几层起读得出来？打乱标签的对照呢？
 #
 # </div>
 # <div lang="en">
 #
-# Another question: can something, the weather say, still be read from the activations of a layer? Train the simplest classifier there is, a linear probe, and see. But with dozens of dimensions and a few hundred stories, a probe "reads" even shuffled labels to some degree in the stories it was fitted to. So it is tested on other stories. And there has to be a control: the same probe, fitted and tested alike, with all labels shuffled, shows what guessing looks like.
+# Another question: can something, the weather say, still be read from the activations of a layer? Train the simplest classifier there is, a linear probe, and see; ours is a ridge regression, least squares with a penalty (`+ eye`) that keeps weights small. But with dozens of dimensions and a few hundred stories, a probe "reads" even shuffled labels to some degree in the stories it was fitted to. So it is tested on other stories. And there has to be a control: the same probe, fitted and tested alike, with all labels shuffled, shows what guessing looks like.
 #
 # **Guess first**: at the `the` of "went to the", from which layer on can the weather be read? And what does the control say?
 #
@@ -741,12 +745,12 @@ for strength in [0, 1, 2]:
 # %% [markdown]
 # <div lang="zh">
 #
-# 强度慢慢加大，概率从几乎是 0 变到接近 1，答案从屋里走到户外。强度 1 时，加上去的和残差流自己差不多长。强度 0 一位不差，钩子一取下，一切恢复原样。代价也看得见：接着讲下去，每个词都被推一把，强度到了 1 句子就散了，到了 2 只剩下户外的地方。
+# 强度加到 1，概率从几乎是 0 变到接近 1，答案从屋里走到户外；那时，加上去的和残差流自己差不多长（输出里的长度，就是向量的范数）。强度 0 一位不差，钩子一取下，一切恢复原样。代价也看得见：接着讲下去，每个词都被推一把，强度到了 1 句子就散了，到了 2 只剩下户外的地方。
 #
 # </div>
 # <div lang="en">
 #
-# As the strength grows, the probability goes from almost 0 to nearly 1, and people walk from indoors to outdoors. At strength 1 the push is about as long as the stream itself. Strength 0 changes no bit, and without the hook all is as before. The price shows too: as the story goes on, every word gets its push, at strength 1 sentences fall apart, and at 2 nothing is left but places outdoors.
+# Up to strength 1 the probability goes from almost 0 to nearly 1, and people walk from indoors to outdoors; there the push is about as long as the stream itself (the length printed is the norm of a vector). Strength 0 changes no bit, and without the hook all is as before. The price shows too: as the story goes on, every word gets its push: at strength 1 sentences fall apart, and at 2 nothing is left but places outdoors.
 #
 # </div>
 
@@ -757,14 +761,14 @@ for strength in [0, 1, 2]:
 #
 # <div lang="zh">
 #
-# 写 `steering(model, number, direction, strength)`，返回一个上下文管理器：在它里面，第 `number` 块的输出处处加上 `strength * direction`；出来以后，不论有没有异常，一切照旧。
+# 写 `steering(model, number, direction, strength)`，返回一个上下文管理器：在它里面，第 `number` 块的输出处处加上 `strength * direction`，方向不另外归一化；出来以后，不论有没有异常，一切照旧。
 #
 # 强度是 0 时，输出一位不差。可以一个套一个，效果相加。梯度照样流过（这一课关掉了梯度，自己试时用 `with torch.enable_grad():`）。不要就地改动块的输出：残差流里，别人也拿着它。
 #
 # </div>
 # <div lang="en">
 #
-# Write `steering(model, number, direction, strength)`, which returns a context manager: inside it, `strength * direction` is added everywhere to what block `number` puts out; afterwards all is as before, whether something was raised or not.
+# Write `steering(model, number, direction, strength)`, which returns a context manager: inside it, `strength * direction`, with the direction as given and not normalised, is added everywhere to what block `number` puts out; afterwards all is as before, whether something was raised or not.
 #
 # At strength 0 the output is the same to the last bit. One inside another adds up, and gradients flow as ever (this lesson has switched them off: use `with torch.enable_grad():` to try). Do not change a block's output in place: others hold the residual stream as well.
 #
@@ -836,12 +840,12 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # %% [markdown]
 # <div lang="zh">
 #
-# 一共 5 次：第一次看到整个提示，并给出第一个新词；以后的 4 次，每次只看到一个词。在这样的钩子里加引导，每个新词都会加一次。最后一次，钩子留下的 `keys[0]` 就是缓存自己的张量：缓存一被就地清零，它也全成了零；`record()` 留的是拷贝，还在。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
+# 一共 5 次：第一次看到整个提示，并给出第一个新词；以后的 4 次，每次只看到一个词。在这样的钩子里加引导，每个新词都会加一次。最后一次，钩子留下的 `keys[0]` 就是缓存自己的张量：缓存一被就地清零，它也全成了零（`False`：没有一个数不是零）；`record()` 留的是拷贝，还在（`True`）。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
 #
 # </div>
 # <div lang="en">
 #
-# There are 5 calls: the first sees the whole prompt and gives the first new word, and each of the other 4 sees a single word. Steering in such a hook is added to each new word once. In the last call the `keys[0]` that the hook kept is the cache's own tensor: once the cache is zeroed in place, it holds only zeros too, while `record()` kept a copy. The model still needs its cache, so look at it, never change it in place, and keep a copy if you keep anything.
+# There are 5 calls: the first sees the whole prompt and gives the first new word, and each of the other 4 sees a single word. Steering in such a hook is added to each new word once. In the last call the `keys[0]` that the hook kept is the cache's own tensor: once the cache is zeroed in place, it holds only zeros too (`False`: nothing else is left), while `record()` kept a copy (`True`). The model still needs its cache, so look at it, never change it in place, and keep a copy if you keep anything.
 #
 # </div>
 
@@ -856,7 +860,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # |---|---|---|
 # | `model.blocks[2]` | `model.transformer.h[2]` | `model.model.layers[2]` |
 # | `attention` | `attn` | `self_attn` |
-# | `norm`、`unembed` | `transformer.ln_f`、`lm_head` | `model.norm`、`lm_head` |
+# | `model.norm`、`model.unembed` | `model.transformer.ln_f`、`model.lm_head` | `model.model.norm`、`model.lm_head` |
 # | `model(ids)` 是 logit | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
@@ -871,7 +875,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # |---|---|---|
 # | `model.blocks[2]` | `model.transformer.h[2]` | `model.model.layers[2]` |
 # | `attention` | `attn` | `self_attn` |
-# | `norm`, `unembed` | `transformer.ln_f`, `lm_head` | `model.norm`, `lm_head` |
+# | `model.norm`, `model.unembed` | `model.transformer.ln_f`, `model.lm_head` | `model.model.norm`, `model.lm_head` |
 # | `model(ids)` gives logits | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
