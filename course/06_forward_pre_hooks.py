@@ -482,7 +482,8 @@ fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 for label, first_aid, shift in (("as it is", False, -0.2), ("first aid on layer 4", True, 0.2)):
     sizes = input_sizes(first_aid)
     ax.bar([int(name) + shift for name in sizes], list(sizes.values()), width=0.4, label=label)
-    print("times layer 0:", [round(size / sizes["0"]) for size in sizes.values()], label)
+    times = [round(size / sizes["0"]) for size in sizes.values()]
+    print("times layer 0:", times, "with first aid" if first_aid else "without")
 ax.legend()
 _ = ax.set(yscale="log", ylabel="std of the input", xlabel="layer")
 

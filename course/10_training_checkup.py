@@ -538,12 +538,12 @@ def variant(bn=None, relu=None):
 guess("10.d")
 
 # %%
-shown = {f"run {run}": (losses, seen) for run, (losses, seen) in runs.items()}
-shown["ReLU without batch norm"] = variant(bn=nn.Identity)
-shown["sigmoid with batch norm"] = variant(relu=nn.Sigmoid)
-print("                         block1 block2 block3   loss at last")
+shown = dict(runs)
+shown["ReLU without BatchNorm"] = variant(bn=nn.Identity)
+shown["sigmoid with BatchNorm"] = variant(relu=nn.Sigmoid)
+print(" block1 block2 block3   loss at last")
 for title, (losses, seen) in shown.items():
-    print(f"{title:23} {''.join(f'{x:>7}' for x in fall(seen))}   {losses[-1]:.1f}")
+    print(f"{''.join(f'{x:>7}' for x in fall(seen))}   {losses[-1]:<12.1f}   {title}")
 
 # %% [markdown]
 # <div lang="zh">
@@ -785,7 +785,7 @@ def backward():
 
 
 def report(title):
-    print(f"{title:18}", [round(value, 2) for p in (a, b) for value in p.grad.tolist()])
+    print(title, [round(value, 2) for p in (a, b) for value in p.grad.tolist()])
 
 
 # %%
