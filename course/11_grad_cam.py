@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader
 
-from hookedu import LanguageToggle, check, hint, list_hooks, progress, record, solution
+from hookedu import LanguageToggle, check, guess, hint, list_hooks, progress, record, solution
 from hookedu.models.shapes import CLASSES, Shapes, SmallCNN, load_model
 from hookedu.tables import Table
 
@@ -46,20 +46,19 @@ for name, child in model.named_children():
 #
 # 训练的时候，它只被告知每张图是哪一类，从没见过一个框，而且每张图里只有一个形状。
 #
-# 现在我们从两张图里各取一半，拼成一张：左边是十字，右边是三角形，另外还有几条用来干扰的线。
-#
-# **先猜一猜**：哪一类的 logit 最大？一个只学过类别的网络，能不能指出十字在哪里、三角形在哪里？
+# 现在我们从两张图里各取一半，拼成一张：左边是十字，右边是三角形，另外还有几条用来干扰的线。**先猜**，再想一想：一个只学过类别的网络，能不能指出十字在哪里、三角形在哪里？
 #
 # </div>
 # <div lang="en">
 #
 # In training it was told the class of each picture and nothing else. It never saw a box, and each picture held only one shape.
 #
-# Now we join one half each of two pictures, with a cross on the left, a triangle on the right, and some lines to distract.
-#
-# **Guess first**: which class gets the largest logit? And can a network that has learnt only classes point at the cross, and at the triangle?
+# Now we join one half each of two pictures, with a cross on the left, a triangle on the right, and some lines to distract. **Guess first**, and then ask yourself: can a network that has learnt only classes point at the cross, and at the triangle?
 #
 # </div>
+
+# %%
+guess("11.a")
 
 # %% tags=["E24"]
 both = torch.cat([left.image[:, :, :32], right.image[:, :, 32:]], dim=2)[None]
@@ -89,16 +88,19 @@ ax.set_axis_off()
 #
 # `block4` 输出 64 张 8×8 的特征图，到这里位置还没有丢。哪些通道支持十字呢？可以问梯度：十字的 logit 对特征图的每一处有多敏感。
 #
-# 我们用一个前向钩子留下特征图，同时在 `output` 上注册一个张量钩子，等反向传播把梯度送来（7.8 节）。**先猜一猜**：同一个通道有 64 处，各处的梯度相差多少？
+# 我们用一个前向钩子留下特征图，同时在 `output` 上注册一个张量钩子，等反向传播把梯度送来（7.8 节）。每个通道有 64 处。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # `block4` returns 64 feature maps of 8×8, in which places have not been lost yet. Which of these channels speak for the cross? The gradient can tell how sensitive the logit of the cross is to each place.
 #
-# A forward hook keeps the maps, and also registers a tensor hook on `output`, to which backward will deliver the gradient (section 7.8). **Guess first**: a channel has 64 places. How far apart are their gradients?
+# A forward hook keeps the maps, and also registers a tensor hook on `output`, to which backward will deliver the gradient (section 7.8). Each channel has 64 places. **Guess first.**
 #
 # </div>
+
+# %%
+guess("11.b")
 
 # %% tags=["E24"]
 seen, cross = {}, CLASSES.index("cross")
@@ -123,14 +125,14 @@ print("the head's own weights, divided by 64:", same)
 # %% [markdown]
 # <div lang="zh">
 #
-# 一点也不差。`block4` 之后先对 64 处取平均，再经过线性层，所以一个通道里每一处的梯度都相同，都是线性层的权重除以 64。
+# 梯度处处相同。`block4` 之后先对 64 处取平均，再经过线性层，所以一个通道里每一处的梯度都相同，都是线性层的权重除以 64。
 #
 # 换一个网络，各处的梯度一般并不相同。所以 Grad-CAM 对各处取**平均**，得到的数就是这个通道的**权重**：正的支持十字，负的反对十字。
 #
 # </div>
 # <div lang="en">
 #
-# They are all equal. What follows `block4` is an average over 64 places and then a linear layer, so every place of a channel has the same gradient: the weight of the linear layer, divided by 64.
+# The gradients are all equal. What follows `block4` is an average over 64 places and then a linear layer, so every place of a channel has the same gradient: the weight of the linear layer, divided by 64.
 #
 # In other networks the gradient usually differs from place to place. Grad-CAM therefore takes the **average**, and that number is the **weight** of the channel: a positive one speaks for the cross, a negative one against it.
 #
@@ -140,18 +142,17 @@ print("the head's own weights, divided by 64:", same)
 #
 # <div lang="zh">
 #
-# 反向传播要从一个数出发，我们选的是十字的 logit。为什么不选概率，也不选训练时用的损失？把它们对 6 个 logit 的梯度列在一起，就看得出来。
-#
-# **先猜一猜**：三行里，哪几行会牵涉到三角形？
+# 反向传播要从一个数出发，我们选的是十字的 logit。为什么不选概率，也不选训练时用的损失？把它们对 6 个 logit 的梯度列成三行，就看得出来。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Backward starts from one number, and we chose the logit of the cross. Why not its probability, or the loss that training uses? Let us compare their gradients with respect to the 6 logits.
-#
-# **Guess first**: in which of the three rows does the triangle play a part?
+# Backward starts from one number, and we chose the logit of the cross. Why not its probability, or the loss that training uses? Let us put their gradients with respect to the 6 logits into three rows and compare. **Guess first.**
 #
 # </div>
+
+# %%
+guess("11.c")
 
 # %% tags=["E24"]
 z = model(both).detach()[0].requires_grad_()
@@ -167,16 +168,20 @@ print(Table(["gradient of", *CLASSES], rows))
 #
 # 后两行牵涉到三角形，logit 只问十字自己。概率要升高，压低三角形也行；而且十字的概率已经接近 1，梯度只剩 0.03。损失也一样，符号还是反的：损失变小，十字才变强。
 #
-# 再看一批图。每张图都要自己那一类的 logit 的梯度，`logits.gather(1, labels[:, None])` 正好从每张图里取出一个。**先猜一猜**：把它们加起来，只做一次反向传播，两张图的梯度会混在一起吗？
+# 再看一批图。每张图都要自己那一类的 logit 的梯度，`logits.gather(1, labels[:, None])` 正好从每张图里取出一个。我们把两张图的加起来，只做一次反向传播，先在 eval 模式下，再在 train 模式下，和每张图单独做的比。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# In the last two, while the logit asks about the cross alone. A probability also rises if the triangle is pushed down; moreover, that of the cross is near 1 already, and its gradient has faded to 0.03. The loss is no better, and its sign is reversed: it falls when the cross gains.
+# The triangle plays a part in the last two, while the logit asks about the cross alone. A probability also rises if the triangle is pushed down; moreover, that of the cross is near 1 already, and its gradient has faded to 0.03. The loss is no better, and its sign is reversed: it falls when the cross gains.
 #
-# Now take several pictures. Each needs the gradient of the logit of its own class, and `logits.gather(1, labels[:, None])` takes just one from every picture. **Guess first**: if we add these up and run backward once, will the gradients of two pictures mix?
+# Now take several pictures. Each needs the gradient of the logit of its own class, and `logits.gather(1, labels[:, None])` takes just one from every picture. We add up those of two pictures and run backward once, in eval mode and then in train mode, and compare with what each picture gets alone. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("11.d")
 
 
 # %% tags=["E24"]
@@ -188,21 +193,23 @@ def gradient(net, images, labels):
 
 
 images, labels = torch.stack([left.image, right.image]), torch.tensor([left.label, right.label])
+same = {}
 for net in (model, copy.deepcopy(model).train()):
+    mode = "train" if net.training else "eval"
     together = gradient(net, images, labels)
     alone = torch.cat([gradient(net, images[[i]], labels[[i]]) for i in range(2)])
-    same = torch.allclose(together, alone, atol=1e-5)
-    print("train" if net.training else "eval", "mode, together the same as alone:", same)
+    same[mode] = torch.allclose(together, alone, atol=1e-5)
+    print(mode, "mode, together the same as alone:", same[mode])
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 在 eval 模式下不会。各张图互不影响，所以从 logit 之和出发，做一次反向传播，每张图得到的就是自己的梯度。在 train 模式下却会：`BatchNorm` 用整批图的均值和方差，一张图的 logit 也就取决于别的图。
+# 在 eval 模式下不会混在一起。各张图互不影响，所以从 logit 之和出发，做一次反向传播，每张图得到的就是自己的梯度。在 train 模式下却会：`BatchNorm` 用整批图的均值和方差，一张图的 logit 也就取决于别的图。
 #
 # </div>
 # <div lang="en">
 #
-# In eval mode they do not. The pictures do not influence one another, so a single backward pass from the sum of their logits gives every picture its own gradient. In train mode they do mix, because `BatchNorm` uses the mean and variance of the whole batch, and the logit of one picture then depends on the others.
+# In eval mode the gradients do not mix. The pictures do not influence one another, so a single backward pass from the sum of their logits gives every picture its own gradient. In train mode they do mix, because `BatchNorm` uses the mean and variance of the whole batch, and the logit of one picture then depends on the others.
 #
 # </div>
 #
@@ -253,9 +260,7 @@ check("11.1", channel_weights)
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
-# 这里 $A_c$ 是通道 $c$ 的特征图，$w_c$ 是它的权重。$L$ 有 8×8 格，前 4 列是左半边，后 4 列是右半边。
-#
-# **先猜一猜**：问的是十字。在 `ReLU` 之前，右半边（三角形那边）加起来大于 0 还是小于 0？
+# 这里 $A_c$ 是通道 $c$ 的特征图，$w_c$ 是它的权重。$L$ 有 8×8 格，前 4 列是左半边，后 4 列是右半边。我们先问十字，再问三角形，看看 `ReLU` 之前两边各加起来是多少。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -264,11 +269,12 @@ check("11.1", channel_weights)
 #
 # $L = \mathrm{ReLU}(\sum_c w_c A_c)$
 #
-# Here $A_c$ is the feature map of channel $c$ and $w_c$ its weight. $L$ has 8×8 places: the first 4 columns are the left half of the picture, the last 4 the right half.
-#
-# **Guess first**: we ask about the cross. Before the `ReLU`, does the right half, where the triangle is, add up to more than 0 or to less?
+# Here $A_c$ is the feature map of channel $c$ and $w_c$ its weight. $L$ has 8×8 places: the first 4 columns are the left half of the picture, the last 4 the right half. We ask about the cross and then about the triangle, and add up each half before the `ReLU`. **Guess first.**
 #
 # </div>
+
+# %%
+guess("11.e")
 
 # %% tags=["E24"]
 fig, axes = plt.subplots(1, 2, figsize=(5, 2.6))
@@ -288,14 +294,14 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 小于 0：那边有不少通道的权重是负的，它们反对十字，`ReLU` 去掉的就是这些。
+# 问十字的时候，右半边小于 0：那边有不少通道的权重是负的，它们反对十字，`ReLU` 去掉的就是这些。
 #
 # 同一张图，同一批特征图，只换了问题，光就移到了另一边。11.1 节的问题也就有了答案：它指得出来，虽然从没有人告诉它形状在哪里。
 #
 # </div>
 # <div lang="en">
 #
-# To less than 0: on that side, channels with negative weights prevail. They speak against the cross, and the `ReLU` cuts this off.
+# Asked about the cross, the right half is less than 0: on that side, channels with negative weights prevail. They speak against the cross, and the `ReLU` cuts this off.
 #
 # The picture is the same and so are its maps; only the question changed, and the light moved to the other side. That answers section 11.1 as well: the network can point at the shapes, although nobody ever told it where they are.
 #
@@ -305,18 +311,17 @@ for ax, name in zip(axes, ("cross", "triangle"), strict=True):
 #
 # <div lang="zh">
 #
-# 8×8 的热图还要放大到 64×64，才能叠到图上，也才能和框比较。放大用 `F.interpolate`，它有几个选项。我们先拿一行 4 个数来试，第一个是负的。
-#
-# **先猜一猜**：不写 `mode`，得到的是什么？放大和 `relu()` 换个次序，结果一样吗？
+# 8×8 的热图还要放大到 64×64，才能叠到图上，也才能和框比较。放大用 `F.interpolate`，它有几个选项。我们先拿一行 4 个数来试，第一个是负的；`relu()` 可以在放大之前，也可以在放大之后。**先猜**，再看不写 `mode` 得到的是什么。
 #
 # </div>
 # <div lang="en">
 #
-# The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box. `F.interpolate` does that, and has some options. Let us try them on one row of 4 numbers, the first of which is negative.
-#
-# **Guess first**: what do we get without `mode`? And does it matter whether we enlarge first or apply `relu()` first?
+# The map of 8×8 has to be enlarged to 64×64 before we can lay it over the picture or compare it with a box. `F.interpolate` does that, and has some options. Let us try them on one row of 4 numbers, the first of which is negative; `relu()` can come before the enlarging or after it. **Guess first**, and then see what we get without `mode`.
 #
 # </div>
+
+# %%
+guess("11.f")
 
 # %% tags=["E24"]
 row = torch.tensor([[[-1.0, 1, 0, 0]]])
@@ -404,16 +409,12 @@ check("11.2", grad_cam)
 #
 # <div lang="zh">
 #
-# `SmallCNN` 的 ReLU 都不是就地的。常见的网络不一样：torchvision 的 ResNet、VGG，ReLU 全是就地的。所以我们造一个副本，只把 `inplace` 打开，两个网络给出的 logit 完全相同，再在 `block4.bn` 上用四种办法留下特征图和梯度。
-#
-# **先猜一猜**：四种办法里，哪几种在两个网络上得到一样的东西？
+# `SmallCNN` 的 ReLU 都不是就地的。常见的网络不一样：torchvision 的 ResNet、VGG，ReLU 全是就地的。所以我们造一个副本，只把 `inplace` 打开，两个网络给出的 logit 完全相同，再在 `block4.bn` 上留下特征图和梯度，各用两种办法：特征图用 `detach()` 和 `detach().clone()`，梯度用 `retain_grad()` 和张量钩子。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# No ReLU of `SmallCNN` works in place. Common networks are different: in torchvision's ResNet and VGG all of them do. So we make a copy in which only `inplace` is switched on. Both networks give exactly the same logits. Then we keep maps and gradients at `block4.bn` in four ways.
-#
-# **Guess first**: which of the four ways give the same for both networks?
+# No ReLU of `SmallCNN` works in place. Common networks are different: in torchvision's ResNet and VGG all of them do. So we make a copy in which only `inplace` is switched on. Both networks give exactly the same logits. Then we keep maps and gradient at `block4.bn`, each in two ways: the maps with `detach()` and with `detach().clone()`, the gradient with `retain_grad()` and with a tensor hook. **Guess first.**
 #
 # </div>
 
@@ -431,6 +432,9 @@ def four_ways(module, args, output):
     output.retain_grad()
 
 
+# %%
+guess("11.g")
+
 # %% tags=["E24"]
 results = []
 for net in (model, inplace):
@@ -444,14 +448,14 @@ for way, a, b in zip(ways, *results, strict=True):
 # %% [markdown]
 # <div lang="zh">
 #
-# 第二种和第四种。`detach()` 留下的是同一块内存，ReLU 就地改写它，负数都没有了；`clone()` 才是当时的样子（第 09 课）。`retain_grad()` 在就地操作之后跟着张量走，给出的是 ReLU **之后**的梯度；张量钩子留在原来的值上（第 04 课）。
+# 一样的是第二种和第四种。`detach()` 留下的是同一块内存，ReLU 就地改写它，负数都没有了；`clone()` 才是当时的样子（第 09 课）。`retain_grad()` 在就地操作之后跟着张量走，给出的是 ReLU **之后**的梯度；张量钩子留在原来的值上（第 04 课）。
 #
 # 你的 `grad_cam` 呢？用它在两个网络、三个位置上各运行一次。应当都一样。
 #
 # </div>
 # <div lang="en">
 #
-# The second and the fourth. What `detach()` keeps is the same memory, and the ReLU overwrites it in place, so that no negative number is left; `clone()` keeps what was there at that moment (lesson 09). After an operation in place, `retain_grad()` goes with the tensor and gives the gradient **behind** the ReLU, whereas a tensor hook stays with the old value (lesson 04).
+# The second and the fourth give the same. What `detach()` keeps is the same memory, and the ReLU overwrites it in place, so that no negative number is left; `clone()` keeps what was there at that moment (lesson 09). After an operation in place, `retain_grad()` goes with the tensor and gives the gradient **behind** the ReLU, whereas a tensor hook stays with the old value (lesson 04).
 #
 # And your own `grad_cam`? Run it on both networks, at three places. It should give the same everywhere.
 #
@@ -476,7 +480,7 @@ except NotImplementedError:
 #
 # 我们的图是画出来的，所以框分毫不差。`sample.box` 是 `x0, y0, x1, y1`：`x` 向右，`y` 向下；`x0` 和 `y0` 在框里，`x1` 和 `y1` 已经在框外，所以 `image[:, y0:y1, x0:x1]` 恰好框住形状。
 #
-# 可是和谁比？**先猜一猜**：如果不看图，每次都指着正中间，能命中多少？
+# 可是和谁比？和一个从不看图、每次都指着正中间的人比。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -485,9 +489,12 @@ except NotImplementedError:
 #
 # Our pictures are drawn, so we know the boxes exactly. `sample.box` is `x0, y0, x1, y1`, with `x` to the right and `y` down; `x0` and `y0` lie in the box, `x1` and `y1` just outside, so `image[:, y0:y1, x0:x1]` is exactly what the box holds.
 #
-# What shall we compare it with? **Guess first**: what is the hit rate of pointing at the middle every time, without a look at the picture?
+# What shall we compare it with? With somebody who never looks at the picture and points at the middle every time. **Guess first.**
 #
 # </div>
+
+# %%
+guess("11.h")
 
 # %% tags=["E24"]
 unseen = next(iter(DataLoader(Shapes(500, seed=12), batch_size=500)))
@@ -503,12 +510,12 @@ print(f"classified correctly: {right_class.float().mean():.3f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 三张里能命中一张。热图要明显高于这个数，才算知道在哪里。
+# 永远指正中间，三张里能命中一张。热图要明显高于这个数，才算知道在哪里。
 #
 # </div>
 # <div lang="en">
 #
-# One picture in three. Only a heat map that does clearly better can be said to know where the shape is.
+# Always pointing at the middle hits one picture in three. Only a heat map that does clearly better can be said to know where the shape is.
 #
 # </div>
 #
@@ -556,14 +563,14 @@ check("11.3", hit_rate)
 #
 # 11.2 节说过，这个网络在 `block4` 的权重就是 `head.weight / 64`。所以这里连反向传播都不需要，一个前向钩子就能给出全部热图。这个做法叫 CAM（class activation mapping），是 Grad-CAM 的前身。
 #
-# **先猜一猜**：从没见过框的网络，命中率是多少？换上随机权重，也就是一个什么都没学过的网络，又是多少？
+# 我们用它给两个网络各画 500 张热图：一个是训练好的，一个是随机权重的，什么都没学过。**先猜**，再看从没见过框的网络命中多少。
 #
 # </div>
 # <div lang="en">
 #
 # Section 11.2 found that the weights of this network at `block4` are `head.weight / 64`. So here we do not even need backward: one forward hook gives all the maps. This is CAM (class activation mapping), which came before Grad-CAM.
 #
-# **Guess first**: what is the hit rate of the network that has never seen a box? And that of a network with random weights, which has learnt nothing at all?
+# With it we make 500 maps of each of two networks: the trained one, and one with random weights, which has learnt nothing at all. **Guess first**, and then see how often the network hits that has never seen a box.
 #
 # </div>
 
@@ -581,6 +588,9 @@ for name, net in {"trained": model, "random weights": SmallCNN().eval()}.items()
         weights = net.head.weight[unseen.label] / 64
         cam = (weights[:, :, None, None] * seen["maps"]).sum(dim=1, keepdim=True).relu()
     cams[name] = F.interpolate(cam, size=(64, 64), mode="bilinear")[:, 0]
+
+# %%
+guess("11.i")
 
 # %% tags=["E24"]
 for name, maps in cams.items():
@@ -694,18 +704,21 @@ print(f"{len(hearts)} new hearts with a sticker, called a heart: {called:.1f}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 没见过的爱心，它全都答对了。看准确率，这个网络好得很。**先猜一猜**：热图的最高点落在爱心上的有多少？圆贴上标签，它会说是什么？爱心不贴标签呢？
+# 没见过的爱心，它全都答对了。看准确率，这个网络好得很。
 #
-# 热图用你的 `grad_cam` 来画，用你的 `hit_rate` 来打分。
+# 我们来查一查：先给圆贴上标签，把爱心的标签去掉，看它怎么说；再看热图的最高点落在哪里。热图用你的 `grad_cam` 来画，用你的 `hit_rate` 来打分。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# It gets every new heart right. Judged by its accuracy, this is an excellent network. **Guess first**: how often does the highest point of the map lie on the heart? What will it call a circle that wears the sticker, and what a heart without one?
+# It gets every new heart right. Judged by its accuracy, this is an excellent network.
 #
-# Your own `grad_cam` makes the maps, and your `hit_rate` scores them.
+# Let us examine it. First we put the sticker on circles, take it off the hearts, and see what the network says; then we see where the highest point of a map lies. Your own `grad_cam` makes the maps, and your `hit_rate` scores them. **Guess first.**
 #
 # </div>
+
+# %%
+guess("11.j")
 
 # %% tags=["E24"]
 circles, _ = pick(unseen, "circle")
@@ -729,14 +742,14 @@ except NotImplementedError:
 # %% [markdown]
 # <div lang="zh">
 #
-# 一次也没有落在爱心上，全在标签上。圆贴上标签，它就说是爱心；爱心去掉标签，它大多认不出来了。它学会的是认标签：对这批图，标签和形状一样管用，而且更容易学。
+# 热图的最高点一次也没有落在爱心上，全在标签上。圆贴上标签，它就说是爱心；爱心去掉标签，它大多认不出来了。它学会的是认标签：对这批图，标签和形状一样管用，而且更容易学。
 #
 # 准确率看不出这个毛病，因为新的图也带着标签；热图一眼就看出来了，换掉标签的实验则证实了它。
 #
 # </div>
 # <div lang="en">
 #
-# Never on the heart, and always on the sticker. A circle that wears one is called a heart, and without it most hearts are no longer recognised. What the network has learnt is the sticker, which in these pictures tells the classes apart as well as the shape does, and is easier to learn.
+# The highest point of a map is never on the heart, and always on the sticker. A circle that wears one is called a heart, and without it most hearts are no longer recognised. What the network has learnt is the sticker, which in these pictures tells the classes apart as well as the shape does, and is easier to learn.
 #
 # Accuracy cannot reveal this, because the new pictures have stickers as well. The heat maps show it at a glance, and the experiment of moving the sticker confirms it.
 #
@@ -806,14 +819,14 @@ check("11.4", channel_effect)
 #
 # 现在把预测和实验放在一起比。还是拼起来的那张图，问的是十字。第一种预测和 Grad-CAM 一样，一个通道一个权重：通道 $c$ 的贡献是 $w_c$ 乘以 $A_c$ 各处之和。第二种不取平均，逐处用梯度乘 $A_c$，再加起来。实验则是逐个关掉通道。
 #
-# 在 `block4` 比一次，在更靠前的 `block2` 再比一次。**先猜一猜**：两种预测和实验的相关系数各是多少？1 是步调一致，0 是毫不相干。
+# 在 `block4` 比一次，在更靠前的 `block2` 再比一次。怎样算准，看预测和实验的相关系数：1 是步调一致，0 是毫不相干。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # Now we compare prediction and experiment, on the joined picture again and for the cross. The first prediction has one weight per channel, as Grad-CAM does: channel $c$ contributes $w_c$ times the sum of $A_c$ over all places. The second takes no average, but multiplies gradient and $A_c$ place by place and adds these up. The experiment switches off one channel after another.
 #
-# We do this at `block4`, and again at `block2`, earlier in the network. **Guess first**: how well does each prediction correlate with the experiment, where 1 means in step and 0 not at all?
+# We do this at `block4`, and again at `block2`, earlier in the network. How good a prediction is we see from its correlation with the experiment, where 1 means in step and 0 not at all. **Guess first.**
 #
 # </div>
 
@@ -832,7 +845,11 @@ def falls(layer):
     return result
 
 
+# %%
+guess("11.k")
+
 # %% tags=["E24"]
+alike = {}
 for name in ("block2", "block4"):
     layer = model.get_submodule(name)
     with layer.register_forward_hook(keep):
@@ -841,8 +858,9 @@ for name in ("block2", "block4"):
     averaged = grads.mean(dim=(1, 2)) * maps.sum(dim=(1, 2))
     by_place = (grads * maps).sum(dim=(1, 2))
     measured = falls(layer)
-    alike = torch.corrcoef(torch.stack([averaged, by_place, measured]))[2]
-    print(f"{name}: correlation {alike[0]:.2f} with one weight a channel, {alike[1]:.2f} by place")
+    alike[name] = torch.corrcoef(torch.stack([averaged, by_place, measured]))[2]
+    one, each, _ = alike[name]
+    print(f"{name}: correlation {one:.2f} with one weight a channel, {each:.2f} by place")
 
 # %% tags=["E24"]
 best, worst = measured.argmax().item(), measured.argmin().item()
