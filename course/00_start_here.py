@@ -2,7 +2,7 @@
 import torch
 from torch import nn
 
-from hookedu import LanguageToggle, LayerPicker, check, course_map, hint, progress, solution
+from hookedu import LanguageToggle, LayerPicker, check, course_map, guess, hint, progress, solution
 
 LanguageToggle()
 
@@ -14,7 +14,9 @@ LanguageToggle()
 # 点一下上面那个单元，按 **Shift+Enter** 运行它；左边显示 `[*]` 就是还没运行完，第一次要等几秒。下面会出现三个按钮：中文、English、双语。
 # 随时可以换，下一课会记得你的选择。单元要从上往下逐个运行，后面的会用到前面的。
 #
-# 平常 `model(x)` 只给你最后的输出。下面的模型一行也没改，只多了一个函数 `look`。**先猜**：会打印几行？
+# 平常 `model(x)` 只给你最后的输出。下面的模型一行也没改，只多了一个函数 `look`。
+#
+# 先运行 `guess("00.a")` 这一格，它问你一个问题。看看它下面的代码，**猜一猜**，再运行那段代码。猜错了没关系，不计分。
 #
 # </div>
 # <div lang="en">
@@ -24,9 +26,14 @@ LanguageToggle()
 # remembers. Run the cells from top to bottom: later ones need earlier ones.
 #
 # Usually `model(x)` gives only the output. Below, the model stays as it is; only a function `look` is added.
-# **Guess** how many lines are printed.
+#
+# First run the cell `guess("00.a")`, which asks you a question. Look at the code below it, **guess**, and then run that
+# code. A wrong guess does no harm: guesses are not graded.
 #
 # </div>
+
+# %%
+guess("00.a")
 
 # %%
 torch.manual_seed(0)
@@ -46,12 +53,12 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 5 行：4 层各一行，最后是输出。
+# 打印了 5 行：4 层各一行，最后是输出。
 #
 # </div>
 # <div lang="en">
 #
-# 5 lines: one for each of the 4 layers, then the output.
+# It printed 5 lines: one for each of the 4 layers, then the output.
 #
 # </div>
 #
@@ -135,7 +142,7 @@ picker
 # 每个练习给你一个函数的开头。把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`：
 # 它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行。
 #
-# 先看一个有毛病的函数。**先猜**它会打印什么：
+# 先看一个有毛病的函数。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -144,9 +151,13 @@ picker
 # run its cell, then run `check` below: it tries your function on fresh input and tells you whether it is right, and if
 # not, which mistake it was. After each change, run both cells again.
 #
-# First a function with a fault. **Guess** what it prints:
+# First a function with a fault. **Guess first.**
 #
 # </div>
+
+
+# %%
+guess("00.b")
 
 
 # %%
