@@ -121,7 +121,7 @@ def _glossary() -> list[dict]:
 
 def _glossary_terms(cells: list[Cell]) -> Found:
     for cell in cells:
-        zh, en = cell.prose("zh") + cell.frame, _CODE.sub(" ", cell.prose("en"))
+        zh, en = cell.prose("zh") + cell.frame, _LINK.sub(" ", _CODE.sub(" ", cell.prose("en")))
         for term in _glossary():
             said = re.search(rf"\b(?:{term['en']})\b", en, re.IGNORECASE)
             if said and term["zh"] not in zh:
