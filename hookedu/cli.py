@@ -144,7 +144,7 @@ def new_lesson_command(
         print(path.relative_to(catalog.ROOT))
     print(
         Text(
-            zh="改写成你的内容，再运行 `hookedu build {number}`；怎么写：`course/guides/authors.md`。",
+            zh="改写成你的内容，再运行 `hookedu build {number}`；怎么写：`course/guides/authors.zh.md`。",
             en="Make it yours, then run `hookedu build {number}`; how to write it: `course/guides/authors.md`.",
         ).format(number=f"{number:02}")
     )

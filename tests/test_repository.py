@@ -74,23 +74,6 @@ def test_course_yml_is_the_only_list_of_lessons():
         assert found <= numbers, folder
 
 
-def code_of(text: str) -> list[str]:
-    """Return the commands and code of a Markdown text, without comments and names that stand for something."""
-    blocks = re.findall(r"^```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
-
-
-def test_the_readmes_differ_in_nothing_but_the_language():
-    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")}
-    chinese = re.compile(r"[\u4e00-\u9fff]")
-    assert chinese.findall(texts["README.md"].replace("[中文](README.zh.md)", "")) == []
-    english, other = texts.values()
-    assert code_of(english) == code_of(other)
-    for pattern in (r"\]\((.*?)\)", r"^#+"):  # links and pictures; headings
-        found = [re.findall(pattern, text, re.MULTILINE) for text in (english, other)]
-        assert [x for x in found[0] if "README" not in x] == [x for x in found[1] if "README" not in x]
-
-
 @pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
 def test_the_readme_gives_both_commands_on_its_first_screen(name):
     first = (ROOT / name).read_text(encoding="utf-8").splitlines()[:40]

@@ -1,4 +1,4 @@
-"""Rules for prose in two languages: lessons, the words of exercises, and guides.
+"""Rules for prose in two languages: lessons, the words of exercises, and pages.
 
 Both languages must have the same content and use the terms of the glossary.
 """
@@ -18,8 +18,6 @@ _LINK = re.compile(r"\]\(([^)]+)\)|https?://[^\s)>]+")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 _LIST_MARK = re.compile(r"^(?:<details><summary>)?\d+\. ", re.MULTILINE)
 _HEADING = re.compile(r"^(#+) (.*)$", re.MULTILINE)
-# What is allowed outside the language blocks: headings and comments.
-_BESIDE = re.compile(r"^#+ .*$|<!--(?s:.*?)-->", re.MULTILINE)
 _FIELD = re.compile(r"\{\w[^{}]*\}")  # of a text that is filled in: {n}, {saw.left}
 # Codes of experiments and facts: they stand in tags only, because no reader knows them.
 _FACT = re.compile(r"\b[EF]\d+\b")
@@ -59,8 +57,6 @@ def _both_languages(cells: list[Cell]) -> Found:
                 ),
             )
         for _, heading in _HEADING.findall(cell.frame):
-            if heading.isalpha() and heading.isascii():
-                continue  # a name, such as `## JupyterHub`, is the same in both languages
             zh, dot, en = heading.partition(" · ")
             if not dot or not _CJK.search(zh) or _CJK.search(en):
                 yield (
@@ -78,7 +74,8 @@ def _parts(prose: str) -> dict[str, set[str]]:
     rest = _CODE.sub(" ", prose)
     math = set(_MATH.findall(rest))
     rest = _MATH.sub(" ", rest)
-    links = {m.group(1) or m.group(0) for m in _LINK.finditer(rest)}
+    # A page such as hubs.md has its Chinese in hubs.zh.md, to which Chinese prose links.
+    links = {(m.group(1) or m.group(0)).replace(".zh.md", ".md") for m in _LINK.finditer(rest)}
     rest = _LIST_MARK.sub("", _LINK.sub(" ", rest))
     return {"code": code, "math": math, "links": links, "numbers": set(_NUMBER.findall(rest))}
 
@@ -152,20 +149,6 @@ def _no_codes(cells: list[Cell]) -> Found:
                     en="Readers do not know codes such as `{code}`: they stand in `tags` only.",
                 ).format(code=code),
             )
-
-
-def outside(cells: list[Cell]) -> Found:
-    """Nothing but headings and comments may stand outside the language blocks."""
-    for cell in cells:
-        for line in _BESIDE.sub("", cell.frame).splitlines():
-            if line.strip():
-                yield (
-                    cell.line,
-                    Text(
-                        zh="`{line}` 在语言块之外：放进 `<div lang>`，中文和英文各写一遍。",
-                        en="`{line}` stands outside the language blocks: put it into a `<div lang>`, in both languages.",
-                    ).format(line=line.strip()[:60]),
-                )
 
 
 def count_characters(prose: str) -> int:

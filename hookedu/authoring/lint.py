@@ -1,4 +1,4 @@
-"""Rules that a lesson's source and the words of its exercises must pass before it is built, and rules for guides.
+"""Rules that a lesson's source and the words of its exercises must pass before it is built.
 
 Each rule is one function that yields problems. The rules guarantee that both languages have the same content,
 that an exercise can be answered, stripped of its answer and graded, and that a lesson can be read in the time
@@ -41,15 +41,6 @@ def words_problems(path: Path) -> list[Problem]:
     """Return all problems in a file of words of exercises: its texts are held to the rules of prose."""
     cells = source.read_words(path)
     return _in_order(f"course/{path.name}", [*bilingual.of_prose(cells), *bilingual.same_fields(cells)])
-
-
-def guide_problems(path: Path) -> list[Problem]:
-    """Return all problems in a guide, in the order of its lines.
-
-    A guide must have the same content in both languages, and no prose outside the language blocks.
-    """
-    cells = source.read_guide(path)
-    return _in_order(path.name, [*bilingual.of_prose(cells), *bilingual.outside(cells)])
 
 
 def _in_order(file: str, found: list[tuple[int, Text]]) -> list[Problem]:

@@ -12,7 +12,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 from hookedu import guesses
@@ -23,7 +22,6 @@ from hookedu.language import LANGUAGES, Text
 BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 _MARKER = re.compile(r"^# %%", re.MULTILINE)
 _BLOCK = re.compile(r'<div lang="(zh|en)">\n(.*?)\n</div>', re.DOTALL)
-_FENCED = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Problem:
-    """A violation of a rule in a lesson's source or in a guide."""
+    """A violation of a rule in a lesson's source or in a page."""
 
     file: str  # "course/02_tensor_hooks.py"
     line: int
@@ -92,17 +90,6 @@ def read(lesson: Lesson) -> list[Cell]:
             )
         )
     return found
-
-
-def read_guide(path: Path) -> list[Cell]:
-    """Return a guide's prose without its code blocks; one cell from each Chinese block to the next."""
-    text = _FENCED.sub(lambda match: "\n" * match[0].count("\n"), path.read_text(encoding="utf-8"))
-    blocks = [match.start() for match in re.finditer(r'^<div lang="zh">$', text, re.MULTILINE)] or [0]
-    cuts = [0, *blocks[1:], len(text)]
-    return [
-        Cell(line=text.count("\n", 0, block) + 1, is_code=False, text=text[start:end])
-        for block, (start, end) in zip(blocks, pairwise(cuts), strict=True)
-    ]
 
 
 def read_words(path: Path) -> list[Cell]:

@@ -1,7 +1,7 @@
-"""Tests of the guides: both languages have the same content, every command runs, and the links have targets.
+"""Tests of the pages that have a file for each language: both say the same, links have targets, commands run.
 
-The ```bash blocks of a page run in order, in one copy of the repository with a small class of submissions. A
-block is left out only if `<!-- not run: reason -->` is on the line above it.
+The ```bash blocks of a guide's English file run in order, in one copy of the repository with a small class of
+submissions. A block is left out only if `<!-- not run: reason -->` is on the line above it.
 """
 
 import csv
@@ -15,22 +15,22 @@ from pathlib import Path
 import pytest
 
 from hookedu import catalog
-from hookedu.authoring import lint
+from hookedu.authoring import pages
 from hookedu.grading.rows import Status
 from tests.conftest import Clone
 from tests.grading import notebooks as nb
 from tests.grading.classroom import make_class
 
-_FOUND = [*sorted((catalog.ROOT / "course" / "guides").glob("*.md")), catalog.ROOT / "CONTRIBUTING.md"]
-PAGES = {path.name: path for path in _FOUND}
-# Number of blocks per page that are not run.
+_FOUND = [*sorted((catalog.ROOT / "course" / "guides").glob("*.md")), *catalog.ROOT.glob("*.zh.md")]
+# The English file of every page, also where only the Chinese one is there.
+PAGES = {name: path.with_name(name) for path in _FOUND for name in [path.name.replace(".zh.md", ".md")]}
+GUIDES = [name for name in PAGES if name != "README.md"]
+# Number of blocks per guide that are not run.
 LEFT_OUT = {"CONTRIBUTING.md": 1, "authors.md": 3, "hubs.md": 3, "instructors.md": 2, "widgets.md": 0}
 _BLOCK = re.compile(r"^(?:<!-- not run: *(.*?) *-->\n)?```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)\)")
+_LINK = re.compile(r"\]\((?!https?:)([^)]+)\)")
 
-of_every_page = pytest.mark.parametrize(
-    "page", [pytest.param(name, marks=pytest.mark.xdist_group(f"guide-{name}")) for name in PAGES]
-)
+of_every_page = pytest.mark.parametrize("page", PAGES)
 
 
 def blocks(page: str) -> list[tuple[str, str]]:
@@ -78,16 +78,17 @@ def walk(tmp_path_factory):
 
 @of_every_page
 def test_both_languages_say_the_same(page):
-    assert [str(problem.text) for problem in lint.guide_problems(PAGES[page])] == []
+    assert [str(problem.text) for problem in pages.problems(PAGES[page])] == []
 
 
 @of_every_page
 def test_links_lead_somewhere(page):
-    for target in _LINK.findall(PAGES[page].read_text(encoding="utf-8")):
-        assert (PAGES[page].parent / target).exists(), target
+    for path in (PAGES[page], pages.chinese_of(PAGES[page])):
+        for target in _LINK.findall(path.read_text(encoding="utf-8")):
+            assert (path.parent / target).exists(), target
 
 
-@of_every_page
+@pytest.mark.parametrize("page", GUIDES)
 def test_only_what_cannot_be_run_is_left_out(page):
     reasons = [reason for reason, _ in blocks(page) if reason]
     assert len(reasons) == LEFT_OUT[page] and all(len(reason) > 20 for reason in reasons), reasons
@@ -104,7 +105,7 @@ def test_only_what_cannot_be_run_is_left_out(page):
                 *([pytest.mark.isolated] if any("hookedu grade" in code for _, code in blocks(name)) else []),
             ],
         )
-        for name in PAGES
+        for name in GUIDES
     ],
 )
 def test_every_command_runs(page, walk):
