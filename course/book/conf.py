@@ -1,6 +1,6 @@
-"""Sphinx configuration of the reading site: MyST-NB turns the executed solutions into pages; nothing is executed.
+"""Sphinx configuration of the reading site, for one language: MyST-NB turns executed lessons into pages.
 
-`make book` copies solutions/ (as lessons/), course/ and hookedu/ into one folder and runs Sphinx on it, so that every
+`make book` writes the sources of each language (sources.py) and runs Sphinx on them, with `-t zh` for Chinese. Every
 relative link in a lesson or a guide has the same target as in the repository: a page, or a file to download.
 """
 
@@ -11,13 +11,24 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.locale import _ as translated
 from sphinx.search.en import SearchEnglish
 
-from hookedu.language import Text, join_chinese_lines
+from hookedu import catalog
+from hookedu.cells import said_in
+from hookedu.language import one_side
 
 COURSE = Path(__file__).parents[1]
+LANGUAGE = "zh" if tags.has("zh") else "en"  # noqa: F821  Sphinx defines `tags`
 
-project = "PyTorch 钩子 · PyTorch hooks"
+
+def say(zh: str, en: str) -> str:
+    """Return the words in the language of this site."""
+    return zh if LANGUAGE == "zh" else en
+
+
+project = say("PyTorch 钩子", "PyTorch hooks")
+language = say("zh_CN", "en")
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",  # generates api.md from the docstrings
@@ -33,87 +44,87 @@ autodoc_typehints = "none"  # the docstrings state the types; signatures have no
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
-nb_code_prompt_show = nb_code_prompt_hide = "参考答案 · Reference answer"
-nb_render_image_options = {"alt": "上面代码的输出 · Output of the code above"}
+nb_code_prompt_show = nb_code_prompt_hide = say("参考答案", "Reference answer")
+nb_render_image_options = {"alt": say("上面代码的输出", "Output of the code above")}
 
 html_theme = "sphinx_book_theme"
 html_title = project
 html_use_index = html_domain_indices = False  # api.md is index enough
 html_copy_source = False  # the repository holds the source files
-html_static_path = ["static", "../../hookedu/grading/out/templates/page.js"]
+html_static_path = ["static"]
 html_favicon = "static/hook.svg"
 html_css_files = ["book.css"]
-html_js_files = ["words.js"]
+html_js_files = ["page.js"]
 templates_path = ["templates"]
 html_math_renderer = "mathml"
-html_search_language = "zh"
-html_context = {"default_mode": "auto"}  # dark where the reader's system is
+html_search_language = "zh"  # Bigrams, on both sites: code and names hold words of either
+html_context = {
+    "default_mode": "auto",  # dark where the reader's system is
+    "other": say("en", "zh"),
+    "other_name": say("English", "中文"),
+    "other_lang": say("en", "zh-CN"),
+}
 html_theme_options = {
     "article_header_end": ["language-switch", "article-header-buttons"],
     "footer_content_items": [],
     "home_page_in_toc": True,
     "navbar_persistent": [],  # no top bar: search is in the sidebar and next to the language switch
-    "search_bar_text": "搜索 · Search",
-    "toc_title": "本页 · On this page",
+    "search_bar_text": say("搜索", "Search"),
+    "toc_title": say("本页", "On this page"),
     "use_download_button": False,
     "use_fullscreen_button": False,
 }
 
-# Translations of the theme's English labels; static/words.js translates the search page.
+# Labels of the theme that its own catalogue leaves in English.
 WORDS = {
-    "Back to top": "回到顶部 · Back to top",
-    "Color mode": "明暗 · Colour mode",
-    "Dark": "深色 · Dark",
-    "Light": "浅色 · Light",
-    "next": "下一页 · Next",
-    "next page": "下一页 · Next page",
-    "previous": "上一页 · Previous",
-    "previous page": "上一页 · Previous page",
-    "Search": "搜索 · Search",
-    "Skip to main content": "跳到正文 · Skip to main content",
-    "System Settings": "跟随系统 · As the system",
+    "Back to top": "回到顶部",
+    "Color mode": "明暗",
+    "Dark": "深色",
+    "Light": "浅色",
+    "next": "下一页",
+    "next page": "下一页",
+    "previous": "上一页",
+    "previous page": "上一页",
+    "Search": "搜索",
+    "Skip to main content": "跳到正文",
+    "System Settings": "跟随系统",
 }
-WIDGET = Text(
+WIDGET = say(
     zh="这是这种控件的一张图；在 JupyterLab 里可以操作，看到的是这里的模型。",
     en="A picture of this kind of widget. In JupyterLab it can be used, and shows the model of this cell.",
 )
 # Links to Markdown files that are not pages, for example from a guide to the README: they become downloads.
 TO_NO_PAGE = re.compile(r"\]\(((?:\.\./){2}[^)#]+\.md)\)")
 # Shown under a lesson's title: on this site the exercises can be read but not run.
-OPEN_IN_LAB = """
-
-<div class="open-in-lab">
-<div lang="zh">
-
-动手做这一课：在课程文件夹里运行 `make lab`（装过软件包的话，运行 `hookedu lab`），在 JupyterLab 里打开 `{file}`。
-
-</div>
-<div lang="en">
-
-To work on this lesson, run `make lab` in the course's folder (or `hookedu lab`, if you installed the package) and open
-`{file}` in JupyterLab.
-
-</div>
-</div>"""
+OPEN_IN_LAB = say(
+    zh="动手做这一课：在课程文件夹里运行 `make lab`（装过软件包的话，运行 `hookedu lab`），在 JupyterLab 里打开 `{file}`。",
+    en="To work on this lesson, run `make lab` in the course's folder (or `hookedu lab`, if you installed the package) "
+    "and open `{file}` in JupyterLab.",
+)
+# An element of HTML outputs in the other language; those of hookedu do not nest.
+OTHER = re.compile(rf'<(\w+)(?=[^>]* lang="{say("en", "zh")}")[^>]*>.*?</\1>', re.DOTALL)
+# Where HTML has both in one text: titles and labels.
+BOTH_SIDES = re.compile(r'(?<=[">])[^"<>]+ · [^"<>]+(?=["<])')
 
 
 def prepare(app, docname: str, content: list[str]) -> None:
     """Prepare a page's source before Sphinx parses it.
 
-    In a lesson: say how to open it, fold the reference answers, replace live widgets with pictures. Elsewhere: join
-    Chinese lines, and turn links to Markdown files that are not pages into downloads.
+    In a lesson: say how to open it, show each exercise and fold its reference answer, replace widgets without a
+    picture of their own. Elsewhere: turn links to Markdown files that are not pages into downloads.
     """
-    if docname == "index" and not any((COURSE / "guides").glob("*.md")):
-        content[0] = content[0].partition("<!-- guides -->")[
-            0
-        ]  # Sphinx warns about an empty toctree
     if not docname.startswith("lessons/"):
-        content[0] = TO_NO_PAGE.sub(r"](path:\g<1>)", join_chinese_lines(content[0]))
+        content[0] = TO_NO_PAGE.sub(r"](path:\g<1>)", content[0])
         return
     notebook = json.loads(content[0])
-    notebook["cells"][0]["source"] += OPEN_IN_LAB.format(
-        file=f"{Path(docname).name}.ipynb"
-    ).splitlines(True)
+    lesson = Path(docname).name
+    asked = json.loads(catalog.find(lesson).notebook.read_text(encoding="utf-8"))["cells"]
+    asked = {cell["id"]: said_in(cell, LANGUAGE) for cell in asked}
+    opening = (
+        f"\n\n<div class='open-in-lab'>\n\n{OPEN_IN_LAB.format(file=f'{lesson}.ipynb')}\n\n</div>"
+    )
+    notebook["cells"][0]["source"] += opening.splitlines(True)
+    cells = []
     for cell in notebook["cells"]:
         # MyST-NB does not know attachments; each is a file of this name.
         cell["source"] = [
@@ -121,38 +132,59 @@ def prepare(app, docname: str, content: list[str]) -> None:
         ]
         tags = cell["metadata"].setdefault("tags", [])
         if cell["metadata"].get("nbgrader", {}).get("solution"):
+            cells.append(stub(cell, asked[cell["id"]]))
             tags.append("hide-input")
-        for output in cell.get("outputs", []):
-            if size := output.get("metadata", {}).get("image/png"):
-                # The theme's style sheet would override the plain attribute, and show twice as many pixels as large.
-                output["metadata"]["image/png"] = {"width": f"{size['width']}px"}
-            shown = "".join(output.get("data", {}).get("text/plain", ""))
-            if shown.startswith("LanguageToggle("):
-                tags.append("remove-output")  # each page has its own language switch
-            elif "image/png" in output.get("data", {}):
-                continue  # a plot, or a widget that brings a still picture of its own
-            elif widget := re.fullmatch(r"(\w+)\(\)", shown):
-                cell["outputs"] = picture_of(widget[1])
-    content[0] = json.dumps(notebook)
+        cell["outputs"] = [
+            shown for output in cell.get("outputs", []) for shown in output_of(output)
+        ]
+        cells.append(cell)
+    content[0] = json.dumps(notebook | {"cells": cells})
+
+
+def stub(cell: dict, source: str) -> dict:
+    """Return the cell as learners get it, to be shown before its folded answer."""
+    metadata = {"tags": ["stub"]}
+    return cell | {
+        "id": f"{cell['id']}-stub",
+        "metadata": metadata,
+        "source": source,
+        "outputs": [],
+    }
+
+
+def output_of(output: dict) -> list[dict]:
+    """Return what the site shows for one output."""
+    data = output.get("data", {})
+    plain = "".join(data.get("text/plain", ""))
+    if size := output.get("metadata", {}).get("image/png"):
+        # The theme's style sheet would override the plain attribute, and show twice as many pixels as large.
+        output["metadata"]["image/png"] = {"width": f"{size['width']}px"}
+    if plain.startswith("LanguageToggle("):
+        return []  # each page has its own switch
+    if "text/html" in data:
+        html = OTHER.sub("", "".join(data["text/html"])).replace(
+            '<span class="hookedu-dot"> · </span>', ""
+        )
+        data["text/html"] = BOTH_SIDES.sub(lambda found: one_side(found[0], LANGUAGE), html)
+    elif "image/png" not in data and (widget := re.fullmatch(r"(\w+)\(\)", plain)):
+        return picture_of(widget[1])
+    return [output]
 
 
 def picture_of(widget: str) -> list[dict]:
     """Return the outputs that replace a live widget such as "LayerPicker": the README's picture and a note."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", widget).lower()
     picture = base64.b64encode((COURSE / "images" / f"{name}.png").read_bytes()).decode()
-    shown = (
-        {"image/png": picture},
-        {"text/html": f'<div class="hookedu-note">{WIDGET.html()}</div>'},
-    )
+    shown = ({"image/png": picture}, {"text/html": f'<div class="hookedu-note">{WIDGET}</div>'})
     return [{"output_type": "display_data", "metadata": {}, "data": data} for data in shown]
 
 
-def speak_both(app, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Translate the theme's labels into both languages."""
-    context["_"] = lambda label: WORDS.get(label, label)
+def speak(app, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Translate the theme's labels that its catalogue leaves in English."""
+    context["_"] = lambda label: WORDS.get(label) or translated(label)
 
 
-class SearchBothLanguages(SearchEnglish):
+class Bigrams(SearchEnglish):
     """Search index with stemmed English words, and Chinese as single characters and overlapping bigrams.
 
     Bigrams (as in Lucene's CJKAnalyzer) match any run of characters within a sentence, independently of a dictionary's
@@ -187,29 +219,11 @@ def block_math(translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def name_languages(app, doctree: nodes.document) -> None:
-    """Make the spans of headings nodes: search, tabs and links read a title as text, in which raw HTML would show."""
-    for title in doctree.findall(nodes.title):
-        parts, inside = [], None
-        for child in title.children:
-            tag = child.astext() if isinstance(child, nodes.raw) else ""
-            if opens := re.fullmatch(r'<span (?:lang="(\w+)"|class="(\S+)")>', tag):
-                # docutils writes the class language-zh as lang="zh".
-                inside = nodes.inline(classes=[f"language-{opens[1]}" if opens[1] else opens[2]])
-                parts.append(inside)
-            elif tag == "</span>":
-                inside = None
-            else:
-                (parts if inside is None else inside).append(child)
-        title.children = []
-        title.extend(parts)
-
-
 def setup(app) -> dict[str, bool]:
     """Register what Sphinx has no setting for."""
     app.connect("source-read", prepare)
-    app.connect("doctree-read", name_languages, priority=100)  # before Sphinx notes the titles
-    app.connect("html-page-context", speak_both)
-    app.add_search_language(SearchBothLanguages)
+    if LANGUAGE == "zh":
+        app.connect("html-page-context", speak)
+    app.add_search_language(Bigrams)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -62,8 +62,8 @@ def build(
     """Build and write both notebooks of each lesson.
 
     `on_cell(lesson, index, number of cells)` is called before each cell that is executed. With `keep_outputs` a
-    solution in which no code has changed is not run: it keeps its outputs, and `on_cell` is called for its last cell. Raises BuildError, before anything is
-    written, if one of the lessons cannot be built.
+    solution in which no code has changed is not run: it keeps its outputs, and `on_cell` is called for its last cell.
+    Raises BuildError, before anything is written, if one of the lessons cannot be built.
     """
     sources = {lesson: _cells(lesson) for lesson in lessons}
     made: dict[str, str] = {}
@@ -71,7 +71,7 @@ def build(
         for_learners, answered = notebooks.made_from(lesson, cells)
         made[str(lesson.notebook)] = _as_text(for_learners)
         if not (keep_outputs and _keep_outputs(lesson, answered)):
-            _run(answered, lesson, on_cell)
+            run(answered, lesson, on_cell)
         elif on_cell:
             on_cell(lesson, len(answered.cells) - 1, len(answered.cells))
         made[str(lesson.solution)] = _as_text(answered)
@@ -111,8 +111,13 @@ def _cells(lesson: Lesson) -> list[source.Cell]:
 # --- running -------------------------------------------------------------------------------------------------------
 
 
-def _run(notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int, int], None] | None) -> None:
-    """Execute a notebook in place, as for a new learner: in an empty folder, without progress."""
+def run(
+    notebook: NotebookNode, lesson: Lesson, on_cell: Callable[[Lesson, int, int], None] | None = None
+) -> None:
+    """Execute a notebook in place, as for a new learner: in an empty folder, without progress.
+
+    Raises BuildError if a cell fails, an answer is wrong, or the truth of a guess cannot be found.
+    """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
