@@ -4,7 +4,6 @@
 relative link in a lesson or a guide has the same target as in the repository: a page, or a file to download.
 """
 
-import base64
 import json
 import re
 from pathlib import Path
@@ -89,10 +88,6 @@ WORDS = {
     "Skip to main content": "跳到正文",
     "System Settings": "跟随系统",
 }
-WIDGET = say(
-    zh="这是这种控件的一张图；在 JupyterLab 里可以操作，看到的是这里的模型。",
-    en="A picture of this kind of widget. In JupyterLab it can be used, and shows the model of this cell.",
-)
 # Links to Markdown files that are not pages, for example from a guide to the README: they become downloads.
 TO_NO_PAGE = re.compile(r"\]\(((?:\.\./){2}[^)#]+\.md)\)")
 # Shown under a lesson's title: on this site the exercises can be read but not run.
@@ -110,8 +105,8 @@ BOTH_SIDES = re.compile(r'(?<=[">])[^"<>]+ · [^"<>]+(?=["<])')
 def prepare(app, docname: str, content: list[str]) -> None:
     """Prepare a page's source before Sphinx parses it.
 
-    In a lesson: say how to open it, show each exercise and fold its reference answer, replace widgets without a
-    picture of their own. Elsewhere: turn links to Markdown files that are not pages into downloads.
+    In a lesson: say how to open it, show each exercise and fold its reference answer. Elsewhere: turn links to Markdown
+    files that are not pages into downloads.
     """
     if not docname.startswith("lessons/"):
         content[0] = TO_NO_PAGE.sub(r"](path:\g<1>)", content[0])
@@ -135,7 +130,7 @@ def prepare(app, docname: str, content: list[str]) -> None:
             cells.append(stub(cell, asked[cell["id"]]))
             tags.append("hide-input")
         cell["outputs"] = [
-            shown for output in cell.get("outputs", []) for shown in output_of(output)
+            in_one_language(output) for output in cell.get("outputs", []) if not is_switch(output)
         ]
         cells.append(cell)
     content[0] = json.dumps(notebook | {"cells": cells})
@@ -152,31 +147,23 @@ def stub(cell: dict, source: str) -> dict:
     }
 
 
-def output_of(output: dict) -> list[dict]:
-    """Return what the site shows for one output."""
+def is_switch(output: dict) -> bool:
+    """Check for the buttons that choose the language: each page has its own link."""
+    return "".join(output.get("data", {}).get("text/plain", "")).startswith("LanguageToggle(")
+
+
+def in_one_language(output: dict) -> dict:
+    """Return an output in the language of the site, with its picture as large as in a notebook."""
     data = output.get("data", {})
-    plain = "".join(data.get("text/plain", ""))
     if size := output.get("metadata", {}).get("image/png"):
         # The theme's style sheet would override the plain attribute, and show twice as many pixels as large.
         output["metadata"]["image/png"] = {"width": f"{size['width']}px"}
-    if plain.startswith("LanguageToggle("):
-        return []  # each page has its own switch
     if "text/html" in data:
         html = OTHER.sub("", "".join(data["text/html"])).replace(
             '<span class="hookedu-dot"> · </span>', ""
         )
         data["text/html"] = BOTH_SIDES.sub(lambda found: one_side(found[0], LANGUAGE), html)
-    elif "image/png" not in data and (widget := re.fullmatch(r"(\w+)\(\)", plain)):
-        return picture_of(widget[1])
-    return [output]
-
-
-def picture_of(widget: str) -> list[dict]:
-    """Return the outputs that replace a live widget such as "LayerPicker": the README's picture and a note."""
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", widget).lower()
-    picture = base64.b64encode((COURSE / "images" / f"{name}.png").read_bytes()).decode()
-    shown = ({"image/png": picture}, {"text/html": f'<div class="hookedu-note">{WIDGET}</div>'})
-    return [{"output_type": "display_data", "metadata": {}, "data": data} for data in shown]
+    return output
 
 
 def speak(app, pagename: str, templatename: str, context: dict, doctree) -> None:

@@ -6,6 +6,7 @@ import html
 import inspect
 import os
 import pickle
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -257,7 +258,9 @@ def _blocking_pickle(hooks: list[Hook]) -> Iterator[_Seen]:
                 Exception
             ) as error:  # pickling runs arbitrary code, and any error would stop torch.save, too
                 pickler = pickle.Pickler(nowhere)  # the other one takes for done what it has begun
-                yield "blocks_pickling", hook, {"error": f"{type(error).__name__}: {error}"}
+                # Without the address of an object, which differs from run to run and tells a reader nothing.
+                says = re.sub(r" at 0x[0-9a-f]+", "", str(error)).replace("`", "'")
+                yield "blocks_pickling", hook, {"error": f"{type(error).__name__}: {says}"}
 
 
 # -- by running ------------------------------------------------------------------------------------------------
@@ -348,8 +351,8 @@ SAYS = {
         en="`{hook}` is a global hook ({kind}) and fires for every model; take it off by its handle if it is not needed",
     ),
     "blocks_pickling": Text(
-        zh="`{hook}`（{where}）无法被 pickle，`torch.save(model)` 会失败（{error}）：请保存 `model.state_dict()`",
-        en="`{hook}` ({where}) cannot be pickled, so `torch.save(model)` fails ({error}): save `model.state_dict()`",
+        zh="`{hook}`（{where}）无法被 pickle，`torch.save(model)` 会失败（`{error}`）：请保存 `model.state_dict()`",
+        en="`{hook}` ({where}) cannot be pickled, so `torch.save(model)` fails (`{error}`): save `model.state_dict()`",
     ),
 }
 ALL_WELL = Text(zh="没有发现钩子的问题", en="no fault found with the hooks")

@@ -1,19 +1,25 @@
 """Answering: what every widget does with changes and exceptions, and how it is closed."""
 
 import asyncio
+import base64
 import contextlib
+import io
 import threading
 import traceback
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 import torch
 import traitlets
 
-from hookedu.language import Text, preference
+from hookedu.language import Text, preference, shown
 from hookedu.widgets.lifetime import close_with_parts, end_earlier_run
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DENSITY = 2  # dots per pixel of the page in a still picture, as many screens have
 _BURST = 0.01  # seconds: faster changes are answered by one update
 
 
@@ -112,9 +118,39 @@ class Answering(ipywidgets.Widget):
     def _release(self) -> None:
         """Release large objects; called once, by `close`."""
 
+    # -- in the notebook -------------------------------------------------------------------------------------
+
+    def _still(self) -> "Figure | Text | None":
+        """Return what stands in the widget's place where no widgets are shown; a Text where words say it all.
+
+        It must be the same on every run, because solutions store it.
+        """
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Return what a notebook stores: the widget, and beside it the still picture."""
+        found = super()._repr_mimebundle_(**kwargs)
+        assert found is not None  # AnyWidget returns None only without a view
+        data, metadata = found if isinstance(found, tuple) else (found, {})
+        still = None
+        with self._showing_errors():
+            still = self._still()
+        if isinstance(still, Text):
+            data["text/html"] = shown(still.html())
+        elif still is not None:
+            data["image/png"] = base64.b64encode(png(still)).decode()
+            metadata = metadata | {"image/png": {"width": round(still.get_figwidth() * still.dpi)}}
+        return data, metadata
+
     def __repr__(self) -> str:
         # It is stored in notebooks and compared by nbval, so it must not depend on the selection.
         return f"{type(self).__name__}()"
+
+
+def png(figure: "Figure") -> bytes:
+    """Return a figure as PNG with two dots per pixel of the page."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=_DENSITY * figure.dpi)
+    return file.getvalue()
 
 
 FAILED = Text(

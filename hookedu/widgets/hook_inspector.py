@@ -162,13 +162,19 @@ class HookInspector(Panel):
 
     def _report_findings(self) -> None:
         parts = [REMOVED.format(hook=self._removed.function)] if self._removed else []
-        parts.append(
-            FINDINGS.format(n=len(self._findings)) if self._findings else WELL if self._hooks else NONE
-        )
-        parts += [Text(zh=f"• {f.says.zh}", en=f"• {f.says.en}") for f in self._findings]
-        parts += self._findings.notes
+        parts += self._verdict()
         parts += [CHANGED] if self._runs and self._diagnosed != self._keys() else []
-        self.say(self._report, Text(*("  \n".join(getattr(p, side) for p in parts) for side in ("zh", "en"))))
+        self.say(self._report, _lines(parts))
+
+    def _verdict(self) -> list[Text]:
+        """Return what was found, a line for each."""
+        parts = [FINDINGS.format(n=len(self._findings)) if self._findings else WELL if self._hooks else NONE]
+        parts += [Text(zh=f"• {f.says.zh}", en=f"• {f.says.en}") for f in self._findings]
+        return parts + self._findings.notes
+
+    def _still(self) -> Text:
+        self.settle()
+        return _lines(self._verdict())
 
     def _describe(self, hook: Hook | None) -> None:
         self._remove.disabled = hook is None or hook.owner == "torch"
@@ -231,6 +237,10 @@ def _shell() -> Any:
 
 def _key(hook: Hook) -> tuple[Any, ...]:
     return hook.id, hook.kind, hook.path
+
+
+def _lines(parts: list[Text]) -> Text:
+    return Text(*("  \n".join(getattr(part, side) for part in parts) for side in ("zh", "en")))
 
 
 def _where(hook: Hook) -> str:

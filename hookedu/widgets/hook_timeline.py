@@ -331,6 +331,9 @@ class HookTimeline(Panel):
         ax.axvline(self.value, color="black", lw=1)
         return figure
 
+    def _still(self) -> "Figure | None":
+        return self.figure
+
     def _release(self) -> None:
         self._model = self._loss = self._events = self._drawing = None
         self._inputs, self._kwargs = (), {}

@@ -1,23 +1,16 @@
 """LiveWidget, the base class of the widgets that are drawn by a module of their own in the browser."""
 
-import base64
-import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 import traitlets
 from anywidget import AnyWidget
 
 from hookedu.hooks.tensors import real
-from hookedu.language import Text, preference, shown
+from hookedu.language import Text, preference
 from hookedu.widgets.answering import FAILED, OUT_OF_MEMORY, Answering
 from hookedu.widgets.modules import css, esm
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-_DENSITY = 2  # dots per pixel of the page in a still picture, as many screens have
 
 
 class LiveWidget(Answering, AnyWidget):
@@ -108,36 +101,6 @@ class LiveWidget(Answering, AnyWidget):
         if not self.closed:  # as it is where the constructor of a subclass has failed
             super().close()
             self._posted.clear()
-
-    # -- in the notebook -------------------------------------------------------------------------------------
-
-    def _still(self) -> "Figure | Text | None":
-        """Return what stands in the widget's place where no widgets are shown; a Text where words say it all.
-
-        It must be the same on every run, because solutions store it.
-        """
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return what a notebook stores: the widget, and beside it the still picture."""
-        found = super()._repr_mimebundle_(**kwargs)
-        assert found is not None  # AnyWidget returns None only without a view
-        data, metadata = found
-        still = None
-        with self._showing_errors():
-            still = self._still()
-        if isinstance(still, Text):
-            data["text/html"] = shown(still.html())
-        elif still is not None:
-            data["image/png"] = base64.b64encode(png(still)).decode()
-            metadata = metadata | {"image/png": {"width": round(still.get_figwidth() * still.dpi)}}
-        return data, metadata
-
-
-def png(figure: "Figure") -> bytes:
-    """Return a figure as PNG with two dots per pixel of the page."""
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=_DENSITY * figure.dpi)
-    return file.getvalue()
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,5 @@
 """TrainingPanel: strips that show, while a model trains, what each layer does at each step."""
 
-import base64
 import time
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -131,13 +130,8 @@ class TrainingPanel(Panel):
         self.say(self._says, _summary(rows, self._monitor.source))
         self._table.value = _table(rows)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return what a notebook stores: the widget, and the strips as a still picture where no widgets are shown."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if not isinstance(bundle, dict) or not self._picture.value:
-            return bundle
-        bundle["image/png"] = base64.b64encode(self._picture.value).decode()
-        return bundle, {"image/png": {"width": int(self._picture.width)}}
+    def _still(self) -> "Figure | None":
+        return self._picture.figure
 
     @property
     def rows(self) -> list[Reading]:

@@ -490,6 +490,7 @@ class TestBlocksPickling:
             pickle.dumps(model)
         (finding,) = diagnose(model)
         assert finding.id == "blocks_pickling" and "state_dict" in finding.says.en
+        assert " at 0x" not in finding.says.en, "the same words in every run"
 
     def test_silent_about_what_can_be_pickled(self):
         model = conv_relu()

@@ -16,7 +16,7 @@ from hookedu import LayerPicker, list_hooks
 from hookedu.hooks.modules import LayerNotFound
 from hookedu.language import preference
 from hookedu.widgets import layer_numbers
-from hookedu.widgets.live import png
+from hookedu.widgets.answering import png
 from tests.hooks.capture_models import Answer, Failing, Repeated, Residual, Returns, conv_relu, images
 
 
