@@ -54,9 +54,10 @@ book: .venv/ready-book
 	done
 	cp course/book/choose.html $(BOOK)/html/index.html
 
-# Regenerate the pictures of the README and the guides: the browser tests save screenshots.
+# Regenerate the pictures of the README and the guides: the browser tests save screenshots; then two films are taken.
 pictures: .venv/ready-test
 	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
+	$(BIN)/python -m tests.browser.films
 	$(BIN)/python course/images/opening.py
 
 # Test capture on every torchvision model, including the very large ones (about 10 GB of memory), on models of

@@ -1,8 +1,8 @@
 """Film the README's moving pictures in a real JupyterLab: `python -m tests.browser.films`, part of `make pictures`.
 
 Each film is a list of frames, of which each is taken when the page has settled and has a duration of its own: the same
-film on a slow machine. course/images/NAME-LANGUAGE.webp is an animation, NAME-LANGUAGE.png its last frame, for readers
-who want no motion.
+film on a slow machine. course/images/NAME.webp (in Chinese NAME.zh.webp) is an animation, the PNG beside it its last
+frame, for readers who want no motion.
 """
 
 import io
@@ -69,7 +69,7 @@ class Film:
         pictures[0].save(
             path, save_all=True, append_images=pictures[1:], duration=lasts, loop=0, quality=70, method=6
         )
-        pictures[-1].save(path.with_suffix(".png"), optimize=True)
+        pictures[-1].save(IMAGES / f"{name}.png", optimize=True)
         print(f"{path.name}: {len(pictures)} frames, {path.stat().st_size // 1024} kB")
 
 
@@ -128,8 +128,8 @@ def diagnosis(notebook: Notebook, language: str) -> Film:
 
 
 FILMS: dict[str, tuple[str, Callable[[Notebook, str], Film]]] = {
-    "layer-picker-film": ("00", layer_picker),
-    "diagnosis-film": ("02", diagnosis),
+    "layer-picker": ("00", layer_picker),
+    "diagnosis": ("02", diagnosis),
 }
 
 
@@ -162,7 +162,7 @@ def film_all(names: list[str], lab: Lab, browser: BrowserContext, language: str)
         notebook = lab.visit(f"{catalog.find(lesson).file}.ipynb", browser)
         notebook.page.keyboard.press("Control+b")  # the contents panel aside
         notebook.page.set_viewport_size({"width": 960, "height": 900})
-        made(notebook, language).save(f"{name}-{language}")
+        made(notebook, language).save(name if language == "en" else f"{name}.{language}")
     lab.shut_down(browser)
 
 

@@ -110,8 +110,6 @@ def test_pick_a_layer(notebook, theme):
     expect(widget.locator("[role=option]")).to_have_count(2)
     layer(widget, "conv2").click()
     pictures["conv2"] = shows(widget, "conv2.*channels 0 to 63 of 100")
-    if theme == "light":
-        notebook.picture("layer-picker", widget)
     widget.get_by_label("Page of channels").fill("1")
     widget.get_by_label("Page of channels").press("Enter")
     pictures["page 1"] = shows(widget, "conv2.*channels 64 to 99 of 100")

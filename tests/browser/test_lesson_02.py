@@ -58,10 +58,6 @@ def test_a_wrong_answer_gets_its_message_and_the_right_one_success(notebook):
 
 def test_every_text_stands_out_from_its_ground(notebook, theme):
     notebook.use(theme)
-    if theme == "light":
-        for name, cell in (("lesson-02-light", "02-cell-06"), ("feedback-light", "exercise-02-1")):
-            notebook.scroll_to(cell)
-            notebook.picture(name)
     for within in (".jp-RenderedMarkdown", PANEL):
         found = notebook.contrasts(within)
         assert len(found) > 10
