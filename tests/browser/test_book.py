@@ -40,6 +40,12 @@ SAID = """() => {
   const names = [...copy.querySelectorAll(named.map(name => `[${name}]`))].flatMap(e => named.map(name => e.getAttribute(name)));
   return [copy.textContent, ...names].filter(Boolean).join('\\n');
 }"""
+# English in Chinese prose: a term, the title of a paper, a sentence of the language of lesson 14.
+NAMES = {
+    "gradient-weighted class activation mapping",
+    "Sanity Checks for Saliency Maps",
+    "Ben gave the ball to",
+}
 # Pages in English on both sites: docstrings, and the table that the comments of the code quote.
 ENGLISH_ONLY = ("api.html", "hookedu/hooks/CASES.html")
 BROKEN = "() => [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src)"
@@ -152,7 +158,7 @@ def test_every_page_reads_well_in_its_language(browser, site, url, tmp_path, lan
                 assert CHINESE.findall(said) == [], name
             elif not name.endswith(ENGLISH_ONLY):
                 assert CHINESE.search(page.title()), name
-                assert SENTENCE.findall(said) == [], name
+                assert set(SENTENCE.findall(said)) <= NAMES, name
             assert page.evaluate(BROKEN) == [], name
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name}: sideways"
             assert page.evaluate(CUT_OFF) == [], name
