@@ -60,7 +60,7 @@ def test_tracked_files_name_no_registry():
     )
     for name in listed.stdout.splitlines():
         path = ROOT / name
-        if path.suffix in {".png", ".gif", ".pt"} or not path.is_file():
+        if path.suffix in {".png", ".webp", ".pt"} or not path.is_file():
             continue
         assert not hosts.search(path.read_text(encoding="utf-8")), name
 
