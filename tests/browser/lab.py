@@ -77,6 +77,9 @@ class Lab:
         """Open the learner's own notebook of that name from the file browser of a JupyterLab page."""
         if page.locator(".jp-Notebook").count():  # left open by a failed test
             page.goto(self.url() + "?reset")
+        behind = page.locator('.jp-SideBar .lm-TabBar-tab[data-id="filebrowser"]:not(.lm-mod-current)')
+        if behind.count():  # another panel, such as the contents
+            behind.click()
         item = page.locator(".jp-DirListing-item", has_text=name)
         return Notebook(page, self.folder / name, item.dblclick)
 
@@ -96,9 +99,9 @@ def newcomer(home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def of_this_clone(home: Path) -> Iterator[Lab]:
-    """Run `hookedu lab` of this clone as a new user does."""
-    command = [sys.executable, "-m", "hookedu", "lab", "--folder", home / "lessons"]
+def of_this_clone(home: Path, *options: str) -> Iterator[Lab]:
+    """Run `hookedu lab` of this clone, with these options, as a new user does."""
+    command = [sys.executable, "-m", "hookedu", "lab", "--folder", home / "lessons", *options]
     with running(command, home / "lessons", newcomer(home) | {"PYTHONPATH": str(catalog.ROOT)}) as lab:
         yield lab
 

@@ -68,7 +68,7 @@ class Notebook:
 
     def close(self) -> None:
         """Close the notebook and its kernel through the menu; the page can then be reused."""
-        self.menu("File", "Close and Shut Down Notebook…")
+        self._command(0, "filemenu:close-and-cleanup")
         self.page.locator(".jp-Dialog .jp-mod-accept").click()
         expect(self.page.locator(".jp-Notebook")).to_have_count(0)
 
@@ -90,14 +90,18 @@ class Notebook:
         except TimeoutError as error:
             raise AssertionError(f"menu {labels}: dialogs {self.dialogs()}, {self.console_errors}") from error
 
+    def _command(self, menu: int, command: str) -> None:
+        """Click on a command in one of the menus, whatever their language."""
+        self.page.locator(".lm-MenuBar-item").nth(menu).click()
+        self.page.locator(f'.lm-Menu-item[data-command="{command}"]').click()
+
     def cell(self, cell_id: str) -> Locator:
         """Return the cell with that id."""
         return self.page.locator(".jp-Notebook .jp-Cell").nth(self.ids.index(cell_id))
 
     def run_all(self) -> None:
         """Run every cell, and wait until the last one has its execution number."""
-        self.page.locator(".lm-MenuBar-item").nth(3).click()  # in the language of the menus: Run, 运行
-        self.page.locator('.lm-Menu-item[data-command="runmenu:run-all"]').click()
+        self._command(3, "runmenu:run-all")
         self._wait_for(self.page.locator(".jp-CodeCell").last)
 
     def run(self, cell_id: str) -> Locator:

@@ -4,11 +4,7 @@ All tests of a language share a server and, in order, its pages: what is seen be
 after switching there and back, after a reload.
 """
 
-import contextlib
 import json
-import re
-import sys
-import time
 
 import pytest
 from playwright.sync_api import expect
@@ -17,34 +13,15 @@ from hookedu import LanguageToggle, catalog
 from hookedu.cells import source_of, variants_of
 from hookedu.language import preference
 from hookedu.widgets import modules
-from tests.browser.lab import newcomer, running
+from tests.browser.lab import of_this_clone
+from tests.browser.speech import OTHER, saved_in, speaks_only, starts_in, until
 
 NAMES = ("00_start_here.ipynb", "02_tensor_hooks.ipynb")
 ANSWERS = {
     NAMES[0]: ("exercise-00-1", "def double(grad):\n    return 2 * grad  # 我写的 · mine"),
     NAMES[1]: ("exercise-02-1", "def watch(y, seen):\n    return y.register_hook(seen.append)  # 我写的"),
 }
-TITLES = {
-    NAMES[0]: {"zh": "00 从这里开始", "en": "00 Start here"},
-    NAMES[1]: {"zh": "02 张量钩子", "en": "02 Tensor hooks"},
-}
 MENUS = {"zh": ["文件", "编辑", "运行"], "en": ["File", "Edit", "Run"]}
-OTHER = {"zh": "en", "en": "zh"}
-CHINESE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef]")
-# What is on the screen and is no code: rendered text, contents panel, tabs, menus, outputs, and the labels of controls.
-PROSE = """() => {
-  const shown = e => e.checkVisibility({visibilityProperty: true});
-  const texts = '.jp-RenderedMarkdown, .jp-TableOfContents, .lm-MenuBar, .lm-TabBar-tabLabel, .hookedu-panel, .hookedu-widget, .hookedu-live';
-  const found = [...document.querySelectorAll(texts)].filter(shown).map(e => {
-    const copy = e.cloneNode(true);
-    const gone = new Set([...e.querySelectorAll('*')].map((x, i) => shown(x) ? null : i).filter(i => i !== null));
-    [...copy.querySelectorAll('*')].forEach((x, i) => { if (gone.has(i) || /^(CODE|PRE|OPTION|STYLE|SVG)$/i.test(x.tagName)) x.textContent = ''; });
-    return copy.textContent;
-  });
-  return found;
-}"""
-PRINTED = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stdout']"
-SENTENCE = re.compile(r"(?<!\w)(?:[A-Za-z][A-Za-z'’-]*,? ){3,}[A-Za-z]+")
 
 
 @pytest.fixture(scope="module", params=["en", "zh"])
@@ -55,9 +32,7 @@ def language(request) -> str:
 @pytest.fixture(scope="module")
 def started(language, tmp_path_factory):
     """Start `hookedu lab` in a language, as the first command of a newcomer."""
-    home = tmp_path_factory.mktemp("newcomer")
-    command = [sys.executable, "-m", "hookedu", "lab", "--folder", home / "lessons", "--language", language]
-    with running(command, home / "lessons", newcomer(home) | {"PYTHONPATH": str(catalog.ROOT)}) as lab:
+    with of_this_clone(tmp_path_factory.mktemp("newcomer"), "--language", language) as lab:
         yield lab
 
 
@@ -79,41 +54,6 @@ def pages(started, browser):
 @pytest.fixture(params=NAMES)
 def notebook(pages, request):
     return pages(request.param)
-
-
-def speaks_only(
-    notebook, language: str, within: str = ".jp-Cell, .jp-TableOfContents-tree", *, printed: str | None = None
-) -> None:
-    """Check that everything on the screen is in one language; the buttons name each language in itself.
-
-    `printed` is the language in which cells have run: no press changes what they printed until they run again.
-    """
-    contents = notebook.page.locator(".jp-TableOfContents-tree")
-    expect(contents).to_contain_text(TITLES[notebook.path.name][language])
-    expect(contents).not_to_contain_text(TITLES[notebook.path.name][OTHER[language]])
-    left_out = PRINTED if printed not in (None, language) else ".nothing"
-
-    def foreign(*args) -> list[str]:
-        return chinese(*args, left_out) if language == "en" else english(*args)
-
-    with contextlib.suppress(TimeoutError):  # cells of prose are drawn one after the other
-        until(notebook.page, lambda: not foreign(notebook, within))
-    assert foreign(notebook, within) == []
-
-
-def chinese(notebook, within: str, left_out: str) -> list[str]:
-    """Return the lines on the screen that have a Chinese character, but for the learner's own."""
-    lines = "\n".join(notebook.page.locator(within).all_inner_texts()).replace("中文", "").splitlines()
-    printed = "\n".join(notebook.page.locator(left_out).all_inner_texts())
-    own = [line.strip() for line in (ANSWERS[notebook.path.name][1] + "\n" + printed).splitlines()]
-    return [line for line in lines if CHINESE.search(line) and line.strip() not in own]
-
-
-def english(notebook, _: str) -> list[str]:
-    """Return the English sentences on the screen that are not in code."""
-    prose = [text for text in notebook.page.evaluate(PROSE) if text.strip()]
-    assert len(prose) > 5
-    return [found for text in prose for found in SENTENCE.findall(text)]
 
 
 def test_before_any_cell_runs(notebook, language):
@@ -144,7 +84,7 @@ def test_there_and_back_with_an_answer(notebook, language):
     assert check.get_attribute("data-outcome") == "correct"
     for choice in (OTHER[language], language):
         notebook.choose(choice)
-        speaks_only(notebook, choice, printed=language)
+        speaks_only(notebook, choice, own=answer, printed=language)
         saved_in(notebook, choice)
         saved = json.loads(notebook.path.read_text(encoding="utf-8"))
         for saved_cell in saved["cells"]:
@@ -166,52 +106,28 @@ def visible_side(panel) -> str:
 def test_a_choice_reaches_the_lessons_beside_it_open_or_closed(pages, started, language):
     first, second = map(pages, NAMES)
     closed = started.folder / "05_forward_hooks.ipynb"
-    titles = variants_of(json.loads(closed.read_text(encoding="utf-8"))["cells"][0])
     for choice in (OTHER[language], language):
         first.choose(choice)
         second.speaks(choice)
-        speaks_only(second, choice, printed=language)
-        until(first.page, lambda choice=choice: title_of(closed) == titles[choice])
+        speaks_only(second, choice, own=ANSWERS[NAMES[1]][1], printed=language)
+        until(first.page, lambda choice=choice: starts_in(closed, choice))
 
 
-def test_of_two_presses_the_second_wins_everywhere(pages, started, language):
+def test_of_two_presses_the_second_wins_everywhere_and_the_first_writes_no_closed_lesson(
+    pages, started, language
+):
     page = pages(NAMES[0]).page
+    written = []
+    page.on("request", lambda request: request.method == "PUT" and written.append(request.url))
     page.locator(".hookedu-language button").evaluate_all(
         "(buttons, order) => order.forEach(place => buttons[place].click())",
         [["zh", "en"].index(choice) for choice in (OTHER[language], language, OTHER[language], language)],
     )
-    titles = [TITLES[name][language] for name in NAMES]
-    last = started.folder / f"{catalog.lessons()[-1].file}.ipynb"
-    titles.append(
-        variants_of(json.loads(last.read_text(encoding="utf-8"))["cells"][0])[language].splitlines()[0][2:]
-    )
+    names = [lesson.notebook.name for lesson in catalog.lessons()]
     page.wait_for_timeout(500)
-    paths = [*(started.folder / name for name in NAMES), last]
-    until(page, lambda: [str(title_of(path)).splitlines()[0][2:] for path in paths] == titles)
-
-
-def saved_in(notebook, language: str) -> None:
-    """Wait until a notebook's file is in a language: a press saves it."""
-    title = TITLES[notebook.path.name][language]
-    until(notebook.page, lambda: (title_of(notebook.path) or "").startswith(f"# {title}\n"))
-    expect(notebook.page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
-
-
-def title_of(path) -> str | None:
-    """Return the first cell's text; None while the file is being written."""
-    try:
-        return source_of(json.loads(path.read_text(encoding="utf-8"))["cells"][0])
-    except ValueError:
-        return None
-
-
-def until(page, holds) -> None:
-    """Wait until something holds; TimeoutError if it never does."""
-    end = time.monotonic() + 30
-    while not holds():
-        if time.monotonic() > end:
-            raise TimeoutError
-        page.wait_for_timeout(50)
+    until(page, lambda: all(starts_in(started.folder / name, language) for name in names))
+    # Else, a press of long ago would undo a later one in another page, in a lesson that is about to be loaded.
+    assert {url.rsplit("/")[-1].split("?")[0] for url in written} <= {NAMES[0]}
 
 
 def test_after_a_reload(pages, started, language, browser):
@@ -221,7 +137,7 @@ def test_after_a_reload(pages, started, language, browser):
     saved_in(notebook, OTHER[language])
     notebook.page.reload()
     expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(notebook.ids), timeout=60_000)
-    speaks_only(notebook, OTHER[language], printed=language)
+    speaks_only(notebook, OTHER[language], own=ANSWERS[name][1], printed=language)
     assert notebook.dialogs() == []
 
 

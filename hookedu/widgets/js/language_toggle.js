@@ -59,7 +59,8 @@ function build(view) {
       channel.postMessage(language);
       await change(language);
       const here = await notebook;
-      if (here) later(() => changeClosed(here, language));
+      const holds = () => view.get("language") === language; // not once another was chosen, here or elsewhere
+      if (here) later(() => alone(() => changeClosed(here, language, holds)));
     });
     group.append(button);
   }
@@ -123,6 +124,16 @@ function later(task) {
 }
 
 /**
+ * Run a task while no other page runs one. Browsers have locks only where they trust the connection: on this machine, and by
+ * https.
+ *
+ * @param {() => Promise<void>} task
+ */
+function alone(task) {
+  return navigator.locks ? navigator.locks.request("hookedu-language", task) : task();
+}
+
+/**
  * Change the cells of an open notebook at once, then save it: a choice must outlive a reload.
  *
  * @param {Notebook} notebook
@@ -144,8 +155,9 @@ function changeOpen(notebook, language) {
  *
  * @param {Notebook} notebook
  * @param {Language} language
+ * @param {() => boolean} holds whether that is still the choice
  */
-async function changeClosed(notebook, language) {
+async function changeClosed(notebook, language, holds) {
   const sessions = notebook.sessionContext.sessionManager;
   const contents = notebook._manager?.contents;
   if (!contents) return;
@@ -154,6 +166,7 @@ async function changeClosed(notebook, language) {
   const open = new Set([notebook.path, ...used.map((session) => session.path)]);
   const folder = await contents.get(notebook.path.split("/").slice(0, -1).join("/"));
   for (const { path, type, writable } of /** @type {File[]} */ (folder.content)) {
+    if (!holds()) return;
     if (type !== "notebook" || !writable || open.has(path)) continue;
     const { content } = await contents.get(path);
     let changed = false;
