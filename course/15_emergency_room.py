@@ -27,20 +27,20 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 第 10 课给五次训练看了病。这里是急诊室：`admit(seed, fault)` 收治一个病人，也就是一个小网络、它的优化器和几十批数据。`fault` 是十种故障之一，或者健康；不写，就由 `seed` 来抽，谁也不告诉你。最后一节的病人就没有标签。
+# 第 10 课给五次训练看了病。这里是急诊室：`admit(seed, fault)` 收治一个病人，也就是一个小网络、它的优化器和几十批数据：`patient.build()` 给出 `(model, optimizer)`，每次都是同样的初始值，`patient.data` 是一批批数据。`fault` 是十种故障之一，或者健康；不写，就由 `seed` 来抽，谁也不告诉你。最后一节的病人就没有标签。
 #
 # 先看有标签的，每种一个。训练循环就是人人都写的那个，每一步都是没有见过的数据。
 #
-# **先猜一猜**：下面只有开头和最后 5 步的损失。哪几个病人，光看损失就知道病了？
+# **先猜一猜**：下面只有第一步的损失，和最后 5 步的平均。哪几个病人，光看损失就知道病了？
 #
 # </div>
 # <div lang="en">
 #
-# In lesson 10 you examined five runs. This is the emergency room: `admit(seed, fault)` takes in a patient, which is a small network with its optimizer and a few dozen batches of data. `fault` is one of ten faults, or healthy; leave it out, and `seed` draws one and nobody tells you. The patient of the last section has no label.
+# In lesson 10 you examined five runs. This is the emergency room: `admit(seed, fault)` takes in a patient, which is a small network with its optimizer and a few dozen batches of data: `patient.build()` gives `(model, optimizer)`, always with the same initial values, and `patient.data` the batches. `fault` is one of ten faults, or healthy; leave it out, and `seed` draws one and nobody tells you. The patient of the last section has no label.
 #
 # We begin with labels, one patient of each kind. The training loop is the one that everybody writes, and the data of every step are new.
 #
-# **Guess first**: below are only the losses, at first and over the last 5 steps. For which patients do they tell that something is wrong?
+# **Guess first**: below are only the loss of the first step and the mean of the last 5. For which patients do they tell that something is wrong?
 #
 # </div>
 
@@ -60,12 +60,12 @@ for fault in (HEALTHY, *FAULTS):
 # %% [markdown]
 # <div lang="zh">
 #
-# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 和健康的一样降了下去，光看损失，你会放他们回家。另外几个确实不好，可损失说不出是什么病。要往里面看，就得装仪表，而仪表全是钩子。下面一件一件地装，每件先用在最需要它的病人身上。
+# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 和健康的一样降了下去，光看损失，你会放他们回家。另外几个不如它，可损失说不出是什么病。要往里面看，就得装仪表，而仪表全是钩子。下面一件一件地装，每件先用在最需要它的病人身上。
 #
 # </div>
 # <div lang="en">
 #
-# `frozen_layer`, `detached_branch`, `norm_in_eval` and `forgotten_hook` come down as the healthy one does, and by the loss alone you would send them home. The others are plainly not well, but their loss does not tell what they have. To look inside we need instruments, and all of them are hooks. We build them one by one, and try each on the patient who needs it most.
+# `frozen_layer`, `detached_branch`, `norm_in_eval` and `forgotten_hook` come down as the healthy one does, and by the loss alone you would send them home. The others do less well, but their loss does not tell what they have. To look inside we need instruments, and all of them are hooks. We build them one by one, and try each on the patient who needs it most.
 #
 # </div>
 #
@@ -114,14 +114,14 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 一层一层小下去，每层差不多小同样的倍数。
+# 一层一层小下去，每层小三到五倍（只印一位数字，看不大准）。
 #
 # 损失对这一层**输出**的梯度，比参数的 `.grad` 好用：没有参数的层也有。
 #
 # </div>
 # <div lang="en">
 #
-# It shrinks layer by layer, each time by about the same factor.
+# It shrinks layer by layer, each time by a factor of three to five (one printed digit blurs it).
 #
 # The gradient with respect to the **output** of a layer serves better than the `.grad` of parameters: layers without parameters have it too.
 #
@@ -133,12 +133,12 @@ for name, norm in gradient_norms(admit(2, "vanishing")).items():
 #
 # <div lang="zh">
 #
-# 写上下文管理器 `instruments(model)`：`with instruments(model) as rows:` 里，每调用一次 `model`，列表 `rows` 就多一个字典：层的名字 → `[activation, gradient]`，两个范数，都是 Python 的数；按运行的次序，只记没有子模块、而且运行了的层。梯度是损失对这一层输出的，到达之前（或者永远不到）是 `None`。有的调用在 `no_grad` 里；有的 ReLU 是就地的；几次调用可能共用一次反向传播。结束时取下钩子，出了异常也一样。
+# 写上下文管理器 `instruments(model)`：`with instruments(model) as rows:` 里，每调用一次 `model`，列表 `rows` 就多一个字典：层的名字 → `[activation, gradient]`，两个范数，都是 Python 的数；按运行的次序，只记没有子模块、而且运行了的层（一次调用里，每层至多运行一次）。激活的范数当场就有；梯度是损失对这一层输出的，到达之前（或者永远不到）是 `None`。有的调用在 `no_grad` 里；有的 ReLU 是就地的；几次调用可能共用一次反向传播。结束时取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write the context manager `instruments(model)`. Inside `with instruments(model) as rows:` each call of `model` adds a dictionary to the list `rows`: the name of each layer without children that ran, in the order of running → `[activation, gradient]`, two norms as Python numbers. The gradient is that of the loss with respect to the layer's output, and `None` until it arrives, if ever. Some calls are under `no_grad`; some ReLUs are in-place; one backward pass may cover several calls. At the end take the hooks off, even after an exception.
+# Write the context manager `instruments(model)`. Inside `with instruments(model) as rows:` each call of `model` adds a dictionary to the list `rows`. Its keys are the names of the layers without children that ran, in the order of running (none runs twice in a call); each value is a list `[activation, gradient]` of two norms, as Python numbers. That of the activation is there at once. The gradient is that of the loss with respect to the layer's output, and `None` until it arrives, if ever. Some calls are under `no_grad`; some ReLUs are in-place; one backward pass may cover several calls. At the end take the hooks off, even after an exception.
 #
 # </div>
 
@@ -226,12 +226,12 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 # %% [markdown]
 # <div lang="zh">
 #
-# 不是一回事：健康的层也有一半左右的零，可每个单元总有为正的时候，零分散在各个样本里。零的比例分不出哪些是一直为零的；按单元数，死的和活的就分开了。
+# 不是一回事：健康的层也有很多零，一半左右，可每个单元总有为正的时候。比例到了 1.0 也让人起疑；可要是一半单元死了，另一半总是为正，它又是 0.5。一个单元一个单元地数，死的和活的才分得开。
 #
 # </div>
 # <div lang="en">
 #
-# It is not the same: a healthy layer has about half zeros as well, but each of its units is positive at some time, and the zeros are spread over the samples. The share of zeros does not tell which of them are there for good; counted by units, the dead stand apart from the living.
+# It is not the same: a healthy layer too has many zeros, about half, but each of its units is positive at some time. A share of 1.0 is suspicious, yet with half of the units dead and the others always positive it would be 0.5 again. Counted by units, the dead stand apart from the living.
 #
 # </div>
 #
@@ -275,12 +275,12 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 健康的不到千分之一；学习率太高，一步就是几成；梯度消失的几乎不动。最后一个也几乎不动，它的损失却和健康的一样好：记住它。
+# 健康的第一个权重动了不到千分之一；学习率太高，一步就是几成；梯度消失的几乎不动。最后一个也几乎不动，它的损失却和健康的一样好：记住它。
 #
 # </div>
 # <div lang="en">
 #
-# A healthy weight moves by less than a thousandth here; with too high a learning rate it is some tenths in a single step; with vanishing gradients it hardly moves. The last one hardly moves either, although its loss is as good as that of the healthy one: keep it in mind.
+# The first weight of a healthy one moves by less than a thousandth here; with too high a learning rate it is some tenths in a single step; with vanishing gradients it hardly moves. The last one hardly moves either, although its loss is as good as that of the healthy one: keep it in mind.
 #
 # </div>
 #
@@ -290,12 +290,12 @@ for fault in (HEALTHY, "rate_too_high", "vanishing", "forgotten_hook"):
 #
 # <div lang="zh">
 #
-# 写上下文管理器 `update_ratios(model, optimizer)`：`with update_ratios(model, optimizer) as steps:` 里，每次 `optimizer.step()` 给列表 `steps` 加一个字典，按 `model.named_parameters()` 列出全部参数（不在优化器里的也列）：移动的范数除以移动之前的范数，是 Python 的数；移动之前范数是 0 的，写 `None`。两步之间，别人可能改过参数；后来还可能有参数加进优化器。结束时取下钩子，出了异常也一样。
+# 写上下文管理器 `update_ratios(model, optimizer)`：`with update_ratios(model, optimizer) as steps:` 里，每次 `optimizer.step()` 给列表 `steps` 加一个字典。键是 `model.named_parameters()` 的全部名字（不在优化器里的也列）；值是移动的范数除以移动之前的范数，是 Python 的数；移动之前范数是 0 的，写 `None`。两步之间，别人可能改过参数；后来还可能有参数加进优化器。结束时取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write the context manager `update_ratios(model, optimizer)`. Inside `with update_ratios(model, optimizer) as steps:` each `optimizer.step()` adds to the list `steps` a dictionary of all parameters by `model.named_parameters()`, also of those that the optimizer does not have: the norm of the move divided by the norm before it, a Python number; `None` where the norm before was 0. Between two steps somebody may change parameters, and some may be given to the optimizer later. At the end take the hooks off, after an exception as well.
+# Write the context manager `update_ratios(model, optimizer)`. Inside `with update_ratios(model, optimizer) as steps:` each `optimizer.step()` adds to the list `steps` a dictionary with every name of `model.named_parameters()`, also those that the optimizer does not have. The value is the norm of the move divided by the norm before it, a Python number; `None` where the norm before was 0. Between two steps somebody may change parameters, and some may be given to the optimizer later. At the end take the hooks off, after an exception as well.
 #
 # </div>
 
@@ -375,12 +375,12 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # %% [markdown]
 # <div lang="zh">
 #
-# 第一层还只有一个样本是坏的；批归一化用整批算均值，一层之后就全坏了。反向传播再把 `nan` 写进每个权重，从此每一步都是 `nan`。所以晚一步，甚至晚一层去看，从激活里就看不出是哪一条数据了。
+# 第一层还只有一个样本是坏的；批归一化用整批算均值，一层之后就全坏了。反向传播和优化器再把 `nan` 带进权重，从此每一步都是 `nan`。所以晚一步，甚至晚一层去看，从激活里就看不出是哪一条数据了。
 #
 # </div>
 # <div lang="en">
 #
-# In the first layer one sample is bad; batch normalisation takes its mean over the batch, and one layer later all of them are. Then backward writes `nan` into every weight, and every later step is `nan`. A step later, or even a layer later, the activations no longer tell which piece of data it was.
+# In the first layer one sample is bad; batch normalisation takes its mean over the batch, and one layer later all are. Then backward and the step carry the `nan` into the weights, and every later step is `nan`. A step or even a layer later, activations no longer tell which piece of data it was.
 #
 # </div>
 #
@@ -395,7 +395,7 @@ print(f"loss is nan in {len(steps)} of {len(losses)} steps, from step {steps[0]}
 # </div>
 # <div lang="en">
 #
-# Write `nan_source(model, x)`: run `model(x)` once and return `(name, sample)`: the first layer, in the order of running, that puts out `nan` or `inf`, among modules without children and by its full name in the model; and the first bad sample in its output, a Python integer. Dimension 0 is the sample, and one or more follow. Return `None` if all is finite. Whether or not `x` itself is clean, only outputs count. Parameters and modes stay as they are (stored statistics of batch normalisation may change); take hooks off, after an exception as well.
+# Write `nan_source(model, x)`: run `model(x)` once and return `(name, sample)`: the first layer, in the order of running, that puts out `nan` or `inf`, among modules without children and by its full name in the model; and the first bad sample in its output, a Python integer. Dimension 0 is the sample, and one or more dimensions follow. Return `None` if all is finite. Whether or not `x` itself is clean, only outputs count. Parameters and modes stay as they are (stored statistics of batch normalisation may change); take hooks off, after an exception as well.
 #
 # </div>
 
@@ -462,12 +462,12 @@ panel
 # %% [markdown]
 # <div lang="zh">
 #
-# `right` 那一支的激活和别的层差不多大，单看一步的前向传播，什么也看不出来。梯度是灰的：没有到达；更新比例是黑的：恰好是 0。损失照样降，因为另一支和最后一层在学。
+# `right` 那一支的激活和别的层差不多大，单看一步的前向传播，什么也看不出来。梯度是灰的：没有到达；更新比例是黑的：恰好是 0。损失照样降，因为别的层都在学。
 #
 # </div>
 # <div lang="en">
 #
-# Activations in the `right` branch are about as large as elsewhere, so the forward pass of a single step shows nothing. Its gradients are grey, since none arrive, its update ratios black, which is exactly 0. The loss comes down all the same, because the other branch and the last layer learn.
+# Activations in the `right` branch are about as large as elsewhere, so a single forward pass shows nothing. Its gradients are grey, since none arrive, its update ratios black, which is exactly 0. The loss comes down all the same, because all other layers learn.
 #
 # </div>
 #
@@ -475,14 +475,14 @@ panel
 #
 # <div lang="zh">
 #
-# 现在每种故障过一遍仪表，每个病人压缩成一行：第一步里最前和最后一层的梯度之比、最大的更新比例；整个训练里有几层没有梯度、几层的参数从来不动；最后一步里，哪个 ReLU 从不为正的单元最多，占几成（没有 ReLU 就是 `-`）；第一个 `nan` 在第几步。
+# 现在每种故障过一遍仪表，每个病人压缩成一行。第一步里：`first/last`，最前和最后一层的梯度之比；`ratio`，各层里最大的更新比例（15.4 节量的只是第一个权重）。整个训练里：几层没有梯度（`none`），几层的参数从来不动（`still`）。最后一步里：`dead`，哪个 ReLU 从不为正的单元最多，占几成（没有 ReLU 就是 `-`）。`nan`：第一个在第几步。
 #
-# **先猜一猜**：哪几种故障在这张表里一眼看得出？哪一种，每个数都和健康的差不多？
+# **先猜一猜**：哪几种故障在这张表里一眼看得出？哪几种，每个数都和健康的差不多？
 #
 # </div>
 # <div lang="en">
 #
-# Now every fault goes through the instruments. Each patient becomes one line: from the first step, the gradient of the first layer divided by that of the last, and the largest update ratio; from the whole run, how many layers have no gradient, how many have parameters that never move; in the last step, the largest share of units of a ReLU that are not positive (`-` without ReLUs); and the step of the first `nan`.
+# Now every fault goes through the instruments, one line each. First step: `first/last`, the gradient of the first layer divided by that of the last; `ratio`, the largest update ratio of any layer (15.4 took the first weight alone). Whole run: how many layers have no gradient (`none`) or parameters that never move (`still`). Last step: `dead`, the largest share of units of a ReLU that are not positive (`-` without ReLUs). `nan`: the step of the first.
 #
 # **Guess first**: which faults show at a glance? For which is every number much like that of the healthy one?
 #
@@ -533,16 +533,16 @@ for fault, panel in panels.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 一眼看得出的：`vanishing` 的梯度之比很小，`exploding` 的很大（它的更新比例和 `nan` 是后果）；`rate_too_high` 的梯度之比正常，更新比例却很大；`frozen_layer` 有不动的层，`detached_branch` 连梯度也没有；`dying_relus` 的单元；`bad_sample` 别的都正常，只有 `nan`。
+# 一眼看得出的：`vanishing` 的梯度之比很小，`exploding` 的很大（它的更新比例和 `nan` 是后果）；`rate_too_high` 的梯度之比正常，更新比例却很大；`frozen_layer` 有一层不动；`detached_branch` 也有一层，而且它和后面的激活函数都没有梯度；`dying_relus` 的单元；`bad_sample` 别的都正常，只有 `nan`。
 #
 # `shuffled_labels` 和 `norm_in_eval` 的数都像健康的；`forgotten_hook` 这次像轻一点的梯度消失，换一个钩子，也可能什么都不像。它们各要一件别的仪表，见 15.8 节末尾。先看容易混淆的。
 #
 # </div>
 # <div lang="en">
 #
-# At a glance: the small quotient of `vanishing` and the large one of `exploding`, whose update ratio and `nan` follow from it; the large update ratio of `rate_too_high`, while its quotient is normal; a layer that stands still in `frozen_layer`, and one without gradients as well in `detached_branch`; the units of `dying_relus`; and `bad_sample`, where nothing but the `nan` is unusual.
+# At a glance: the small quotient of `vanishing` and the large one of `exploding`, whose update ratio and `nan` follow from it; the large update ratio of `rate_too_high`, while its quotient is normal; a layer that stands still in `frozen_layer`, and one in `detached_branch` too, where it and the activation function behind it have no gradient; the units of `dying_relus`; and `bad_sample`, unusual only in its `nan`.
 #
-# The numbers of `shuffled_labels` and `norm_in_eval` are like the healthy one's. This time `forgotten_hook` looks like a mild case of vanishing gradients; with another hook it may look like nothing at all. Each needs another instrument, which the end of section 15.8 adds. First, the ones that look alike.
+# The numbers of `shuffled_labels` and `norm_in_eval` are like the healthy one's. This time `forgotten_hook` looks like mild vanishing; with another hook it may look like nothing at all. Each needs another instrument, added at the end of section 15.8. First, the look-alikes.
 #
 # </div>
 #
@@ -574,14 +574,14 @@ for fault in ("vanishing", "frozen_layer", "detached_branch"):
 #
 # 梯度很小，动得也很小：消失。梯度正常，一动不动：冻结，`requires_grad` 是 `False`，或者优化器里没有它。没有梯度，也一动不动：断开。
 #
-# 有一个陷阱：**第一层**若是用 `requires_grad=False` 冻结的，它和它前面都没有要学的东西，autograd 就不给它的输出算梯度，样子和断开一样。这时看参数的 `requires_grad`。排在最前、没有参数的层也没有梯度，那是健康的。还有 Adam：它会把很小的梯度放大，消失的梯度只在梯度里看得出，更新比例正常（第 10 课）。
+# 有一个陷阱：**第一层**若是用 `requires_grad=False` 冻结的，它和它前面都没有要学的东西，autograd 就不给它的输出算梯度，样子和断开一样。这时看参数的 `requires_grad`。（上面的 `0.0` 也是第一层，却有梯度：它是没有放进优化器的那种。）排在最前、没有参数的层也没有梯度，那是健康的。还有 Adam：它会把很小的梯度放大，消失的梯度只在梯度里看得出，更新比例正常（第 10 课）。
 #
 # </div>
 # <div lang="en">
 #
 # A tiny gradient and a tiny move: vanishing. A normal gradient and no move at all: frozen, with `requires_grad` `False` or left out of the optimizer. No gradient and no move: detached.
 #
-# There is a trap: if the **first** layer is frozen by `requires_grad=False`, nothing up to it requires a gradient, autograd computes none for its output, and it looks detached; then read `requires_grad` of its parameters. A layer at the very front without parameters has no gradient either, and is healthy. And Adam magnifies small gradients: vanishing ones then show in the gradients only, and update ratios are normal (lesson 10).
+# There is a trap: if the **first** layer is frozen by `requires_grad=False`, nothing up to it requires a gradient, autograd computes none for its output, and it looks detached; then read `requires_grad` of its parameters. (The `0.0` above is a first layer too, but has a gradient: it was left out of the optimizer.) A layer at the very front without parameters has no gradient either, and is healthy. And Adam magnifies small gradients: vanishing ones then show in the gradients only, and update ratios are normal (lesson 10).
 #
 # </div>
 
@@ -654,25 +654,25 @@ for fault in (HEALTHY, "shuffled_labels"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 一个也不会：开头的数和健康的一样，只是什么也没有学到，损失停在瞎猜的 $\ln C$ 附近，$C$ 是类别数。排除了其他所有的病，才轮到数据。要注意损失是在**没见过**的数据上量的；同一批数据反复训练，打乱的标签也背得下来。
+# 一个也不会：开头的数和健康的几乎一样（激活没有打印，上面的猜题比过），只是什么也没有学到，损失停在瞎猜的 $\ln C$ 附近，$C$ 是类别数。排除了其他所有的病，才轮到数据。损失是在**没见过**的数据上量的；同一批数据反复训练，打乱的标签也背得下来。
 #
 # </div>
 # <div lang="en">
 #
-# None does: at the start they read as in the healthy one, only nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Data come into question when every other illness is excluded. Note that this loss is measured on data that are **new**; train on the same batch again and again, and shuffled labels are learnt by heart as well.
+# None does: at the start they are nearly the healthy one's (activations, not printed, were compared by the guess), only nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Suspect the data only when every other illness is excluded. This loss is measured on **new** data; trained on one batch again and again, a network learns shuffled labels by heart.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 最后两种藏得最深。批归一化在训练模式下，每个通道的均值成了 0、标准差成了 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）；在评估模式下用的是存着的统计量，就可能不对。直接看 `module.training` 也行，但只看归一化层。别人的钩子，`list_hooks` 都列得出来。
+# 最后两种藏得最深。批归一化在训练模式下，每个通道的均值成了 0、标准差成了 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）；在评估模式下用的是存着的统计量，就可能不对。直接看 `module.training` 也行，但只看归一化层：别的模块在评估模式，不一定有病。别人的钩子，`list_hooks`（第 08 课）都列得出来。
 #
 # **先猜一猜**：模型上有钩子，就是病了吗？
 #
 # </div>
 # <div lang="en">
 #
-# The last two hide best. In training mode, batch normalisation gives every channel mean 0 and standard deviation 1, then multiplies by `weight` and adds `bias` (1 and 0 at first); in evaluation mode it uses stored statistics, and both may be off. Its `module.training` tells as well, but ask normalisation layers only. And the hooks of others are all listed by `list_hooks`.
+# The last two hide best. In training mode, batch normalisation gives every channel mean 0 and standard deviation 1, then multiplies by `weight` and adds `bias` (1 and 0 at first); in evaluation mode it uses stored statistics, and both may be off. Its `module.training` tells as well, but ask normalisation layers only: others may be in evaluation mode without harm. And `list_hooks` (lesson 08) lists the hooks of others.
 #
 # **Guess first**: is a model ill because there is a hook on it?
 #
@@ -695,23 +695,23 @@ for fault in (HEALTHY, "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 两层归一化里，只有 `embed.level` 在评估模式。钩子呢？有钩子不一定有病：健康的病人身上也有，只看不改。钩子的名字也不可靠，要看它**做了什么**。四种钩子都适用的办法：`build()` 每次给出同样的初始值，所以造两个一样的，把其中一个的钩子全部取下，用同一批数据，比损失和梯度。
+# 两层归一化里，只有 `embed.level` 在评估模式。钩子呢？有钩子不一定有病：健康的病人身上也有，只看不改。这里凭名字就认得出，别处的代码可不会这样起名，要看它**做了什么**。不管是什么钩子，都适用的办法：`build()` 每次给出同样的初始值，所以造两个一样的，把其中一个的钩子全部取下，用同一批数据，比损失和梯度。
 #
 # </div>
 # <div lang="en">
 #
-# Of the two normalisations only `embed.level` is in evaluation mode. And hooks? Not every patient with one is ill: healthy ones carry hooks as well, which look and change nothing. Nor can one trust a hook's name; see what it **does**. This works for hooks of every kind: `build()` always gives the same initial values, so make two models, take all hooks off one of them, and compare loss and gradients for the same batch.
+# Of the two normalisations only `embed.level` is in evaluation mode. And hooks? Not every patient with one is ill: healthy ones carry hooks as well, which look and change nothing. Here the names give them away, but elsewhere names will not: see what a hook **does**. This works for any hook: `build()` always gives the same initial values, so make two models, take all hooks off one of them, and compare loss and gradients for the same batch.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 最后还缺一样：多大才算大？书上没有这个数，自己量：收治一打健康的病人，看每个数的范围。每种故障也可以这样量，门槛就放在两者之间。
+# 最后还缺一样：多大才算大？书上没有这个数，自己量：收治一打健康的病人，看每个数的范围。下面最大的更新比例取自所有的步，不像 15.7 节的 `ratio` 只看第一步；门槛要和同一种数比。每种故障也可以这样量，门槛就放在两者之间。
 #
 # </div>
 # <div lang="en">
 #
-# One thing is still missing: how large is large? No book has these numbers, so measure them: admit a dozen healthy patients, and see the range of each. Do the same with each fault, and put your threshold between the two.
+# One thing is still missing: how large is large? No book has these numbers, so measure them: admit a dozen healthy patients, and see the range of each. The largest ratio below is over all steps, unlike the `ratio` of section 15.7, of the first step alone; compare like with like. Do the same with each fault, and put your threshold between the two.
 #
 # </div>
 
@@ -728,16 +728,16 @@ for name, values in numbers.items():
 # %% [markdown]
 # ### 练习 15.4：给训练下诊断 · Exercise 15.4: Diagnose a run
 #
-# ●●●●● · 25 min
+# ●●●●● · 40 min
 #
 # <div lang="zh">
 #
-# 写 `diagnose_run(build, data)`：`build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。返回 `HEALTHY` 或 `FAULTS` 里的一个名字。可以训练，可以训练几次，可以用 `train`、`TrainingPanel`、前面三个练习。用没有见过的病人来评分：九成对，每种故障至少认出一次，健康的不冤枉，就是满分。评一次要半分钟左右。不要改 `data`，不要留下钩子。
+# 写 `diagnose_run(build, data)`：`build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。返回 `HEALTHY` 或 `FAULTS` 里的一个名字。可以训练，可以训练几次，可以用 `train`、`TrainingPanel`、前面三个练习。用没有见过的病人来评分：九成对，每种故障至少认出一次，健康的不冤枉，就是满分。评一次要一分钟左右，每个病人训练几次就更久。不要改 `data`，不要留下钩子；随机数发生器的状态要和原来一样，所以也不要 `torch.manual_seed`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `diagnose_run(build, data)`: `build()` gives `(model, optimizer)`, always with the same initial values; `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`. Return `HEALTHY` or one of the names in `FAULTS`. You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above. It is scored on patients that it has never seen: full marks take nine in ten right, each fault recognised at least once, and healthy ones left in peace. Scoring takes about half a minute. Do not change `data`, and leave no hooks on.
+# Write `diagnose_run(build, data)`: `build()` gives `(model, optimizer)`, always with the same initial values; `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`. Return `HEALTHY` or one of the names in `FAULTS`. You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above. It is scored on patients that it has never seen: full marks take nine in ten right, each fault recognised at least once, and healthy ones left in peace. Scoring takes about a minute, and longer if you train each patient several times. Do not change `data`, leave no hooks on, and leave the state of the random number generator as it was, so no `torch.manual_seed` either.
 #
 # </div>
 
@@ -861,7 +861,7 @@ panel
 #
 # <details><summary>答案</summary>
 #
-# 梯度不是一层一层小下去的，而是在 `hidden2.mix` 前面突然小了一百倍，再往前的全都跟着小：不是消失，是有人在中间动了手。激活一切正常，所以不在前向传播里。前面各层的更新比例也小了一百倍，它们几乎没有学；损失照样降，靠的是后面的层。下面 `list_hooks` 找到了它：一个完整反向钩子，把梯度缩小了。取下它，前面的梯度就回来了，损失也低得多。这个病人用的是 SGD；换成 Adam，小梯度又被放大回来，更新比例和损失几乎不变，露馅的就只有梯度。
+# 梯度不是一层一层小下去的，而是在 `hidden2.mix` 前面突然小了约一百倍，再往前的全都跟着小：不是消失，是有人在中间动了手。激活一切正常，所以不在前向传播里。前面各层的更新比例，比 `hidden2` 的也小一百多倍，它们几乎没有学；损失照样降，靠的是后面的层。下面 `list_hooks` 找到了它：一个反向钩子，把梯度缩小了。取下它，前面的梯度就回来了，损失也低得多。这个病人用的是 SGD；换成 Adam，小梯度会被放大回来（第 10 课），露馅的就可能只有梯度了。
 #
 # </details>
 #
@@ -870,7 +870,7 @@ panel
 #
 # <details><summary>Answer</summary>
 #
-# The gradient does not shrink layer by layer: just before `hidden2.mix` it falls a hundredfold, and all before are smaller by as much. That is not vanishing; somebody interferes in between. Activations are normal, so it is not in forward. The update ratios of the layers before are a hundred times smaller, too: they hardly learn, and the loss comes down thanks to the later layers. Below, `list_hooks` finds it: a full backward hook that shrinks gradients. Take it off, and the gradients before that layer are back and the loss is far lower. This patient is trained by SGD; Adam would magnify the small gradients again, leave update ratios and loss almost as they were, and only the gradients would give it away.
+# The gradient does not shrink layer by layer: just before `hidden2.mix` it falls about a hundredfold, and all before are smaller by as much. That is not vanishing; somebody interferes in between. Activations are normal, so the fault is not in the forward pass. The update ratios of the layers before are over a hundred times smaller than those of `hidden2`, too: they hardly learn, and the loss comes down thanks to the later layers. Below, `list_hooks` finds it: a backward hook that shrinks gradients. Take it off, and the gradients before that layer are back and the loss is far lower. This patient is trained by SGD; Adam would magnify the small gradients again (lesson 10), and then only the gradients might give it away.
 #
 # </details>
 #
@@ -897,7 +897,7 @@ print("the label was:", patient.fault)
 #
 # 1. 损失好，不等于每一层都在学；损失坏，也说不出是什么病。
 # 2. 梯度消失是一层一层小下去；断开是没有梯度；冻结是有梯度而不动（`requires_grad=False` 的第一层除外）。
-# 3. 死掉的 ReLU 要按单元数：对任何样本都不为正的才算。
+# 3. 死掉的 ReLU 要一个单元一个单元地数：对任何样本都不为正的才算。
 # 4. 更新比例量的是结果，学习率太高，第一步就看得出。
 # 5. `nan` 要在它出现的那一步、那一层抓住：批归一化会把它传给整批。
 #
@@ -917,11 +917,11 @@ print("the label was:", patient.fault)
 #
 # <div lang="zh">
 # <details><summary>1. 一层的参数一动不动，要看什么才知道是冻结还是断开？</summary>看损失对它输出的梯度：冻结的层有梯度，断开的没有；如果是第一层，就看参数的 <code>requires_grad</code>。</details>
-# <details><summary>2. 为什么 <code>exploding</code> 和 <code>rate_too_high</code> 要在第一步就分开？</summary>前者还没有走步，梯度就已经越靠近输入越大；后者要走了一步才坏。</details>
+# <details><summary>2. 为什么 <code>exploding</code> 和 <code>rate_too_high</code> 要在第一步就分开？</summary>前者一步还没走，梯度就已经越靠近输入越大；后者要走了一步才坏。</details>
 # <details><summary>3. 所有仪表都正常，损失却停在 $\ln C$，先怀疑什么？</summary>先怀疑标签：标签打乱了，开头的仪表全都正常，只是学不到东西。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. The parameters of a layer do not move at all. What tells you whether it is frozen or detached?</summary>The gradient with respect to its output tells: a frozen layer has one, a detached one has none. Of a first layer read <code>requires_grad</code>.</details>
+# <details><summary>1. The parameters of a layer do not move at all. What tells you whether it is frozen or detached?</summary>The gradient with respect to its output tells: a frozen layer has one, a detached one has none. For a first layer, look at <code>requires_grad</code>.</details>
 # <details><summary>2. Why must <code>exploding</code> and <code>rate_too_high</code> be told apart in the first step?</summary>The gradients of the first grow towards the input before any step is made; the second is ruined by a step.</details>
 # <details><summary>3. All instruments read normal, but the loss stays at $\ln C$. What do you suspect first?</summary>Suspect the labels first: with shuffled ones the instruments read normal at the start, only nothing is learnt.</details>
 # </div>
@@ -931,12 +931,12 @@ print("the label was:", patient.fault)
 #
 # <div lang="zh">
 #
-# 更新比例是 Andrej Karpathy 的 makemore 课里反复看的一个数，他的经验是千分之一上下（那是训练稳定以后；上面列的是第一步里最大的一层，要大得多）。`wandb.watch` 记梯度的直方图，也可以记参数的，TensorBoard 记你写进去的；PyTorch 的 `torch.autograd.detect_anomaly` 找反向传播里的 `nan`。大模型的训练日志（例如 OPT-175B 的）里，写满了这一课的病：损失尖峰，训练发散。下面是你的进度。
+# 更新比例是 Andrej Karpathy 的 makemore 课里反复看的一个数，他的经验是千分之一上下（那是训练稳定以后；15.7 节的表列的是第一步里最大的一层，要大得多）。`wandb.watch` 记梯度的直方图，也可以记参数的，TensorBoard 记你写进去的；PyTorch 的 `torch.autograd.detect_anomaly` 找反向传播里的 `nan`。大模型的训练日志（例如 OPT-175B 的）里，写满了这一课的病：损失尖峰，训练发散。下面是你的进度。
 #
 # </div>
 # <div lang="en">
 #
-# Update ratios are a number that Andrej Karpathy watches all through his makemore lectures; about a thousandth is his rule of thumb (for training that has settled; the tables above take the largest of the first step, which is far more). `wandb.watch` keeps histograms of gradients, and of parameters if asked, TensorBoard those that you write, and PyTorch's `torch.autograd.detect_anomaly` finds a `nan` in backward. The published logbooks of large runs, such as that of OPT-175B, are full of this lesson's illnesses: spikes of the loss and runs that diverge. Below is your progress.
+# Update ratios are a number that Andrej Karpathy watches all through his makemore lectures; about a thousandth is his rule of thumb (for training that has settled; the table of section 15.7 takes the largest layer of the first step, which is far more). `wandb.watch` keeps histograms of gradients, and of parameters if asked, TensorBoard those that you write, and PyTorch's `torch.autograd.detect_anomaly` finds a `nan` in backward. The published logbooks of large runs, such as that of OPT-175B, are full of this lesson's illnesses: spikes of the loss and runs that diverge. Below is your progress.
 #
 # </div>
 
