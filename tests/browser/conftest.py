@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.lab import Lab, NoChromium, chromium, of_this_clone
 from tests.browser.notebook import Notebook, write_cells
@@ -67,3 +67,18 @@ def screenshots(browser, tmp_path) -> Iterator[None]:
 def theme(request) -> str:
     """Return the theme. Module scope: pytest runs all tests with one theme, then all with the other."""
     return request.param
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def language(request) -> str:
+    """Return the language in which a file of tests starts its JupyterLab. Module scope, as of `theme`."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def page(started, browser) -> Iterator[Page]:
+    """Open an empty JupyterLab of the server `started`, in which a file of tests opens one lesson after the other."""
+    page = browser.new_page()
+    page.goto(started.url() + "?reset")
+    yield page
+    started.shut_down(browser)

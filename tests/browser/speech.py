@@ -13,6 +13,7 @@ from hookedu.cells import source_of
 from tests.authoring.test_localize import CHINESE, SENTENCE, STAYS
 from tests.browser.notebook import Notebook
 
+MENUS = {"zh": ["文件", "编辑", "运行"], "en": ["File", "Edit", "Run"]}
 OTHER = {"zh": "en", "en": "zh"}
 CELLS = ".jp-Cell, .jp-TableOfContents-tree"
 PRINTED = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stdout']"

@@ -14,19 +14,13 @@ from hookedu.cells import source_of, variants_of
 from hookedu.language import preference
 from hookedu.widgets import modules
 from tests.browser.lab import of_this_clone
-from tests.browser.speech import OTHER, saved_in, speaks_only, starts_in, until
+from tests.browser.speech import MENUS, OTHER, saved_in, speaks_only, starts_in, until
 
 NAMES = ("00_start_here.ipynb", "02_tensor_hooks.ipynb")
 ANSWERS = {
     NAMES[0]: ("exercise-00-1", "def double(grad):\n    return 2 * grad  # 我写的 · mine"),
     NAMES[1]: ("exercise-02-1", "def watch(y, seen):\n    return y.register_hook(seen.append)  # 我写的"),
 }
-MENUS = {"zh": ["文件", "编辑", "运行"], "en": ["File", "Edit", "Run"]}
-
-
-@pytest.fixture(scope="module", params=["en", "zh"])
-def language(request) -> str:
-    return request.param
 
 
 @pytest.fixture(scope="module")

@@ -41,11 +41,6 @@ _note_words()
 """
 
 
-@pytest.fixture(scope="module", params=["en", "zh"])
-def language(request) -> str:
-    return request.param
-
-
 @pytest.fixture(scope="module")
 def started(language, tmp_path_factory):
     """Start `hookedu lab` in a language; the kernels note what they draw in the file "drawn" beside the lessons."""
@@ -55,14 +50,6 @@ def started(language, tmp_path_factory):
     (startup / "notes_words.py").write_text(NOTES_WORDS, encoding="utf-8")
     with of_this_clone(home, "--language", language) as lab:
         yield lab
-
-
-@pytest.fixture(scope="module")
-def page(started, browser):
-    page = browser.new_page()
-    page.goto(started.url() + "?reset")
-    yield page
-    started.shut_down(browser)
 
 
 @pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)

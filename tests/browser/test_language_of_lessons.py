@@ -14,32 +14,18 @@ from hookedu import catalog, exercises
 from hookedu.cells import said_in, source_of
 from tests.browser.lab import Lab, of_this_clone
 from tests.browser.notebook import Notebook
-from tests.browser.speech import OTHER, saved_in, speaks_only, starts_in, until
+from tests.browser.speech import MENUS, OTHER, saved_in, speaks_only, starts_in, until
 
 pytestmark = pytest.mark.scale  # about ten minutes
 
-MENUS = {"zh": ["文件", "编辑", "运行"], "en": ["File", "Edit", "Run"]}
 # Both languages, odd blanks, letters beyond two bytes, and no line break at its end.
 MINE = "def mine(x):\n    # 我写的 · my own answer,  é 𝛼\n    return  x  \n\n\nthis = 'is not Python"
-
-
-@pytest.fixture(scope="module", params=["en", "zh"])
-def language(request) -> str:
-    return request.param
 
 
 @pytest.fixture(scope="module")
 def started(language, tmp_path_factory):
     with of_this_clone(tmp_path_factory.mktemp("newcomer"), "--language", language) as lab:
         yield lab
-
-
-@pytest.fixture(scope="module")
-def page(started, browser):
-    page = browser.new_page()
-    page.goto(started.url() + "?reset")
-    yield page
-    started.shut_down(browser)
 
 
 @pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
