@@ -68,7 +68,7 @@ zoo: .venv/ready-test .venv/ready-zoo
 	    tests/hooks/test_diagnosis_zoo.py tests/hooks/test_diagnosis_properties.py tests/widgets/test_gradient_flow.py
 
 # Grade 1,000 submissions, killed and resumed; run nbgrader on a class of 20 and on all lessons (about ten minutes);
-# diagnose 300 held-out runs of lesson 15; and open, switch and run all lessons in JupyterLab, in each language (about twenty minutes).
+# diagnose 300 held-out runs of lesson 15; and open, switch and run all lessons in JupyterLab, in each language (about half an hour).
 scale: .venv/ready-test
 	$(BIN)/python -m pytest -m scale tests/grading tests/authoring/test_nbgrader.py \
 	    tests/exercises/test_diagnosis_of_runs.py tests/browser/test_language_everywhere.py \

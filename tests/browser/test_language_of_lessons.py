@@ -16,7 +16,7 @@ from tests.browser.lab import Lab, of_this_clone
 from tests.browser.notebook import Notebook
 from tests.browser.speech import MENUS, OTHER, saved_in, speaks_only, starts_in, until
 
-pytestmark = pytest.mark.scale  # about ten minutes
+pytestmark = pytest.mark.scale  # five and a half minutes on two cores
 
 # Both languages, odd blanks, letters beyond two bytes, and no line break at its end.
 MINE = "def mine(x):\n    # 我写的 · my own answer,  é 𝛼\n    return  x  \n\n\nthis = 'is not Python"
