@@ -23,7 +23,7 @@ import hookedu
 from hookedu import catalog, exercises
 from hookedu.language import LANGUAGES
 from tests.browser.notebook import contrasts
-from tests.browser.test_language import CHINESE, SENTENCE
+from tests.browser.speech import CHINESE, SENTENCE
 
 # Elements of an article that extend past the screen and have no scrollable ancestor.
 CUT_OFF = """() => [...document.querySelectorAll('article *')].filter(e => {

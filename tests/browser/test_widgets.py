@@ -206,15 +206,17 @@ class TestTheKeyboardAloneIsEnough:
             expect(cell.locator("option")).to_have_count(left)
 
 
-def test_a_saved_notebook_has_no_widget_state_and_passes_nbval(notebook, fresh, tmp_path):
+def test_a_saved_notebook_has_still_pictures_for_widget_state_and_passes_nbval(notebook, fresh, tmp_path):
     for name in ("timeline", "panel", "inspector", "after"):
         fresh(name)
     notebook.page.keyboard.press("Control+s")
     expect(notebook.page.locator(".lm-TabBar-tab.lm-mod-current.jp-mod-dirty")).to_have_count(0)
     saved = nbformat.read(notebook.path, 4)
-    assert "widgets" not in saved.metadata and notebook.path.stat().st_size < 10_000
-    said = [output.data["text/plain"] for cell in saved.cells for output in cell.outputs if "data" in output]
-    assert said[1:] == ["HookTimeline()", "TrainingPanel()", "HookInspector()"]
+    assert "widgets" not in saved.metadata
+    shown = [output.data for cell in saved.cells for output in cell.outputs if "data" in output]
+    assert [data["text/plain"] for data in shown[1:]] == ["HookTimeline()", "TrainingPanel()", "HookInspector()"]
+    stills = [data.pop("image/png") for data in shown if "image/png" in data]
+    assert len(stills) == 1 and len(stills[0]) < 200_000 and len(nbformat.writes(saved)) < 10_000
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval", notebook.path]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert f"{len(saved.cells)} passed" in ran.stdout, ran.stdout + ran.stderr
