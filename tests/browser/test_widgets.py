@@ -214,7 +214,8 @@ def test_a_saved_notebook_has_still_pictures_for_widget_state_and_passes_nbval(n
     saved = nbformat.read(notebook.path, 4)
     assert "widgets" not in saved.metadata
     shown = [output.data for cell in saved.cells for output in cell.outputs if "data" in output]
-    assert [data["text/plain"] for data in shown[1:]] == ["HookTimeline()", "TrainingPanel()", "HookInspector()"]
+    said = [data["text/plain"] for data in shown]
+    assert said[1:] == ["HookTimeline()", "TrainingPanel()", "HookInspector()"]
     stills = [data.pop("image/png") for data in shown if "image/png" in data]
     assert len(stills) == 1 and len(stills[0]) < 200_000 and len(nbformat.writes(saved)) < 10_000
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval", notebook.path]
