@@ -39,6 +39,16 @@ _CONTRAST = """elements => {
 }"""
 
 
+def barriers(page: Page, within: str | None = None) -> list[str]:
+    """Return the serious violations of accessibility that axe-core finds in a page, or within an element of it."""
+    found = Axe().run(page, context=within).response["violations"]
+    return [
+        f"{v['id']}: {v['help']}: {[node['html'][:120] for node in v['nodes']]}"
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
+
+
 def contrasts(elements: Locator) -> list[tuple[float, str]]:
     """Return the contrast ratio and the text of each visible element that has text; WCAG requires 4.5."""
     return [(ratio, text) for ratio, text in elements.evaluate_all(_CONTRAST)]
@@ -174,12 +184,7 @@ class Notebook:
 
     def barriers(self, within: str) -> list[str]:
         """Return the serious violations of accessibility that axe-core finds within."""
-        found = Axe().run(self.page, context=within).response["violations"]
-        return [
-            f"{v['id']}: {v['help']}: {[node['html'][:120] for node in v['nodes']]}"
-            for v in found
-            if v["impact"] in ("serious", "critical")
-        ]
+        return barriers(self.page, within)
 
     def scroll_to(self, cell_id: str) -> None:
         """Scroll a cell to the top of the page."""

@@ -22,7 +22,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 import hookedu
 from hookedu import catalog, exercises
 from hookedu.language import LANGUAGES
-from tests.browser.notebook import contrasts
+from tests.browser.notebook import barriers, contrasts
 from tests.browser.speech import CHINESE, SENTENCE
 
 # Elements of an article that extend past the screen and have no scrollable ancestor.
@@ -48,6 +48,8 @@ NAMES = {
 }
 # Pages in English on both sites: docstrings, and the table that the comments of the code quote.
 ENGLISH_ONLY = ("api.html", "hookedu/hooks/CASES.html")
+# One of each kind of page, for axe-core, which takes seconds per page: home, lesson, guide, docstrings.
+KINDS = ("index.html", "lessons/11_grad_cam.html", "course/guides/widgets.html", "api.html")
 BROKEN = "() => [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src)"
 
 
@@ -164,6 +166,8 @@ def test_every_page_reads_well_in_its_language(browser, site, url, tmp_path, lan
             assert page.evaluate(CUT_OFF) == [], name
             faint = [(r, text) for r, text in contrasts(page.locator(".cell_output div *")) if r < 4.5]
             assert faint == [], name
+            if name.partition("/")[2] in KINDS:
+                assert barriers(page) == [], name
             page.screenshot(path=tmp_path / f"{path.stem}.png")
     assert troubles == []
 
