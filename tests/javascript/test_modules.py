@@ -1,4 +1,4 @@
-"""The ES modules of the widgets: formatted, linted, type-checked, and what Python makes of them.
+"""The ES modules of the widgets and the scripts of pages: formatted, linted, type-checked, and what Python makes of them.
 
 The tools come from npm, pinned by package-lock.json; Node.js is the machine's own or the one that basedpyright brings.
 """
@@ -15,10 +15,13 @@ import numpy as np
 import pytest
 from matplotlib import colormaps
 
+from hookedu.catalog import ROOT
 from hookedu.widgets import modules
 
 HERE = Path(__file__).parent
 FILES = sorted(modules.FOLDER.glob("*.js"))
+# Plain scripts, of the reports and of the reading site.
+SCRIPTS = [ROOT / "hookedu/grading/out/templates/page.js", ROOT / "course/book/static/page.js"]
 # The shared files are no widgets.
 WIDGETS = [p.stem for p in FILES if "export default" in p.read_text(encoding="utf-8")]
 
@@ -47,7 +50,7 @@ def tools() -> Path:
 
 @pytest.mark.xdist_group("javascript")
 def test_they_are_formatted_and_pass_the_linter(tools):
-    run = node(tools / "@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "--colors=off", ".")
+    run = node(tools / "@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "--colors=off", ".", *SCRIPTS)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
@@ -89,7 +92,7 @@ def test_a_spoilt_module_is_refused(tools, tmp_path, program, arguments, spoilt,
     assert run.returncode != 0 and says in run.stdout + run.stderr
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*FILES, *SCRIPTS], ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_they_are_short_and_fetch_nothing(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) < 400

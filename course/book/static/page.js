@@ -1,6 +1,9 @@
-"use strict";
 // The home page of both sites opens the one that was read last.
-try { localStorage.setItem("hookedu-language", document.documentElement.lang.slice(0, 2)); } catch { /* forgotten, then */ }
+try {
+  localStorage.setItem("hookedu-language", document.documentElement.lang.slice(0, 2));
+} catch {
+  /* forgotten, then */
+}
 
 // A link to the other language leads to the same place of the same page, also in a search.
 addEventListener("click", (event) => {
