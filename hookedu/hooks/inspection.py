@@ -84,6 +84,73 @@ class Hook:
         if self.owner == "hookedu" and hasattr(tap, "when_removed"):  # a hook of `record`
             tap.when_removed()
 
+    @property
+    def registered(self) -> bool:
+        """Whether the hook has not been removed."""
+        return self.id in self._tables[0]
+
+
+class Removal:
+    """Takes a hook off, and can put it back where it was.
+
+    Parameters
+    ----------
+    hook : Hook
+        A registered hook, which is removed.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from hookedu.hooks.inspection import Removal, list_hooks
+    >>> model = nn.ReLU()
+    >>> handles = [model.register_forward_hook(print), model.register_forward_hook(repr)]
+    >>> removal = Removal(list_hooks(model)[0])
+    >>> [hook.function for hook in list_hooks(model)]
+    ['repr']
+    >>> removal.undo(model)
+    True
+    >>> [hook.function for hook in list_hooks(model)]
+    ['print', 'repr']
+    """
+
+    def __init__(self, hook: Hook) -> None:
+        self.hook = hook
+        self._before = [list(table.items()) for table in hook._tables]
+        hook.remove()
+        self._after = list(hook._tables[0].items())
+
+    def undo(self, model: nn.Module | None = None) -> bool:
+        """Put the hook back, unless other hooks have come or gone in its place or the place has left the model.
+
+        Parameters
+        ----------
+        model : torch.nn.Module, optional
+            The model that the hook was registered on; none for a global hook.
+
+        Returns
+        -------
+        bool
+            Whether the hook was put back.
+        """
+        table = self.hook._tables[0]
+        here = any(each is table for each, *_ in _tables_of(model))
+        if not here or not _same(list(table.items()), self._after):
+            return False
+        for each, before in zip(self.hook._tables, self._before, strict=True):
+            if self.hook.id not in dict(before):
+                continue
+            at = [key for key, _ in before].index(self.hook.id)
+            each[self.hook.id] = before[at][1]
+            for key, _ in before[at + 1 :]:  # in place, as handles and autograd refer to this very table
+                if key in each:
+                    each[key] = each.pop(key)
+        return True
+
+
+def _same(one: list[tuple[int, Any]], other: list[tuple[int, Any]]) -> bool:
+    """Check whether two tables hold the same hooks in the same order; hooks may compare as they like."""
+    return [(key, id(hook)) for key, hook in one] == [(key, id(hook)) for key, hook in other]
+
 
 class Hooks(list[Hook]):
     """A list of hooks that prints as a table."""
@@ -151,16 +218,22 @@ def list_hooks(model: nn.Module | None = None) -> Hooks:
     >>> list_hooks(model)
     no hooks
     """
-    hooks = Hooks()
+    if model is not None and not isinstance(model, nn.Module):
+        raise TypeError(str(NOT_A_MODEL.format(got=type(model).__name__)))
+    return Hooks(hook for table in _tables_of(model) for hook in _hooks_in(*table))
+
+
+# A table of hooks, their kind, where they are registered, and the further tables with the same ids.
+_Place = tuple[dict, str, str | None, list[dict | None]]
+
+
+def _tables_of(model: nn.Module | None) -> Iterator[_Place]:
+    """Yield the tables of the process, of every module and of every parameter, as far as there are any."""
     for name, kind in _ON_THE_PROCESS.items():
         also = [GLOBAL_HOOKS.get(f"{name}_{suffix}") for suffix in ("always_called", "with_kwargs")]
-        hooks += _hooks_in(GLOBAL_HOOKS[name], kind, None, also)
-    if model is None:
-        return hooks
-    if not isinstance(model, nn.Module):
-        raise TypeError(str(NOT_A_MODEL.format(got=type(model).__name__)))
+        yield GLOBAL_HOOKS[name], kind, None, also
     seen: set[int] = set()
-    for path, module in modules_by_name(model).items():
+    for path, module in ({} if model is None else modules_by_name(model)).items():
         if id(module) in seen:
             continue
         seen.add(id(module))
@@ -168,15 +241,15 @@ def list_hooks(model: nn.Module | None = None) -> Hooks:
             if name == "_backward_hooks" and module._is_full_backward_hook is False:
                 kind = "legacy_backward"
             also = [module.__dict__.get(f"{name}_{suffix}") for suffix in ("always_called", "with_kwargs")]
-            hooks += _hooks_in(module.__dict__.get(name), kind, path, also)
+            if (table := module.__dict__.get(name)) is not None:
+                yield table, kind, path, also
         for name, parameter in module.named_parameters(recurse=False):
             if id(parameter) in seen:
                 continue
             seen.add(id(parameter))
-            for table, kind in _ON_PARAMETERS.items():
-                where = f"{path}.{name}" if path else name
-                hooks += _hooks_in(getattr(parameter, table, None), kind, where)
-    return hooks
+            for name_of_table, kind in _ON_PARAMETERS.items():
+                if (table := getattr(parameter, name_of_table, None)) is not None:
+                    yield table, kind, f"{path}.{name}" if path else name, []
 
 
 def remove_hooks(
@@ -234,12 +307,8 @@ def remove_hooks(
     return found
 
 
-def _hooks_in(
-    table: dict | None, kind: str, path: str | None, also: list[dict | None] | tuple[()] = ()
-) -> Iterator[Hook]:
+def _hooks_in(table: dict, kind: str, path: str | None, also: list[dict | None]) -> Iterator[Hook]:
     """Yield the hooks of one table; `also` holds the further tables with the same ids."""
-    if table is None:
-        return
     tables = (table, *(other for other in also if other is not None))
     for index, (identity, hook) in enumerate(table.items()):
         function = plain_function(hook)

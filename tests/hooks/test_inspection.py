@@ -4,14 +4,17 @@ import copy
 import functools
 import importlib
 import os
+import random
 import sys
 import sysconfig
 
 import pytest
+import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_full_backward_hook
 
 from hookedu import list_hooks, record, remove_hooks
+from hookedu.hooks.inspection import Removal
 from hookedu.hooks.state import GLOBAL_HOOKS
 from tests.hooks.capture_models import conv_relu, hook_tables, images
 
@@ -192,3 +195,90 @@ class TestRemoveHooks:
     def test_torch_s_own_are_refused(self):
         with pytest.raises(ValueError, match="part of how the model works"):
             remove_hooks(nn.LazyLinear(2), owner="torch")
+
+
+def loud(*_):
+    """Do nothing, as another hook."""
+
+
+class TestRemoval:
+    """A hook that was taken off can be put back where it was."""
+
+    @staticmethod
+    def model_with_three_hooks_of_each_kind():
+        model = conv_relu()
+        for hook in (silent, loud, silent):
+            model[0].register_forward_pre_hook(hook)
+            model[0].register_forward_hook(hook, with_kwargs=hook is loud, always_call=True)
+            model[0].register_full_backward_hook(hook)
+            model.register_state_dict_pre_hook(hook)
+            model.register_load_state_dict_post_hook(hook)
+            model[3].weight.register_hook(hook)
+            model[3].bias.register_post_accumulate_grad_hook(hook)
+            register_module_forward_hook(hook, with_kwargs=True)
+        return model
+
+    @staticmethod
+    def tables(model) -> list:
+        """Return all hooks with their options, in order."""
+        hooks = list_hooks(model)
+        return [
+            (hook.kind, hook.path, hook.id, [list(table.items()) for table in hook._tables]) for hook in hooks
+        ]
+
+    def test_several_come_back_one_after_the_other_each_to_its_place(self):
+        model = self.model_with_three_hooks_of_each_kind()
+        states, removals = [], []
+        for seed in range(20):
+            random.seed(seed)
+            while hooks := list_hooks(model):
+                states.append(self.tables(model))
+                removals.append(Removal(random.choice(hooks)))
+                assert not removals[-1].hook.registered
+            while removals:
+                assert removals[-1].undo(model) and removals.pop().hook.registered
+                assert self.tables(model) == states.pop()
+
+    def test_it_fires_again_between_its_neighbours_and_its_handle_still_works(self):
+        model, fired = nn.Linear(2, 2), []
+        handles = [model.weight.register_hook(lambda grad, n=n: fired.append(n)) for n in range(3)]
+        removal = Removal(list_hooks(model)[1])
+        model(torch.ones(1, 2)).sum().backward()
+        assert removal.undo(model)
+        model(torch.ones(1, 2)).sum().backward()
+        assert fired == [0, 2, 0, 1, 2]
+        handles[1].remove()
+        assert [hook.id for hook in list_hooks(model)] == [handles[0].id, handles[2].id]
+
+    @pytest.mark.parametrize(
+        "change", ["more", "fewer", "another function", "another module", "back already"]
+    )
+    def test_when_something_has_changed_there_it_stays_off(self, change):
+        model = nn.Sequential(nn.ReLU(), nn.ReLU())
+        handles = [model[0].register_forward_hook(hook) for hook in (silent, loud, silent)]
+        removal = Removal(list_hooks(model)[1])
+        if change == "more":
+            model[0].register_forward_hook(loud)
+        elif change == "fewer":
+            handles[2].remove()
+        elif change == "another function":
+            model[0]._forward_hooks[handles[2].id] = loud
+        elif change == "another module":
+            model[0] = nn.ReLU()
+        else:
+            assert removal.undo(model)
+        before = self.tables(model)
+        assert not removal.undo(model) and self.tables(model) == before
+
+    def test_what_changes_elsewhere_does_not_matter(self):
+        model = nn.Sequential(nn.ReLU(), nn.ReLU())
+        model[0].register_forward_hook(silent)
+        removal = Removal(list_hooks(model)[0])
+        model[0].register_forward_pre_hook(loud)
+        model[1].register_forward_hook(loud)
+        assert removal.undo(model)
+        assert [(hook.kind, hook.path) for hook in list_hooks(model)] == [
+            ("forward_pre", "0"),
+            ("forward", "0"),
+            ("forward", "1"),
+        ]
