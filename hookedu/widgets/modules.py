@@ -22,8 +22,15 @@ def esm(name: str) -> str:
 
 @cache
 def css(name: str) -> str:
-    """Return the shared style sheet, followed by that of the widget if there is one."""
-    return _read("shared.css") + (_read(f"{name}.css") if (FOLDER / f"{name}.css").exists() else "")
+    """Return the style sheets of the shared files, of what the module imports and of itself, as far as there are any."""
+    names = dict.fromkeys(["shared", *_imports(name), name])
+    return "".join(_read(f"{each}.css") for each in names if (FOLDER / f"{each}.css").exists())
+
+
+def _imports(name: str) -> list[str]:
+    """Return the names of the files that a module imports, and before each what it imports itself."""
+    direct = [file for _, file in _IMPORT.findall(_read(f"{name}.js"))]
+    return [each for file in direct for each in (*_imports(file), file)]
 
 
 def join(text: str) -> str:

@@ -96,7 +96,7 @@ def layer_picker(notebook: Notebook, language: str) -> Film:
     film = Film(page, part_of(page, widget, 600))
     film.take(GLANCE)
     for layer in ("block1", "block2", "block3"):
-        film.click(widget.locator(f'[role=option][data-name="{layer}"]'))
+        film.click(widget.locator(f'[role=option][data-key="{layer}"]'))
         expect(canvas).to_have_accessible_name(re.compile(layer))
         film.take(GLANCE)
         for x, y in ((0.15, 0.2), (0.4, 0.3), (0.6, 0.2)):

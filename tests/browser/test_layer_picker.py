@@ -97,7 +97,7 @@ def point(widget: Locator, x: float, y: float) -> str:
 
 
 def layer(widget: Locator, name: str) -> Locator:
-    return widget.locator(f'[role=option][data-name="{name}"]')
+    return widget.locator(f'[role=option][data-key="{name}"]')
 
 
 def test_pick_a_layer(notebook, theme):
@@ -284,10 +284,10 @@ def test_of_two_fast_clicks_the_last_wins(notebook):
     widget = fresh(notebook, "picker")
     shows(widget, "conv1")
     widget.evaluate(
-        "widget => ['relu2', 'conv2'].forEach(name => widget.querySelector(`[data-name=${name}]`).click())"
+        "widget => ['relu2', 'conv2'].forEach(name => widget.querySelector(`[data-key=${name}]`).click())"
     )
     shows(widget, "conv2")
-    expect(widget.locator("[aria-selected=true]")).to_have_attribute("data-name", "conv2")
+    expect(widget.locator("[aria-selected=true]")).to_have_attribute("data-key", "conv2")
 
 
 def test_an_error_is_shown_and_the_widget_goes_on(notebook, theme):

@@ -112,6 +112,13 @@ def test_joined_they_are_one_module_that_parses(name):
     assert run.returncode == 0, run.stderr
 
 
+def test_a_widget_has_the_style_sheets_of_what_it_imports():
+    picker = modules.css("layer_picker")
+    order = [picker.index(rule) for rule in (".hookedu-live {", ".hookedu-choices {", ".hookedu-picker {")]
+    assert order == sorted(order)
+    assert ".hookedu-choices {" not in modules.css("guess")
+
+
 def test_the_colours_are_those_of_matplotlib():
     text = (modules.FOLDER / "drawing.js").read_text(encoding="utf-8")
     tables = dict(re.findall(r'(\w+):\s+"([A-Za-z0-9+/=]{1000,})"', text))

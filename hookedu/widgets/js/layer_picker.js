@@ -1,12 +1,13 @@
 // LayerPicker: the layers at the left, what the chosen one computes at the right, the input and pinned pictures beside it.
 
+import { choiceList } from "./choice_list.js";
 import { copyButton, element } from "./elements.js";
 import { InputPane } from "./input_pane.js";
-import { layerList } from "./layer_list.js";
 import { Pane } from "./pane.js";
 import { widget } from "./shared.js";
 
 /** @typedef {import("./shared.js").View} View */
+/** @typedef {[name: string, type: string, shape: string, calls: number]} Row of which calls are -1 before a run */
 
 const VIEWS = ["maps", "gradients", "statistics", "weights"];
 const PINS = 3;
@@ -195,12 +196,19 @@ function build(view) {
     scale,
   );
   const right = element("div", { class: "hookedu-right" }, bar, choices, box, stage);
-  const left = element(
-    "div",
-    { class: "hookedu-left" },
-    layerList(view, (name) => send("layer", { name })),
-    input.root,
-  );
+  const layers = choiceList(view, {
+    kind: "layers",
+    columns: ["name", "type", "shape", "calls"],
+    cells: (/** @type {Row} */ [name, type, shape, calls]) => [
+      name || "(model)",
+      type,
+      shape,
+      calls < 0 ? "" : `×${calls}`,
+    ],
+    searched: 2,
+    choose: (name) => send("layer", { name }),
+  });
+  const left = element("div", { class: "hookedu-left" }, layers.root, input.root);
   view.body.append(element("div", { class: "hookedu-picker" }, left, right));
 }
 
