@@ -217,6 +217,11 @@ class Text:
         printer.text(str(self))
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with an English noun, which is in the plural unless there is one: "1 tensor", "2 tensors"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def shown(html: str) -> str:
     """Return HTML in both languages with the one that is not chosen hidden: what a notebook displays.
 

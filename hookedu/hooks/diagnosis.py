@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import nn
 
+from hookedu.hooks.faults import FAULTS
 from hookedu.hooks.inspection import Hook, list_hooks
 from hookedu.hooks.memory import graph_bytes
 from hookedu.hooks.modules import modules_by_name, unwrap, why_never_called
@@ -20,7 +21,7 @@ from hookedu.hooks.reach import Reach
 from hookedu.hooks.state import restored
 from hookedu.hooks.tensors import storage_bytes
 from hookedu.hooks.watching import OF_GRADIENTS, OF_TENSORS, Watch, kind_of
-from hookedu.language import Text, shown
+from hookedu.language import Text, counted, shown
 from hookedu.tables import size_text
 
 
@@ -31,19 +32,26 @@ class Finding:
     Attributes
     ----------
     id : str
-        Kind of fault, a key of `SAYS`.
+        Kind of fault, as listed at :func:`diagnose`.
     says : Text
         The fault and its remedy in both languages.
     hook : Hook or None
         The hook at fault, the first one if several have the same fault.
     hooks : tuple of Hook
         All hooks with this fault that call the same function.
+    severity : str
+        "serious" where values or gradients are wrong, "warning" where a hook does not do its work or fills the memory,
+        "minor" where it is a nuisance.
+    title : Text
+        The fault on one line.
     """
 
     id: str
     says: Text
-    hook: Hook | None = None
-    hooks: tuple[Hook, ...] = ()
+    hook: Hook | None
+    hooks: tuple[Hook, ...]
+    severity: str
+    title: Text
 
 
 class Findings(list[Finding]):
@@ -195,7 +203,7 @@ def _grouped(seen: list[_Seen], own: set[int]) -> list[Finding]:
         key = (id, hook.kind, hook.function, hook.file, hook.line, *alike)
         groups.setdefault(key, []).append((id, hook, values))
     findings = [_finding([*group], own) for group in groups.values()]
-    return sorted(findings, key=lambda finding: list(SAYS).index(finding.id))
+    return sorted(findings, key=lambda finding: list(FAULTS).index(finding.id))
 
 
 def _finding(group: list[_Seen], own: set[int]) -> Finding:
@@ -206,10 +214,16 @@ def _finding(group: list[_Seen], own: set[int]) -> Finding:
     source = f"{hook.function}:{hook.line}" if hook.line else hook.function
     tensors = [tensor for _, _, more in group for tensor in more.get("tensors", ())]
     size = graph_bytes(tensors, own) if id == "holds_graph" else storage_bytes(iter(tensors))
-    says = SAYS[id].format(
-        **values, hook=source, kind=hook.kind, where=where, count=len(tensors), size=size_text(size)
-    )
-    return Finding(id, says, hook, hooks)
+    count = Text(zh=str(len(tensors)), en=counted(len(tensors), "tensor"))
+    values = values | {
+        "hook": source,
+        "kind": hook.kind,
+        "where": where,
+        "count": count,
+        "size": size_text(size),
+    }
+    fault = FAULTS[id]
+    return Finding(id, fault.says.format(**values), hook, hooks, fault.severity, fault.title.format(**values))
 
 
 # -- by inspection ---------------------------------------------------------------------------------------------
@@ -286,75 +300,6 @@ def _by_running(watch: Watch, inner: nn.Module) -> Iterator[_Seen]:
 
 _PLACES = 4  # named in one message
 
-# Most serious first: wrong numbers, then missing events, then mere nuisances.
-SAYS = {
-    "overwritten": Text(
-        zh="`{hook}`（{where}）保留的张量后来被就地操作改掉了：请保留副本 `.detach().clone()`",
-        en="a later in-place op changed what `{hook}` ({where}) keeps: keep a copy, `.detach().clone()`",
-    ),
-    "full_backward_inplace": Text(
-        zh="`{hook}`（{where}，{kind}）所在之处有就地操作，PyTorch 因此拒绝运行：请关掉就地操作（例如 `inplace=False`），"
-        "或改用前向钩子里的 `output.register_hook`",
-        en="an op works in place where `{hook}` ({where}, {kind}) is, and PyTorch refuses to run: turn that off "
-        "(such as `inplace=False`), or call `output.register_hook` in a forward hook instead",
-    ),
-    "zero_gradient": Text(
-        zh="`{hook}`（{where}，{kind}）把梯度变成了零，之前的部分学不到东西；若并非有意，请返回 `None` 或修改后的梯度",
-        en="`{hook}` ({where}, {kind}) makes the gradient zero, so nothing before it learns; if unmeant, return `None` or "
-        "the changed gradient",
-    ),
-    "cuts_graph": Text(
-        zh="`{hook}`（{where}，{kind}）切断了计算图：梯度传不到它之前的部分；若并非有意，请不要返回 `detach()` 过的张量",
-        en="`{hook}` ({where}, {kind}) cuts the graph: no gradient reaches what comes before it; if unmeant, do not "
-        "return a detached tensor",
-    ),
-    "edits_gradient": Text(
-        zh="`{hook}`（{where}，{kind}）就地修改了梯度，而这块内存可能还有别处在用：请返回一个新张量",
-        en="`{hook}` ({where}, {kind}) changes the gradient in place, and others may use the same memory: return a new "
-        "tensor",
-    ),
-    "returns_value": Text(
-        zh="`{hook}`（{where}，{kind}）返回了一个 `{type}`，它替换了模块的值；若并非有意，就不要返回任何东西",
-        en="`{hook}` ({where}, {kind}) returns a `{type}`, which replaces the module's value; if unmeant, return nothing",
-    ),
-    "edits_in_place": Text(
-        zh="`{hook}`（{where}，{kind}）就地修改了传给它的张量；若并非有意，请先 `clone()`",
-        en="`{hook}` ({where}, {kind}) changes in place the tensors that it is given; if unmeant, `clone()` them first",
-    ),
-    "after_compile": Text(
-        zh="`{hook}`（{where}）是编译之后才注册的，编译后的代码不会调用它：请在第一次调用之前注册，"
-        '或在 `torch.compiler.set_stance("force_eager")` 下运行',
-        en="`{hook}` ({where}) was registered after compilation and compiled code never calls it: register before the "
-        'first call, or run under `torch.compiler.set_stance("force_eager")`',
-    ),
-    "never_fired": Text(
-        zh="`{hook}`（{where}，{kind}）在这次运行中没有触发。{reason}",
-        en="`{hook}` ({where}, {kind}) did not fire in this run. {reason}",
-    ),
-    "registered_twice": Text(
-        zh="同一个函数 `{hook}` 在 {where} 上作为 {kind} 钩子注册了 {n} 次：单元格运行了多次？请先用句柄的 `remove()` 取下旧的",
-        en="the same function `{hook}` is registered {n} times as a {kind} hook on {where}: was a cell run again? "
-        "Take the old one off with its handle's `remove()`",
-    ),
-    "holds_graph": Text(
-        zh="`{hook}`（{where}）保留了 {count} 个仍连着计算图的张量，为反向传播占着 {size}：请保留 `.detach()` 之后的张量",
-        en="`{hook}` ({where}) keeps {count} tensors attached to their graph, which holds {size} for backward: keep "
-        "`.detach()` of them",
-    ),
-    "grows": Text(
-        zh="`{hook}`（{where}）每运行一次就多保留 {count} 个张量（{size}），从不放手：请在两次运行之间清空，或只保留最后一个",
-        en="`{hook}` ({where}) keeps {count} more tensors ({size}) with every run and lets none go: empty the container "
-        "between runs, or keep the last only",
-    ),
-    "global_leftover": Text(
-        zh="`{hook}` 是一个全局钩子（{kind}），对每个模型都会触发；若不再需要，请用句柄取下",
-        en="`{hook}` is a global hook ({kind}) and fires for every model; take it off by its handle if it is not needed",
-    ),
-    "blocks_pickling": Text(
-        zh="`{hook}`（{where}）无法被 pickle，`torch.save(model)` 会失败（`{error}`）：请保存 `model.state_dict()`",
-        en="`{hook}` ({where}) cannot be pickled, so `torch.save(model)` fails (`{error}`): save `model.state_dict()`",
-    ),
-}
 ALL_WELL = Text(zh="没有发现钩子的问题", en="no fault found with the hooks")
 GRADIENT_NEVER_CAME = Text(
     zh="反向传播没有经过这里",

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 
 from hookedu import diagnose, list_hooks, record
-from hookedu.hooks.diagnosis import SAYS
+from hookedu.hooks.faults import FAULTS
 from hookedu.hooks.memory import graph_bytes
 from hookedu.hooks.state import GLOBAL_HOOKS
 from tests.hooks.capture_models import CallsForward, Repeated, conv_relu, hook_tables, images
@@ -306,7 +306,7 @@ class TestGrows:
         model, store = conv_relu(), Store()
         model[3].register_forward_hook(store.keep_clone)
         (finding,) = diagnose(model, images())
-        assert finding.id == "grows" and "1 more tensors (16 B)" in finding.says.en and store.kept == []
+        assert finding.id == "grows" and "1 tensor more (16 B)" in finding.says.en and store.kept == []
 
     @pytest.mark.parametrize("where", ["dict", "first and last", "queue", "emptied", "numbers"])
     def test_silent_about_what_has_an_end(self, where):
@@ -510,7 +510,7 @@ class TestHoldsGraph:
         for found in (diagnose(model), diagnose(model, x)):
             finding = next(f for f in found if f.id == "holds_graph")
             # The input and the ReLU's output, 400 kB each. Weights belong to the model and do not count.
-            assert "`Store.keep:" in finding.says.en and "keeps 1 tensors" in finding.says.en
+            assert "`Store.keep:" in finding.says.en and "keeps 1 tensor attached" in finding.says.en
             assert "800.0 kB" in finding.says.en
         assert len(store.kept) == 1
 
@@ -592,7 +592,7 @@ class TestManyHooks:
                 layer.register_forward_hook(lambda m, i, o: store.keep_clone(m, i, o))
         found = diagnose(model, torch.ones(1, 3))
         assert [f.id for f in found] == ["registered_twice", "grows", "blocks_pickling"]
-        assert [len(f.hooks) for f in found] == [12, 24, 24] and "24 more tensors" in found[1].says.en
+        assert [len(f.hooks) for f in found] == [12, 24, 24] and "24 tensors more" in found[1].says.en
         assert "0, 1, 2, 3, … (+8)" in found[0].says.en
 
     def test_other_functions_and_kinds_are_other_findings(self):
@@ -756,9 +756,24 @@ def test_a_backward_pass_that_raises_is_said_and_not_raised():
     assert "modified by an inplace operation" in found._repr_html_()
 
 
-def test_every_diagnosis_has_both_languages():
-    for id, says in SAYS.items():
-        assert says.zh and says.en and id
+def test_every_fault_is_said_in_both_languages_and_briefly():
+    for id, fault in FAULTS.items():
+        for text in (fault.title, fault.says):
+            assert text.zh and text.en and "{hook}" in text.zh and "{hook}" in text.en, id
+        assert len(fault.title.en) < 70 and len(fault.title.en) < len(fault.says.en), id
+
+
+def test_the_most_serious_faults_come_first():
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))
+    kept = []
+    model[0].register_forward_hook(lambda module, args, output: kept.append(output))
+    model[2].register_forward_hook(lambda module, args, output: output.detach())
+    found = diagnose(model, torch.ones(1, 2))
+    severities = [finding.severity for finding in found]
+    assert severities == sorted(severities, key=["serious", "warning", "minor"].index)
+    assert set(severities) == {"serious", "warning", "minor"}
+    title = next(finding.title.en for finding in found if finding.id == "cuts_graph")
+    assert title.endswith("(2) cuts the graph") and "<lambda>" in title
 
 
 def test_the_run_leaves_no_mark():
