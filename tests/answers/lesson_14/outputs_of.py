@@ -883,3 +883,27 @@ edited(
     ("    return seen", "    model.get_submodule(names[0])._forward_hooks.clear()\n    return seen"),
     points=7,
 )
+
+
+@mistake("14.1", "calls_together")
+def outputs_of(model, names, *args, **kwargs):
+    with record(model, names) as recording:
+        model(*args, **kwargs)
+    return recording.activations
+
+
+@mistake("14.1", "choose_call")
+def outputs_of(model, names, *args, **kwargs):
+    with record(model, names) as recording:
+        model(*args, **kwargs)
+    return {name: recording[name].activation for name in names if recording[name].calls}
+
+
+@mistake("14.1", "last_item")
+def outputs_of(model, names, *args, **kwargs):
+    with record(model, names) as recording:
+        model(*args, **kwargs)
+    return {
+        name: value[-1] if isinstance(value, tuple) and value else value
+        for name, value in recording.activations.items()
+    }

@@ -14,7 +14,7 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_14.outputs_of import PROBE, Case, Net, described
 from hookedu.exercises.probes.lesson_14.shared import make_model
-from hookedu.exercises.structures import LIST, as_code, mapped, tensors_in, untyped
+from hookedu.exercises.structures import LIST, TUPLE, as_code, mapped, tensors_in, untyped
 from hookedu.models.stories import Cache
 
 
@@ -48,6 +48,14 @@ class Key:
     def of_call(self, n: int) -> dict[str, Any]:
         """Return what the layers that ran put out in one of their calls."""
         return {name: calls[n] for name, calls in self.calls.items() if calls}
+
+    def together(self, kind: str) -> dict[str, Any]:
+        """Return what the layers put out, all calls together in a container of this kind where there are several."""
+        return {
+            name: calls[0] if len(calls) == 1 else [kind, *calls]
+            for name, calls in self.calls.items()
+            if calls
+        }
 
     def nested(self) -> list[str]:
         """Return the names of the layers that ran and put out more than a tensor."""
@@ -91,6 +99,11 @@ def _emptied(value: Any) -> Any:
     return (
         {} if isinstance(value, dict) else [LIST] if isinstance(value, list) and value[0] == LIST else value
     )
+
+
+def _last_item(value: Any) -> Any:
+    """Return the last item of a tuple, and anything else as it is."""
+    return value[-1] if isinstance(value, list) and value[0] == TUPLE and len(value) > 1 else value
 
 
 def _overwritten(saw: Saw, key: Key) -> bool:
@@ -193,6 +206,12 @@ EXERCISE = Exercise(
                 "all_calls": lambda saw, key: equal(
                     saw.result, {name: [LIST, *calls] for name, calls in key.calls.items() if calls}
                 ),
+                "calls_together": lambda saw, key: any(
+                    equal(saw.result, key.together(kind)) for kind in (TUPLE, LIST)
+                ),
+                "last_item": lambda saw, key: equal(
+                    saw.result, {name: _last_item(value) for name, value in key.want.items()}
+                ),
                 "no_kwargs": lambda saw, key: not key.case.sizes and equal(saw.result, key.unscaled()),
                 "first_item": lambda saw, key: all(
                     any(near(saw.result[name], one) for one in tensors_in(key.want[name]))
@@ -224,6 +243,7 @@ EXERCISE = Exercise(
     raises={
         "tuple_as_tensor": r"'(tuple|list|dict)' object has no attribute '(detach|clone|data|cpu|numpy)'",
         "others_as_tensors": r"'(NoneType|int|str|float|Marker)' object has no attribute '(detach|clone|data|cpu|numpy)'",
+        "choose_call": r"was called \d+ times: choose one",
         "deep_copy": r"Only Tensors created explicitly by the user",
         "dotted_name": r"has no attribute '\w+(\.\w+)+'",
         "only_children": r"^KeyError: '\w+(\.\w+)+'",
