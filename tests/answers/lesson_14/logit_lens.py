@@ -645,3 +645,13 @@ edited(
     "first_prompt",
     ("model.unembed(model.norm(x[:, -1])) for", "model.unembed(model.norm(x))[0, -1] for"),
 )
+
+
+@mistake("14.2", "by_hand")
+def logit_lens(model, ids):
+    x = model.embed(ids)
+    stream = [x]
+    for block in model.blocks:
+        x = block(x)
+        stream.append(x)
+    return torch.stack([model.unembed(model.norm(x[:, -1])) for x in stream])

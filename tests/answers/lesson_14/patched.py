@@ -816,3 +816,30 @@ edited(
     ),
     points=4,
 )
+
+
+@mistake("14.3", "no_positions")
+def patched(model, clean, corrupted, number, place):
+    def run(ids, kept=None):
+        x = model.embed(ids)
+        for n, block in enumerate(model.blocks):
+            x = block(x)
+            if n == number and kept is None:
+                return x
+            if n == number:
+                x = torch.cat([x[:, :place], kept[:, place : place + 1], x[:, place + 1 :]], dim=1)
+        return model.unembed(model.norm(x))
+
+    return run(corrupted, run(clean))
+
+
+@mistake("14.3", "block_twice")
+def patched(model, clean, corrupted, number, place):
+    with record(model, ["blocks.*"]) as recording:
+        model(clean)
+        model(corrupted)
+    kept, x = (call.activation.clone() for call in recording[f"blocks.{number}"].calls)
+    x[:, place] = kept[:, place]
+    for block in model.blocks[number:]:
+        x = block(x)
+    return model.unembed(model.norm(x))

@@ -937,3 +937,25 @@ def patching_map(model, clean, corrupted, right, wrong):
         finally:
             del block.forward
     return shares
+
+
+edited("14.4", "fixed_words", ("[right] - logits[wrong]", "[encode('Anna')[0]] - logits[encode('Ben')[0]]"))
+
+
+@mistake("14.4", "no_positions")
+def patching_map(model, clean, corrupted, right, wrong):
+    def run(ids, number=-1, place=0):
+        x, outputs = model.embed(ids), []
+        for n, block in enumerate(model.blocks):
+            x = block(x)
+            if n == number:
+                x = torch.cat([x[:, :place], kept[n][:, place : place + 1], x[:, place + 1 :]], dim=1)
+            outputs.append(x)
+        logits = model.unembed(model.norm(x))[0, -1]
+        return outputs, logits[right] - logits[wrong]
+
+    kept, good = run(clean)
+    bad = run(corrupted)[1]
+    places = range(clean.shape[1])
+    rows = [[(run(corrupted, n, p)[1] - bad) / (good - bad) for p in places] for n in range(len(kept))]
+    return torch.tensor(rows)

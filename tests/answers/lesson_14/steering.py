@@ -409,9 +409,8 @@ edited("14.5", "no_grad_inside", ("    with model", "    with torch.no_grad(), m
 edited("14.5", "inside", ("output + strength", "output * strength"), named=False)
 edited(
     "14.5",
-    "inside",
+    "normalised",
     ("output + strength * direction", "output + strength * direction / direction.norm()"),
-    named=False,
 )
 
 
@@ -475,7 +474,7 @@ def steering(model, number, direction, strength):
     yield
 
 
-@mistake("14.5", "never_removes", points=15)
+@mistake("14.5", "never_removes", points=16)
 @contextmanager
 def steering(model, number, direction, strength):
     on = True
@@ -732,7 +731,7 @@ edited(
     ("return output +", "if torch.is_grad_enabled():\n            return output +"),
     points=17,
 )
-edited("14.5", "inside", ("output + strength", "output + output.mean() * strength"), named=False)
+edited("14.5", "relative", ("output + strength", "output + output.mean() * strength"))
 edited(
     "14.5",
     "outputs",
@@ -829,3 +828,36 @@ def steering(model, number, direction, strength):
 
     with model.blocks[number].register_forward_hook(add):
         yield
+
+
+edited(
+    "14.5", "normalised", ("direction\n\n    with", "nn.functional.normalize(direction, dim=0)\n\n    with")
+)
+edited(
+    "14.5", "relative", ("direction\n\n    with", "output.norm(dim=-1, keepdim=True) * direction\n\n    with")
+)
+edited(
+    "14.5", "relative", ("direction\n\n    with", "output.std() * direction / direction.norm()\n\n    with")
+)
+edited("14.5", "other_strength", ("direction\n\n    with", "direction / direction.abs().max()\n\n    with"))
+
+
+# The handle of the inner one takes the place of that of the outer one.
+@mistake("14.5", "outer_stays", points=16)
+@contextmanager
+def steering(model, number, direction, strength):
+    steering.handle = model.blocks[number].register_forward_hook(
+        lambda m, args, out: out + strength * direction
+    )
+    try:
+        yield
+    finally:
+        steering.handle.remove()
+
+
+@mistake("14.5", "no_finally", points=17)
+@contextmanager
+def steering(model, number, direction, strength):
+    handle = model.blocks[number].register_forward_hook(lambda m, args, out: out + strength * direction)
+    yield
+    handle.remove()

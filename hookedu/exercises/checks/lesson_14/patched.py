@@ -104,6 +104,8 @@ _LIKELY: dict[str, Logits] = {
     "stops_early": lambda key: [
         key.logits(*key.skipping(key.number, key.place)),
     ],
+    "no_positions": lambda key: [key.logits(*key.bare(key.number, key.place))],
+    "block_twice": lambda key: [key.logits(*key.again(key.number, key.place))],
 }
 
 

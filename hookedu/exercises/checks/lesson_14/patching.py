@@ -41,8 +41,15 @@ class Streams:
             both = self._stream(torch.cat(self.ids))
         self.clean, self.bad = zip(*(x.chunk(2) for x in both), strict=True)
 
-    def _stream(self, ids: torch.Tensor) -> list[torch.Tensor]:
-        stream = [self.model.embed(ids) + self.model.position(torch.arange(self.words))]
+    @torch.no_grad()
+    def bare(self, number: int, place: int) -> At:
+        """Patch a block of a model whose words have no positions, as one gets that is put together by hand."""
+        clean, bad = (self._stream(ids, 0) for ids in self.ids)
+        bad[number + 1][:, place] = clean[number + 1][:, place]
+        return number + 1, bad[number + 1]
+
+    def _stream(self, ids: torch.Tensor, positions: int = 1) -> list[torch.Tensor]:
+        stream = [self.model.embed(ids) + positions * self.model.position(torch.arange(self.words))]
         for block in self.model.blocks:
             stream.append(block(stream[-1]))
         return stream
@@ -119,6 +126,10 @@ class Streams:
         x = self.bad[number].clone()
         x[:, place] = self.clean[number + 1][:, place]
         return number, x
+
+    def again(self, number: int, place: int) -> At:
+        """Let what block `number` puts out, patched, go through the same block once more."""
+        return number, self.output(number, (slice(None), place))[1]
 
     def swapped(self, number: int, place: int) -> At:
         """Take the patch from `corrupted` while the model reads `clean`."""

@@ -21,8 +21,10 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_14.patching_map import PROBE, Case
 from hookedu.exercises.tools import other_weights
+from hookedu.models.stories import encode
 
 _ALL = slice(None)
+_ANNA, _BEN = encode("Anna Ben")  # the two of the lesson's own prompts
 Cell = Callable[[int, int], At]  # from a block and a word to the stream with a patch
 
 
@@ -116,6 +118,12 @@ def _stale(key: Key) -> list[torch.Tensor]:
     return [of_before] if key.case.after == "other weights" else []
 
 
+def _without_positions(key: Key) -> torch.Tensor:
+    """Return the map of a model whose words have no positions."""
+    good, low = (key.difference(key.logits(0, key.model.embed(ids))) for ids in key.ids)
+    return (key.of(key.bare) * (key.good - key.low) + key.low - low) / (good - low)
+
+
 Maps = Callable[[Key], list[torch.Tensor]]
 _LIKELY: dict[str, Maps] = {
     "no_effect": lambda key: [torch.zeros_like(key.want)],
@@ -135,6 +143,7 @@ _LIKELY: dict[str, Maps] = {
     "clamped": lambda key: [key.want.clamp(0, 1), key.want.clamp(min=0), key.want.clamp(max=1)],
     "percent": lambda key: [100 * key.want],
     "one_word": lambda key: [key.by(lambda x, k=k: x[..., -1, k]) for k in (key.case.right, key.case.wrong)],
+    "fixed_words": lambda key: [key.by(lambda x: x[..., -1, _ANNA] - x[..., -1, _BEN])],
     "probabilities": lambda key: [
         key.by(lambda x: x.softmax(-1)[..., -1, key.case.right] - x.softmax(-1)[..., -1, key.case.wrong]),
         key.by(lambda x: x.softmax(-1)[..., -1, key.case.right]),
@@ -172,6 +181,7 @@ _LIKELY: dict[str, Maps] = {
         key.of(lambda n, p, part=part: key.part(n, p, part)) for part in ("attention", "mlp")
     ],
     "stops_early": lambda key: [key.of(key.skipping)],
+    "no_positions": lambda key: [_without_positions(key)],
     "stale": _stale,
 }
 

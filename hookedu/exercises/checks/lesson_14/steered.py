@@ -1,5 +1,6 @@
 """What 14.5 expects of a model that is steered, and what it makes of mistakes in doing so."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,7 @@ class Key:
 
     @torch.no_grad()
     def run(self, added: dict[int, Any], ids: torch.Tensor | None = None, *, at: str = "") -> torch.Tensor:
-        """Return the logits with a tensor added after these blocks.
+        """Return the logits with a tensor added after these blocks, or what a function makes of their outputs.
 
         `at` names another place: "before" the block, in its "middle", between attention and MLP, or "instead" of its output.
         """
@@ -29,10 +30,11 @@ class Key:
         x = model.embed(ids) + model.position.weight[: ids.shape[1]]
         self.outputs = []
         for number, block in enumerate(model.blocks):
-            push = added.get(number, 0)
+            push: Any = added.get(number, 0)
             x = x + push if at == "before" else x
             x = x + block.attention(block.norm1(x))[0] + (push if at == "middle" else 0)
             x = x + block.mlp(block.norm2(x))
+            push = push(x) if callable(push) else push
             x = x + push if not at else push.expand_as(x) if at == "instead" and number in added else x
             self.outputs.append(x)
         return model.unembed(model.norm(x))
@@ -58,6 +60,35 @@ class Key:
     def times(self, factor: float) -> torch.Tensor:
         """Return the logits with so many times the push."""
         return self.run({self.case.number: factor * self.push})
+
+    @property
+    def unit(self) -> torch.Tensor:
+        """Return the direction with a length of 1."""
+        return self.case.direction / self.case.direction.norm()
+
+    @property
+    def relative(self) -> list[torch.Tensor]:
+        """Return the logits with pushes in proportion to what the block puts out, at each word or in all."""
+        scales: list[Callable[[torch.Tensor], torch.Tensor]] = [
+            torch.norm,
+            torch.std,
+            torch.mean,
+            lambda x: x.norm(dim=-1, keepdim=True),
+            lambda x: x.std(dim=-1, keepdim=True),
+        ]
+        return [
+            self.run({self.case.number: lambda x, scale=scale, to=to: self.case.strength * scale(x) * to})
+            for scale in scales
+            for to in (self.case.direction, self.unit)
+        ]
+
+    def multiple(self, output: torch.Tensor) -> bool:
+        """Check whether this output of the block has another multiple of the push added, everywhere the same."""
+        added = output - self.each_plain[self.case.number]
+        times = (added * self.push).mean() / (self.push**2).mean()
+        return bool(times.abs() > 0.01 and (times - 1).abs() > 0.01) and torch.allclose(
+            added, times * self.push, 1e-3, 1e-3
+        )
 
     def at(self, place: str) -> torch.Tensor:
         """Return the logits with the push in another place of the block."""

@@ -66,6 +66,8 @@ EXERCISE = Exercise(
                 "no_strength": Gives(lambda key: key.run({key.case.number: key.case.direction})),
                 "ignores_sign": lambda saw, key: key.case.strength < 0 and near(saw.inside, key.times(-1)),
                 "wrong_sign": Gives(lambda key: key.times(-1)),
+                "normalised": Gives(lambda key: key.run({key.case.number: key.case.strength * key.unit})),
+                "relative": lambda saw, key: any(near(saw.inside, logits) for logits in key.relative),
                 "twice": Gives(lambda key: key.times(2)),
                 "all_blocks": Gives(lambda key: key.everywhere),
                 "last_word": Gives(lambda key: key.words(slice(-1, None))),
@@ -73,6 +75,7 @@ EXERCISE = Exercise(
                 "before_block": Gives(lambda key: key.at("before")),
                 "middle": Gives(lambda key: key.at("middle")),
                 "other_block": lambda saw, key: any(near(saw.inside, logits) for logits in key.elsewhere),
+                "other_strength": lambda saw, key: key.multiple(saw.outputs[key.case.number]),
             },
             points=3,
             essential=True,
@@ -154,8 +157,8 @@ EXERCISE = Exercise(
         must_be("lost", False, _GIVEN + "...", Say("others_stay"), Say("others_gone"), "removes_others"),
         Check(
             "ends",
-            ok=lambda saw, key: saw.after and saw.after_nested is not False and saw.left <= 0 and saw.values,
-            points=2,
+            ok=lambda saw, key: saw.after and saw.left <= 0 and saw.values,
+            points=1,
             given=_GIVEN + "...; logits = model(ids)",
             expected=Say("as_before"),
             got=[
@@ -193,6 +196,14 @@ EXERCISE = Exercise(
                 "takes_outer_off": Gives(lambda key: key.plain, lambda key: key.inner),
                 "inner_stays": Gives(lambda key: key.nested),
             },
+        ),
+        must_be(
+            "after_nested",
+            True,
+            Say("both_ended"),
+            Say("as_before"),
+            Say("not_as_before"),
+            "outer_stays",
         ),
         Check(
             "after_error",

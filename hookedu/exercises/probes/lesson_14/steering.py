@@ -137,7 +137,10 @@ def _touched(model: StoryModel, blocks: list[Any]) -> int:
 
 
 def _with_errors(steering: Any, case: Case, model: StoryModel) -> dict[str, Any]:
-    """Raise errors inside, in the model and beside it; return the first that does not come out, and the hooks left."""
+    """Raise errors inside, in the model and beside it.
+
+    Return the first that does not come out, and the hooks left by the first that leaves any.
+    """
     saw: dict[str, Any] = {"escaped": True, "left_by_error": 0, "left_after": None}
     hooks, blocks = module_hooks(model), list(model.blocks)
     for kind in ERRORS:
@@ -165,7 +168,7 @@ def _with_errors(steering: Any, case: Case, model: StoryModel) -> dict[str, Any]
             }
         if saw["left_after"] is None and _touched(model, blocks) > hooks:
             saw["left_after"] = said
-        saw["left_by_error"] = max(saw["left_by_error"], module_hooks(model) - hooks)
+        saw["left_by_error"] = saw["left_by_error"] or max(0, module_hooks(model) - hooks)
     return saw
 
 
