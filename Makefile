@@ -4,7 +4,7 @@
 #   PYTHON=python3.12 make lab     another interpreter (3.11 or newer)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test book zoo scale wheel mutants build pictures bench lock clean
+.PHONY: help lab test book zoo scale wheel release mutants build pictures bench lock clean
 
 PYTHON        ?= python3
 TORCH_BACKEND ?=
@@ -14,13 +14,13 @@ JOBS          ?= 3
 # Container images often set this; every kernel and test process would then recompile torch's Python files, in 8 s each.
 unexport PYTHONDONTWRITEBYTECODE
 # Test processes already share the cores; several threads per process would only compete for them.
-test zoo scale wheel: export OMP_NUM_THREADS := 1
+test zoo scale wheel release: export OMP_NUM_THREADS := 1
 
 help:
 	@sed -n '1,4p' Makefile
 
 # Install with uv where it is available (its cache is shared between clones), else with pip; the pins are the same.
-# `.venv/ready-lab` holds what a learner needs, `.venv/ready-NAME` adds the extra NAME (`test`, `book`, `zoo`, `bench`).
+# `.venv/ready-lab` holds what a learner needs, `.venv/ready-NAME` adds the extra NAME (`test`, `book`, `zoo`, `release`, `bench`).
 .venv/ready-%: pyproject.toml requirements.lock
 	@[ -x $(BIN)/python ] || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) .venv; } || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || $(BIN)/python -m pip install -q uv \
@@ -74,9 +74,15 @@ scale: .venv/ready-test
 	    tests/exercises/test_diagnosis_of_runs.py tests/browser/test_language_everywhere.py \
 	    tests/browser/test_language_of_lessons.py
 
-# Test the wheel, installed outside the repository: JupyterLab, Notebook 7, upgrades, grading (about two minutes).
+# Test the wheel, installed outside the repository: JupyterLab, Notebook 7, upgrades, grading (about two minutes); and
+# that two copies of the clone make the same wheel, sdist and zips.
 wheel: .venv/ready-test
-	$(BIN)/python -m pytest -m wheel tests/browser/test_wheel.py
+	$(BIN)/python -m pytest -m wheel tests/browser/test_wheel.py tests/release
+
+# Make and check the files of a release in dist/: wheel, sdist, the lessons and the reading site in each language. The
+# version in CHANGELOG.md gets its date. Nothing is published. RUN=no as for `make book`.
+release: .venv/ready-test .venv/ready-release
+	$(BIN)/python -m tests.release --run $(RUN)
 
 # Check every mutant of every known right answer, and all known answers with 200 first seeds (about an hour).
 mutants: .venv/ready-test

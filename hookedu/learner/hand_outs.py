@@ -9,13 +9,12 @@ import json
 import os
 import platform
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
 from hookedu import catalog, manifest
 from hookedu.catalog import CourseError, Lesson
-from hookedu.language import BOTH, LANGUAGES, Text
+from hookedu.language import BOTH, Text
 from hookedu.learner.merging import Base, Notebook, base_of, carried, in_language, merged
 
 _NOT_BUILT = Text(
@@ -73,21 +72,6 @@ def hand_out(folder: Path, language: str = BOTH) -> list[Text]:
     except OSError as error:
         raise CourseError(_CANNOT_WRITE.format(folder=folder, error=error.strerror)) from error
     return said
-
-
-def archive(folder: Path) -> list[Path]:
-    """Write the lessons in each language as a zip, for download without the package; return the paths."""
-    made = []
-    for language in LANGUAGES:
-        path = folder / f"lessons-{language}.zip"
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
-            for lesson in _built():
-                # A fixed date: the same lessons make the same file.
-                entry = zipfile.ZipInfo(f"hookedu-lessons/{lesson.notebook.name}", (1980, 1, 1, 0, 0, 0))
-                entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-                zipped.writestr(entry, _as_bytes(in_language(_read(lesson.notebook), language)))
-        made.append(path)
-    return made
 
 
 def _built() -> list[Lesson]:

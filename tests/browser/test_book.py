@@ -11,9 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
@@ -24,6 +22,7 @@ from hookedu import catalog, exercises
 from hookedu.language import LANGUAGES
 from tests.browser.notebook import barriers, contrasts
 from tests.browser.speech import CHINESE, SENTENCE
+from tests.release.links import Links, broken_in_site
 
 # Elements of an article that extend past the screen and have no scrollable ancestor.
 CUT_OFF = """() => [...document.querySelectorAll('article *')].filter(e => {
@@ -100,41 +99,13 @@ def opened(browser: BrowserContext, **settings) -> Iterator[tuple[Page, list[str
     context.close()
 
 
-class Links(HTMLParser):
-    """The link targets and the anchors of a page."""
-
-    def __init__(self, page: Path):
-        super().__init__()
-        self.to: set[str] = set()
-        self.places: set[str] = set()
-        self.feed(page.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name == "id":
-                self.places.add(value)
-            elif name in ("href", "src"):
-                self.to.add(value)
-
-
 def test_every_link_and_picture_is_there(site):
-    pages = {path: Links(path) for path in site.rglob("*.html") if "_static" not in path.parts}
-    missing = []
-    for page, links in pages.items():
-        for link in links.to:
-            parts = urlsplit(link)
-            if parts.scheme in ("http", "https", "data"):
-                continue
-            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-            place = unquote(parts.fragment)
-            if not target.is_file() or (place and target in pages and place not in pages[target].places):
-                missing.append(f"{page.relative_to(site)}: {link}")
-    assert missing == []
+    assert broken_in_site(site) == []
     guides = {path.stem for path in (catalog.ROOT / "course/guides").glob("*.md") if ".zh" not in path.stem}
     wanted = {f"lessons/{lesson.file}.html" for lesson in catalog.lessons()}
     wanted |= {f"course/guides/{name}.html" for name in guides} | {"CONTRIBUTING.html"}
     for language in LANGUAGES:
-        assert wanted <= pages[site / language / "index.html"].to, "all in the one table of contents"
+        assert wanted <= Links(site / language / "index.html").to, "all in the one table of contents"
 
 
 def test_the_api_page_shows_every_public_name_with_an_example(site):

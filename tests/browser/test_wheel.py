@@ -5,21 +5,20 @@ The tests follow a learner's first days and run in order: all share one home dir
 
 import csv
 import json
-import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from playwright.sync_api import expect
 
 from hookedu import catalog
 from tests.browser.lab import Lab, newcomer, running
 from tests.grading import notebooks as nb
+from tests.release import artefacts, checks
+from tests.release import installed as installation
 
 pytestmark = pytest.mark.wheel
 
@@ -50,32 +49,19 @@ SPIES = (
 def wheel(tmp_path_factory) -> Path:
     """Build the wheel from this clone."""
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([uv(), "build", "-q", "--wheel", "-o", folder, catalog.ROOT], check=True)
-    return next(folder.glob("*.whl"))
+    tree = artefacts.snapshot(catalog.ROOT, folder / "tree")
+    return artefacts.wheel(tree, folder / "out", artefacts.last_commit(catalog.ROOT).time)
 
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Iterator[Path]:
     """Yield the bin folder of a new environment with the wheel and, beside JupyterLab, Jupyter Notebook.
 
-    uv links from its cache, so that gigabytes of torch install in two seconds. The environment is removed afterwards,
-    because pytest keeps temporary folders.
+    It is removed afterwards, because pytest keeps temporary folders.
     """
     place = tmp_path_factory.mktemp("environment") / "venv"
-    env = os.environ | {"VIRTUAL_ENV": str(place)}
-    if torch.version.cuda is None and sys.platform == "linux":
-        env["UV_TORCH_BACKEND"] = "cpu"  # like the environment of these tests
-    subprocess.run([uv(), "venv", "-q", "--python", sys.executable, place], check=True)
-    pins = catalog.ROOT / "requirements.lock"
-    subprocess.run([uv(), "pip", "install", "-q", "-c", pins, wheel, "notebook"], env=env, check=True)
-    yield place / "bin"
+    yield installation.environment(place, Path(sys.executable), wheel, "notebook")
     shutil.rmtree(place)
-
-
-def uv() -> str:
-    """Return the path of uv, found as `make` finds it."""
-    found = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    return found or pytest.fail("these tests need uv: pip install uv")
 
 
 @pytest.fixture(autouse=True)
@@ -96,10 +82,7 @@ def hookedu(installed, home):
     """Return a function that runs the installed command in that home directory."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess:
-        command = [installed / "hookedu", *map(str, arguments)]
-        return subprocess.run(
-            command, cwd=home, env=newcomer(home), capture_output=True, encoding="utf-8", timeout=300
-        )
+        return installation.run(installed, home, "hookedu", *arguments)
 
     return run
 
@@ -110,13 +93,8 @@ def serve(installed: Path, home: Path):
 
 
 def test_it_is_small_and_carries_what_learners_and_instructors_need(wheel):
-    assert wheel.stat().st_size < 5e6
-    names = zipfile.ZipFile(wheel).namelist()
-    inside = {name.split("/")[0] for name in names if ".dist-info" not in name}
-    assert inside == {"hookedu"}
-    carried = {name.removeprefix("hookedu/_course/") for name in names if "/_course/" in name}
-    files = [f"{folder}/{le.file}.ipynb" for folder in ("lessons", "solutions") for le in catalog.lessons()]
-    assert carried == {"course/course.yml", *files}
+    assert wheel.stat().st_size < 8e6
+    assert checks.holds_the_package_alone(wheel) == []
 
 
 def test_the_doctor_says_how_to_open_it_and_building_needs_a_clone(hookedu):

@@ -6,14 +6,13 @@ import json
 import os
 import re
 import shutil
-import zipfile
 
 import pytest
 
 from hookedu import catalog
 from hookedu.catalog import CourseError
 from hookedu.cells import source_of
-from hookedu.learner.hand_outs import archive, hand_out
+from hookedu.learner.hand_outs import hand_out
 from tests.grading import notebooks as nb
 
 NAME = "02_tensor_hooks.ipynb"
@@ -258,16 +257,3 @@ def test_without_built_lessons_it_says_what_to_run(lessons, tmp_path):
         os.remove(path)
     with pytest.raises(CourseError, match="hookedu build"):
         hand_out(tmp_path / "mine")
-
-
-def test_the_zips_for_download_hold_each_language_and_are_the_same_each_time(tmp_path):
-    (tmp_path / "again").mkdir()
-    first, again = archive(tmp_path), archive(tmp_path / "again")
-    assert [path.name for path in first] == ["lessons-zh.zip", "lessons-en.zip"]
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
-    names = [f"hookedu-lessons/{lesson.notebook.name}" for lesson in catalog.lessons()]
-    for path, title in zip(first, ("# 02 张量钩子", "# 02 Tensor hooks"), strict=True):
-        with zipfile.ZipFile(path) as zipped:
-            assert zipped.namelist() == names
-            lesson = json.loads(zipped.read(f"hookedu-lessons/{NAME}"))
-            assert source_of(lesson["cells"][0]).startswith(f"{title}\n")
