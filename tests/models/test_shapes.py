@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from hookedu.models.shapes import CLASSES, Sample, Shapes, SmallCNN, load_model
+from hookedu.models.shapes import CLASSES, Sample, Shapes, SmallCNN, draw_shapes, load_model
 from hookedu.models.shapes.small_cnn import WEIGHTS
 from hookedu.models.shapes.train import accuracy_by_class, card, train
 
@@ -156,3 +156,41 @@ def test_shapes_load_on_their_own_and_only_when_asked_for():
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_shapes_are_drawn_where_one_wants_them():
+    ground = draw_shapes([])
+    assert torch.equal(ground, draw_shapes([])) and ground.shape == (3, 64, 64) and 0.03 < ground.std() < 0.3
+    one = draw_shapes([("cross", 20, 30)])
+    changed = (one != ground).any(0).nonzero()
+    assert (changed.amin(0) + changed.amax(0)).tolist() == [60, 40]  # rows, columns: its middle, twice
+    assert torch.equal(draw_shapes([("cross", 20, 30), ("star", 20, 30)], one)[:, :9], one[:, :9])
+    other = torch.rand(3, 64, 64, generator=torch.Generator().manual_seed(1))
+    assert torch.allclose(draw_shapes([], other), other, atol=1 / 255)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "ground", "says"),
+    [([("hexagon", 3, 3)], None, "'hexagon', only circle"), ([], torch.rand(3, 8, 8), "3×64×64")],
+)
+def test_what_cannot_be_drawn_is_refused(shapes, ground, says):
+    with pytest.raises(ValueError, match=says):
+        draw_shapes(shapes, ground)
+
+
+def test_the_network_knows_every_drawn_shape_in_every_place():
+    places = [(name, x, y) for name in CLASSES for x in range(12, 56, 8) for y in range(12, 56, 8)]
+    with torch.no_grad():
+        answers = load_model()(torch.stack([draw_shapes([place]) for place in places])).argmax(1)
+    assert [CLASSES[answer] for answer in answers] == [name for name, *_ in places]
+
+
+def test_a_heart_and_a_triangle_are_called_a_circle():
+    """Lesson 11 lets learners find that out, and gives the reason: their logits nearly add up."""
+    heart, triangle = ("heart", 18, 32), ("triangle", 46, 32)
+    pictures = [draw_shapes(shapes) for shapes in ([heart, triangle], [heart], [triangle], [])]
+    with torch.no_grad():
+        both, one, other, none = load_model()(torch.stack(pictures))
+    assert CLASSES[both.argmax()] == "circle" and (both - (one + other - none)).abs().max() < 2
+    for a, b in ((one, "triangle"), (other, "heart")):
+        assert a[CLASSES.index(b)] < -12 and a[CLASSES.index("circle")] > 2

@@ -93,12 +93,20 @@ def shape(kind: str, rng: np.random.Generator) -> np.ndarray:
 
     Its position is random, its rotation at most 20 degrees to either side.
     """
-    outline = OUTLINES[kind]
     scale, turn = np.sqrt(rng.uniform(*AREA)), np.deg2rad(rng.uniform(-20, 20))
-    cos, sin = np.cos(turn) * scale, np.sin(turn) * scale
-    corners = outline.corners @ np.array([(cos, sin), (-sin, cos)])
+    corners = OUTLINES[kind].corners @ _turned(scale, turn)
     low, high = MARGIN - corners.min(axis=0), SIZE - 1 - MARGIN - corners.max(axis=0)
     x0, y0 = rng.uniform(low, high)
+    return shape_at(kind, x0, y0, scale, turn)
+
+
+def shape_at(kind: str, x0: float, y0: float, scale: float, turn: float = 0.0) -> np.ndarray:
+    """Return the coverage of each pixel by a shape around x0, y0, from 0 to 1: (SIZE, SIZE).
+
+    `scale` is the root of its area in pixels, `turn` its rotation in radians.
+    """
+    outline = OUTLINES[kind]
+    (cos, sin), _ = _turned(scale, turn)
     across, down = _COLUMNS - x0, _ROWS - y0
     x, y = (cos * across + sin * down) / scale**2, (cos * down - sin * across) / scale**2
     # The edge that the ray from the centre through a pixel meets, and the distance of the pixel beyond its
@@ -107,6 +115,12 @@ def shape(kind: str, rng: np.random.Generator) -> np.ndarray:
     normal = outline.normals[edge]
     beyond = scale * (normal[..., 0] * x + normal[..., 1] * y - outline.offsets[edge])
     return np.clip(0.5 - beyond, 0, 1)
+
+
+def _turned(scale: float, turn: float) -> np.ndarray:
+    """Return the matrix that enlarges and turns points, one in each row: (2, 2)."""
+    cos, sin = np.cos(turn) * scale, np.sin(turn) * scale
+    return np.array([(cos, sin), (-sin, cos)])
 
 
 def box_of(mask: np.ndarray) -> tuple[int, int, int, int]:
