@@ -1,7 +1,8 @@
 // LayerPicker: the layers at the left, what the chosen one computes at the right, the input and pinned pictures beside it.
 
 import { choiceList } from "./choice_list.js";
-import { copyButton, element } from "./elements.js";
+import { codeBox, press, pressed, toggle } from "./controls.js";
+import { element } from "./elements.js";
 import { InputPane } from "./input_pane.js";
 import { Pane } from "./pane.js";
 import { widget } from "./shared.js";
@@ -53,7 +54,7 @@ function build(view) {
     quiet = false;
     untold = true;
     turned();
-    if (!main.held || pressed(code)) tell();
+    if (!main.held || pressed(code.button)) tell();
   };
   const main = new Pane(view, { changed, hovered });
   const stage = element("div", { class: "hookedu-stage" }, main.root);
@@ -72,7 +73,8 @@ function build(view) {
   const again = view.label(element("button", { type: "button" }), "again");
   view.label(again, "tip_again", {}, "title");
   view.on(again, "click", () => send("again"));
-  const code = toggle(view, "code");
+  const code = codeBox(view, tell);
+  view.receive("code", (content) => code.show(content.code));
   const pin = view.label(element("button", { type: "button" }), "pin");
   view.label(pin, "tip_pin", {}, "title");
   const keep = view.label(element("button", { type: "button" }), "save");
@@ -103,30 +105,6 @@ function build(view) {
     if (quiet) return;
     main.place(view.get("page"), view.get("channel"));
     turned();
-  });
-
-  // -- the code -----------------------------------------------------------------------------------------------------
-
-  let program = "";
-  const text = element("pre", { tabindex: 0 });
-  const box = element(
-    "div",
-    { class: "hookedu-code", hidden: true },
-    copyButton(view, () => program),
-    text,
-  );
-  const showCode = () => {
-    box.hidden = !(pressed(code) && program);
-  };
-  view.on(code, "click", () => {
-    press(code, !pressed(code));
-    tell();
-    showCode();
-  });
-  view.receive("code", (content) => {
-    program = content.code;
-    text.textContent = program;
-    showCode();
   });
 
   // -- pictures -----------------------------------------------------------------------------------------------------
@@ -188,14 +166,14 @@ function build(view) {
     for (const pane of [main, ...pins]) pane.render();
   });
 
-  const bar = element("div", { class: "hookedu-bar" }, views, again, code, pin, keep);
+  const bar = element("div", { class: "hookedu-bar" }, views, again, code.button, pin, keep);
   const choices = element(
     "div",
     { class: "hookedu-bar" },
     ...[source, part, call, sample, page].map(({ root }) => root),
     scale,
   );
-  const right = element("div", { class: "hookedu-right" }, bar, choices, box, stage);
+  const right = element("div", { class: "hookedu-right" }, bar, choices, code.box, stage);
   const layers = choiceList(view, {
     kind: "layers",
     columns: ["name", "type", "shape", "calls"],
@@ -213,22 +191,6 @@ function build(view) {
 }
 
 // -- controls -------------------------------------------------------------------------------------------------------
-
-/** @param {View} view @param {string} key @param {string} [tip] */
-function toggle(view, key, tip) {
-  const button = view.label(element("button", { type: "button", "aria-pressed": "false" }), key);
-  return tip ? view.label(button, tip, {}, "title") : button;
-}
-
-/** @param {Element} button @param {boolean} on */
-function press(button, on) {
-  button.setAttribute("aria-pressed", String(on));
-}
-
-/** @param {Element} button */
-function pressed(button) {
-  return button.getAttribute("aria-pressed") === "true";
-}
 
 /**
  * A number from 0, hidden where there is only one.
