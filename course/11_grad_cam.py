@@ -7,8 +7,18 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader
 
-from hookedu import LanguageToggle, check, guess, hint, list_hooks, progress, record, solution
-from hookedu.models.shapes import CLASSES, Shapes, SmallCNN, load_model
+from hookedu import (
+    GradCamPlayground,
+    LanguageToggle,
+    check,
+    guess,
+    hint,
+    list_hooks,
+    progress,
+    record,
+    solution,
+)
+from hookedu.models.shapes import CLASSES, Shapes, SmallCNN, draw_shapes, load_model
 from hookedu.tables import Table
 
 LanguageToggle()
@@ -620,7 +630,6 @@ def draw(ax, image, cam, box):
     ax.set(xticks=[], yticks=[])
 
 
-# %%
 fig, axes = plt.subplots(2, 6, figsize=(10, 3.9), layout="constrained")
 for (name, maps), panels in zip(cams.items(), axes, strict=True):
     panels[0].set_ylabel(name)
@@ -880,6 +889,8 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 #
 # 在 `block2`，各处的梯度不同，平均成一个权重，就只剩 0.07，几乎没有用了；逐处相乘仍有 0.96。Grad-CAM 一个通道只有一个权重，这是它常用在最后一个卷积块上的一个原因。
 #
+# 最后用手来试。`GradCamPlayground` 用的就是这样的钩子：拖动形状，点一类来看它的热图，点一个通道把它关掉，其余的马上跟着变。**找一找**：哪两个形状放在一起，网络会叫出第三个名字，而图里根本没有它？
+#
 # </div>
 # <div lang="en">
 #
@@ -887,9 +898,31 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 #
 # At `block2` the gradient differs from place to place. Averaged into one weight it is left with 0.07 and predicts next to nothing, while place by place we still have 0.96. Grad-CAM has one weight per channel, which is one reason why it is commonly used at the last block of convolutions.
 #
+# Now try it by hand. `GradCamPlayground` uses such hooks: drag a shape, click a class to see its heat map, click a channel to switch it off, and the rest follows at once. **Find out**: which two shapes, put together, get the name of a third that is not in the picture?
+#
 # </div>
 
+# %%
+GradCamPlayground(
+    model,
+    "block4",
+    draw_shapes,
+    CLASSES,
+    shapes=[("cross", 18, 32), ("triangle", 46, 32)],
+)
+
 # %% [markdown]
+# <div lang="zh">
+#
+# 爱心和三角形，网络说是圆。`block4` 之后是平均和线性层，两个形状的 logit 因此近似于各自的相加：爱心坚决反对三角形，三角形也坚决反对爱心，互相抵消；圆从两边各得一点，就成了最高的。
+#
+# </div>
+# <div lang="en">
+#
+# A heart and a triangle are called a circle. Behind `block4` there is an average and a linear layer, so the logits of two shapes nearly add up: the heart speaks strongly against the triangle, and the triangle against the heart, which cancels both; the circle gets a little from either, and comes first.
+#
+# </div>
+#
 # ## 11.12 现在读真的 · Now read the real one
 #
 # <div lang="zh">

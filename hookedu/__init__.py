@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 # public name -> the module that defines it
 _HOME = {
+    "GradCamPlayground": "widgets",
     "GradientFlow": "widgets",
     "HookInspector": "widgets",
     "HookTimeline": "widgets",

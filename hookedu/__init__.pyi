@@ -18,6 +18,7 @@ from hookedu.plots.maps import plot_feature_maps as plot_feature_maps
 from hookedu.plots.maps import plot_gradients as plot_gradients
 from hookedu.plots.summaries import plot_stats as plot_stats
 from hookedu.plots.summaries import plot_timeline as plot_timeline
+from hookedu.widgets.grad_cam_playground import GradCamPlayground as GradCamPlayground
 from hookedu.widgets.gradient_flow import GradientFlow as GradientFlow
 from hookedu.widgets.guessing import guess as guess
 from hookedu.widgets.hook_inspector import HookInspector as HookInspector
@@ -28,6 +29,7 @@ from hookedu.widgets.training_panel import TrainingPanel as TrainingPanel
 
 __version__: str
 __all__ = [
+    "GradCamPlayground",
     "GradientFlow",
     "HookInspector",
     "HookTimeline",

@@ -1,5 +1,6 @@
 """Widgets: Python holds the state and the tensors; modules in js/ draw, those of Panel are made of ipywidgets."""
 
+from hookedu.widgets.grad_cam_playground import GradCamPlayground
 from hookedu.widgets.gradient_flow import GradientFlow
 from hookedu.widgets.guessing import guess
 from hookedu.widgets.hook_inspector import HookInspector
@@ -9,6 +10,7 @@ from hookedu.widgets.layer_picker import LayerPicker
 from hookedu.widgets.training_panel import TrainingPanel
 
 __all__ = [
+    "GradCamPlayground",
     "GradientFlow",
     "HookInspector",
     "HookTimeline",

@@ -74,12 +74,14 @@ class LiveWidget(Answering, AnyWidget):
             self.send(*self._posted[kind])
 
     def _receive(self, _: Any, message: Any, buffers: list[Any]) -> None:
-        if message["kind"] == "ready":
+        message = message if isinstance(message, dict) else {}
+        kind = str(message.get("kind"))
+        if kind == "ready":
             self._seen = True
             for posted in list(self._posted.values()):
                 self.send(*posted)
         else:
-            self._heard(message["kind"], message, buffers)
+            self._heard(kind, message, buffers)
 
     def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
         """Note a message that the module sent with ``view.send(kind, ...)``; may run in another thread."""

@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 SETUP = """\
 import ctypes, gc, os, threading, ipywidgets, torch
 from torch import nn
-from hookedu import GradientFlow, HookInspector, HookTimeline, LanguageToggle, LayerPicker, guess, list_hooks
+from hookedu import GradCamPlayground, GradientFlow, HookInspector, HookTimeline, LanguageToggle, LayerPicker, guess, list_hooks
 
 model = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(64 * 64 * 64, 2))
 x = torch.randn(4, 3, 64, 64)  # 4 MB an activation
@@ -42,7 +42,12 @@ b = 2 * a
 flow = GradientFlow(b.sum(), {"a": a, "b": b})
 flow.hooks = {"b": "zero_in_place"}
 flow.settle()
-display(LanguageToggle(), picker, HookTimeline(small, torch.ones(1, 2)), HookInspector(model), guess("02.d"), flow)"""
+def draw(shapes, ground):
+    return torch.full((3, 64, 64), 0.1 * len(shapes))
+play = GradCamPlayground(model, "1", draw, ["a", "b"])
+play.off = [3]
+play.settle()
+display(LanguageToggle(), picker, HookTimeline(small, torch.ones(1, 2)), HookInspector(model), guess("02.d"), flow, play)"""
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +100,7 @@ def test_a_stored_notebook_is_small_and_the_same_every_time(kernel):
         == [
             "LanguageToggle(中文 | English | 双语)",
             *("LayerPicker()", "HookTimeline()", "HookInspector()", "guess 02.d", "GradientFlow()"),
+            "GradCamPlayground()",
         ]
     )
 

@@ -140,9 +140,10 @@ export class View {
    *
    * @param {string} kind
    * @param {object} [content]
+   * @param {ArrayBuffer[]} [buffers]
    */
-  send(kind, content = {}) {
-    this.model.send({ ...content, kind });
+  send(kind, content = {}, buffers = []) {
+    this.model.send({ ...content, kind }, undefined, buffers);
   }
 
   /**
