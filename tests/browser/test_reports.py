@@ -12,6 +12,7 @@ from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.out import pages
 from hookedu.grading.rows import Result, Row, Status
 from hookedu.language import Text
+from tests.browser.notebook import barriers
 
 MARKUP = "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\">"
 
@@ -58,6 +59,7 @@ def test_pages_open_from_disk_and_nothing_hostile_runs(browser, folder, tmp_path
         assert page.locator("img").count() == 0 and page.locator("body script").count() == 1
         for language, other in (("en", "zh"), ("zh", "en")):
             page.click(f"[data-choose={language}]")
+            assert barriers(page) == [], file.name
             assert page.locator(f"main [lang={other}]:visible").count() == 0
             assert page.locator(f"main [lang={language}]:visible").count() > 5
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
