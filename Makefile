@@ -42,7 +42,7 @@ test: .venv/ready-test
 
 # Build the reading site: .book/html/en and .book/html/zh, between which .book/html/index.html chooses. Open it, or serve
 # the folder with any web server. `make book RUN=no` saves the ten minutes in which the lessons run in Chinese: the
-# Chinese pages then show what the code prints in English.
+# Chinese pages then show what the code prints in English. MyST-NB leaves the notebooks that it read beside the pages.
 BOOK ?= .book
 RUN  ?= yes
 book: .venv/ready-book
@@ -52,6 +52,7 @@ book: .venv/ready-book
 	    $(BIN)/sphinx-build -q -W --keep-going -t $$language -c course/book -d $(BOOK)/doctrees/$$language \
 	        $(BOOK)/source/$$language $(BOOK)/html/$$language || exit; \
 	done
+	rm -rf $(BOOK)/html/jupyter_execute
 	cp course/book/choose.html $(BOOK)/html/index.html
 
 # Regenerate the pictures of the README and the guides: the browser tests save screenshots; then two films are taken.

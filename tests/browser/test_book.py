@@ -101,6 +101,7 @@ def opened(browser: BrowserContext, **settings) -> Iterator[tuple[Page, list[str
 
 def test_every_link_and_picture_is_there(site):
     assert broken_in_site(site) == []
+    assert {path.name for path in site.iterdir()} == {"index.html", *LANGUAGES}
     guides = {path.stem for path in (catalog.ROOT / "course/guides").glob("*.md") if ".zh" not in path.stem}
     wanted = {f"lessons/{lesson.file}.html" for lesson in catalog.lessons()}
     wanted |= {f"course/guides/{name}.html" for name in guides} | {"CONTRIBUTING.html"}

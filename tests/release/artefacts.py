@@ -71,6 +71,7 @@ def snapshot(clone: Path, tree: Path) -> Path:
 def distributions(tree: Path, out: Path, seconds: int) -> tuple[Path, Path]:
     """Build the sdist, and the wheel from it, and return their paths."""
     _build(tree, out, seconds)
+    (out / ".gitignore").unlink(missing_ok=True)  # uv's, for a folder that git ignores already
     (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
     return sdist, wheel
 
