@@ -1,5 +1,7 @@
 """Guesses: what an entry may hold, how an answer is read and judged, what is kept, and all those of the lessons."""
 
+import ast
+
 import pytest
 import torch
 import yaml
@@ -7,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hookedu import catalog, guess, guesses, progress
+from hookedu.authoring import code_words
 from hookedu.guesses import Guess, GuessError
 from hookedu.language import Text
 
@@ -126,3 +129,13 @@ def test_without_the_words_of_the_course_a_guess_is_silent(monkeypatch, tmp_path
         assert repr(silent) == "guess 02.a" and not hasattr(silent, "comm")
     finally:
         catalog.lessons.cache_clear()
+
+
+@pytest.mark.parametrize("lesson", catalog.lessons(), ids=lambda lesson: lesson.id)
+def test_a_truth_compares_with_no_words_that_are_others_in_chinese(lesson):
+    """The truths are evaluated in a notebook of either language."""
+    translated = code_words.words_of(lesson)
+    for asked in guesses.load(lesson.source.with_suffix(".guesses.yml")).values():
+        parts = ast.walk(ast.parse(asked.truth.strip(), mode="eval"))
+        texts = {part.value for part in parts if isinstance(part, ast.Constant)} - set(asked.choices)
+        assert texts.isdisjoint(translated), asked.id
