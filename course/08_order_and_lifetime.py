@@ -559,14 +559,14 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # <div lang="zh">
 #
-# 下面的 Transformer 层里放了几处毛病：有的钩子叠了三层，有的从不触发，有的把输出连着计算图留了下来。`diagnose` 运行模型一次，逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，在一个副本上试试。
+# 下面的 Transformer 层里放了几处毛病：有的钩子叠了三层，有的从不触发，有的把输出连着计算图留了下来。`diagnose` 运行模型一次，逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，按“撤销”就放回原处，在一个副本上试试。
 #
 # `out_proj` 是自注意力的最后一层，上面也挂了一个钩子。`block` 运行一次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Some faults have been put into the Transformer layer below: hooks that were stacked three times, one that never fires, one that keeps outputs together with their graph. `diagnose` runs the model once and names them. `HookInspector` is a widget in which you can choose a hook and remove it; try it, it works on a copy.
+# Some faults have been put into the Transformer layer below: hooks that were stacked three times, one that never fires, one that keeps outputs together with their graph. `diagnose` runs the model once and names them. `HookInspector` is a widget in which you can choose a hook, remove it, and put it back with “Undo”; try it, it works on a copy.
 #
 # `out_proj` is the last layer of self-attention, and has a hook as well. `block` runs once. **Guess first.**
 #

@@ -123,8 +123,9 @@ def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     -------
     Findings
         The faults, most serious first; an empty list if there are none. Prints as text in both languages.
-        Each entry has ``id``, the kind of fault; ``says``, a ``Text`` with fault and remedy; ``hook``, the hook at
-        fault; and ``hooks``, all hooks that call the same function and have the same fault. ``notes`` says what could
+        Each entry has ``id``, the kind of fault; ``severity``, "serious", "warning" or "minor"; ``title``, a ``Text`` of
+        one line, and ``says``, one with fault and remedy; ``hook``, the hook at fault; and ``hooks``, all hooks that
+        call the same function and have the same fault. ``notes`` says what could
         not be examined or put back.
 
     Raises

@@ -44,7 +44,7 @@ class LiveWidget(Answering, AnyWidget):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **traits: Any) -> None:
-        words = {key: _sides(text) for key, text in (_WORDS | dict(self.WORDS)).items()}
+        words = {key: sides(text) for key, text in (_WORDS | dict(self.WORDS)).items()}
         super().__init__(words=words, language=preference.language, **traits)
         self._posted: dict[str, tuple[dict[str, Any], list[bytes]]] = {}
         self._seen = False  # whether it has been shown; nobody gets what is sent before
@@ -55,7 +55,7 @@ class LiveWidget(Answering, AnyWidget):
 
     def say(self, **texts: Text) -> None:
         """Replace words by their keys; the module shows them at once."""
-        self.words = self.words | {key: _sides(text) for key, text in texts.items()}
+        self.words = self.words | {key: sides(text) for key, text in texts.items()}
 
     def post(self, kind: str, content: Mapping[str, Any] | None = None, **tensors: torch.Tensor) -> None:
         """Send a message with tensors, for which the module has a ``view.receive(kind, ...)``.
@@ -115,7 +115,8 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     return real(tensor).to("cpu", torch.float32).contiguous()
 
 
-def _sides(text: Text) -> dict[str, str]:
+def sides(text: Text) -> dict[str, str]:
+    """Return a text as the browser gets it."""
     return {"zh": text.zh, "en": text.en}
 
 

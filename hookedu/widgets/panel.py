@@ -10,8 +10,6 @@ from hookedu.language import Text, preference
 from hookedu.widgets.answering import Answering
 from hookedu.widgets.style import CSS
 
-_WIDEST = 34  # maximum width of a column in a list, in characters
-
 _Chooser = ipywidgets.Dropdown | ipywidgets.Select | ipywidgets.ToggleButtons
 
 
@@ -55,20 +53,6 @@ class Panel(Answering, ipywidgets.VBox):
         self._labels[widget, "value"] = text
         widget.value = rich(text) if text else ""
         widget.layout.display = None if text else "none"
-
-    def stepper(self, select: ipywidgets.Select) -> ipywidgets.HBox:
-        """Return buttons that move the selection of a list, as JupyterLab intercepts its arrow keys."""
-
-        def move(by: int) -> None:
-            if select.options:
-                at = -1 if select.index is None else select.index
-                select.index = min(max(at + by, 0), len(select.options) - 1)
-
-        up, down = ipywidgets.Button(icon="chevron-up"), ipywidgets.Button(icon="chevron-down")
-        for button, text, by in ((up, PREVIOUS, -1), (down, NEXT, 1)):
-            self.label(button, description=text, tooltip=text).layout.width = "auto"
-            button.on_click(lambda _, by=by: move(by))
-        return ipywidgets.HBox([up, down]).add_class("hookedu-row")
 
     def _speak(self) -> None:
         """Set every label again, after a change of the language."""
@@ -121,18 +105,7 @@ def _set_options(widget: _Chooser, options: Sequence[tuple[Text | str, Any]], va
             widget.value = value
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align the cells of rows for a list, with no-break spaces, as browsers collapse plain ones."""
-    widths = [min(max(map(len, column)), _WIDEST) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return [line.rstrip().replace(" ", "\u00a0") for line in lines]
-
-
 def limit(control: ipywidgets.BoundedIntText, n: int) -> None:
     """Limit a control to 0 to n - 1, and hide it if that leaves no choice."""
     control.max = max(n - 1, 0)
     control.layout.display = None if n > 1 else "none"
-
-
-PREVIOUS = Text(zh="上一项", en="Previous")
-NEXT = Text(zh="下一项", en="Next")

@@ -8,9 +8,6 @@ CSS = """<style>
 .hookedu-widget img { max-width: 100%; height: auto; border-radius: 4px; }
 .hookedu-widget :focus-visible { outline: 2px solid var(--jp-brand-color1); outline-offset: 1px; }
 .hookedu-row { flex-flow: row wrap; gap: 2px 12px; align-items: center; }
-.hookedu-list.widget-select { flex-direction: column; height: auto; }
-.hookedu-list.widget-select > label { text-align: left; width: auto; max-width: 100%; white-space: normal; height: auto; }
-.hookedu-list select { width: 100%; height: auto; }
 .hookedu-channels.widget-toggle-buttons { flex-wrap: wrap; }
 .hookedu-channels button { padding: 0 4px; margin: 1px; line-height: 22px; height: 24px; }
 .hookedu-answers.widget-toggle-buttons { flex-direction: column; align-items: flex-start; }

@@ -134,35 +134,6 @@ def test_step_to_the_end_and_predict(notebook, fresh, theme):
     named(cell)
 
 
-def test_take_a_hook_off(notebook, fresh, theme):
-    notebook.use(theme)
-    cell = fresh("inspector")
-    hooks = cell.locator("select option")
-    expect(hooks).to_have_count(2)
-    expect(cell.get_by_text("is registered 2 times")).to_be_visible()
-    expect(cell.locator("pre")).to_contain_text("print(output.shape)")
-    expect(cell.get_by_text(re.compile(r"defined at In\[\d+\]:1$"))).to_be_visible()
-    if theme == "light":
-        notebook.picture("hook-inspector", cell)
-    pictures = [cell.screenshot()]
-    cell.get_by_role("button", name="Remove this hook").click()
-    expect(hooks).to_have_count(1)
-    expect(cell.get_by_text("has been removed")).to_be_visible()
-    pictures.append(cell.screenshot())
-    assert len(set(pictures)) == 2 and all(map(colours, pictures))
-    assert notebook.run("after").inner_text().strip() == "1"
-    notebook.type_into("after", "second.remove()")
-    notebook.run("after")
-    expect(hooks).to_have_count(0)  # the table is live
-    notebook.type_into("after", CELLS["after"])
-    notebook.choose("zh")
-    expect(cell.get_by_role("button", name="移除这个钩子")).to_be_visible()
-    expect(cell.get_by_role("button", name="Remove")).to_have_count(0)
-    expect(cell.get_by_text("The model has no hook")).to_have_count(0)
-    readable(notebook)
-    named(cell)
-
-
 class TestTheKeyboardAloneIsEnough:
     """Shift+Enter runs the cell, Escape and ArrowUp return to it, and Tab moves on from there."""
 
@@ -193,17 +164,6 @@ class TestTheKeyboardAloneIsEnough:
             tab_to(notebook, name, "Shift+Tab" if name in ("Back", "Predict") else "Tab")
             keyboard.press(key)
             expect(cell.get_by_text(seen).first).to_be_visible()
-
-    def test_for_the_inspector(self, notebook, enter):
-        cell, keyboard = enter("inspector"), notebook.page.keyboard
-        expect(cell.locator("option")).to_have_count(2)
-        tab_to(notebook, "Next")
-        keyboard.press("Enter")
-        expect(cell.get_by_text("number 1 there")).to_be_visible()
-        for left in (1, 0):
-            tab_to(notebook, "Remove this hook")
-            keyboard.press("Enter")
-            expect(cell.locator("option")).to_have_count(left)
 
 
 def test_a_saved_notebook_has_still_pictures_for_widget_state_and_passes_nbval(notebook, fresh, tmp_path):

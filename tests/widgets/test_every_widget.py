@@ -6,6 +6,7 @@ from torch import nn
 
 from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker
 from hookedu.language import preference
+from hookedu.widgets.live import LiveWidget
 from tests.hooks.capture_models import Failing, Repeated, conv_relu, images
 
 WIDGETS = [LayerPicker, HookTimeline, HookInspector]
@@ -55,7 +56,7 @@ def test_works_the_same_for_every_input(widget, build, x, untouched):
 
 def failure(shown) -> tuple[str, str] | None:
     """Return what a widget says of its exception, in both languages, and its report; None if it shows none."""
-    if isinstance(shown, LayerPicker):
+    if isinstance(shown, LiveWidget):
         if not shown.failure:
             return None
         return " ".join(shown.words[shown.failure["says"]].values()), shown.failure["error"]
@@ -81,7 +82,7 @@ def test_an_error_is_shown_kept_and_survived(widget, build, x, zh, en, untouched
     again = {
         LayerPicker: lambda: shown.run_again(),
         HookTimeline: lambda: shown._again.click(),
-        HookInspector: lambda: shown._refresh.click(),
+        HookInspector: lambda: shown.run(),
     }[widget]
     again()
     assert shown.error is not None  # the model is still broken
