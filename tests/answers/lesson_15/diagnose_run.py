@@ -512,3 +512,16 @@ def diagnose_run(build, data):
         optimizer.step()
         losses.append(loss.item())
     return HEALTHY if losses[-1] < losses[0] else "shuffled_labels"
+
+
+# One fault is never named, and all healthy runs are called sick, which comes first.
+edited(
+    "15.4",
+    "cries_wolf",
+    ('return "vanishing"', 'return "dying_relus"'),
+    (
+        'return "shuffled_labels" if sum(losses[-8:]) / 8 > 0.85 * guessing else HEALTHY',
+        'return "shuffled_labels"',
+    ),
+    points=5,
+)

@@ -723,3 +723,34 @@ def instruments(model):
     finally:
         for handle in handles:
             handle.remove()
+
+
+# The norms are computed when the block ends.
+edited(
+    "15.1",
+    "at_exit",
+    ("rows, handles = [], []", "rows, kept, handles = [], [], []"),
+    ("rows[-1][name] = [output.norm().item(), None]", "kept[-1][name] = [output.detach().clone(), None]"),
+    ("entry[1] = grad.norm().item()", "entry[1] = grad"),
+    ("rows.append({})", "kept.append({})"),
+    (
+        "    finally:\n",
+        "    finally:\n"
+        "        for row in kept:\n"
+        "            rows.append(\n"
+        "                {n: [t if t is None else t.norm().item() for t in pair] for n, pair in row.items()}\n"
+        "            )\n",
+    ),
+)
+edited(
+    "15.1",
+    "whole_tensors",
+    ("[output.norm().item(), None]", "[output.detach().clone(), None]"),
+    ("entry[1] = grad.norm().item()", "entry[1] = grad"),
+    (
+        "    finally:\n",
+        "    finally:\n"
+        "        for pair in [pair for row in rows for pair in row.values()]:\n"
+        "            pair[:] = [t if t is None else t.norm().item() for t in pair]\n",
+    ),
+)

@@ -363,3 +363,8 @@ edited(
         "        bad = ~(output.isfinite().flatten(1).all(dim=1) & args[0].isfinite().flatten(1).all(dim=1))\n",
     ),
 )
+
+
+edited("15.3", "several_numbers", (".flatten(1).all(dim=1)", ".all(dim=1)"))
+edited("15.3", "several_numbers", (".flatten(1).all(dim=1)", ""))
+edited("15.3", "within_sample", (".flatten(1).all(dim=1)", ".flatten(1).all(dim=0)"))

@@ -539,3 +539,29 @@ edited(
         "old = before[name]\n            if not param.requires_grad:\n                continue",
     ),
 )
+
+
+@mistake("15.2", "only_gradient")
+@contextmanager
+def update_ratios(model, optimizer):
+    steps = []
+
+    def end(optimizer, args, kwargs):
+        steps.append(
+            {n: 0.0 if p.grad is None else p.grad.norm().item() for n, p in model.named_parameters()}
+        )
+
+    with optimizer.register_step_post_hook(end):
+        yield steps
+
+
+@mistake("15.2", "none_grad")
+@contextmanager
+def update_ratios(model, optimizer):
+    steps = []
+
+    def end(optimizer, args, kwargs):
+        steps.append({n: (p.grad.norm() / p.norm()).item() for n, p in model.named_parameters()})
+
+    with optimizer.register_step_post_hook(end):
+        yield steps

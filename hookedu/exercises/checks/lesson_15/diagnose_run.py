@@ -123,8 +123,8 @@ _MISTAKES: Mapping[str, bool | Of | Gives] = {
     "hooks_that_look": _hooks_that_look,
     "too_large": _only_among(_LARGE),
     "too_small": _only_among(_SMALL),
-    "never_named": _never_named,
     "cries_wolf": lambda saw, key: _sick_in_health(saw, key) > 1,
+    "never_named": _never_named,
 }
 
 

@@ -97,6 +97,11 @@ def _other_measure(saw: Any, key: _Key, *measures: str) -> bool:
     return any(close_to(saw.rows, key.wrong[name]) for name in measures)
 
 
+def _first_number(saw: Any) -> Any:
+    """Return the activation of the first layer, of whatever kind."""
+    return saw.first[0][0][1][0]
+
+
 _GIVEN = "with instruments(model) as rows: loss_of(model(x)).backward()"
 
 EXERCISE = Exercise(
@@ -137,7 +142,9 @@ EXERCISE = Exercise(
                     holds(saw.first, torch.Tensor) and close_to(numbers(saw.first), key.first)
                 ),
                 "not_python": lambda saw, key: holds(saw.first, Opaque),
+                "at_exit": lambda saw, key: saw.first == [] and saw.rows == [] and saw.late > 0,
                 "no_rows": Gives(lambda key: []),
+                "whole_tensors": lambda saw, key: _first_number(saw).numel() > 1,
                 "row_per_layer": lambda saw, key: [row[0][0] for row in saw.first] == key.run,
                 "late_binding": lambda saw, key: len(saw.first) == 1 and len(saw.first[0]) == 1,
                 "counts_containers": lambda saw, key: (

@@ -6,7 +6,7 @@ import torch
 
 from hookedu.exercises.checks.chain import cleans_up, equals_rounded, outputs_close, unchanged
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
-from hookedu.exercises.criteria import Check, Gives, Say
+from hookedu.exercises.criteria import Check, Gives, Say, Throughout
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque
 from hookedu.exercises.probes.lesson_15.nan_source import PROBE, Case, make_model
@@ -21,7 +21,7 @@ class _Key:
         self.ill_out = make_model(case)(case.x)
         self.culprit = f"{case.names[2]}.{case.inner}"
         self.found = [self.culprit, case.ill[0]]
-        self.size = case.x[0].numel()
+        self.size, self.place = case.x[0].numel(), 1  # of a sample, and of the bad number in it
         order = [*case.names[:2], self.culprit, *case.names[3:], case.names[1], self.culprit, case.names[3]]
         self.run = ", ".join(order)
 
@@ -66,8 +66,9 @@ EXERCISE = Exercise(
                 "last_sample": lambda saw, key: (
                     len(key.case.ill) == 2 and _sample(saw, key) == key.case.ill[-1]
                 ),
-                "whole_index": lambda saw, key: _sample(saw, key) == key.case.ill[0] * key.size + 1,
-                "counts_samples": lambda saw, key: _sample(saw, key) == len(key.case.ill),
+                "whole_index": lambda saw, key: _sample(saw, key) == key.case.ill[0] * key.size + key.place,
+                "counts_samples": Throughout(lambda saw, key: _sample(saw, key) == len(key.case.ill)),
+                "within_sample": lambda saw, key: _sample(saw, key) == key.place,
                 "never_true": Gives(lambda key: None),
             },
             points=3,
@@ -98,6 +99,7 @@ EXERCISE = Exercise(
         *cleans_up("nan_source({}, x)"),
     ],
     raises={"nothing_to_take": r"list index out of range|index 0 is out of bounds"}
+    | {"several_numbers": r"a Tensor with \d+ elements cannot be converted to Scalar"}
     | {"returns_tuple": r"must be Tensor, not \w+|'tuple' object has no attribute"}
     | CALLS_NOW
     | WRONG_ARGUMENTS,

@@ -40,8 +40,8 @@ def shown(value: Any) -> str:
         return "{" + ", ".join(f"{name!r}: {shown(one)}" for name, one in value) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(shown, value)) + "]"
-    if isinstance(value, torch.Tensor) and value.numel() == 1:
-        return f"tensor({float(value):.4g})"
+    if isinstance(value, torch.Tensor):
+        return f"tensor({float(value):.4g})" if value.numel() == 1 else f"Tensor{tuple(value.shape)}"
     return f"{value:.4g}" if isinstance(value, float) else show(value)
 
 

@@ -28,6 +28,7 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "of_the_gradient": lambda old, new, grad: _ratio(
         grad.norm() if grad is not None else 0 * old.norm(), old.norm()
     ),
+    "only_gradient": lambda old, new, grad: grad.norm().item() if grad is not None else None,
     "not_divided": lambda old, new, grad: (new - old).norm().item(),
     "mean": lambda old, new, grad: _ratio((new - old).abs().mean(), old.abs().mean()),
     "largest": lambda old, new, grad: _ratio((new - old).abs().max(), old.abs().max()),
@@ -164,6 +165,7 @@ EXERCISE = Exercise(
                 "difference_of_norms": _gives("difference_of_norms", "signed_difference"),
                 "by_rate": _gives("by_rate"),
                 "of_the_gradient": _gives("of_the_gradient"),
+                "only_gradient": _gives("only_gradient"),
                 "since_last": _gives("since_last"),
                 "not_divided": _gives("not_divided"),
                 "other_measure": _gives("mean", "largest", "squares"),
@@ -184,6 +186,7 @@ EXERCISE = Exercise(
     ],
     raises={
         "divides_by_zero": r"ZeroDivisionError",
+        "none_grad": r"'NoneType' object has no attribute '(norm|abs|square|pow|detach|clone|item|flatten)'",
         "returns_value": r"must return None or a tuple of \(new_args, new_kwargs\)",
         "three_arguments": r"positional arguments? but \d (?:was|were) given|missing \d required positional",
         "no_manager_error": r"generator didn't yield|NoneType' object is not an iterator|__exit__|__enter__",
