@@ -228,3 +228,11 @@ _BACKWARD = "loss.backward(retain_graph=True)"
 edited("01.2", "each_once", ("in losses:", "in set(losses):"))
 edited("01.2", "requires_grad", (_BACKWARD, f"{_BACKWARD}\n    w.requires_grad_(False)"), points=2)
 edited("01.2", "argument", (_BACKWARD, f"{_BACKWARD}\n    torch.optim.SGD([w]).step()"), points=2)
+
+
+@mistake("01.2", "skips_zero")
+def sum_gradients(w, losses):
+    w.grad = None
+    for loss in losses:
+        if loss:
+            loss.backward(retain_graph=True)

@@ -44,6 +44,12 @@ def _each_once(case: Case) -> torch.Tensor:
     return 2 * case.factors.unique(dim=0).sum(0) * case.w.detach()
 
 
+def _without_zero(case: Case) -> torch.Tensor:
+    """Return the sum without the losses whose value is 0."""
+    values = (case.factors * case.w.detach() ** 2).reshape(len(case.factors), -1).sum(1)
+    return _parts(case)[values != 0].sum(0)
+
+
 def _others(case: Case) -> list[torch.Tensor]:
     """Return what may be in b.grad afterwards: what was there, or with the gradient of the losses added."""
     return [case.old, case.old + case.factors.sum(0)]
@@ -75,6 +81,7 @@ EXERCISE = Exercise(
                 "adds_twice": Gives(
                     lambda case: _parts(case).cumsum(0).sum(0), lambda case: len(case.factors) * _total(case)
                 ),
+                "skips_zero": Gives(_without_zero),
                 "averages": Gives(lambda case: _parts(case).mean(0)),
                 "each_once": Gives(_each_once),
             },

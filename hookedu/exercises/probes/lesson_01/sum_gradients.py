@@ -36,6 +36,8 @@ def make_case(rng: Draw) -> Case:
     factors = torch.tensor(rows, dtype=torch.float32).T.reshape(count, *shape)
     w, old = whole(rng, n), whole(rng, n).reshape(shape)
     w[0] = -w[0].abs()
+    if rng.turn == 0:  # the value of one loss is 0, its gradient is not
+        w[1], factors[3] = -w[0], factors[3, 0] * torch.tensor([1.0, -1.0, 0.0])
     if rng.turn == 2:
         old[0, 0] = torch.inf
         # The last loss is there twice, and the one before has the same value, with two factors exchanged. The second
