@@ -326,3 +326,13 @@ edited(
     "writes_over",
     ("seen[name] = grad", "seen[name].copy_(grad) if name in seen else seen.update({name: grad})"),
 )
+
+
+# The names that `seen` has already are not watched.
+@mistake("02.2", "skips_known")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        if tensor.requires_grad and name not in seen:
+            handles.append(tensor.register_hook(lambda grad, name=name: seen.update({name: grad})))
+    return handles

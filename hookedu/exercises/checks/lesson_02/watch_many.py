@@ -16,7 +16,7 @@ from hookedu.exercises.checks.lesson_02.shared import (
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show, show_kind
-from hookedu.exercises.probes.lesson_02.watch_many import PROBE, Case, loss
+from hookedu.exercises.probes.lesson_02.watch_many import OLD, PROBE, Case, loss
 
 
 class Key:
@@ -29,6 +29,7 @@ class Key:
         self.before_frozen = self.names[: self.names.index(self.frozen)] if self.frozen else self.names
         self.x_grad = 3 * torch.autograd.grad(loss(case), case.x)[0]
         self.tensors = ", ".join(self._described(case, name) for name in self.names)
+        self.old = OLD
         self.before, self.seen = case.before, case.before | self.once
         self.given = f"tensors: {self.tensors}" + (f"; seen = {show(case.before)}" if case.before else "")
 
@@ -128,6 +129,15 @@ EXERCISE = Exercise(
         two_at_a_time(
             "tensors: {key.tensors}; one, two = {{}}, {{}}; watch_many(tensors, one); watch_many(tensors, two); loss.backward()",
             lambda key: key.once,
+        ),
+        Check(
+            "known_names",
+            "known",
+            want=lambda key: key.once,
+            essential=True,
+            given="tensors: {key.tensors}; seen = dict.fromkeys(tensors, torch.tensor({key.old})); loss.backward()",
+            label="seen",
+            mistakes={"skips_known": lambda saw, key: any((old == OLD).all() for old in saw.known.values())},
         ),
         left_alone("watch_many(tensors, seen); tensors['{key.frozen}']"),
         Check(

@@ -1,5 +1,6 @@
 """What is observed of 02.2, `watch_many(tensors, seen)`: two backward passes, a third without the hooks, two dictionaries."""
 
+import contextlib
 from typing import Any, NamedTuple
 
 import torch
@@ -11,6 +12,9 @@ from hookedu.exercises.tools import copies, same, whole
 _NAMES: tuple[str, ...] = ("trunk", "conv", "gate", "pool", "skip", "head", "norm", "proj")
 # Names of tensors that require a gradient, and alike: none may be shortened or changed.
 _ALIKE = ("stem", "Stem", "layer.0", "layer.0.conv")
+
+
+OLD = 0.5  # what `seen` holds under names that it has already
 
 
 class Case(NamedTuple):
@@ -64,7 +68,7 @@ def _remove(handles: Any) -> None:
 def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     """Watch the tensors beside a hook of a third party; run backward twice, remove the hooks, and run it once more.
 
-    At the end, watch them twice at a time.
+    Then watch them twice at a time; and at the end with a `seen` that holds all names already.
     """
     x, tensors, _, already = case
     names, seen, kept = [*tensors], dict(already), []
@@ -94,10 +98,15 @@ def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     hooks = sum(map(hooks_on, given.values()))
     second = watch_many(given, two)
     report["no_more"] = sum(map(hooks_on, given.values())) <= hooks
-    loss(case).backward()
+    loss(case).backward(retain_graph=True)
     _remove(handles)
     _remove(second)
-    return report | {"two": [copies(one), copies(two)]}
+    known = {name: torch.full_like(grad, OLD) for name, grad in case.gradients.items()}
+    handles = watch_many(dict(tensors), known)
+    with contextlib.suppress(Exception):  # of an answer that is at odds with such entries
+        loss(case).backward()
+    _remove(handles)
+    return report | {"two": [copies(one), copies(two)], "known": copies(known)}
 
 
 PROBE = Probe("02.2", "watch_many", make_case, observe, cases=3, changes=(1,), leaves=(HANDLES,))
