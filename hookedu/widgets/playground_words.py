@@ -19,7 +19,6 @@ WORDS = {
     "add": Text(zh="添加：", en="Add:"),
     "add_shape": Text(zh="添加 {name}", en="Add {name}"),
     "remove": Text(zh="移除", en="Remove"),
-    "removed": Text(zh="移除了 {name}", en="{name} removed"),
     "upload": Text(zh="上传图片", en="Upload a picture"),
     "drop": Text(zh="去掉上传的图片", en="Drop the uploaded picture"),
     "no_picture": Text(

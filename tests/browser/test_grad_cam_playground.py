@@ -68,6 +68,7 @@ def pixels(widget: Locator) -> list[int]:
 
 def drag(widget: Locator, of: Locator, x: float, y: float, steps: int = 12) -> None:
     """Drag a shape by so many pixels of the picture."""
+    picture(widget).scroll_into_view_if_needed()
     mouse, box = widget.page.mouse, of.bounding_box()
     dot = picture(widget).bounding_box()["width"] / 64
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

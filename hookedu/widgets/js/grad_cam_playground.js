@@ -39,7 +39,7 @@ function build(view) {
       remove.disabled = index === null;
     },
     removed: () => {
-      removing = true;
+      asked = removing = true;
     },
   });
   const heat = toggle(view, "heat");
@@ -98,13 +98,16 @@ function build(view) {
     const before = count;
     count = content.shapes.length;
     draw();
-    if (added && count > before) stage.focus(count - 1);
-    if (removing && count < before) {
+    for (const button of adding.querySelectorAll("button")) button.disabled = content.full;
+    // An answer to an earlier movement may come first.
+    if (added && count > before) {
+      added = false;
+      stage.focus(count - 1);
+    } else if (removing && count < before) {
+      removing = false;
       if (count) stage.focus(count - 1);
       else adding.querySelector("button")?.focus();
     }
-    added = removing = false;
-    for (const button of adding.querySelectorAll("button")) button.disabled = content.full;
     drop.hidden = !content.uploaded;
     code.show(content.code);
     classes.show(content, tensors);

@@ -55,7 +55,6 @@ export function stageOf(view, { chosen, removed }) {
   const remove = () => {
     if (selected === null) return;
     const index = selected;
-    view.announce("removed", { name: shapes[index][0] });
     told.clear();
     select(null);
     removed();
