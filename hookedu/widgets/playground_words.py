@@ -39,17 +39,17 @@ WORDS = {
     "follow": Text(zh="总是最高的那一类", en="Always the highest"),
     "top": Text(zh="最高的是 {name}：{value}", en="The highest is {name}: {value}"),
     "top_off": Text(
-        zh="关掉 {n} 个通道，最高的是 {name}：{value}",
-        en="With {n} channels off, the highest is {name}: {value}",
+        zh="最高的是 {name}：{value}（关掉了 {n} 个通道）",
+        en="The highest is {name}: {value} (channels off: {n})",
     ),
     # Channels.
     "channels": Text(
         zh="`{layer}` 的 **{n} 个通道**：点一下就关掉，再点就打开",
-        en="**{n} channels** of `{layer}`: click one to switch it off, and again to switch it on",
+        en="**{n} channels** of `{layer}`: click to switch off or on",
     ),
     "legend": Text(
-        zh="下面的条：通道对 {name} 的贡献，橙色支持，蓝色反对。",
-        en="The bar below: what a channel contributes to {name}, orange for it, blue against it.",
+        zh="小条是通道的贡献：从左边起的支持 {name}，从右边起的反对它。",
+        en="Bars: what each channel contributes, from the left for {name}, from the right against it.",
     ),
     "channel": Text(
         zh="通道 {n}，对 {name} 的贡献是 {value}", en="channel {n}, contributes {value} to {name}"

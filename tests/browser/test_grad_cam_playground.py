@@ -138,11 +138,12 @@ def test_everything_with_the_keyboard_alone(notebook):
     press("ArrowDown")
     press("Space")
     expect(widget.get_by_role("switch", checked=False)).to_be_focused()
-    expect(live).to_contain_text("With 1 channels off, the highest is cross")
+    expect(live).to_contain_text("The highest is cross: ")
+    expect(live).to_contain_text("(channels off: 1)")
     widget.get_by_role("button", name="Switch all on").focus()
     press("Enter")
     expect(widget.get_by_role("switch", checked=False)).to_have_count(0)
-    expect(widget.get_by_role("button", name="Switch all on")).to_be_hidden()
+    expect(widget.get_by_role("button", name="Switch all on")).to_be_disabled()
     assert widget.evaluate("e => e.contains(document.activeElement)")
 
 
@@ -154,12 +155,14 @@ def test_a_channel_is_switched_off_by_a_click(notebook):
     names = [s.get_attribute("aria-label") for s in widget.get_by_role("switch").all()]
     brings = [float(name.split("contributes ")[1].split(" to")[0]) for name in names]
     most = brings.index(max(brings))
+    place = widget.get_by_role("switch").nth(most).bounding_box()
     widget.get_by_role("switch").nth(most).click()
     expect(widget.get_by_role("switch").nth(most)).to_have_attribute("aria-checked", "false")
     expect(row(widget, "cross")).to_have_accessible_name(
         re.compile(rf"with all channels on {before[4]:.1f}$")
     )
     assert logits(widget)[4] == pytest.approx(before[4] - brings[most], abs=0.11)
+    assert widget.get_by_role("switch").nth(most).bounding_box() == place  # nothing jumps under the hand
     assert f"[{most}] cross" in notebook.run("asked").inner_text()
     widget.get_by_role("button", name="Show code").click()
     expect(widget.locator(".hookedu-code pre")).to_contain_text(f"output[:, [{most}]] = 0")
@@ -208,10 +211,10 @@ def test_an_exception_is_shown_and_the_widget_goes_on(notebook):
 def test_high_contrast(notebook):
     notebook.page.emulate_media(forced_colors="active", reduced_motion="reduce")
     widget = played(notebook)
-    bar = row(widget, "cross").locator(".hookedu-play-bar")
-    assert bar.evaluate("e => getComputedStyle(e).backgroundColor") != row(widget, "cross").locator(
-        ".hookedu-play-track"
-    ).evaluate("e => getComputedStyle(e).backgroundColor")
+    colour = "e => getComputedStyle(e).backgroundColor"
+    for name in ("cross", "star"):
+        bar, track = (row(widget, name).locator(f".hookedu-play-{part}") for part in ("bar", "track"))
+        assert bar.evaluate(colour) != track.evaluate(colour)
     readable(notebook, widget)
 
 

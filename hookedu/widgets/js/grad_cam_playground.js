@@ -46,7 +46,7 @@ function build(view) {
   press(heat, true);
   const code = codeBox(view);
   const note = element("div", { class: "hookedu-play-note", hidden: true });
-  const bright = element("span", { class: "hookedu-play-faint" });
+  const bright = element("div", { class: "hookedu-play-faint" });
   const says = element("div", { class: "hookedu-play-says" });
   const adding = element("div", { class: "hookedu-play-tools", role: "group" });
   view.label(adding, "add", {}, "aria-label");
@@ -131,7 +131,7 @@ function build(view) {
     code.button,
     bright,
   );
-  const left = element("div", { class: "hookedu-play-left" }, adding, stage.root, tools, note);
+  const left = element("div", { class: "hookedu-play-left" }, adding, stage.root, tools, bright, note);
   const right = element("div", { class: "hookedu-play-right" }, classes.root, says, channels.root);
   view.body.append(element("div", { class: "hookedu-play" }, left, right), code.box);
 }
@@ -229,12 +229,11 @@ function classesOf(view) {
  * @param {View} view
  */
 function channelsOf(view) {
-  const title = element("span");
-  const allOn = view.label(element("button", { type: "button", hidden: true }), "all_on");
+  const title = element("div");
+  const allOn = view.label(element("button", { type: "button", disabled: true }), "all_on");
   const grid = element("div", { class: "hookedu-play-channels", role: "group" });
   const says = element("div", { class: "hookedu-play-faint" });
-  const head = element("div", { class: "hookedu-play-tools hookedu-play-head" }, title, allOn);
-  const root = element("div", {}, head, grid, says);
+  const root = element("div", {}, title, grid, says, allOn);
   /** @type {{tile: HTMLElement, canvas: HTMLCanvasElement, bar: HTMLElement}[]} */
   let parts = [];
   /** @type {(kind: string, content?: object) => void} */
@@ -253,7 +252,7 @@ function channelsOf(view) {
   };
   view.on(allOn, "click", () => {
     ask("all_on");
-    parts.find(({ tile }) => tile.tabIndex === 0)?.tile.focus(); // the button that had the focus goes
+    parts.find(({ tile }) => tile.tabIndex === 0)?.tile.focus(); // the button will be disabled
   });
   view.on(grid, "pointerleave", () => point(null));
   view.on(grid, "focusout", () => point(null));
@@ -297,7 +296,7 @@ function channelsOf(view) {
         bar.dataset.speaks = brings.values[i] < 0 ? "against" : "for";
         view.label(tile, "channel", values(i), "aria-label");
       });
-      allOn.hidden = off.length === 0;
+      allOn.disabled = off.length === 0;
       speak();
     },
   };
