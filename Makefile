@@ -55,7 +55,7 @@ book: .venv/ready-book
 	rm -rf $(BOOK)/html/jupyter_execute
 	cp course/book/choose.html $(BOOK)/html/index.html
 
-# Regenerate the pictures of the README and the guides: the browser tests save screenshots; then two films are taken.
+# Regenerate the pictures of the README and the guides: the browser tests save screenshots; then the films are taken.
 pictures: .venv/ready-test
 	HOOKEDU_PICTURES=1 $(BIN)/python -m pytest tests/browser
 	$(BIN)/python -m tests.browser.films

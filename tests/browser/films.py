@@ -27,8 +27,13 @@ POINTER = """() => {
   tip.style.cssText = 'position:fixed;z-index:99999;width:22px;height:22px;border-radius:50%;pointer-events:none;' +
     'background:rgba(198,40,40,.35);border:2px solid #c62828;transform:translate(-50%,-50%);left:-50px;top:-50px';
   document.body.append(tip);
-  document.addEventListener('mousemove', e => { tip.style.left = `${e.clientX}px`; tip.style.top = `${e.clientY}px`; }, true);
+  document.addEventListener('pointermove', e => { tip.style.left = `${e.clientX}px`; tip.style.top = `${e.clientY}px`; }, true);
 }"""
+
+# The pixels of a canvas as a text to compare; how much each channel of the playground speaks for a class.
+_PIXELS = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.join()"
+_SHARES = """tiles => tiles.map(tile => tile.querySelector('.hookedu-play-share'))
+  .map(bar => parseFloat(bar.style.width) * (bar.dataset.speaks === 'for' ? 1 : -1))"""
 
 
 class Film:
@@ -127,9 +132,53 @@ def diagnosis(notebook: Notebook, language: str) -> Film:
     return film
 
 
+def playground(notebook: Notebook, language: str) -> Film:
+    """Lesson 11: another class is asked for, a shape is dragged, channels are switched off, and the heat map follows."""
+    page = notebook.page
+    for cell in ("11-cell-01", "11-cell-03", "11-cell-53"):
+        notebook.run(cell)
+    widget = notebook.cell("11-cell-53").locator(".hookedu-live")
+    canvas = widget.locator(".hookedu-play-stage canvas")
+    switches = widget.get_by_role("switch")
+    expect(switches).to_have_count(64)
+    film = Film(page, part_of(page, widget, 495))
+    film.take(LOOK)
+
+    def follow(act: Callable[[], object]) -> None:
+        """Wait until another picture is shown than before."""
+        before = canvas.evaluate(_PIXELS)
+        act()
+        page.wait_for_function(
+            f"([canvas, before]) => ({_PIXELS})(canvas) !== before", arg=[canvas.element_handle(), before]
+        )
+
+    follow(lambda: film.click(widget.locator(".hookedu-play-classes button").nth(4)))  # the cross
+    film.take(LOOK)
+    cross = widget.locator(".hookedu-play-shape").first.bounding_box()
+    dot = canvas.bounding_box()["width"] / 64
+    x, y = cross["x"] + cross["width"] / 2, cross["y"] + cross["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    columns, rows = (0, 1, 4, 9, 14, 9, 5, 1, -2, -3, -3), (-3, -8, -13, -16, -17, -13, -6, 2, 9, 15, 18)
+    for column, row in zip(columns, rows, strict=True):
+        to = x + column * dot, y + row * dot
+        follow(lambda to=to: page.mouse.move(*to))
+        film.take(2 * STEP)
+    page.mouse.up()
+    film.take(LOOK)
+    shares = switches.evaluate_all(_SHARES)
+    for channel in sorted(range(64), key=shares.__getitem__)[-4:]:  # those that speak loudest for the cross
+        follow(lambda channel=channel: film.click(switches.nth(channel)))
+        film.take(GLANCE)
+    page.mouse.move(x, y + 40 * dot)
+    film.take(2 * LOOK)
+    return film
+
+
 FILMS: dict[str, tuple[str, Callable[[Notebook, str], Film]]] = {
     "layer-picker": ("00", layer_picker),
     "diagnosis": ("02", diagnosis),
+    "playground": ("11", playground),
 }
 
 
