@@ -133,7 +133,7 @@ def the_lesson_works(served: Lab, browser):
         assert outcome in (panel.get_attribute("data-message"), panel.get_attribute("data-outcome"))
     notebook.type_into("exercise-02-1", EVERYTHING)
     shown = notebook.run("exercise-02-1")
-    expect(shown.locator(".hookedu-widget img").first).to_be_visible()
+    expect(shown.locator(".hookedu-pane").first.get_by_role("application")).to_be_visible()
     for part in ("Hint 1 of", "Reference answer to 02.1", "seen.append"):
         expect(shown).to_contain_text(part)
     printed = shown.inner_text()

@@ -104,14 +104,15 @@ def _distributions(report: Report, tree: Path, out: Path, seconds: int) -> None:
     report.check(wheel, "the sdist makes it, to the byte", checks.same, wheel, again)
     report.check(wheel, "holds the package alone", checks.holds_the_package_alone, wheel)
     report.check(wheel, "names no machine's path, no registry", traces, wheel, tree)
+    tried = "doctor, hand-out, grade"
     if why := isolation.why_not():
-        report.note(wheel, "–", f"grading: {why}")
+        report.note(wheel, "–", f"grade: {why}")
+        tried = "doctor, hand-out"
     for version, python in installed.pythons().items():
         could, problems = installed.works_on(version, python, wheel)
         # A Python for which some dependency has no wheel yet is no fault of this one.
         if could or python == Path(sys.executable):
-            what = f"Python {version}: doctor, hand-out, grade"
-            report.check(wheel, what, lambda found: found, problems)
+            report.check(wheel, f"Python {version}: {tried}", lambda found: found, problems)
         else:
             report.note(wheel, "–", problems[0])
     report.check(sdist, "twine check", checks.metadata, sdist)
