@@ -397,3 +397,15 @@ def extracting(model, names):
 
             stack.enter_context(model.get_submodule(name).register_forward_hook(keep))
         yield seen
+
+
+# One dictionary is kept for each model and its names.
+@mistake("05.3", "later_block", points=7)
+@contextmanager
+def extracting(model, names, kept={}):  # noqa: B006
+    seen = kept.setdefault((id(model), *names), {})
+    with ExitStack() as stack:
+        for name in names:
+            hook = lambda m, a, output, name=name: seen.update({name: output.detach()})  # noqa: E731
+            stack.enter_context(model.get_submodule(name).register_forward_hook(hook))
+        yield seen

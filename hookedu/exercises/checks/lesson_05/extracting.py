@@ -25,7 +25,8 @@ _NO_GRAD = "x = {case.x}; " + _RUN + "; torch.set_grad_enabled(False); model(4 *
 _BOTH = _NO_GRAD + "; torch.set_grad_enabled(True); again = model(2 * x)"
 _NESTED = (
     "x = {case.x}; with extracting(model, {case.names}) as one: "
-    "(with extracting(model, [{case.names[0]!r}]) as two: model(x)); model(2 * x)"
+    "(with extracting(model, [{case.names[0]!r}]) as two: model(x)); model(2 * x); "
+    "with extracting(model, {case.names}): model(3 * x)"
 )
 _MISSPELT = "with extracting(model, {case.misspelt}): ..."
 _CHANGE = {"changes_output": True}
@@ -245,6 +246,11 @@ EXERCISE = Exercise(
             want=lambda key: [key.of_last(), {key.names[0]: key.seen[key.names[0]]}],
             given=_NESTED,
             label="one, two",
+            mistakes={
+                "later_block": lambda saw, key: same(
+                    saw.nested[0], {name: 3 * value for name, value in key.seen.items()}
+                )
+            },
         ),
     ],
     raises=_RAISES | CALLS_NOW | RETURNS_TUPLE | WRONG_ARGUMENTS,

@@ -165,12 +165,17 @@ def observe(extracting: Any, case: Case) -> dict[str, Any]:
 
 
 def _nested(extracting: Any, case: Case) -> list[Any]:
-    """Return what two blocks hold in the end, one inside the other, after a run in the inner one and one in the outer alone."""
+    """Return what two blocks hold in the end, one inside the other, after a run in the inner one and one in the outer alone.
+
+    A later block of the same names, with a run of its own, has nothing to do with them.
+    """
     model = _make(case)
     with extracting(model, list(case.names)) as one:
         with extracting(model, list(case.names[:1])) as two:
             model(case.x)
         model(2 * case.x)
+    with extracting(model, list(case.names)):
+        model(3 * case.x)
     return [copies(one), copies(two)]
 
 
