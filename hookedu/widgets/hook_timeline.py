@@ -1,12 +1,11 @@
 """HookTimeline: step through the hooks of one forward and backward pass, and predict which fires next."""
 
-import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import islice
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import ipywidgets
 import torch
 import traitlets
 from torch import nn
@@ -15,25 +14,27 @@ from hookedu.hooks.events import Event
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.tensors import named_tensors, real, shape_text
 from hookedu.hooks.timeline import FORWARD, Timeline, timeline
-from hookedu.language import Text
-from hookedu.widgets.model_drawing import Box
-from hookedu.widgets.panel import Panel
+from hookedu.widgets.live import LiveWidget
+from hookedu.widgets.model_drawing import Boxes
 from hookedu.widgets.runs import has_no_values
+from hookedu.widgets.timeline_words import KINDS, WORDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_VALUES = 64_000_000  # bytes: of a larger run only the shapes are kept, not the values
+_VALUES, _EVENTS = 64_000_000, 20_000  # bytes and events: of a larger run only the shapes are kept
 _ANSWERS = 4  # per question
-_PACE = 0.7  # seconds per event while playing
+_TENSORS, _NUMBERS, _TRAVELLING = 3, 6, 3  # of a value: tensors, numbers of each, numbers that travel
+_WIDE = 32  # characters of a shape that travels
 
 
-class HookTimeline(Panel):
+class HookTimeline(LiveWidget, module="hook_timeline"):
     """Widget that steps through every hook of one forward and backward pass.
 
-    For each event it shows the module in a drawing of the model, how the hook is registered, its signature,
-    and the shapes and first values that it receives. In "Predict" mode it asks which hook fires next and
-    keeps the score.
+    It draws the model once, with a mark for each hook. What a hook sees travels along the edges, forward from the left and
+    backward from the right, and the mark of the hook lights up; beside it stand how the hook is registered, its signature,
+    and the shapes and first values that it receives. Repeated layers are folded, and a click opens or closes a box. In
+    "Predict" mode it asks which hook fires next and keeps the score.
 
     The model runs when the widget is created: for the shapes, and again for the values unless the run is too
     large. Its modes, buffers, gradients and hooks and the states of the random number generators are restored
@@ -55,7 +56,10 @@ class HookTimeline(Panel):
     Attributes
     ----------
     value : int
-        Zero-based index of the event that is shown. It can be set and observed.
+        Zero-based index of the event that is shown. It can be set and observed. What is played or chosen in the browser
+        arrives here when the focus leaves the widget.
+    mode : str
+        "watch" or "predict". It can be set and observed.
     recording : Timeline or None
         The events of the run, as :func:`timeline` returns them.
     figure : matplotlib.figure.Figure or None
@@ -91,7 +95,10 @@ class HookTimeline(Panel):
     >>> steps.close()
     """
 
-    value = traitlets.Int(0, min=0)
+    WORDS: ClassVar = WORDS
+
+    value = traitlets.Int(0, min=0).tag(sync=True)
+    mode = traitlets.Enum(["watch", "predict"], "watch").tag(sync=True)
 
     def __init__(
         self,
@@ -101,163 +108,154 @@ class HookTimeline(Panel):
         **kwargs: Any,
     ) -> None:
         inner = unwrap(model)  # first: it raises for anything that is not a model
-        super().__init__()
         self._model: nn.Module | None = inner  # None once closed
         self._inputs, self._kwargs, self._loss = inputs, kwargs, loss
-        self._types = {name: type(module).__name__ for name, module in modules_by_name(inner).items()}
-        self._drawing: Box | None = Box.of(inner)  # None once closed
+        self._types: dict[str, str] = {}
         self._events: Timeline | None = None  # None if the model must run, and once closed
         self._has_values = False
+        self._boxes: Boxes | None = None
+        self._turned: set[str] = set()  # boxes that the reader has opened or closed
         self._right = self._asked = 0
-        self._said: Text | None = None  # verdict on the last answer
-        self._checking = False  # whether the next update must check the answer
-        self._timer: asyncio.TimerHandle | None = None
-        self._drawn: tuple[Any, ...] | None = None  # state that is drawn at the moment
-        self._make_controls()
+        self._mode = "watch"  # that is shown at the moment
+        self._question: tuple[int, list[str]] | None = None  # after which event, and what can be chosen
+        self._chosen: int | None = None  # which of them; None until the question is answered
+        self._unread: list[tuple[str, Any]] = []  # what the browser sent
+        super().__init__()
+        self.observe(self.changed, ["value", "mode"])
         self._answer()
 
-    def _make_controls(self) -> None:
-        w, label, wide = ipywidgets, self.label, {"description_width": "initial"}
-        auto = {"width": "auto"}
-        self._mode = w.ToggleButtons(style={"button_width": "auto"})
-        self.options(self._mode, [(WATCH, "watch"), (PREDICT, "predict")], "watch")
-        # Not ipywidgets' Play, because its buttons have no accessible names for screen readers.
-        self._play = label(w.ToggleButton(icon="play", layout=auto), description=PLAY, tooltip=PLAY_TIP)
-        self._back = label(w.Button(icon="step-backward", layout=auto), description=BACK, tooltip=BACK)
-        self._next = label(w.Button(icon="step-forward", layout=auto), description=NEXT, tooltip=NEXT)
-        self._slider = label(
-            w.IntSlider(max=0, style=wide, readout=False, layout={"width": "auto", "flex": "1 1 240px"}),
-            description=EVENT,
-        )
-        self._question = w.HTML()
-        # Not radio buttons: JupyterLab intercepts the arrow keys, and Tab reaches only one button of a group.
-        self._answers = label(w.ToggleButtons(style={"button_width": "auto"}), description=ANSWER)
-        self._answers.add_class("hookedu-answers")
-        self._check = label(
-            w.Button(icon="check", button_style="primary", layout={"width": "max-content"}),
-            description=CHECK,
-            tooltip=CHECK,
-        )
-        self._verdict, self._event, self._drawing_box = w.HTML(), w.HTML(), w.HTML()
-        self._again = label(w.Button(icon="refresh", layout=auto), description=AGAIN, tooltip=AGAIN)
-        self._back.on_click(lambda _: self._step(-1))
-        self._next.on_click(lambda _: self._step(1))
-        self._play.observe(self._start_or_pause, "value")
-        self._check.on_click(self._want_check)
-        self._again.on_click(self._run_again)
-        traitlets.link((self._slider, "value"), (self, "value"))
-        self.observe(self.changed, "value")
-        self._mode.observe(self._change_mode, "value")
-        self._steps = w.HBox([self._play, self._back, self._next, self._slider]).add_class("hookedu-row")
-        self._guess = w.VBox([self._question, self._answers, self._check])
-        head = w.HBox([self._mode, self._again]).add_class("hookedu-row")
-        self._drawing_box.layout.flex, self._event.layout.flex = "3 1 380px", "2 1 300px"
-        scene = w.HBox([self._drawing_box, self._event], layout={"flex_flow": "row wrap"})
-        self._show(head, self._steps, self._guess, self._verdict, scene)
+    # -- choices ---------------------------------------------------------------------------------------------
 
-    # -- event handlers --------------------------------------------------------------------------------------
+    @traitlets.validate("value")
+    def _within(self, proposal: Any) -> int:
+        return max(min(proposal["value"], len(self._events or ()) - 1), 0)
 
-    def _step(self, by: int) -> None:
-        self.value = min(max(self.value + by, 0), self._slider.max)
-
-    def _start_or_pause(self, change: Any) -> None:
-        if change["new"] and self.value == self._slider.max:
-            self.value = 0
-        if self._loop is not None:  # without an event loop nothing can play
-            self._loop.call_soon_threadsafe(self._keep_pace)
-
-    def _keep_pace(self) -> None:
-        assert self._loop is not None  # this runs in it
-        if self._timer is not None:
-            self._timer.cancel()  # the timer of an earlier click
-        playing = self._play.value and not self.closed
-        self._timer = self._loop.call_later(_PACE, self._play_next) if playing else None
-
-    def _play_next(self) -> None:
-        self._step(1)
-        if self.value == self._slider.max:
-            self._play.value = False
-        self._keep_pace()
-
-    def _want_check(self, _: Any) -> None:
-        self._checking = True
+    def run_again(self) -> None:
+        """Run the model again, after it or its input has changed."""
+        self._events = None
         self.changed()
 
-    def _change_mode(self, change: Any) -> None:
-        self._play.value = False
-        if change["new"] == "predict":
-            self._right, self._asked, self._said = 0, 0, None
-            self.value = 0
-        self.changed()
-
-    def _run_again(self, _: Any) -> None:
-        self._events = self._drawn = None
-        self.changed()
+    def _heard(self, kind: str, message: Mapping[str, Any], buffers: list[Any]) -> None:
+        if kind == "again":
+            self.run_again()
+        else:
+            self._unread.append((kind, message.get("choice")))
+            self.changed()
 
     def _update(self) -> None:
         if self._events is None:
             self._events = Timeline()  # if the run fails, it is not repeated before "Run again"
-            self._run()
+            self._question = self._chosen = None
+            try:
+                self._run()
+            finally:
+                self._post_events()
             self._no_error()
-        if self._checking:
-            self._checking = False
-            self._check_answer(self._events)
-        state = (self.value, self._mode.value, self._said, self._asked)
-        if state != self._drawn:
-            self._drawn = state
-            self._draw(self._events)
-            self._no_error()
+        if self.mode != self._mode:
+            self._mode = self.mode
+            self._question = self._chosen = None
+            if self.mode == "predict":
+                self._right = self._asked = self.value = 0
+        while self._unread:
+            kind, choice = self._unread.pop(0)
+            if kind == "turn":
+                self._turned ^= {choice}
+                self._post_model()
+            elif kind == "answer":
+                self._check(choice)
+            elif kind == "next":
+                self._question = self._chosen = None
+        self._ask()
 
     def _run(self) -> None:
         assert self._model is not None  # a closed widget is not updated
+        self._types = {name: type(module).__name__ for name, module in modules_by_name(self._model).items()}
         events = timeline(self._model, *self._inputs, loss=self._loss, **self._kwargs)
         size = sum(4 * _elements(event.shape) for event in events)
-        self._has_values = size <= _VALUES
+        self._has_values = size <= _VALUES and len(events) <= _EVENTS
         if self._has_values:
             events = timeline(self._model, *self._inputs, loss=self._loss, values=True, **self._kwargs)
         self._events = events
-        self._slider.max = max(len(events) - 1, 0)
 
-    def _check_answer(self, events: Timeline) -> None:
-        if self._mode.value != "predict" or self.value + 1 >= len(events):
+    # -- to the browser --------------------------------------------------------------------------------------
+
+    def _post_events(self) -> None:
+        """Send everything about the events, so that going through them needs no message; repeated texts are sent once."""
+        events = self._events
+        assert events is not None and self._model is not None
+        self.value = self.value  # within the events of this run
+        self.say(note=events.note or WORDS["note"])
+        self._boxes = Boxes(modules_by_name(self._model), events)
+        kinds, paths, leaves = _Numbered(), _Numbered(), _Numbered()
+        shapes, values = _Numbered(), _Numbered()
+        rows = [
+            [
+                kinds[event.kind],
+                paths[event.path],
+                event.call,
+                leaves[event.leaf if isinstance(event.leaf, str) else ""],
+                shapes[shape_text(event.shape)],
+                values[_values_text(event.value) if self._has_values else None],
+            ]
+            for event in events
+        ]
+        content = {
+            "total": len(events),
+            "kinds": [
+                {"name": kind, "registration": KINDS[kind][0], "signature": KINDS[kind][1]} for kind in kinds
+            ],
+            "forward": [kind in FORWARD for kind in kinds],
+            "paths": [[path, self._types.get(path, "")] for path in paths],
+            "leaves": list(leaves),
+            "shapes": [[shape, shape if len(shape) <= _WIDE else f"{shape[:_WIDE]}…"] for shape in shapes],
+            "values": list(values),
+        }
+        self.post("events", content, rows=_whole_numbers(rows).reshape(-1, 6))
+        self._post_model()
+
+    def _post_model(self) -> None:
+        assert self._boxes is not None and self._events is not None
+        drawn, marks = self._boxes.drawn(self._turned, self._events)
+        self.post("model", drawn, marks=_whole_numbers(marks))
+
+    # -- prediction ------------------------------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """Ask what fires after the event that is shown, unless a question waits for its answer or has just got it."""
+        assert self._events is not None
+        if self.mode != "predict" or self._chosen is not None:
             return
-        if self._answers.value is None:
-            self._said = CHOOSE_FIRST
+        if self.value + 1 >= len(self._events):
+            self._question = None
+        elif self._question is None or self._question[0] != self.value:
+            self._question = self.value, self.answers(self.value)
+        else:
             return
-        right = self._name(events[self.value + 1])
+        self._post_question()
+
+    def _check(self, choice: int) -> None:
+        if self._question is None or self._chosen is not None:  # a second click
+            return
+        assert self._events is not None
+        number, answers = self._question
+        self._chosen = choice
         self._asked += 1
-        self._right += self._answers.value == right
-        said = RIGHT if self._answers.value == right else WRONG
-        self._said = said.format(answer=right, guess=self._answers.value)
-        self.value += 1
+        self._right += answers[choice] == self._name(self._events[number + 1])
+        self.value = number + 1
+        self._post_question()
 
-    # -- display ---------------------------------------------------------------------------------------------
-
-    def _draw(self, events: Timeline) -> None:
-        assert self._drawing is not None  # a closed widget is not updated
-        predict = self._mode.value == "predict"
-        self._steps.layout.display = "none" if predict else None
-        if not events:
-            self._guess.layout.display = "none"
-            self.say(self._event, None)
-            self._drawing_box.value = ""
-            return
-        event = events[self.value]
-        last = self.value + 1 == len(events)
-        self._guess.layout.display = None if predict and not last else "none"
-        self._back.disabled, self._next.disabled = self.value == 0, last
-        self._drawing_box.value = self._drawing.html(event.path, event.kind, event.kind not in FORWARD)
-        self.say(self._event, self._about(event, events))
-        if predict and not last:
-            self.say(self._question, QUESTION.format(n=self.value + 2, total=len(events)))
-            answers = self.answers(self.value)
-            self.options(self._answers, [(answer, answer) for answer in answers], None)
-        self.say(self._verdict, self._said_with_score(last) if predict else None)
-
-    def _said_with_score(self, last: bool) -> Text | None:
-        score = SCORE.format(right=self._right, asked=self._asked)
-        parts = [p for p in (self._said, score if self._asked else None, THE_END if last else None) if p]
-        return Text(zh=" ".join(p.zh for p in parts), en=" ".join(p.en for p in parts)) if parts else None
+    def _post_question(self) -> None:
+        assert self._events is not None
+        content: dict[str, Any] = {"right": self._right, "asked": self._asked}
+        if self._question is not None:
+            number, answers = self._question
+            content |= {"number": number + 2, "total": len(self._events), "answers": answers}
+            if self._chosen is not None:
+                content |= {
+                    "chosen": self._chosen,
+                    "correct": answers.index(self._name(self._events[number + 1])),
+                }
+        self.post("question", content)
 
     def answers(self, number: int) -> list[str]:
         """Return the choices for what fires after event `number`, the correct one among them.
@@ -279,27 +277,6 @@ class HookTimeline(Panel):
     def _name(self, event: Event) -> str:
         leaf = f".{event.leaf}" if isinstance(event.leaf, str) else ""
         return f"{event.kind} · {event.path or '(model)'}{leaf} ({self._types.get(event.path, '')})"
-
-    def _about(self, event: Event, events: Timeline) -> Text:
-        registration, signature, says = KINDS[event.kind]
-        values = _values_text(event.value) if self._has_values else None
-        leaf = f" · `{event.leaf}`" if isinstance(event.leaf, str) else ""
-        text = ABOUT.format(
-            n=event.order + 1,
-            total=len(events),
-            kind=event.kind,
-            says=says,
-            registration=registration,
-            signature=signature,
-            call=event.call,
-            leaf=leaf,
-            path=event.path or "(model)",
-            type=self._types.get(event.path, ""),
-            shape=shape_text(event.shape),
-            values=values or TOO_LARGE,
-        )
-        note = events.note
-        return Text(zh=f"{text.zh}  \n{note.zh}", en=f"{text.en}  \n{note.en}") if note else text
 
     # -- public attributes -----------------------------------------------------------------------------------
 
@@ -335,8 +312,20 @@ class HookTimeline(Panel):
         return self.figure
 
     def _release(self) -> None:
-        self._model = self._loss = self._events = self._drawing = None
+        self._model = self._loss = self._events = self._boxes = None
         self._inputs, self._kwargs = (), {}
+
+
+class _Numbered(dict[Any, int]):
+    """Numbers things in the order in which they are met, from 0."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = len(self)
+        return self[key]
+
+
+def _whole_numbers(values: list[Any]) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.int32, device="cpu")  # whatever device the user has as default
 
 
 def _elements(shape: Any) -> int:
@@ -354,113 +343,18 @@ def _alike(event: Event, right: Event) -> bool:
     return parameters and event.path == right.path and event.leaf != right.leaf
 
 
-def _values_text(value: Any) -> str:
-    """Format the first few numbers of the first few tensors."""
-    said = []
-    for path, tensor in list(named_tensors(value))[:3]:
+def _values_text(value: Any) -> tuple[str, str]:
+    """Return the first few numbers of the first few tensors, and those that travel."""
+    said, travelling = [], ""
+    for path, tensor in islice(named_tensors(value), _TENSORS):
         if has_no_values(tensor):
             said.append(f"{path} [?]".strip())
             continue
-        numbers = real(tensor).flatten()
-        first = ", ".join(f"{number:.3g}" for number in numbers[:6].tolist())
-        said.append(f"{path} [{first}{', …' if len(numbers) > 6 else ''}]".strip())
-    return f"`{'; '.join(said) or None}`"
+        numbers = [f"{number:.3g}" for number in real(tensor).flatten()[: _NUMBERS + 1].tolist()]
+        said.append(f"{path} [{_first(numbers, _NUMBERS)}]".strip())
+        travelling = travelling or _first(numbers, _TRAVELLING)
+    return "; ".join(said) or "None", travelling
 
 
-# kind of event -> how the hook is registered, its signature, when it fires and what it may return
-KINDS = {
-    "forward_pre": (
-        "module.register_forward_pre_hook(hook)",
-        "hook(module, args)",
-        Text(
-            zh="模块的 forward 即将运行；钩子看到输入，返回值会替换输入",
-            en="The module's forward is about to run; the hook sees its input and may return another",
-        ),
-    ),
-    "forward": (
-        "module.register_forward_hook(hook)",
-        "hook(module, args, output)",
-        Text(
-            zh="模块的 forward 刚运行完；钩子看到输入和输出，返回值会替换输出",
-            en="The module's forward has run; the hook sees input and output and may return another output",
-        ),
-    ),
-    "output_grad": (
-        "output.register_hook(hook)",
-        "hook(grad)",
-        Text(
-            zh="输出张量的梯度算出来了；返回值会替换这个梯度",
-            en="The gradient of the output tensor is there; the hook may return another",
-        ),
-    ),
-    "backward_pre": (
-        "module.register_full_backward_pre_hook(hook)",
-        "hook(module, grad_output)",
-        Text(
-            zh="反向传播即将进入模块；钩子看到 grad_output，返回值会替换它",
-            en="Backward is about to enter the module; the hook sees grad_output and may return another",
-        ),
-    ),
-    "param_grad": (
-        "parameter.register_hook(hook)",
-        "hook(grad)",
-        Text(
-            zh="参数的梯度算出来了，还没有累加到 .grad；返回值会替换这个梯度",
-            en="The parameter's gradient is there, not yet added to .grad; the hook may return another",
-        ),
-    ),
-    "post_accumulate": (
-        "parameter.register_post_accumulate_grad_hook(hook)",
-        "hook(parameter)",
-        Text(
-            zh="梯度已累加到参数的 .grad；钩子收到的是参数本身",
-            en="The gradient has been added to the parameter's .grad; the hook gets the parameter itself",
-        ),
-    ),
-    "backward": (
-        "module.register_full_backward_hook(hook)",
-        "hook(module, grad_input, grad_output)",
-        Text(
-            zh="反向传播刚离开模块；钩子看到两侧的梯度，返回值会替换 grad_input",
-            en="Backward has left the module; the hook sees the gradients on both sides and may return another "
-            "grad_input",
-        ),
-    ),
-    "input_grad": (
-        "input.register_hook(hook)",
-        "hook(grad)",
-        Text(
-            zh="输入张量的梯度算出来了；返回值会替换这个梯度",
-            en="The gradient of the input tensor is there; the hook may return another",
-        ),
-    ),
-}
-WATCH = Text(zh="观看", en="Watch")
-PREDICT = Text(zh="预测", en="Predict")
-PLAY = Text(zh="播放", en="Play")
-PLAY_TIP = Text(zh="一个接一个地看；再按一次暂停", en="One event after another; press again to pause")
-BACK = Text(zh="上一个", en="Back")
-NEXT = Text(zh="下一个", en="Next")
-EVENT = Text(zh="事件", en="Event")
-AGAIN = Text(zh="重新运行", en="Run again")
-ANSWER = Text(zh="你的预测", en="Your prediction")
-CHECK = Text(zh="揭晓", en="Reveal")
-QUESTION = Text(
-    zh="**下一个触发的是哪个钩子？**（第 {n} 个，共 {total} 个）",
-    en="**Which hook fires next?** (event {n} of {total})",
-)
-CHOOSE_FIRST = Text(zh="请先选一个答案。", en="Choose an answer first.")
-RIGHT = Text(zh="✓ 正确：`{answer}`。", en="✓ Right: `{answer}`.")
-WRONG = Text(
-    zh="✗ 不对：你选的是 `{guess}`，实际触发的是 `{answer}`。",
-    en="✗ Not this time: you chose `{guess}`, and `{answer}` fired.",
-)
-SCORE = Text(zh="得分：**{right} / {asked}**。", en="Score: **{right} / {asked}**.")
-THE_END = Text(zh="到此为止，没有更多事件。", en="That was the last event.")
-TOO_LARGE = Text(zh="这次运行太大，没有保留数值", en="this run is too large to keep values")
-ABOUT = Text(
-    zh="**{n} / {total} · {kind}**  \n{says}。  \n模块：`{path}`（{type}），调用序号 {call}{leaf}  \n"
-    "注册：`{registration}`  \n签名：`{signature}`  \n形状：{shape}  \n数值：{values}",
-    en="**{n} / {total} · {kind}**  \n{says}.  \nModule: `{path}` ({type}), call {call}{leaf}  \n"
-    "Registered by: `{registration}`  \nSignature: `{signature}`  \nShape: {shape}  \nValues: {values}",
-)
+def _first(numbers: list[str], n: int) -> str:
+    return ", ".join(numbers[:n]) + (", …" if len(numbers) > n else "")

@@ -10,20 +10,11 @@ CSS = """<style>
 .hookedu-row { flex-flow: row wrap; gap: 2px 12px; align-items: center; }
 .hookedu-channels.widget-toggle-buttons { flex-wrap: wrap; }
 .hookedu-channels button { padding: 0 4px; margin: 1px; line-height: 22px; height: 24px; }
-.hookedu-answers.widget-toggle-buttons { flex-direction: column; align-items: flex-start; }
-.hookedu-answers .widget-toggle-buttons, .hookedu-answers > div { display: flex; flex-direction: column; align-items: flex-start; }
-.hookedu-answers button { text-align: left; margin: 1px 2px; }
-.hookedu-answers > label { width: auto; }
 .hookedu-widget button.mod-active { font-weight: bold; text-decoration: underline; }
 .hookedu-code pre, .hookedu-error pre { background: var(--jp-layout-color2); color: var(--jp-content-font-color1);
   padding: 8px 10px; border-radius: 4px; overflow: auto; max-height: 26em; margin: 4px 0; white-space: pre; }
 .hookedu-error { border: 1px solid var(--jp-error-color1); border-left-width: 6px; border-radius: 4px; padding: 6px 10px;
   color: var(--jp-content-font-color1); }
 .hookedu-error pre { white-space: pre-wrap; }
-.hookedu-box { display: inline-block; vertical-align: top; border: 1px solid var(--jp-border-color1); border-radius: 5px;
-  padding: 2px 7px; margin: 3px; line-height: 1.45; font-size: 12px; color: var(--jp-ui-font-color1);
-  background: var(--jp-layout-color1); }
-.hookedu-box code { background: transparent; font-weight: 600; }
-.hookedu-lit { border: 3px solid var(--jp-brand-color1); background: var(--jp-layout-color3); padding: 0 5px; }
 .hookedu-widget code { font-family: var(--jp-code-font-family); font-size: 12px; }
 </style>"""

@@ -19,12 +19,12 @@ CELLS = {
     "census": "len(ipywidgets.widgets.widget._instances), a.grad, len(a._backward_hooks)",
 }
 # WCAG 2 contrast of each visible text of the drawing to the ground of the page or of its box, which are nearly the same.
-_CONTRAST = """svg => {
+_CONTRAST = """([svg, frame]) => {
   const parse = c => { const n = c.match(/[\\d.]+/g).map(Number); const k = c.startsWith('color(') ? 255 : 1;
                        return [n[0] * k, n[1] * k, n[2] * k, n[3] ?? 1]; };
   const light = c => { const [r, g, b] = c.map(v => v / 255)
     .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const back = parse(getComputedStyle(svg.querySelector('.hookedu-flow-frame')).fill);
+  const back = parse(getComputedStyle(svg.querySelector(frame)).fill);
   return [...svg.querySelectorAll('text')].filter(t => t.textContent && getComputedStyle(t).visibility === 'visible')
     .map(t => { const c = parse(getComputedStyle(t).fill);
                 const [x, y] = [light([0, 1, 2].map(i => c[i] * c[3] + back[i] * (1 - c[3]))), light(back)];
@@ -44,6 +44,13 @@ def no_errors(notebook):
     notebook.page.emulate_media(reduced_motion=None, forced_colors=None)
     assert notebook.cell_errors() == []
     assert notebook.console_errors == []
+
+
+def faint(drawing: Locator, frame: str = ".hookedu-flow-frame") -> list[str]:
+    """Return the visible texts of a drawing that do not stand out from its boxes, which are found by a selector."""
+    found = drawing.page.evaluate(_CONTRAST, [drawing.element_handle(), frame])
+    assert found
+    return [text for ratio, text in found if ratio < 4.5]
 
 
 def box(widget: Locator, name: str) -> Locator:
@@ -86,7 +93,7 @@ def test_the_spoiled_neighbour_with_the_keyboard_alone(notebook, theme):
     expect(box(widget, "b").locator(".hookedu-flow-grad")).to_be_visible()
     sees(widget, ["grad 1 → 2", "⚠ grad 2 ≠ 1", "grad 1"])
     expect(box(widget, "a")).to_have_accessible_name("a = 2, gradient 1 → 2, hook mul_(2)")
-    assert [text for ratio, text in widget.locator("svg").evaluate(_CONTRAST) if ratio < 4.5] == []
+    assert faint(widget.locator("svg")) == []
     readable(notebook, widget)
     page.keyboard.press("Escape")
     expect(box(widget, "a")).to_be_focused()
@@ -208,7 +215,7 @@ def test_high_contrast(notebook):
     box(widget, "a").click()
     widget.locator("[data-kind=zero_in_place]").click()
     expect(box(widget, "b").locator(".hookedu-flow-grad")).to_have_text("⚠ grad 0 ≠ 1")
-    assert [text for ratio, text in widget.locator("svg").evaluate(_CONTRAST) if ratio < 4.5] == []
+    assert faint(widget.locator("svg")) == []
     readable(notebook, widget)
 
 

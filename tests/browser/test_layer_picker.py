@@ -47,7 +47,7 @@ CELLS = {
     "census": "print(len(ipywidgets.widgets.widget._instances))",
 }
 # Counts the messages of widgets that the page sends to the kernel.
-_COUNT = """() => {
+COUNT = """() => {
   if (window.toKernel === undefined) {
     const send = WebSocket.prototype.send;
     WebSocket.prototype.send = function (data) {
@@ -149,7 +149,7 @@ def test_pointing_enlarging_paging_and_scaling_ask_the_kernel_for_nothing(notebo
     layer(widget, "conv2").click()
     shared = shows(widget, "conv2.*channels 0 to 63")
     page = notebook.page
-    page.evaluate(_COUNT)
+    page.evaluate(COUNT)
     said = [point(widget, x, 30) for x in range(2, 300, 3)]
     assert len(set(said)) > 30 and all(
         re.search(r"^ch \d+( · row \d+, column \d+ · -?[\d.e-]+|:)", one) for one in said

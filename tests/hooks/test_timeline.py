@@ -440,7 +440,7 @@ def test_time_is_linear_in_the_number_of_layers_and_what_is_shown_is_small():
         costs = {name: python_calls(lambda name=name: shown.update({name: made[name]()})) for name in made}
         assert max(len(shown["text"]), len(shown["HTML"])) < 50_000
         assert max(shown["figure"].figure.get_size_inches()) < 15
-        assert len(shown["HookTimeline"]._drawing_box.value) < 10_000
+        assert len(str(shown["HookTimeline"]._posted["model"][0])) < 10_000
         for name in ("HookTimeline", "LayerPicker"):
             assert shown[name].error is None
             shown[name].close()

@@ -81,7 +81,7 @@ def test_an_error_is_shown_kept_and_survived(widget, build, x, zh, en, untouched
     assert zh in says and en in says and type(shown.error).__name__ in report
     again = {
         LayerPicker: lambda: shown.run_again(),
-        HookTimeline: lambda: shown._again.click(),
+        HookTimeline: lambda: shown.run_again(),
         HookInspector: lambda: shown.run(),
     }[widget]
     again()

@@ -309,6 +309,23 @@ export class View {
   }
 
   /**
+   * Call this in each frame with the milliseconds that have passed, as long as it returns true.
+   *
+   * @param {(passed: number) => boolean} draw
+   * @returns {() => void} stops it
+   */
+  frames(draw) {
+    let frame = 0;
+    const began = performance.now();
+    // Guarded, it does nothing once the view has ended.
+    const next = this.guard(() => {
+      if (draw(performance.now() - began)) frame = requestAnimationFrame(next);
+    });
+    next();
+    return () => cancelAnimationFrame(frame);
+  }
+
+  /**
    * Call this with the time that has passed, from 0 to 1, in each frame; only with 1 if the reader wants no animation.
    *
    * @param {number} milliseconds
@@ -316,18 +333,11 @@ export class View {
    * @returns {() => void} stops it
    */
   animate(milliseconds, draw) {
-    let frame = 0;
-    const guarded = this.guard(draw);
-    const began = performance.now();
-    const stop = () => cancelAnimationFrame(frame);
-    const next = () => {
-      const time = this.still ? 1 : Math.min((performance.now() - began) / milliseconds, 1);
-      guarded(time);
-      if (time < 1) frame = requestAnimationFrame(next);
-    };
-    this.signal.addEventListener("abort", stop);
-    next();
-    return stop;
+    return this.frames((passed) => {
+      const time = this.still ? 1 : Math.min(passed / milliseconds, 1);
+      draw(time);
+      return time < 1;
+    });
   }
 
   /**

@@ -1,0 +1,63 @@
+// What HookTimeline asks in "Predict": choices, and beside the question, once it is answered, whether that was right.
+
+import { element } from "./elements.js";
+
+/** @typedef {import("./shared.js").View} View */
+/**
+ * @typedef {object} Question
+ * @property {number} right
+ * @property {number} asked
+ * @property {number} [number] of the event that is asked for, from 1; none after the last
+ * @property {number} [total]
+ * @property {string[]} [answers]
+ * @property {number} [chosen] once it is answered
+ * @property {number} [correct]
+ */
+
+/**
+ * The question and its answers; Python decides which is right, and what is asked next.
+ *
+ * @param {View} view
+ */
+export function prediction(view) {
+  const words = element("div");
+  const choices = element("div", { class: "hookedu-run-answers", role: "group" });
+  view.label(choices, "answers", {}, "aria-label");
+  const verdict = element("div", { class: "hookedu-run-verdict" });
+  const score = element("div");
+  const status = element("div", { role: "status" }, verdict, score);
+  const next = view.label(element("button", { type: "button", hidden: true }), "next_question");
+  view.on(next, "click", () => view.send("next"));
+  const root = element("div", { class: "hookedu-run-question", hidden: true }, words, choices, status, next);
+  view.receive("question", (/** @type {Question} */ question) => {
+    const { answers = [], chosen, correct, number, total, right, asked } = question;
+    const focused = root.contains(document.activeElement);
+    const answered = chosen !== undefined;
+    words.hidden = number === undefined;
+    if (number !== undefined) view.label(words, "question", { n: number, total });
+    choices.replaceChildren(
+      ...answers.map((answer, index) => {
+        const sign = !answered ? "" : index === correct ? "✓ " : index === chosen ? "✗ " : "";
+        const button = element("button", { type: "button", disabled: answered }, `${sign}${answer}`);
+        if (answered && index === correct) button.classList.add("right");
+        if (answered && index === chosen) button.setAttribute("aria-pressed", "true");
+        view.on(button, "click", () => view.send("answer", { choice: index }));
+        return button;
+      }),
+    );
+    verdict.hidden = !answered && number !== undefined;
+    verdict.dataset.state = answered && chosen !== correct ? "wrong" : "right";
+    if (answered) {
+      const said = { answer: answers[correct ?? 0], guess: answers[chosen] };
+      view.label(verdict, chosen === correct ? "right" : "wrong", said);
+    } else if (number === undefined) view.label(verdict, "the_end");
+    view.label(score, "score", { right, asked });
+    score.hidden = asked === 0;
+    next.hidden = !answered;
+    if (!focused) return;
+    const first = /** @type {HTMLElement | null} */ (choices.firstElementChild);
+    if (answered) next.focus();
+    else first?.focus();
+  });
+  return root;
+}
