@@ -158,8 +158,8 @@ def _marks(
     of = []
     for event in events:
         box, inside = place[event.path]
-        named = isinstance(event.leaf, str) and len(names[box]) <= _ROWS
-        key = (box, INSIDE, "") if inside else (box, event.kind, event.leaf if named else "")
+        leaf = event.leaf if isinstance(event.leaf, str) and len(names[box]) <= _ROWS else ""
+        key = (box, INSIDE, "") if inside else (box, event.kind, leaf)
         of.append(marks.setdefault(key, len(marks)))
     return list(marks), of
 
