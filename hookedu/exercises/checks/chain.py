@@ -9,11 +9,11 @@ import torch
 from hookedu.exercises import conduct
 from hookedu.exercises.checks import common
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW, RETURNS_TUPLE, WRONG_ARGUMENTS
-from hookedu.exercises.criteria import Check, Gives, Of, Say
+from hookedu.exercises.criteria import Check, Gives, Of, Say, Throughout
 from hookedu.exercises.observation import Opaque, show
 
 RAISES = RETURNS_TUPLE | CALLS_NOW | WRONG_ARGUMENTS
-Mistakes = Mapping[str, bool | Of | Gives]
+Mistakes = Mapping[str, bool | Of | Gives | Throughout]
 
 
 def equals_rounded(id: str, want: Any, mistakes: Mistakes, observed: str = "", **row: Any) -> Check:

@@ -6,7 +6,7 @@ Their words stand in course/shared_words.yml.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookedu.exercises.criteria import Check, Gives, Line, Of, Say
+from hookedu.exercises.criteria import Check, Gives, Line, Of, Say, Throughout
 from hookedu.exercises.observation import Opaque, show, show_kind
 from hookedu.exercises.tools import same
 
@@ -64,7 +64,7 @@ def returns(
 def equals(
     id: str,
     want: Callable[[Any], Any],
-    mistakes: Mapping[str, bool | Of | Gives],
+    mistakes: Mapping[str, bool | Of | Gives | Throughout],
     observed: str = "",
     words: str = "",
     **row: Any,
