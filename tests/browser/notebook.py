@@ -41,7 +41,8 @@ _CONTRAST = """elements => {
 
 def barriers(page: Page, within: str | None = None) -> list[str]:
     """Return the serious violations of accessibility that axe-core finds in a page, or within an element of it."""
-    found = Axe().run(page, context=within).response["violations"]
+    # Without the preload, in which axe-core loads style sheets once more, from where they may not be.
+    found = Axe().run(page, context=within, options={"preload": False}).response["violations"]
     return [
         f"{v['id']}: {v['help']}: {[node['html'][:120] for node in v['nodes']]}"
         for v in found
