@@ -153,24 +153,6 @@ def file_of(lesson: str) -> str:
     return found[0].name
 
 
-def all_texts(file: str) -> dict[str, Text]:
-    """Return all texts of a file by their place in it, such as "02.1: mistakes: no_return", without references."""
-    found: dict[str, Text] = {}
-
-    def walk(place: str, node: Any) -> None:
-        if isinstance(node, Mapping) and node.keys() & set(LANGUAGES):
-            found[place] = _text(file, place, "", node)
-        elif isinstance(node, Mapping):
-            for key, value in node.items():
-                walk(f"{place}: {key}" if place else str(key), value)
-        elif isinstance(node, list):
-            for number, value in enumerate(node, 1):
-                walk(f"{place}: {number}", value)
-
-    walk("", _load(file))
-    return found
-
-
 @cache
 def _shared(lesson: str) -> dict[str, dict[str, Text]]:
     """Return the shared mistakes and lines that exercises of a lesson may use."""

@@ -93,10 +93,6 @@ def _gradients_of(saw: Any) -> list[list[Any]]:
     return [[pair[1] for _, pair in row] for row in saw.rows]
 
 
-def _other_measure(saw: Any, key: _Key, *measures: str) -> bool:
-    return any(close_to(saw.rows, key.wrong[name]) for name in measures)
-
-
 def _first_number(saw: Any) -> Any:
     """Return the activation of the first layer, of whatever kind."""
     return saw.first[0][0][1][0]

@@ -12,8 +12,6 @@ from hookedu.exercises.observation import Opaque
 from hookedu.exercises.probes.lesson_15.update_ratios import LOSS, PROBE, STEPS, Case, between, make, state_of
 from hookedu.exercises.tools import all_close, copies
 
-Formula = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], float]
-
 
 def _ratio(moved: torch.Tensor, size: torch.Tensor) -> Any:
     return (moved / size).item() if size else None
