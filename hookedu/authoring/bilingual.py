@@ -74,8 +74,8 @@ def _parts(prose: str) -> dict[str, set[str]]:
     rest = _CODE.sub(" ", prose)
     math = set(_MATH.findall(rest))
     rest = _MATH.sub(" ", rest)
-    # A page such as hubs.md has its Chinese in hubs.zh.md, to which Chinese prose links.
-    links = {(m.group(1) or m.group(0)).replace(".zh.md", ".md") for m in _LINK.finditer(rest)}
+    # A page such as hubs.md has its Chinese in hubs.zh.md, to which Chinese prose links; so have some pictures.
+    links = {re.sub(r"\.zh(?=\.\w+)", "", m.group(1) or m.group(0)) for m in _LINK.finditer(rest)}
     rest = _LIST_MARK.sub("", _LINK.sub(" ", rest))
     return {"code": code, "math": math, "links": links, "numbers": set(_NUMBER.findall(rest))}
 

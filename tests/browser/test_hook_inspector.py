@@ -67,6 +67,7 @@ def test_findings_are_lines_that_unfold_the_most_serious_first(notebook, theme):
     widget = fresh(notebook, "watched")
     findings = widget.locator(".hookedu-findings li")
     expect(widget.get_by_text(re.compile(r"Diagnosis: \d findings$"))).to_be_visible()
+    expect(findings.first).to_be_visible()
     severities = findings.evaluate_all("all => all.map(e => e.dataset.severity)")
     assert severities == sorted(severities, key=["serious", "warning", "minor"].index)
     assert set(severities) == {"serious", "warning", "minor"}
@@ -176,6 +177,7 @@ def test_an_exception_of_the_model_is_shown_in_one_language_and_the_hooks_are_th
 def test_in_high_contrast_severities_are_words(notebook):
     notebook.page.emulate_media(forced_colors="active")
     widget = fresh(notebook, "watched")
+    expect(widget.locator(".hookedu-severity").first).to_be_visible()
     words = widget.locator(".hookedu-severity").all_inner_texts()
     assert {word.split()[-1] for word in words} <= {"Serious", "Warning", "Minor"} and words
 
