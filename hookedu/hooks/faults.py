@@ -133,8 +133,8 @@ FAULTS = {
         Text(zh="`{hook}`（{where}）保留了计算图", en="`{hook}` ({where}) keeps the graph"),
         Text(
             zh="`{hook}`（{where}）保留了 {count} 个仍连着计算图的张量，为反向传播占着 {size}：请保留 `.detach()` 之后的张量",
-            en="`{hook}` ({where}) keeps {count} attached to the graph, which holds {size} for backward: keep "
-            "`.detach()` of them",
+            en="`{hook}` ({where}) keeps {count} attached to the graph, which holds {size} for backward: keep what "
+            "`.detach()` returns",
         ),
     ),
     "grows": Fault(
