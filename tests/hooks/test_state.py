@@ -224,3 +224,14 @@ def test_large_weights_are_not_copied(monkeypatch):
         for tensor in (model.weight.data, model.buffer, model.weight.grad):
             tensor.add_(1)
     assert model.weight.sum() == 8 and model.buffer.sum() == 0 and model.weight.grad.sum() == 12
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 1001])
+def test_a_change_of_any_byte_is_undone(size):
+    """The values are compared in words of several bytes, which need not fill the memory."""
+    model = nn.Module()
+    model.register_buffer("bytes", torch.zeros(size, dtype=torch.uint8))
+    for place in {*range(min(size, 20)), *range(max(size - 20, 0), size)}:
+        with restored(model):
+            model.bytes[place] = 1
+        assert not model.bytes.any(), place

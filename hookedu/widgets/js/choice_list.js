@@ -34,6 +34,7 @@ export function choiceList(view, { kind, columns, cells, searched, choose }) {
   );
   /** @type {{item: HTMLElement, key: string, words: string}[]} */
   let rows = [];
+  let listed = ""; // the rows as Python sent them
   let chosen = "";
 
   const filter = () => {
@@ -89,6 +90,12 @@ export function choiceList(view, { kind, columns, cells, searched, choose }) {
     if (item instanceof HTMLElement) pick(item.dataset.key ?? "");
   });
   view.receive(kind, (/** @type {{rows: R[], value: string}} */ content) => {
+    const came = JSON.stringify(content.rows);
+    if (came === listed) {
+      if (content.value !== chosen) mark(content.value);
+      return; // a hundred rows take longer to lay out than the picture of the layer to draw
+    }
+    listed = came;
     const focused = list.contains(document.activeElement);
     rows = content.rows.map((row) => {
       const [key] = row;

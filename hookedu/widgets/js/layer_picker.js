@@ -117,7 +117,7 @@ function build(view) {
     main.one = view.get("channel");
     main.page = view.get("page");
     if (content.form === "matrix" && content.bars && content.size[0] > 1) main.one = 0;
-    main.show(content, (values ?? counts)?.values ?? []);
+    main.show(content, (values ?? counts)?.values ?? new Float32Array());
     view.label(sample.words, content.view === "weights" ? "in_channel" : "sample");
     source.show(content.inputs.indexOf(content.input), content.inputs);
     part.show(

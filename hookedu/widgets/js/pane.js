@@ -9,6 +9,7 @@ import { matrix, mosaic } from "./plans.js";
 import { colourScale, summary, topOf } from "./sums.js";
 
 /** @typedef {import("./shared.js").View} View */
+/** @typedef {import("./shared.js").Numbers} Numbers */
 /** @typedef {import("./marks.js").Spot} Spot */
 /** @typedef {Record<string, any>} Content what Python says of the numbers: see layer_numbers.py */
 
@@ -26,8 +27,8 @@ export class Pane {
     this.hovered = hovered;
     /** @type {Content} */
     this.content = { form: "none" };
-    /** @type {ArrayLike<number>} */
-    this.values = [];
+    /** @type {Numbers} */
+    this.values = new Float32Array();
     this.page = 0;
     /** @type {number | null} the channel that is enlarged, or the row of a matrix that is shown as bars */
     this.one = null;
@@ -71,7 +72,7 @@ export class Pane {
 
   /**
    * @param {Content} content
-   * @param {ArrayLike<number>} values
+   * @param {Numbers} values
    */
   show(content, values) {
     this.content = content;
@@ -112,21 +113,20 @@ export class Pane {
   }
 
   /**
-   * The numbers that are shown.
+   * The numbers that are shown, without a copy.
    *
-   * @returns {number[]}
+   * @returns {Numbers}
    */
   get shown() {
     const { form, first } = this.content;
     const [rows, columns] = form === "none" || form === "statistics" ? [0, 0] : this.size;
-    const part = (/** @type {number} */ from, /** @type {number} */ to) =>
-      Array.prototype.slice.call(this.values, from, to);
     if (form === "maps") {
       const [from, to] = this.range;
-      return part((from - first) * rows * columns, (to - first) * rows * columns);
+      return this.values.subarray((from - first) * rows * columns, (to - first) * rows * columns);
     }
-    if (this.row === null) return part(0, this.values.length);
-    return part(this.row * columns, (this.row + 1) * columns);
+    return this.row === null
+      ? this.values
+      : this.values.subarray(this.row * columns, (this.row + 1) * columns);
   }
 
   /** The row of a matrix that is shown as bars. */
@@ -274,7 +274,7 @@ export class Pane {
     const [first, end] = this.range;
     const count = end - first;
     const each = shown.length / count;
-    const own = (/** @type {number} */ i) => colourScale(shown.slice(i * each, (i + 1) * each), scale.map);
+    const own = (/** @type {number} */ i) => colourScale(shown.subarray(i * each, (i + 1) * each), scale.map);
     const scales = this.perMap ? Array.from({ length: count }, (_, i) => own(i)) : [scale];
     return mosaic({ values: shown, first, count, size: this.size, step, scales }, room);
   }

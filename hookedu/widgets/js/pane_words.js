@@ -66,7 +66,7 @@ export function reading(pane, { channel, row, column }) {
   if (form === "maps") {
     const begin = (channel - first) * rows * columns;
     if (row < 0) {
-      const { min, max } = summary(Array.prototype.slice.call(pane.values, begin, begin + rows * columns));
+      const { min, max } = summary(pane.values.subarray(begin, begin + rows * columns));
       return ["at_tile", { channel, low: short(min ?? Number.NaN), high: short(max ?? Number.NaN) }];
     }
     const value = short(pane.values[begin + row * columns + column]);

@@ -10,7 +10,7 @@ import { barRoom, colourBar, FONT, ticks, within } from "./marks.js";
 /** @typedef {import("./marks.js").Plan} Plan */
 /**
  * @typedef {object} Maps
- * @property {ArrayLike<number>} values of these maps, one after the other
+ * @property {import("./shared.js").Numbers} values of these maps, one after the other
  * @property {number} first channel
  * @property {number} count
  * @property {number[]} size rows and columns as they are held
@@ -51,7 +51,7 @@ export function mosaic(maps, room) {
   if (bar) picture.data.set(pixels(values, columns, scales[0]).data);
   else {
     for (let i = 0; i < count; i++) {
-      const map = Array.prototype.slice.call(values, i * size, (i + 1) * size);
+      const map = values.subarray(i * size, (i + 1) * size);
       picture.data.set(pixels(map, columns, scales[i]).data, 4 * i * size);
     }
   }
