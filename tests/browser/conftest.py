@@ -55,6 +55,22 @@ def open_cells(open_notebook, tmp_path_factory) -> Callable[[dict[str, str]], No
     return opened
 
 
+@pytest.fixture(scope="module")
+def notebook(request, open_cells) -> Notebook:
+    """Return the notebook of the test file's `CELLS`."""
+    return open_cells(request.module.CELLS)
+
+
+@pytest.fixture
+def no_errors(notebook) -> Iterator[None]:
+    """Begin a test in English, and fail it if a cell or the console has reported an error."""
+    notebook.choose("en")
+    yield
+    notebook.page.emulate_media(reduced_motion=None, forced_colors=None)
+    assert notebook.cell_errors() == []
+    assert notebook.console_errors == []
+
+
 @pytest.fixture(autouse=True)
 def screenshots(browser, tmp_path) -> Iterator[None]:
     """Save a screenshot of every page at the end of each test; pytest keeps those of its last three runs."""

@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.test_live_widgets import CHINESE, fresh, named, readable, settled
 
+pytestmark = pytest.mark.usefixtures("no_errors")
 CELLS = {
     "setup": "import torch, ipywidgets\nfrom hookedu import GradCamPlayground, LanguageToggle, list_hooks\n"
     "from hookedu.models.shapes import CLASSES, draw_shapes, load_model\nmodel = load_model()",
@@ -21,20 +22,6 @@ CELLS = {
     "asked": "print(play.shapes, play.off, play.explained, [round(v, 1) for v in play.logits.tolist()])",
     "census": "len(ipywidgets.widgets.widget._instances), len(list_hooks(model)), model.head.weight.grad",
 }
-
-
-@pytest.fixture(scope="module")
-def notebook(open_cells):
-    return open_cells(CELLS)
-
-
-@pytest.fixture(autouse=True)
-def no_errors(notebook):
-    notebook.choose("en")
-    yield
-    notebook.page.emulate_media(forced_colors=None, reduced_motion=None)
-    assert notebook.cell_errors() == []
-    assert notebook.console_errors == []
 
 
 def played(notebook) -> Locator:

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.test_live_widgets import CHINESE, fresh, named, readable, settled
 
+pytestmark = pytest.mark.usefixtures("no_errors")
 CELLS = {
     "setup": "import torch, ipywidgets\nfrom hookedu import GradientFlow, LanguageToggle",
     "toggle": "LanguageToggle()",
@@ -30,20 +31,6 @@ _CONTRAST = """([svg, frame]) => {
                 const [x, y] = [light([0, 1, 2].map(i => c[i] * c[3] + back[i] * (1 - c[3]))), light(back)];
                 return [(Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05), t.textContent]; });
 }"""
-
-
-@pytest.fixture(scope="module")
-def notebook(open_cells):
-    return open_cells(CELLS)
-
-
-@pytest.fixture(autouse=True)
-def no_errors(notebook):
-    notebook.choose("both")
-    yield
-    notebook.page.emulate_media(reduced_motion=None, forced_colors=None)
-    assert notebook.cell_errors() == []
-    assert notebook.console_errors == []
 
 
 def faint(drawing: Locator, frame: str = ".hookedu-flow-frame") -> list[str]:
@@ -161,7 +148,6 @@ def test_numbers_travel_unless_the_reader_wants_no_motion(notebook, wish):
 
 
 def test_pausing_holds_the_numbers_and_playing_goes_on(notebook):
-    notebook.choose("en")
     widget = fresh(notebook, "fork")
     widget.get_by_role("button", name="Backward").click()
     widget.get_by_role("button", name="Pause").click()
@@ -198,7 +184,6 @@ def test_the_code_can_be_copied(notebook):
 
 
 def test_an_exception_is_shown_in_one_language_and_the_next_widget_works(notebook):
-    notebook.choose("en")
     failure = fresh(notebook, "freed").get_by_role("alert")
     expect(failure).to_contain_text("compute it anew")
     expect(failure).to_contain_text("second time")

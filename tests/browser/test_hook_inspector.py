@@ -25,6 +25,7 @@ handles = [model[0].register_forward_hook(hook) for hook in (look, look, lambda 
 handles.append(model[1].register_forward_hook(cut))
 inspector = HookInspector(model)
 inspector"""
+pytestmark = pytest.mark.usefixtures("no_errors")
 CELLS = {
     "setup": SETUP,
     "toggle": "LanguageToggle()",
@@ -34,20 +35,6 @@ CELLS = {
     "after": "print([hook.__qualname__ for hook in model[0]._forward_hooks.values()])",
 }
 ALL = "['look', 'look', '<lambda>']"
-
-
-@pytest.fixture(scope="module")
-def notebook(open_cells):
-    return open_cells(CELLS)
-
-
-@pytest.fixture(autouse=True)
-def no_errors(notebook):
-    notebook.choose("en")
-    yield
-    notebook.page.emulate_media(forced_colors=None)
-    assert notebook.cell_errors() == []
-    assert notebook.console_errors == []
 
 
 def hooks(widget: Locator) -> Locator:

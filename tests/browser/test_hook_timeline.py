@@ -23,6 +23,7 @@ class Breaks(nn.Module):
         return x
 
 breaks = Breaks()"""
+pytestmark = pytest.mark.usefixtures("no_errors")
 CELLS = {
     "setup": SETUP,
     "toggle": "LanguageToggle()",
@@ -43,20 +44,6 @@ _WATCH = """scene => {
   const note = () => { const at = scene.querySelector('.hookedu-model-cargo circle'); if (at) scene.seen.add(at.getAttribute('cx')); };
   new MutationObserver(note).observe(scene, {childList: true, subtree: true, attributes: true});
 }"""
-
-
-@pytest.fixture(scope="module")
-def notebook(open_cells):
-    return open_cells(CELLS)
-
-
-@pytest.fixture(autouse=True)
-def no_errors(notebook):
-    notebook.choose("en")
-    yield
-    notebook.page.emulate_media(reduced_motion=None, forced_colors=None)
-    assert notebook.cell_errors() == []
-    assert notebook.console_errors == []
 
 
 def at(widget: Locator, n: int) -> None:

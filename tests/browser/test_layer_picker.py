@@ -38,6 +38,7 @@ class Tokens(nn.Module):
 
     def forward(self, tokens):
         return self.head(self.embed(tokens).mean(1))"""
+pytestmark = pytest.mark.usefixtures("no_errors")
 CELLS = {
     "setup": SETUP,
     "toggle": "LanguageToggle()",
@@ -64,20 +65,6 @@ _POINT = """([canvas, x, y]) => {
   canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: left + x, clientY: top + y, bubbles: true}));
   return canvas.closest('.hookedu-pane').querySelector('.hookedu-pane-says').innerText;
 }"""
-
-
-@pytest.fixture(scope="module")
-def notebook(open_cells):
-    return open_cells(CELLS)
-
-
-@pytest.fixture(autouse=True)
-def no_errors(notebook):
-    notebook.choose("en")
-    yield
-    notebook.page.emulate_media(forced_colors=None)
-    assert notebook.cell_errors() == []
-    assert notebook.console_errors == []
 
 
 def canvas(widget: Locator, pane: int = 0) -> Locator:

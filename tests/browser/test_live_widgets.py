@@ -78,6 +78,7 @@ trial.post("numbers", {{"title": "three"}}, floats=torch.tensor([[0.0, float("na
            ints=torch.tensor([1, -2]), flags=torch.tensor([True, False, True]))
 trial"""
 FIRST = "x = torch.full((4,), 2.0, requires_grad=True)\ny = x**2\ny.mean().backward()"
+pytestmark = pytest.mark.usefixtures("no_errors")
 CELLS = {
     "setup": SETUP,
     "toggle": "LanguageToggle()",
@@ -91,20 +92,6 @@ CELLS = {
     "progress": "progress()",
     "census": "len(ipywidgets.widgets.widget._instances), len(get_ipython().events.callbacks['post_run_cell'])",
 }
-
-
-@pytest.fixture(scope="module")
-def notebook(open_cells):
-    return open_cells(CELLS)
-
-
-@pytest.fixture(autouse=True)
-def no_errors(notebook):
-    notebook.choose("both")
-    yield
-    notebook.page.emulate_media(reduced_motion=None, forced_colors=None)
-    assert notebook.cell_errors() == []
-    assert notebook.console_errors == []
 
 
 def fresh(notebook, name: str) -> Locator:

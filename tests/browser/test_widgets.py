@@ -46,11 +46,6 @@ CELLS = {
 }
 
 
-@pytest.fixture(scope="module")
-def notebook(open_cells):
-    return open_cells(CELLS)
-
-
 @pytest.fixture
 def fresh(notebook):
     """Return a function that reruns a cell: its widget is in its initial state, in both languages."""
