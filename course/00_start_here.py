@@ -126,7 +126,7 @@ for handle in handles:
 #
 # </div>
 
-# %%
+# %% picture="channels"
 from hookedu.models.shapes import Shapes, load_model
 
 net, cross = load_model(), Shapes(60, seed=11)[46].image[None]

@@ -103,7 +103,7 @@ print("ones.grad:", ones.grad)
 # %%
 guess("01.b")
 
-# %% tags=["E1"]
+# %% tags=["E1"] picture="chain"
 x = torch.full((4,), 2.0, requires_grad=True)
 y = x**2
 z = y.mean()
@@ -264,7 +264,7 @@ check("01.1", classify)
 # %%
 guess("01.d")
 
-# %% tags=["E13"]
+# %% tags=["E13"] picture="two_paths"
 w = torch.tensor(1.0, requires_grad=True)
 x = torch.tensor(2.0, requires_grad=True)
 a = w + x
@@ -441,7 +441,7 @@ check("01.2", sum_gradients)
 # %%
 guess("01.g")
 
-# %% tags=["E13"]
+# %% tags=["E13"] picture="two_paths_kept"
 w = torch.tensor(1.0, requires_grad=True)
 x = torch.tensor(2.0, requires_grad=True)
 a = w + x
@@ -887,7 +887,7 @@ print("y.grad:", y.grad, " a.grad:", a.grad)
 #
 # </div>
 
-# %%
+# %% picture="flow"
 w = torch.tensor(1.0, requires_grad=True)
 x = torch.tensor(2.0, requires_grad=True)
 a = w + x

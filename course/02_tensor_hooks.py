@@ -125,7 +125,7 @@ print("y.grad:", y.grad)
 # %%
 guess("02.b")
 
-# %% tags=["E13"]
+# %% tags=["E13"] picture="hook_on_a"
 w = torch.tensor(1.0, requires_grad=True)
 x = torch.tensor(2.0, requires_grad=True)
 a = w + x
@@ -699,7 +699,7 @@ for layer in range(1, 9):
 h.sum().backward()
 print(f"h8 / h1: {norms['h8'] / norms['h1']:.0e}")
 
-# %%
+# %% picture="norms"
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 ax.bar(list(reversed(norms)), list(reversed(norms.values())))
 ax.set(yscale="log", ylabel="gradient norm", xlabel="layer output, from input to loss")
@@ -732,7 +732,7 @@ print("order of firing:", *norms)
 # %%
 guess("02.j")
 
-# %%
+# %% picture="timeline"
 small = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), torch.nn.Linear(2, 1))
 steps = HookTimeline(small, torch.ones(1, 2))
 steps

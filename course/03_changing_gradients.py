@@ -550,7 +550,7 @@ print("mine:", held["mine"].tolist(), " _version:", held["mine"]._version)
 # %%
 guess("03.g")
 
-# %% tags=["F1"]
+# %% tags=["F1"] picture="sharing"
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 for hook, ax in zip((double_in_place, double), axes, strict=True):
     held = who_holds(hook)
@@ -582,7 +582,7 @@ print("returned, mine:", held["mine"].tolist(), " _version:", held["mine"]._vers
 #
 # </div>
 
-# %%
+# %% picture="flow"
 a = torch.tensor(2.0, requires_grad=True)
 b = torch.tensor(3.0, requires_grad=True)
 c = a + b
@@ -967,7 +967,7 @@ print("x.grad:", x.grad)
 # %%
 guess("03.n")
 
-# %%
+# %% picture="beside_the_view"
 x = torch.tensor(2.0, requires_grad=True)
 y, seen = x.view_as(x), {}
 y.register_hook(lambda grad: seen.update(y=grad))  # records what arrives

@@ -78,7 +78,7 @@ for _ in range(2):
 guess("04.a")
 
 
-# %%
+# %% picture="moments"
 def draw(moments):
     rows = sorted(dict.fromkeys(row for m in moments for row in m), key=lambda row: ".grad" in row)
     half, size = len(moments) // 2, (9, 0.45 * len(rows))
@@ -144,7 +144,7 @@ print("without a hook: a.grad", a.grad.item(), " b.grad", b.grad.item(), " c.gra
 # %%
 guess("04.b")
 
-# %% tags=["E20"]
+# %% tags=["E20"] picture="flow"
 a.grad = b.grad = None
 c = a * b
 c.retain_grad()  # first
@@ -252,7 +252,7 @@ def add_one(grad):
 # %%
 guess("04.c")
 
-# %%
+# %% picture="moments_changed"
 w = torch.tensor(1.0, requires_grad=True)
 y, moments = 10 * w, []
 y.retain_grad()
@@ -660,7 +660,7 @@ print("y.grad:                    ", y.grad)
 #
 # </div>
 
-# %%
+# %% picture="old_tensor"
 x = torch.tensor(1.0, requires_grad=True)
 seen = {}
 old = 3 * x
@@ -866,7 +866,7 @@ for _ in range(25):
         point -= 0.04 * point.grad
     point.grad = None
 
-# %%
+# %% picture="cosines"
 fig, ax = plt.subplots(figsize=(6, 2.4), layout="constrained")
 ax.axhline(0, color="gray", linewidth=0.8)
 ax.plot(cosines, marker="o", markersize=3)

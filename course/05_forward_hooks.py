@@ -96,7 +96,7 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 #
 # </div>
 
-# %%
+# %% picture="timeline"
 HookTimeline(net, x)
 
 # %% [markdown]
@@ -1007,7 +1007,7 @@ print("image:", tuple(image.shape), " kept:", tuple(maps.shape))
 print("holds a graph:", maps.requires_grad)
 print("the head on what was kept gives the same:", torch.equal(net.head(maps.flatten(1)), out))
 
-# %%
+# %% picture="head_sees"
 from hookedu import plot_feature_maps
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[1, 2.2], layout="constrained")

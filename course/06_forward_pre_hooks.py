@@ -470,7 +470,7 @@ def input_sizes(first_aid):
 # %%
 guess("06.g")
 
-# %%
+# %% picture="first_aid"
 torch.manual_seed(0)
 net = nn.Sequential(*(nn.Linear(32, 32, bias=False) for _ in range(8)))
 for layer in net:

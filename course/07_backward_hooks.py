@@ -158,7 +158,7 @@ with layer.register_full_backward_hook(report):
 #
 # </div>
 
-# %%
+# %% picture="timeline"
 HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, requires_grad=True))
 
 # %% [markdown]
@@ -379,7 +379,7 @@ arrived = seen["grad_output"][0, 0].flatten().nonzero().flatten()
 print("the pool took, counted row by row:", took.tolist())
 print("grad_output is not 0 at:          ", arrived.tolist())
 
-# %%
+# %% picture="pool"
 fig, axes = plt.subplots(1, 2, figsize=(6, 3.2), layout="constrained")
 for ax, (name, values) in zip(axes, seen.items(), strict=True):
     ax.imshow(values[0, 0], cmap="viridis" if name == "output" else "Greens", alpha=0.6)
@@ -813,7 +813,7 @@ F.cross_entropy(net(pictures), torch.arange(4)).backward()
 for handle in handles:
     handle.remove()
 
-# %%
+# %% picture="shares"
 fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
 bars = ax.barh(list(alive), list(alive.values()), color="#2166ac")
 ax.bar_label(bars, fmt="{:.0%}", padding=3)

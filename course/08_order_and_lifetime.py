@@ -185,7 +185,7 @@ print("registered in a forward hook: ", events(inside=True))
 #
 # </div>
 
-# %%
+# %% picture="timeline"
 from hookedu import HookTimeline, plot_timeline, timeline
 
 torch.manual_seed(0)
@@ -209,7 +209,7 @@ HookTimeline(net, x)
 #
 # </div>
 
-# %%
+# %% picture="linear_only"
 ax = plot_timeline(timeline(net, x, layers=nn.Linear))
 _ = ax.set_ylabel("layer")
 

@@ -35,7 +35,7 @@ LanguageToggle()
 #
 # </div>
 
-# %%
+# %% picture="photo"
 from matplotlib.cbook import get_sample_data
 from torchvision.models import alexnet
 from torchvision.transforms import v2
@@ -85,7 +85,7 @@ for way, maps in seen.items():
     print(f"{way:16}  smallest {maps.min():5.2f}  negative {negative:3.0%}", end="")
     print(f"  _version {maps._version}")
 
-# %%
+# %% picture="two_ways"
 from hookedu import plot_feature_maps
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2))
@@ -354,7 +354,7 @@ ends = {"dimmest": largest.argmin().item(), "brightest": largest.argmax().item()
 for name, channel in ends.items():
     print(f"{name:9}  ch {channel}  largest value {largest[channel]:.2f}")
 
-# %%
+# %% picture="scales"
 fig, axes = plt.subplots(2, 12, figsize=(12, 2.5), layout="constrained")
 for column, channel in enumerate(range(12, 24)):
     axes[0, column].imshow(maps[channel])
@@ -469,7 +469,7 @@ for tag in reader.Tags()["images"]:
 default = EventAccumulator(folder).Reload()
 print("small, read by default: steps", [event.step for event in default.Images("small")])
 
-# %%
+# %% picture="grid"
 import io
 
 event = reader.Images("kernel_64x3x11x11")[0]
@@ -849,7 +849,7 @@ print(f"covered by shapes: {masks.mean():.0%}")
 for ch in (best, worst):
     print(f"ch {ch}: on the shape {share[ch]:3.0%}, on another picture's {control[ch]:3.0%}")
 
-# %%
+# %% picture="best_and_worst"
 fig, axes = plt.subplots(3, 6, figsize=(9, 4.7), layout="constrained")
 for column in range(6):
     axes[0, column].imshow(everything.image[column].permute(1, 2, 0))
@@ -876,7 +876,7 @@ for ax, label in zip(axes[:, 0], ("picture", f"ch {best}", f"ch {worst}"), stric
 #
 # </div>
 
-# %%
+# %% picture="channels"
 picker = LayerPicker(net, sample.image[None], images={str(n): data[n].image for n in range(1, 4)})
 picker.value = "block3.relu"
 picker

@@ -36,7 +36,7 @@ LanguageToggle()
 #
 # </div>
 
-# %%
+# %% picture="data"
 batch = [Shapes(30, seed=1)[i] for i in range(30)]
 pictures = torch.stack([sample.image for sample in batch])
 labels = torch.tensor([sample.label for sample in batch])
@@ -361,7 +361,7 @@ def plot(diagnoses):
     rows[0][1].legend(fontsize=7, loc="upper right", ncols=2)
 
 
-# %%
+# %% picture="five_runs"
 runs = {}
 for run in options:
     model = make(run)
@@ -738,7 +738,7 @@ for name, param in patient.named_parameters():
 #
 # </div>
 
-# %%
+# %% picture="five_diagnoses"
 plot(
     {
         "A": "healthy",

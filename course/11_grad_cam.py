@@ -70,7 +70,7 @@ for name, child in model.named_children():
 # %%
 guess("11.a")
 
-# %% tags=["E24"]
+# %% tags=["E24"] picture="two_shapes"
 both = torch.cat([left.image[:, :, :32], right.image[:, :, 32:]], dim=2)[None]
 
 logits = model(both)[0].tolist()
@@ -286,7 +286,7 @@ check("11.1", channel_weights)
 # %%
 guess("11.e")
 
-# %% tags=["E24"]
+# %% tags=["E24"] picture="two_heats"
 fig, axes = plt.subplots(1, 2, figsize=(5, 2.6))
 for ax, name in zip(axes, ("cross", "triangle"), strict=True):
     with model.block4.register_forward_hook(keep):
@@ -614,7 +614,7 @@ for name, maps in cams.items():
 print(f"always the middle, for comparison: {middle.float().mean():.2f}")
 
 
-# %%
+# %% picture="pointing"
 def draw(ax, image, cam, box):
     """Draw a map over its picture, the box of the shape, and the highest point of the map."""
     y, x = divmod(cam.argmax().item(), cam.shape[1])
@@ -735,7 +735,7 @@ for name, images in {"circles with it": with_sticker(circles), "hearts without":
     called = (biased(images).argmax(dim=1) == heart).float().mean()
     print(f"{name:15} called a heart: {called:.1f}")
 
-# %% tags=["E24"]
+# %% tags=["E24"] picture="shortcut"
 labels = torch.full((len(hearts),), heart)
 sticker = torch.tensor([2, 2, 14, 14]).expand(len(hearts), 4)
 try:
@@ -871,7 +871,7 @@ for name in ("block2", "block4"):
     one, each, _ = alike[name]
     print(f"{name}: correlation {one:.2f} with one weight a channel, {each:.2f} by place")
 
-# %% tags=["E24"]
+# %% tags=["E24"] picture="two_channels"
 best, worst = measured.argmax().item(), measured.argmin().item()
 print(f"block4 without channel {best}: the cross falls by {measured[best]:.1f}")
 print(f"block4 without channel {worst}: it rises by {-measured[worst]:.1f}")
@@ -902,7 +902,7 @@ for ax, channel in zip(axes[1:], (best, worst), strict=True):
 #
 # </div>
 
-# %%
+# %% picture="playground"
 GradCamPlayground(
     model,
     "block4",

@@ -577,7 +577,7 @@ class Ledger(TorchDispatchMode):
 # %%
 guess("12.f")
 
-# %%
+# %% picture="segments"
 torch.manual_seed(0)
 blocks = nn.Sequential(*(nn.Sequential(nn.Linear(32, 32), nn.Tanh()) for _ in range(16)))
 x = torch.randn(4096, 32, requires_grad=True)

@@ -140,7 +140,7 @@ print("pattern:", tuple(pattern.shape), "batch, heads, words, words looked at")
 # </div>
 # </div>
 
-# %%
+# %% picture="attention"
 with record(model, ["blocks.*.attention"]) as recording:  # * stands for any name
     model(ids(clean))
 words = clean.split()
@@ -330,7 +330,7 @@ check("14.2", logit_lens)
 # </div>
 
 
-# %% tags=["E25"]
+# %% tags=["E25"] picture="lens"
 def depths(text):
     """The likeliest next word after 0 to 4 blocks."""
     with record(model, ["blocks.*"], inputs=True) as recording:  # inputs: also what goes in
@@ -531,7 +531,7 @@ def patching_map(model, clean, corrupted, right, wrong):
 check("14.4", patching_map)
 
 
-# %% tags=["E26"]
+# %% tags=["E26"] picture="patching"
 def restored(number, place):
     patch = partial(put, of_clean[f"blocks.{number}"].activation, place)
     with model.blocks[number].register_forward_hook(patch):

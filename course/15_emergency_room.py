@@ -450,7 +450,7 @@ check("15.3", nan_source)
 # %%
 guess("15.f")
 
-# %%
+# %% picture="panel"
 patient = admit(3, "detached_branch")
 model, optimizer = patient.build()
 panel = TrainingPanel(model, optimizer)
@@ -844,7 +844,7 @@ check("15.4", diagnose_run)
 #
 # </div>
 
-# %% tags=["E30"]
+# %% tags=["E30"] picture="unknown"
 patient = admit(1059)
 model, optimizer = patient.build()
 panel = TrainingPanel(model, optimizer)

@@ -44,7 +44,6 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
 nb_code_prompt_show = nb_code_prompt_hide = say("参考答案", "Reference answer")
-nb_render_image_options = {"alt": say("上面代码的输出", "Output of the code above")}
 
 html_theme = "sphinx_book_theme"
 html_title = project

@@ -97,6 +97,8 @@ def _lessons(folder: Path, language: str, runs: Path | None) -> None:
             notebook = nbformat.read(lesson.solution, as_version=4)
             for cell in notebook.cells:
                 cell.source = said_in(cell, language)
+                if picture := cell.metadata.get("hookedu", {}).get("picture"):
+                    cell.metadata["mystnb"] = {"image": {"alt": picture[language].replace("`", "")}}
             if runs is not None:
                 _run(lesson, notebook, runs)
             nbformat.write(notebook, folder / f"{lesson.file}.ipynb")

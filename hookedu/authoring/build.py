@@ -24,7 +24,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from hookedu import guesses
-from hookedu.authoring import lint, notebooks, source
+from hookedu.authoring import lint, notebooks, pictures, source
 from hookedu.catalog import CourseError, Lesson
 from hookedu.language import Text
 
@@ -167,6 +167,7 @@ def run(
                 # A widget has a random id and shows nothing without its kernel; its plain text is kept.
                 output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             _refuse_addresses(lesson, cell)
+            _refuse_pictures_without_words(lesson, cell)
             _refuse_wrong_answers(lesson, cell)
             _seal(lesson, cell)
 
@@ -239,6 +240,19 @@ def _refuse_addresses(lesson: Lesson, cell: NotebookNode) -> None:
                 en="{file}: the output of cell {cell} holds a memory address, `{address}`, which changes with every "
                 "run; print something else.",
             ).format(file=lesson.file, cell=cell.id, address=address[0])
+        )
+
+
+def _refuse_pictures_without_words(lesson: Lesson, cell: NotebookNode) -> None:
+    """Raise BuildError if an output holds a picture, of which nobody has said what it shows."""
+    draws = any("image/png" in output.get("data", {}) for output in cell.outputs)
+    if draws and "picture" not in cell.metadata.get("hookedu", {}):
+        raise BuildError(
+            Text(
+                zh='{file}：单元 {cell} 画了一张图，却没有说图上有什么。给单元一个名字，`# %% picture="name"`，在 `{words}` 里写。',
+                en="{file}: cell {cell} draws a picture, and nothing says what it shows. Give the cell a name, "
+                '`# %% picture="name"`, and write it in `{words}`.',
+            ).format(file=lesson.file, cell=cell.id, words=pictures.file_of(lesson).name)
         )
 
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from hookedu import exercises, guesses
-from hookedu.authoring import bilingual, code_rules, code_words, source
+from hookedu.authoring import bilingual, code_rules, code_words, pictures, source
 from hookedu.authoring.source import BEGIN_SOLUTION, END_SOLUTION, Cell, Problem
 from hookedu.catalog import Lesson
 from hookedu.exercises.words import SHARED
@@ -29,7 +29,12 @@ _BOX = "**常见错误 · Common mistake**"
 def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
     """Return all problems in a lesson's source, in the words of its exercises, and in the Chinese words of its code."""
     found = [*bilingual.of_prose(cells), *(problem for rule in _RULES for problem in rule(lesson, cells))]
-    words = [lesson.source.with_suffix(".yml"), lesson.source.with_name(SHARED), guesses.file_of(lesson)]
+    words = [
+        lesson.source.with_suffix(".yml"),
+        lesson.source.with_name(SHARED),
+        guesses.file_of(lesson),
+        pictures.file_of(lesson),
+    ]
     return [
         *_in_order(f"course/{lesson.file}.py", found),
         *(problem for path in words if path.exists() for problem in words_problems(path)),
@@ -38,7 +43,7 @@ def problems(lesson: Lesson, cells: list[Cell]) -> list[Problem]:
 
 
 def words_problems(path: Path) -> list[Problem]:
-    """Return all problems in a file of words of exercises: its texts are held to the rules of prose."""
+    """Return all problems in a file of words, of exercises, guesses or pictures: its texts are held to the rules of prose."""
     cells = source.read_words(path)
     return _in_order(f"course/{path.name}", [*bilingual.of_prose(cells), *bilingual.same_fields(cells)])
 
@@ -315,6 +320,20 @@ def _guesses(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
             )
 
 
+def _pictures(lesson: Lesson, cells: list[Cell]) -> bilingual.Found:
+    known = [*pictures.load(lesson)]
+    named = [cell.picture for cell in cells if cell.picture]
+    if sorted(named) != sorted(known):
+        yield (
+            next((cell.line for cell in cells if cell.picture), 1),
+            Text(
+                zh="这一课的单元给图起的名字是 {named}，`{file}` 里有 {known}：两边要一样，每个名字只用一次。",
+                en="The pictures named by the cells of this lesson are {named}, those of `{file}` are {known}: they must "
+                "be the same, each of them once.",
+            ).format(named=named, known=known, file=pictures.file_of(lesson).name),
+        )
+
+
 _RULES = (
     _length,
     _columns,
@@ -323,4 +342,5 @@ _RULES = (
     _shape,
     _boxes,
     _guesses,
+    _pictures,
 )

@@ -8,7 +8,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from hookedu import catalog, exercises
-from hookedu.authoring import code_words, localize, source
+from hookedu.authoring import code_words, localize, pictures, source
 from hookedu.catalog import Lesson
 from hookedu.exercises.probing import STUB
 from hookedu.language import join_chinese_lines
@@ -36,7 +36,7 @@ def made_from(lesson: Lesson, cells: Sequence[source.Cell]) -> tuple[NotebookNod
         if len(set(variants.values())) > 1:
             # As lists of lines, like a source in the file: a changed line is a changed line.
             lines = {language: text.splitlines(True) for language, text in variants.items()}
-            cell.metadata["hookedu"] = {"languages": lines}
+            cell.metadata.setdefault("hookedu", {})["languages"] = lines
         cell.source = variants[localize.BOTH]
     return made
 
@@ -44,6 +44,7 @@ def made_from(lesson: Lesson, cells: Sequence[source.Cell]) -> tuple[NotebookNod
 def _answered(lesson: Lesson, cells: Sequence[source.Cell]) -> NotebookNode:
     """Return the solution notebook before it is run."""
     made = [_title(lesson)]
+    shown = pictures.load(lesson)
     place = 0
     for cell in cells:
         # A guess is named after the cell that follows: `guess()` waits for it to run.
@@ -57,6 +58,8 @@ def _answered(lesson: Lesson, cells: Sequence[source.Cell]) -> NotebookNode:
             exercise = exercises.find(exercise_id)
             name = exercise.slug if cell.exercise else f"{exercise.slug}-check"
             metadata["nbgrader"] = _nbgrader(name, None if cell.exercise else exercise.points)
+        if cell.picture:
+            metadata["hookedu"] = {"picture": shown[cell.picture]}
         made.append(new_code_cell(cell.text, id=name, metadata=metadata))
     return new_notebook(cells=made, metadata=METADATA, nbformat_minor=5)
 

@@ -5,6 +5,7 @@
 # %% [markdown]                      prose in both languages; <!-- lessons 05-08 --> becomes a table
 # %% exercise="02.1"                 reference answer, between ### BEGIN SOLUTION and ### END SOLUTION
 # %% check="02.1"                    cell that checks the answer
+# %% picture="chain"                 what its picture shows is said in NN_name.pictures.yml
 # %%
 # guess("02.a")                      a guess, in a cell of its own before the code that shows the truth
 """
@@ -34,6 +35,7 @@ class Cell:
     tags: tuple[str, ...] = ()
     exercise: str | None = None
     check: str | None = None
+    picture: str | None = None
     options: dict = field(default_factory=dict)  # the other options on the line of the marker
 
     def prose(self, language: str) -> str:
@@ -77,16 +79,16 @@ def read(lesson: Lesson) -> list[Cell]:
         lines.insert(0, 1)
     found = []
     for line, cell in zip(lines, cells, strict=True):
-        options = {k: v for k, v in cell.metadata.items() if k not in ("tags", "exercise", "check")}
+        known = {name: cell.metadata.get(name) for name in ("exercise", "check", "picture")}
+        options = {k: v for k, v in cell.metadata.items() if k not in (*known, "tags")}
         found.append(
             Cell(
                 line=line,
                 is_code=cell.cell_type == "code",
                 text=lesson_tables.fill_in(cell.source),
                 tags=tuple(cell.metadata.get("tags", ())),
-                exercise=cell.metadata.get("exercise"),
-                check=cell.metadata.get("check"),
                 options=options,
+                **known,
             )
         )
     return found

@@ -139,6 +139,24 @@ def test_a_reference_answer_that_fails_its_check_is_refused(clone):
         build.build([clone.lesson("02")])
 
 
+def test_a_picture_without_words_is_refused(clone):
+    before = clone.built()
+    clone.replace(SOURCE, 'print("y.grad:", y.grad)', 'print("y.grad:", y.grad)\n_ = plot_graph(y, {"y": y})')
+    with pytest.raises(
+        BuildError, match=r"draws a picture, and nothing says(.|\n)*02_tensor_hooks\.pictures"
+    ):
+        build.build([clone.lesson("02")])
+    assert clone.built() == before
+
+
+def test_what_a_picture_shows_is_in_its_cell_in_both_languages():
+    for lesson in catalog.lessons():
+        for cell in nbformat.read(lesson.solution, as_version=4).cells:
+            if any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])):
+                said = cell.metadata["hookedu"]["picture"]
+                assert min(len(said["zh"]), len(said["en"])) > 20, (lesson.file, cell.id)
+
+
 def test_a_truth_that_cannot_be_evaluated_is_refused(clone):
     before = clone.built()
     clone.replace(GUESSES, 'truth: seen["a"].item()', 'truth: seen["b"].item()')

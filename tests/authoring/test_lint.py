@@ -135,6 +135,28 @@ def test_the_words_of_guesses_keep_the_rules(clone, old, new, says):
     assert any(says in problem for problem in found), found
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        (
+            "pictures.yml",
+            "zh: '计算图：`w = 1`",
+            "zh: '计算图：w = 1",
+            "`w = 1` stands only on the `en` side",
+        ),
+        ("py", ' picture="norms"', "", "The pictures named by the cells of this lesson are"),
+        ("py", 'picture="norms"', 'picture="norm"', "The pictures named by the cells of this lesson are"),
+        ("py", 'picture="norms"', 'picture="timeline"', "The pictures named by the cells of this lesson are"),
+    ],
+    ids=["prose", "unused", "misspelt", "twice"],
+)
+def test_the_words_of_pictures_keep_the_rules_and_are_used_once(clone, file, old, new, says):
+    clone.replace(f"course/02_tensor_hooks.{file}", old, new)
+    lesson = clone.lesson("02")
+    found = [str(p.text) for p in lint.problems(lesson, source.read(lesson))]
+    assert any(says in problem for problem in found), found
+
+
 def test_an_english_term_needs_its_chinese_one(clone):
     path = clone.root / SOURCE
     text = path.read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup  # comes with nbconvert
 from playwright.sync_api import BrowserContext, Page, expect
 
 import hookedu
@@ -171,6 +172,20 @@ def test_outputs_are_complete(browser, url):
         printed = [o.text for c in notebook.cells if c.cell_type == "code" for o in c.outputs if "text" in o]
         expect(page.locator(".cell_output .output.stream")).to_have_count(len(printed))
         assert len(printed) > 10
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_a_picture_shows_is_its_alternative_text(site, language):
+    for lesson in catalog.lessons():
+        drawn = [
+            cell.metadata["hookedu"]["picture"][language].replace("`", "")
+            for cell in nbformat.read(lesson.solution, as_version=4).cells
+            for output in cell.get("outputs", [])
+            if "image/png" in output.get("data", {})
+        ]
+        page = (site / language / "lessons" / f"{lesson.file}.html").read_text(encoding="utf-8")
+        shown = BeautifulSoup(page, "html.parser").select(".cell_output img")
+        assert [picture["alt"] for picture in shown] == drawn, lesson.file
 
 
 def test_the_first_page_chooses_the_language_and_a_press_stays_on_the_page(browser, site, url):
