@@ -4,3 +4,16 @@ from tests.answers import edited
 
 # A child that a configuration leaves out is None.
 edited("08.2", "raised", ("model.named_children()", "model._modules.items()"), named=False)
+
+# The names say too much or too little, while just the leaked hooks come off: no hook was taken for another.
+edited(
+    "08.3",
+    "found",
+    ("return [hook.path for hook in leaked]", "return [*names]"),
+    (
+        "    for hook in leaked:",
+        "    names = [hook.path for hook in list_hooks(model)]\n    for hook in leaked:",
+    ),
+    named=False,
+)
+edited("08.3", "found", ("for hook in leaked]", "for hook in leaked if hook.path]"), named=False)
