@@ -12,9 +12,9 @@ from hookedu.exercises.tools import whole
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 
-# Per turn, what is tried besides a healthy and an ill model: a nan in the input of either, and a flooded model. The first
-# turn is observed several times, so it is short.
-TRIALS = ((), ("flooded", "both"), ("flooded", "input"))
+# Per turn, what is tried besides a healthy and an ill model: a nan in the input of either, a flooded model, and a layer
+# that is the model. The first turn is observed several times, so it is short.
+TRIALS = ((), ("flooded", "both"), ("flooded", "input", "bare"))
 NOT_TRIED = "not tried"
 
 
@@ -110,7 +110,8 @@ def observe(first_nan: Any, case: Case) -> dict[str, Any]:
     healthy = make_model(case)
 
     def trial(name: str, x: torch.Tensor, **kind: bool) -> Any:
-        return first_nan(make_model(case, **kind), x.clone()) if name in TRIALS[case.turn] else NOT_TRIED
+        model = Layer(lambda x: (x - x[:1]) / (x - x[:1])) if name == "bare" else make_model(case, **kind)
+        return first_nan(model, x.clone()) if name in TRIALS[case.turn] else NOT_TRIED
 
     return {
         "healthy": first_nan(healthy, case.x.clone()),
@@ -120,6 +121,7 @@ def observe(first_nan: Any, case: Case) -> dict[str, Any]:
         "input": trial("input", case.spoilt),
         "flooded": trial("flooded", case.x, ill=True, flooded=True),
         "both": trial("both", case.spoilt, ill=True),
+        "bare": trial("bare", case.x),
     }
 
 
