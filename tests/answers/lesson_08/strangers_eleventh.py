@@ -17,3 +17,15 @@ edited(
     named=False,
 )
 edited("08.3", "found", ("for hook in leaked]", "for hook in leaked if hook.path]"), named=False)
+
+# A module that calls itself is open twice.
+edited(
+    "08.5",
+    "closes_itself",
+    (
+        "        rows.append",
+        "        if module in running:\n            del running[running.index(module) :]\n        rows.append",
+    ),
+    ("running.pop()", "if module in running:\n            del running[running.index(module) :]"),
+)
+edited("08.5", "closes_itself", ("(len(running), ", "(len({*running, module}) - 1, "))

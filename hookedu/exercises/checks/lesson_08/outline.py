@@ -21,10 +21,20 @@ def _key(case: tuple[Model, Model]) -> SimpleNamespace:
     """Return the rows that are wanted, and those of each module's first call."""
     _, model = case
     before, hidden = [[0, "Model"], *_ROUND * model.rounds], [[1, "Tanh"]] * len(model.hidden)
-    rows = [*before, [1, "ReLU"], *hidden]
+    calls = [[1 + n, "Tanh"] for n in range(1 + model.again)] * len(model.hidden)
+    rows = [*before, [1, "ReLU"], *calls]
     return SimpleNamespace(
-        rows=rows, moved=len(before), hidden=len(hidden), once=[[0, "Model"], *_ROUND, *hidden]
+        rows=rows,
+        moved=len(before),
+        hidden=len(calls),
+        again=model.again,
+        once=[[0, "Model"], *_ROUND, *hidden],
+        reentered=[[1, name] if name == "Tanh" else [depth, name] for depth, name in rows],
     )
+
+
+def _n_hidden(saw: Any, key: Any) -> int:
+    return key.hidden // (1 + key.again)
 
 
 def _names(rows: Any) -> list[Any]:
@@ -83,7 +93,10 @@ EXERCISE = Exercise(
             want=lambda key: key.rows,
             points=2,
             essential=True,
-            given=Say("model_runs"),
+            given=[
+                Say("model_runs", when=lambda saw, key: not key.again, n=_n_hidden),
+                Say("model_reenters", n=_n_hidden),
+            ],
             expected=_around("key"),
             got=_around("saw"),
             mistakes={
@@ -110,6 +123,7 @@ EXERCISE = Exercise(
                 "once_each": lambda saw, key: _names(saw.found) == _names(key.once),
                 "never_closes": _depths_are(lambda depths, key: [*range(len(depths))]),
                 "flat": lambda saw, key: len({*_depths(saw.found)}) == 1,
+                "closes_itself": Gives(lambda key: key.reentered),
                 "too_deep": lambda saw, key: (
                     {one - other for one, other in zip(_depths(saw.found), _depths(key.rows), strict=True)}
                     in ({1}, {2}, {3})

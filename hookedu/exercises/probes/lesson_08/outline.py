@@ -23,11 +23,14 @@ class Model(nn.Module):
     """A model that runs its body and a pool `rounds` times, then the ReLU of the body, then modules in a plain list.
 
     The pool may return a tuple. The ReLU stands in a Sequential in the body, which is not where it runs the last time, and
-    model.modules() omits the modules in the list.
+    model.modules() omits the modules in the list. These call themselves `again` times.
     """
 
     class Tanh(nn.Tanh):
-        """A class inside another, whose __qualname__ is longer than its __name__."""
+        """A class inside another, whose __qualname__ is longer than its __name__, and which may call itself."""
+
+        def forward(self, input: torch.Tensor, again: int = 0) -> torch.Tensor:
+            return self(input=input, again=again - 1) if again else super().forward(input)
 
     def __init__(
         self,
@@ -36,11 +39,12 @@ class Model(nn.Module):
         n_hidden: int,
         error: type[BaseException] | None = None,
         indices: bool = False,
+        again: int = 0,
     ) -> None:
         super().__init__()
         self.body, self.rounds = nn.Sequential(linear(weight), nn.Sequential(nn.ReLU())), rounds
         self.pool = nn.MaxPool1d(1, return_indices=indices)
-        self.hidden = [self.Tanh() for _ in range(n_hidden)]
+        self.hidden, self.again = [self.Tanh() for _ in range(n_hidden)], again
         self.error, self.failed = error, False
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -49,7 +53,7 @@ class Model(nn.Module):
             x = x[0] if isinstance(x, tuple) else x
         x = self.body.get_submodule("1.0")(x)
         for module in self.hidden:
-            x = module(input=x)
+            x = module(input=x, again=self.again)
         if self.error:
             self.failed = True
             raise self.error
@@ -59,10 +63,11 @@ class Model(nn.Module):
 def make_case(rng: Draw) -> tuple[Model, Model]:
     """Return a model that raises, in turn 1 as an interrupted kernel does, and one that does not.
 
-    In turn 1, a layer of the second is in eval mode, and its pool returns a tuple.
+    In turn 1, a layer of the second is in eval mode, its pool returns a tuple, and its hidden modules call themselves.
     """
     rounds, n_hidden = rng.sample(range(2, 6), 2)
-    model = Model(whole(rng, 4).abs().reshape(2, 2), rounds, n_hidden, indices=rng.turn == 1)
+    weight, second = whole(rng, 4).abs().reshape(2, 2), rng.turn == 1
+    model = Model(weight, rounds, n_hidden, indices=second, again=int(second))
     model.body[0].train(rng.turn == 0)
     return Model(torch.ones(2, 2), 1, 1, Stopped if rng.turn == 1 else Interruption), model
 
