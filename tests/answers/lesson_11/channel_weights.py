@@ -41,6 +41,7 @@ def channel_weights(model, layer, images, labels):
 
 edited("11.1", "sums", (".mean", ".sum"))
 edited("11.1", "keeps_dims", ("dim=(2, 3)", "dim=(2, 3), keepdim=True"))
+edited("11.1", "keeps_dims", ('seen["grads"].mean(dim=(2, 3))', 'F.adaptive_avg_pool2d(seen["grads"], 1)'))
 edited("11.1", "no_average", (".mean(dim=(2, 3))", ""))
 edited("11.1", "wrong_axes", ("(2, 3)", "1"))
 edited("11.1", "wrong_axes", ("(2, 3)", "(0, 2, 3)"))
