@@ -1,6 +1,8 @@
-"""An answer to lesson 08 of strangers who had not read the checks, in their eleventh round."""
+"""Answers to lesson 08 of strangers who had not read the checks, in their eleventh round."""
 
-from tests.answers import edited
+import weakref
+
+from tests.answers import edited, mistake
 
 # A child that a configuration leaves out is None.
 edited("08.2", "raised", ("model.named_children()", "model._modules.items()"), named=False)
@@ -29,3 +31,18 @@ edited(
     ("running.pop()", "if module in running:\n            del running[running.index(module) :]"),
 )
 edited("08.5", "closes_itself", ("(len(running), ", "(len({*running, module}) - 1, "))
+
+
+# A weak reference does not keep a hook.
+@mistake("08.4", "held_weakly")
+def register_once(handles, name, module, hook):
+    if name in handles:
+        handles[name].remove()
+    ref = weakref.ref(hook)
+
+    def call(module, args, output):
+        hook = ref()
+        return hook(module, args, output) if hook else None
+
+    handles[name] = module.register_forward_hook(call)
+    return handles[name]

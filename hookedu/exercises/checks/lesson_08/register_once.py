@@ -116,6 +116,15 @@ EXERCISE = Exercise(
                 "returns_another": lambda saw, case: saw.stored == HANDLE and not saw.same,
             },
         ),
+        equals(
+            "alone",
+            words="fired",
+            want=lambda case: [case.moved],
+            points=0,
+            essential=True,
+            given=Say("alone"),
+            mistakes={"held_weakly": Gives(lambda case: [])},
+        ),
     ],
     raises={
         "another_kind": r"missing 1 required positional argument: 'output'",

@@ -45,7 +45,7 @@ def make_case(rng: Draw) -> Case:
 def observe(register_once: Any, case: Case) -> dict[str, Any]:
     """Register under one name several times, under a second name, and on a second module; then remove all.
 
-    From the second time on, a module in training mode runs under no_grad.
+    From the second time on, a module in training mode runs under no_grad. Last, register a hook that is kept nowhere else.
     """
     a, b, x = nn.Identity(), nn.Identity(), torch.ones(1)
     handles: dict[Any, Any] = {}
@@ -98,7 +98,11 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     for handle in handles.values():
         remove_handle(handle)
     saw["after"] = fired(a, b)
-    for handle in theirs.values():
+    alone = nn.Identity()
+    last: dict[Any, Any] = {}
+    register_once(last, case.name, alone, noting(case.moved))
+    saw["alone"] = fired(alone)
+    for handle in (*theirs.values(), *last.values()):
         remove_handle(handle)
     return saw
 
