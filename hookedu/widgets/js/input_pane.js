@@ -60,6 +60,7 @@ export class InputPane {
    * @param {number[] | null} at row and column, null for nowhere
    */
   mark(field, size, at) {
+    if (!this.image) return; // the input is no picture, so it has no size either
     const stretch = this.content.size.map((whole, axis) => whole / size[axis]);
     if (!at) this.place = null;
     else if (field) {
