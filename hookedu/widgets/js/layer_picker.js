@@ -2,6 +2,7 @@
 
 import { choiceList } from "./choice_list.js";
 import { codeBox, press, pressed, toggle } from "./controls.js";
+import { beside, save } from "./drawing.js";
 import { element } from "./elements.js";
 import { InputPane } from "./input_pane.js";
 import { Pane } from "./pane.js";
@@ -78,7 +79,16 @@ function build(view) {
   const pin = view.label(element("button", { type: "button" }), "pin");
   view.label(pin, "tip_pin", {}, "title");
   const keep = view.label(element("button", { type: "button" }), "save");
-  view.on(keep, "click", () => main.save());
+  view.on(keep, "click", () => {
+    const all = [main, ...pins]; // what is compared on the page belongs into one file
+    save(
+      beside(
+        all.map((pane) => pane.sheet),
+        view.colour("--paper"),
+      ),
+      `${all.map((pane) => pane.file).join("+")}.png`,
+    );
+  });
 
   const source = select(view, "input", (index) => choose({ input: main.content.inputs[index] }));
   const part = select(view, "part", (index) => choose({ part: index }));

@@ -1,7 +1,7 @@
 // One picture of a layer with its title, its numbers, and what the pointer and the keys do on it.
 
 import { bars, histogram } from "./charts.js";
-import { fit, save } from "./drawing.js";
+import { fit } from "./drawing.js";
 import { element } from "./elements.js";
 import { outline, short } from "./marks.js";
 import { heading, hint, reading } from "./pane_words.js";
@@ -371,24 +371,28 @@ export class Pane {
     if (this.one !== before) this.view.announce("of_channel", { n: this.one ?? "" });
   }
 
-  /** Offer the picture with its title as a file. */
-  save() {
+  /** The picture with its title, for a file. */
+  get sheet() {
     const density = this.canvas.width / Math.max(this.plan?.width ?? 1, 1);
     const copy = document.createElement("canvas");
     copy.width = this.canvas.width + Math.round(16 * density);
     copy.height = this.canvas.height + Math.round(38 * density);
     const context = /** @type {CanvasRenderingContext2D} */ (copy.getContext("2d"));
-    context.fillStyle = getComputedStyle(document.body).backgroundColor;
+    context.fillStyle = this.view.colour("--paper");
     context.fillRect(0, 0, copy.width, copy.height);
     context.fillStyle = this.view.colour("--ink");
     context.font = `${12 * density}px system-ui, sans-serif`;
-    const { layer, view } = this.content;
     const title = heading(this)
       .map(([key, values]) => this.view.text(key, values))
       .join(" · ");
     context.fillText(title, 8 * density, 20 * density, copy.width - 16 * density);
     context.drawImage(this.canvas, 8 * density, 30 * density);
-    const one = this.one === null ? "" : `-${this.one}`;
-    save(copy, `${layer || "model"}-${view}${one}.png`);
+    return copy;
+  }
+
+  /** What a file of this picture is called. */
+  get file() {
+    const { layer, view } = this.content;
+    return `${layer || "model"}-${view}${this.one === null ? "" : `-${this.one}`}`;
   }
 }
