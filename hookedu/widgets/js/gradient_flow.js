@@ -54,8 +54,9 @@ function build(view) {
     if (!drawing) {
       drawing = new Drawing(drawn, Math.max(0, ...run.parts.map((words) => words.length)) + 2);
       view.label(drawing.root, "graph", {}, "aria-label");
-      scene.replaceChildren(drawing.root);
-      chooser.listen(drawing);
+      const around = element("div", {}, drawing.root);
+      scene.replaceChildren(around);
+      chooser.listen(drawing, around);
     }
     const hooks = view.get("hooks");
     drawing.fill(run.nodes, run.parts, hooks);
@@ -122,8 +123,8 @@ function hooksOf(view) {
   };
   view.watch(["hooks"], mark);
 
-  /** @param {Drawing} drawing */
-  const listen = (drawing) => {
+  /** @param {Drawing} drawing @param {HTMLElement} around */
+  const listen = (drawing, around) => {
     /** @param {string} name */
     const choose = (name) => {
       chosen = name;
@@ -147,7 +148,7 @@ function hooksOf(view) {
     view.on(root, "keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Escape") drawing.nodes.get(chosen)?.group.focus();
     });
-    view.rove(/** @type {HTMLElement} */ (/** @type {unknown} */ (drawing.places)));
+    view.rove(/** @type {HTMLElement} */ (/** @type {unknown} */ (drawing.places)), { listener: around });
   };
   return { root, listen };
 }
@@ -252,12 +253,9 @@ function programOf(view) {
     " ",
     button,
   );
-  const root = element(
-    "div",
-    { class: "hookedu-flow-program" },
-    title,
-    element("pre", { class: "hookedu-flow-code", tabindex: 0 }, text),
-  );
+  const shown = element("pre", { class: "hookedu-flow-code", tabindex: 0, role: "region" }, text);
+  view.label(shown, "code", {}, "aria-label");
+  const root = element("div", { class: "hookedu-flow-program" }, title, shown);
   /** @param {string} code */
   const show = (code) => {
     text.textContent = code;

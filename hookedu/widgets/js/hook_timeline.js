@@ -170,8 +170,8 @@ function build(view) {
 
   // -- what Python sends --------------------------------------------------------------------------------------------
 
-  /** @param {Drawing} of */
-  const listen = (of) => {
+  /** @param {Drawing} of @param {HTMLElement} around */
+  const listen = (of, around) => {
     view.label(of.root, "drawing", {}, "aria-label");
     /** @param {SVGElement} target @param {() => void} action */
     const press = (target, action) => {
@@ -197,7 +197,7 @@ function build(view) {
       press(fold, () => view.send("turn", { choice: path }));
     }
     for (const group of [of.places, of.folds]) {
-      view.rove(/** @type {HTMLElement} */ (/** @type {unknown} */ (group)));
+      view.rove(/** @type {HTMLElement} */ (/** @type {unknown} */ (group)), { listener: around });
     }
   };
   view.receive("events", (content, { rows }) => {
@@ -216,12 +216,13 @@ function build(view) {
   const draw = () => {
     if (!model) return;
     drawing = new Drawing(model, view.text("parameters"));
-    listen(drawing);
+    const around = element("div", {}, drawing.root);
+    listen(drawing, around);
     const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.closest(
       ".hookedu-model-fold",
     );
     const path = focused && scene.contains(focused) ? focused.getAttribute("data-path") : null;
-    scene.replaceChildren(drawing.root);
+    scene.replaceChildren(around);
     describe();
     show(at);
     if (path === null) return;

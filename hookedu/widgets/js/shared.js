@@ -283,10 +283,13 @@ export class View {
   /**
    * Let arrow keys, Home and End move among the children of a group, of which Tab reaches one.
    *
+   * The items of an SVG group say so to `listener`, an HTML element around it: Chromium lets Tab reach any element of an SVG
+   * that listens to the focus.
+   *
    * @param {HTMLElement} group
-   * @param {{columns?: () => number, moved?: (item: HTMLElement, index: number) => void}} [options]
+   * @param {{columns?: () => number, moved?: (item: HTMLElement, index: number) => void, listener?: HTMLElement}} [options]
    */
-  rove(group, { columns = () => 1, moved = () => {} } = {}) {
+  rove(group, { columns = () => 1, moved = () => {}, listener = group } = {}) {
     const items = () => /** @type {HTMLElement[]} */ ([...group.children]);
     /** @param {HTMLElement} chosen */
     const reach = (chosen) => {
@@ -294,7 +297,7 @@ export class View {
     };
     const [first] = items();
     if (first && !items().some((item) => item.tabIndex === 0)) reach(first);
-    this.on(group, "focusin", (/** @type {FocusEvent} */ event) => {
+    this.on(listener, "focusin", (/** @type {FocusEvent} */ event) => {
       const item = items().find((each) => each.contains(/** @type {Node} */ (event.target)));
       if (item) reach(item);
     });
