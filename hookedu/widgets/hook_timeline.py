@@ -254,8 +254,15 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
                 content |= {
                     "chosen": self._chosen,
                     "correct": answers.index(self._name(self._events[number + 1])),
+                    "fires": self._fires(answers[self._chosen], number + 1) + 1,
                 }
         self.post("question", content)
+
+    def _fires(self, name: str, number: int) -> int:
+        """Return the index of the event in which an answer fires: from `number` on, otherwise the last before it."""
+        assert self._events is not None
+        places = [index for index, event in enumerate(self._events) if self._name(event) == name]
+        return next((index for index in places if index >= number), places[-1])
 
     def answers(self, number: int) -> list[str]:
         """Return the choices for what fires after event `number`, the correct one among them.

@@ -78,6 +78,11 @@ WORDS = {f"says_{kind}": says for kind, (_, _, says) in KINDS.items()} | {
     "tip_again": Text(
         zh="模型或输入变了：重新运行一遍", en="The model or its input has changed: run it again"
     ),
+    "failed": Text(
+        zh="运行时出现异常，没有事件可看。修好模型、输入或 `loss`，再点“重新运行”。",
+        en="The run raised an exception, so there are no events to show. Mend the model, the input or `loss`, and press "
+        "“Run again”.",
+    ),
     # The drawing.
     "drawing": Text(zh="模型，以及上面的钩子", en="The model and the hooks on it"),
     "mark": Text(zh="{where} 上的 {kind}", en="{kind} at {where}"),
@@ -87,9 +92,10 @@ WORDS = {f"says_{kind}": says for kind, (_, _, says) in KINDS.items()} | {
     "parameters": Text(zh="参数", en="parameters"),
     "legend": Text(
         zh="蓝色向右：前向传播。紫色向左：反向传播。圆：模块上的钩子；菱形：张量上的钩子；方块：梯度累加之后的钩子。点一个标记，"
-        "就跳到它下一次触发的时候。",
+        "就跳到它下一次触发的时候。这些钩子是控件自己挂上的；你的钩子照常运行，但不画在这里。",
         en="Blue, to the right: forward. Purple, to the left: backward. Circle: a hook on a module; diamond: on a tensor; "
-        "square: after the gradient was accumulated. Click a mark to jump to the next time that it fires.",
+        "square: after the gradient was accumulated. Click a mark to jump to the next time that it fires. "
+        "These hooks are the widget's own; yours run as usual, but are not drawn.",
     ),
     # Going through the events.
     "controls": Text(zh="播放控制", en="Playback"),
@@ -123,9 +129,13 @@ WORDS = {f"says_{kind}": says for kind, (_, _, says) in KINDS.items()} | {
     ),
     "answers": Text(zh="你的预测", en="Your prediction"),
     "right": Text(zh="✓ 正确：`{answer}`。", en="✓ Right: `{answer}`."),
-    "wrong": Text(
-        zh="✗ 不对：你选的是 `{guess}`，实际触发的是 `{answer}`。",
-        en="✗ Not this time: you chose `{guess}`, and `{answer}` fired.",
+    "wrong_later": Text(
+        zh="✗ 不对：你选的是 `{guess}`，实际触发的是 `{answer}`。你选的要到第 {fires} 个才触发。",
+        en="✗ Not this time: you chose `{guess}`, and `{answer}` fired. Yours fires later, as event {fires}.",
+    ),
+    "wrong_before": Text(
+        zh="✗ 不对：你选的是 `{guess}`，实际触发的是 `{answer}`。你选的已经触发过了，是第 {fires} 个。",
+        en="✗ Not this time: you chose `{guess}`, and `{answer}` fired. Yours has fired already, as event {fires}.",
     ),
     "score": Text(zh="得分：**{right} / {asked}**。", en="Score: **{right} / {asked}**."),
     "next_question": Text(zh="下一题", en="Next question"),

@@ -115,6 +115,8 @@ def test_all_right_answers_give_full_score_and_a_wrong_one_does_not():
         question, _ = posted(steps, "question")
         assert question["answers"] == answers, "the verdict stands beside its own question"
         assert (question["chosen"], question["correct"]) == (choice, answers.index(right))
+        assert steps._name(steps.recording[question["fires"] - 1]) == answers[choice]
+        assert question["fires"] == number + 2 or answers[choice] != right
         assert steps.value == number + 1
         ask(steps, "next")
     assert steps.score == (asked - 1, asked)

@@ -12,6 +12,7 @@ import { element } from "./elements.js";
  * @property {string[]} [answers]
  * @property {number} [chosen] once it is answered
  * @property {number} [correct]
+ * @property {number} [fires] of which event the chosen answer is the hook, from 1
  */
 
 /**
@@ -30,11 +31,11 @@ export function prediction(view) {
   view.on(next, "click", () => view.send("next"));
   const root = element("div", { class: "hookedu-run-question", hidden: true }, words, choices, status, next);
   view.receive("question", (/** @type {Question} */ question) => {
-    const { answers = [], chosen, correct, number, total, right, asked } = question;
+    const { answers = [], chosen, correct, number = 0, total, right, asked, fires = 0 } = question;
     const focused = root.contains(document.activeElement);
     const answered = chosen !== undefined;
-    words.hidden = number === undefined;
-    if (number !== undefined) view.label(words, "question", { n: number, total });
+    words.hidden = !number;
+    if (number) view.label(words, "question", { n: number, total });
     choices.replaceChildren(
       ...answers.map((answer, index) => {
         const sign = !answered ? "" : index === correct ? "✓ " : index === chosen ? "✗ " : "";
@@ -45,12 +46,13 @@ export function prediction(view) {
         return button;
       }),
     );
-    verdict.hidden = !answered && number !== undefined;
+    verdict.hidden = !answered && number > 0;
     verdict.dataset.state = answered && chosen !== correct ? "wrong" : "right";
     if (answered) {
-      const said = { answer: answers[correct ?? 0], guess: answers[chosen] };
-      view.label(verdict, chosen === correct ? "right" : "wrong", said);
-    } else if (number === undefined) view.label(verdict, "the_end");
+      const said = { answer: answers[correct ?? 0], guess: answers[chosen], fires };
+      const wrong = fires > number ? "wrong_later" : "wrong_before";
+      view.label(verdict, chosen === correct ? "right" : wrong, said);
+    } else if (!number) view.label(verdict, "the_end");
     view.label(score, "score", { right, asked });
     score.hidden = asked === 0;
     next.hidden = !answered;
