@@ -90,6 +90,7 @@ class HookInspector(LiveWidget, module="hook_inspector"):
         "where": Text(zh="位置", en="Where"),
         "kind": Text(zh="种类", en="Kind"),
         "owner": Text(zh="归属", en="Owner"),
+        "order": Text(zh="序号", en="No."),
         "remove": Text(zh="移除这个钩子", en="Remove this hook"),
         "tip_remove": Text(zh="从模型上取下选中的钩子", en="Take the chosen hook off the model"),
         "undo": Text(zh="撤销", en="Undo"),
@@ -98,6 +99,11 @@ class HookInspector(LiveWidget, module="hook_inspector"):
         ),
         "again": Text(zh="刷新", en="Refresh"),
         "tip_again": Text(zh="重新查看模型上的钩子", en="Look at the model's hooks again"),
+        "failed": Text(
+            zh="运行模型来诊断时出现异常。修好模型或输入，再点“重新运行”；钩子照样可以移除。",
+            en="The run for the diagnosis raised an exception. Mend the model or the input, and press “Run again”; "
+            "hooks can be removed all the same.",
+        ),
         "status": NOTHING,
         "about": NOTHING,
         "source": Text(zh="钩子的源代码", en="Source code of the hook"),
@@ -226,7 +232,7 @@ class HookInspector(LiveWidget, module="hook_inspector"):
             about=NOTHING if hook is None else self._about(hook),
             status=_joined([line for line in (self._said, changed and CHANGED) if line]),
         )
-        rows = [(_key(h), h.function, _where(h), h.kind, h.owner) for h in self._hooks]
+        rows = [(_key(h), h.function, _where(h), h.kind, h.owner, str(h.index)) for h in self._hooks]
         found = [
             {
                 "severity": finding.severity,
@@ -366,6 +372,6 @@ FINDINGS = Text(zh="**诊断：发现 {n} 个问题**", en="**Diagnosis: {findin
 WELL = Text(zh="**诊断：没有发现问题**", en="**Diagnosis: nothing is wrong**")
 NONE = Text(zh="模型上没有钩子。", en="The model has no hook.")
 ABOUT = Text(
-    zh="`{function}` · {kind} 钩子，位于 `{where}`，序号 {order} · 归属 {owner} · 定义于 `{source}`",
-    en="`{function}` · a {kind} hook on `{where}`, number {order} there · owner {owner} · defined at `{source}`",
+    zh="`{function}` · {kind} 钩子，位于 `{where}`，序号 {order}（按触发次序） · 归属 {owner} · 定义于 `{source}`",
+    en="`{function}` · a {kind} hook on `{where}`, number {order} there in the order of firing · owner {owner} · defined at `{source}`",
 )

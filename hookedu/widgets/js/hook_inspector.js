@@ -6,7 +6,7 @@ import { widget } from "./shared.js";
 
 /** @typedef {import("./shared.js").View} View */
 /** @typedef {import("./shared.js").Words} Words */
-/** @typedef {[key: string, function: string, where: string, kind: string, owner: string]} Row */
+/** @typedef {[key: string, function: string, where: string, kind: string, owner: string, order: string]} Row */
 /** @typedef {{severity: string, title: Words, says: Words, key: string}} Finding of which the key is that of its hook */
 
 /** @type {Record<string, string>} */
@@ -16,7 +16,7 @@ const MARKS = { serious: "✖", warning: "▲", minor: "●" };
 function build(view) {
   const list = choiceList(view, {
     kind: "hooks",
-    columns: ["function", "where", "kind", "owner"],
+    columns: ["function", "where", "kind", "owner", "order"],
     cells: (/** @type {Row} */ [, ...cells]) => cells,
     searched: 4,
     choose: (key) => view.send("choose", { key }),
