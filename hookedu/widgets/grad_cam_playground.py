@@ -15,6 +15,7 @@ from hookedu.widgets.grad_cam import Explanation, explain, overlay, program
 from hookedu.widgets.live import LiveWidget
 from hookedu.widgets.pictures import new_figure
 from hookedu.widgets.playground_words import (
+    FAILED_LATER,
     FULL,
     NO_CLASS,
     NO_PICTURE,
@@ -256,6 +257,7 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         self._picture, self._now, self._channels = picture, now, len(now.maps)
         self._high = before.heat.nan_to_num(0, 0, 0).max().item()
         self._post(before)
+        self.say(failed=FAILED_LATER)
         self._no_error()
 
     def _post(self, before: Explanation) -> None:

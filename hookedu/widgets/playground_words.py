@@ -37,6 +37,7 @@ WORDS = {
         en="{name}, logit {value}; with all channels on {before}",
     ),
     "follow": Text(zh="总是最高的那一类", en="Always the highest"),
+    "usual": Text(zh="竖线：通道全开时", en="Upright lines: with all channels on"),
     "top": Text(zh="最高的是 {name}：{value}", en="The highest is {name}: {value}"),
     "top_off": Text(
         zh="最高的是 {name}：{value}（关掉了 {n} 个通道）",
@@ -54,14 +55,24 @@ WORDS = {
     "channel": Text(
         zh="通道 {n}，对 {name} 的贡献是 {value}", en="channel {n}, contributes {value} to {name}"
     ),
+    "channel_off": Text(
+        zh="通道 {n} 已关掉；打开时对 {name} 的贡献是 {value}",
+        en="channel {n} is off; switched on, it contributes {value} to {name}",
+    ),
     "all_on": Text(zh="全部打开", en="Switch all on"),
+    # Once there is a picture, FAILED_LATER.
     "failed": Text(
-        zh="出现异常，图没有变；控件可以继续用。换一个选择，或者修好模型再移动一个形状。",
-        en="An exception was raised, and the picture has not changed; the widget goes on. Choose something else, or mend "
-        "the model and move a shape.",
+        zh="出现异常，所以还没有图可看。修好模型，或者改正 `layer`、`draw`、`classes`，再运行这个单元。",
+        en="An exception was raised, so there is no picture yet. Mend the model, or correct `layer`, `draw` or `classes`, "
+        "and run this cell again.",
     ),
 }
 
+FAILED_LATER = Text(
+    zh="出现异常，图没有变；控件可以继续用。换一个选择，或者修好模型再移动一个形状。",
+    en="An exception was raised, and the picture has not changed; the widget goes on. Choose something else, or mend "
+    "the model and move a shape.",
+)
 NO_SHAPE = Text(
     zh="不是图里的形状：{got}。要写成 (类别, 列, 行)，类别是 {known} 之一，列小于 {width}，行小于 {height}。",
     en="No shape of this picture: {got}. It should be (class, column, row), the class one of {known}, the column below "

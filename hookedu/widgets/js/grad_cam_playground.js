@@ -173,7 +173,8 @@ function classesOf(view) {
   const rows = element("div", { class: "hookedu-play-classes", role: "group" });
   view.label(rows, "classes", {}, "aria-label");
   const follow = toggle(view, "follow");
-  const root = element("div", {}, title, rows, follow);
+  const usually = element("span", { class: "hookedu-play-faint", hidden: true });
+  const root = element("div", {}, title, rows, follow, " ", view.label(usually, "usual"));
   /** @type {{button: HTMLElement, bar: HTMLElement, mark: HTMLElement, value: HTMLElement}[]} */
   let parts = [];
   /** @type {(kind: string, content?: object) => void} */
@@ -206,6 +207,7 @@ function classesOf(view) {
       }
       now = classes[explained];
       press(follow, follows);
+      usually.hidden = !off.length;
       /** @param {number} value */
       const at = (value) => (100 * ((value || 0) - low)) / (high - low || 1);
       parts.forEach(({ button, bar, mark, value }, i) => {
@@ -243,7 +245,8 @@ function channelsOf(view) {
   /** @type {(n: number) => import("./shared.js").Values} */
   let values = () => ({});
   const speak = () => {
-    view.label(says, here === null ? "legend" : "channel", values(here ?? 0));
+    const on = here === null || parts[here].tile.getAttribute("aria-checked") === "true";
+    view.label(says, here === null ? "legend" : on ? "channel" : "channel_off", values(here ?? 0));
   };
   /** @param {number | null} n */
   const point = (n) => {
