@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from hookedu.hooks.monitor import Monitor, Reading, Source
-from hookedu.language import Text
+from hookedu.language import Text, counted
 from hookedu.plots.strips import draw_strips
 from hookedu.widgets.panel import Panel
 from hookedu.widgets.pictures import Picture
@@ -160,7 +160,9 @@ def _summary(rows: list[Reading], source: Source | None) -> Text:
     """Return in words what matters most in the strips."""
     last = rows[-1].step
     now = [row for row in rows if row.step == last]
-    parts = [STATE.format(steps=last + 1, layers=len({row.layer for row in rows}))]
+    steps, layers = last + 1, len({row.layer for row in rows})
+    said = {"steps_en": counted(steps, "step"), "layers_en": counted(layers, "layer")}
+    parts = [STATE.format(steps=steps, layers=layers, **said)]
     without = [row.layer for row in now if row.gradient is None]
     if without:
         parts.append(NO_GRADIENT.format(layers=_names(without)))
@@ -206,7 +208,7 @@ ALTERNATIVE = Text(
     zh="每个统计量一条：每行一层，每列一步。最后一步的数在下面的表里",
     en="A strip per statistic, with a row per layer and a column per step; the table below has the last step",
 )
-STATE = Text(zh="{steps} 步，{layers} 层。", en="{steps} steps, {layers} layers.")
+STATE = Text(zh="{steps} 步，{layers} 层。", en="{steps_en}, {layers_en}.")
 NO_GRADIENT = Text(zh="没有梯度到达：{layers}。", en="No gradient arrives at {layers}.")
 STILL = Text(zh="参数不动：{layers}。", en="Parameters stand still in {layers}.")
 DEAD = Text(

@@ -34,6 +34,15 @@ def strips(panel):
     return {axes.get_title("left"): axes for axes in panel.figure.axes if axes.get_title("left")}
 
 
+def test_one_step_and_one_layer_are_in_the_singular():
+    model = nn.Linear(2, 1)
+    panel = TrainingPanel(model, optimizer := torch.optim.SGD(model.parameters(), lr=0.1))
+    with panel:
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+    assert "1 step, 1 layer." in panel._says.value and "1 步，1 层。" in panel._says.value
+
+
 def test_before_the_first_step_it_says_what_to_do():
     panel = TrainingPanel(*admit(0, "healthy").build())
     assert panel.figure is None and panel.rows == [] and panel.source is None
