@@ -31,8 +31,8 @@ def make_class(folder: Path, students: int) -> dict[str, Expected]:
     mistakes = [a for a in answers() if a.exercise.startswith(nb.LESSON) and a.mistake]
     whole = nb.json.dumps(nb.answered(nb.right()), ensure_ascii=False).encode()
     broken = {
-        "loses the process": ({"02.3": "import os\nos._exit(3)"}, Expected(Status.KILLED, (*full[:2], 0, 0))),
-        "crashes": ({"02.2": "import ctypes\nctypes.string_at(0)"}, Expected(Status.KILLED, (full[0], 0, 0, 0))),
+        "loses the process": ({"02.3": "import os\nos._exit(3)"}, Expected(Status.KILLED, (*full[:2], 0, full[3]))),
+        "crashes": ({"02.2": "import ctypes\nctypes.string_at(0)"}, Expected(Status.KILLED, (full[0], 0, *full[2:]))),
         "raises": ({"02.1": "1 / 0"}, Expected(Status.GRADED, (0, *full[1:]), (0, "raised"))),
         "syntax": ({"02.4": "def ("}, Expected(Status.GRADED, (*full[:3], 0), (3, "raised"))),
         "forges": ({"02.1": "import os\nfor fd in range(3, 256):\n  try: os.write(fd, b'{}\\n')\n  except OSError: pass"}, Expected(Status.TAMPERED)),

@@ -15,13 +15,15 @@ POINTS = [3, 3, 4, 5]
 ANSWER = nb.reference()["02.1"]
 STUB = "\ndef watch(y, seen): pass\n"  # a wrong answer
 
-# How a submission ends: its status, and the points of its four exercises. In WRONG and RAISED the first answer fails.
+# How a submission ends: its status, and the points of its four exercises. From WRONG to KILLED, and in NO_MEMORY, the first
+# answer fails and costs itself alone.
 RIGHT = (Status.GRADED, POINTS)
 WRONG = RAISED = (Status.GRADED, [0, *POINTS[1:]])
-NOTHING = (Status.GRADED, [0] * 4)
-STOPPED = (Status.TIMEOUT, [0] * 4)
-KILLED = (Status.KILLED, [0] * 4)
+STOPPED = (Status.TIMEOUT, [0, *POINTS[1:]])
+KILLED = (Status.KILLED, [0, *POINTS[1:]])
+RUINED = (Status.KILLED, [0] * 4)  # what it has done to its process ends every later cell
 NO_MEMORY = (Status.OUT_OF_MEMORY, [0, *POINTS[1:]])
+NOTHING = (Status.GRADED, [0] * 4)
 REFUSED = (Status.UNREADABLE, [0] * 4)
 FORGED = (Status.TAMPERED, [0] * 4)
 UNTOUCHED = (Status.NOT_ATTEMPTED, [0] * 4)

@@ -1,6 +1,6 @@
 """Hostile submissions of the corpus that want an effect: never end, take everything, outlive their end, get out."""
 
-from tests.grading.corpus import ANSWER, KILLED, NO_MEMORY, RAISED, RIGHT, STOPPED, Case, Status, with_cell
+from tests.grading.corpus import ANSWER, KILLED, NO_MEMORY, RAISED, RIGHT, RUINED, STOPPED, Case, with_cell
 
 # --- never ends, or ends too early ---------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ ENDINGS = {
     "aborts": Case("import os\nos.abort()", *KILLED, notes=("ended by signal",)),
     "calls-what-is-no-function": Case("import ctypes\nctypes.CFUNCTYPE(None)(1)()", *KILLED, notes=("it was in cell ",)),
     "becomes-another-program": Case("import os\nos.execv('/bin/sh', ['/bin/sh', '-c', 'exit 0'])", *KILLED, notes=("exit code 0",)),
-    "lowers-its-limits": Case(LIMITS, *KILLED),
+    "lowers-its-limits": Case(LIMITS, *RUINED),
 }  # fmt: skip
 
 # --- takes everything ----------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ RESOURCES = {
     "opens-files-without-end": Case(DESCRIPTORS, *RAISED, error="OSError: [Errno 24]"),
     "asks-for-all-memory": Case("'x' * 10**12", *NO_MEMORY, error="MemoryError"),
     "asks-numpy-for-memory": Case("import numpy\nnumpy.zeros(10**12)", *NO_MEMORY, error="MemoryError: Unable"),
-    "fills-shared-memory": Case(SHARED, Status.OUT_OF_MEMORY, [0] * 4),
+    "fills-shared-memory": Case(SHARED, *NO_MEMORY),
     "unpacks-a-bomb": Case(BOMB, *NO_MEMORY, error="MemoryError"),
 }  # fmt: skip
 

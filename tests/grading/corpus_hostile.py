@@ -6,12 +6,15 @@ from tests.grading.corpus import (
     KILLED,
     NO_MEMORY,
     NOTHING,
+    POINTS,
     RAISED,
     RIGHT,
+    RUINED,
     STUB,
     UNTOUCHED,
     WRONG,
     Case,
+    Status,
     with_cell,
 )
 
@@ -135,7 +138,7 @@ PATCHES = {
     "handles-all-errors": Case(HANDLE_ERRORS, *WRONG),
     "lies-about-names": Case(LYING_NAMES, *WRONG),
     "traces": Case(TRACE, *WRONG, reached=("sys.settrace", "sys.setprofile")),
-    "refuses-by-an-audit-hook": Case(AUDIT, *KILLED, reached=("sys.addaudithook",)),
+    "refuses-by-an-audit-hook": Case(AUDIT, *RUINED, reached=("sys.addaudithook",)),
 }  # fmt: skip
 
 # --- forged lines, and what can be done to the channel -----------------------------------------------------------
@@ -272,7 +275,7 @@ HUNTS = {
     "hunts-by-gc": Case(HUNT_BY_GC, *WRONG, reached=("gc.get_objects",)),
     "hunts-by-frames": Case(HUNT_BY_FRAMES, *FORGED, reached=("sys._getframe",)),
     "hunts-by-signals": Case(HUNT_BY_SIGNALS, *FORGED),
-    "hunts-by-tracebacks": Case(HUNT_BY_TRACEBACKS, *KILLED, reached=("tb_frame",)),
+    "hunts-by-tracebacks": Case(HUNT_BY_TRACEBACKS, Status.KILLED, [0, 0, *POINTS[2:]], reached=("tb_frame",)),
     "changes-seeds": Case(CHANGE_SEEDS, *NOTHING, reached=("gc.get_objects",)),
     "changes-bytes-of-a-string": Case(CHANGE_BYTES, *FORGED, reached=("ctypes",)),
 }  # fmt: skip

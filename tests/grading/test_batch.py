@@ -110,8 +110,8 @@ def test_twelve_notebooks_give_twelve_rows(twelve):
         "stub": (Status.NOT_ATTEMPTED, 0),
         "empty": (Status.UNREADABLE, 0),
         "cut": (Status.UNREADABLE, 0),
-        "loop": (Status.TIMEOUT, 6),  # the exercises before the loop keep their points
-        "exit": (Status.KILLED, 3),
+        "loop": (Status.TIMEOUT, FULL - 4),  # the other exercises keep their points
+        "exit": (Status.KILLED, FULL - 3),
     }
     assert {s: (row.status, row.points) for s, row in rows.items()} == expected
     assert len(done.rows) == len(table(out)) == len(csv_rows(out)) == 12 and done.skipped == 0
@@ -331,13 +331,13 @@ def test_a_value_that_equals_everything_equals_nothing(hostile):
 @pytest.mark.parametrize(
     "student, status, points",
     [
-        ("closes-channel", Status.KILLED, [3, 0, 0, 0]),
-        ("hogs-memory", Status.OUT_OF_MEMORY, [3, 0, 0, 0]),
+        ("closes-channel", Status.KILLED, [3, 0, 4, 5]),
+        ("hogs-memory", Status.OUT_OF_MEMORY, [3, 0, 4, 5]),
         ("hogs-in-torch", Status.OUT_OF_MEMORY, [3, 0, 4, 5]),
-        ("crashes", Status.KILLED, [3, 3, 0, 0]),
+        ("crashes", Status.KILLED, [3, 3, 0, 5]),
     ],
 )
-def test_what_was_observed_before_the_end_is_kept(hostile, student, status, points):
+def test_an_end_costs_the_exercise_at_fault_alone(hostile, student, status, points):
     row = hostile[0][student]
     assert row.status is status and row.notes, row
     # After a cell that used up all memory, the later ones may or may not have enough.

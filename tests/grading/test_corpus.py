@@ -267,8 +267,9 @@ def test_each_gets_its_row(corpus, name):
     assert all(note in said for note in case.notes)
     assert row.reached == case.reached
     assert bool(said) == bool(case.notes or row.needs_a_look), "what was repaired or went wrong is told"
+    lost = {result.outcome for result in row.results[: 1 if case.status is Status.TIMEOUT else None]}
     if case.status in (Status.TAMPERED, Status.TIMEOUT, Status.UNREADABLE):
-        assert {result.outcome for result in row.results} <= {LOST}
+        assert lost <= {LOST}
 
 
 each_run = pytest.mark.parametrize("corpus", RUNS, indirect=True, ids=str)

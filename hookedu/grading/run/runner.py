@@ -1,7 +1,8 @@
 """Run one submission in its own fork: request it, read its results within limits, end it with all that it started.
 
 Nothing that comes back is trusted. The grader knows which lines must arrive and in which order; the first line that
-deviates makes the whole submission `tampered`. Records that arrived before a crash or the time limit are kept.
+deviates makes the whole submission `tampered`. Records that arrived before a crash or the time limit are kept, and what
+stood after the cell that ended the process is run again without that cell.
 """
 
 import contextlib
@@ -13,12 +14,12 @@ import signal
 import socket
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hookedu import exercises
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, loads
-from hookedu.grading.matching import Plan
+from hookedu.grading.matching import Plan, Step
 from hookedu.grading.rows import Limits, Status, clean
 from hookedu.grading.run.keeper import WAITED
 from hookedu.grading.run.sandbox import Launched, Sandbox
@@ -28,6 +29,7 @@ from hookedu.language import Text
 _TICK = 0.05  # seconds between two checks for a stop request and for the deadlines
 
 _MOST_REACHED = 20  # things reached for that are kept of one submission
+_MOST_AGAIN = 20  # times that the rest of a submission is run again
 _MOST_LINES = 1000  # lines that tell of them; each process of a submission tells of each thing once
 
 _PATIENCE = 6  # on a busy machine a submission may take so many times its limit
@@ -51,6 +53,7 @@ _CELL = Text(
     en="it was in cell {n} of the notebook, which begins with `{line}`",
 )
 _PROBING = Text(zh="停在检查练习 {id} 的时候", en="it was in the check of exercise {id}")
+_WITHOUT = Text(zh="去掉它以后，其余的又运行了一次", en="the rest was run again without it")
 _START = Text(
     zh="评分进程没能启动，与这份作业无关：{error}",
     en="the grading process did not start, through no fault of the submission: {error}",
@@ -72,6 +75,14 @@ class Run:
         self.notes.append(note)
         return self
 
+    def add(self, again: "Run") -> None:
+        """Add what came of running the rest again. A forgery in it is one of the whole submission."""
+        self.records |= again.records
+        self.reached += [what for what in again.reached if what not in self.reached]
+        self.notes += [_WITHOUT, *again.notes]
+        if again.status is Status.TAMPERED:
+            self.status = again.status
+
 
 class Stopped(Exception):
     """Raised when the whole batch is being stopped; the submission counts as not run."""
@@ -86,6 +97,10 @@ def run(
     stop: threading.Event,
 ) -> Run:
     """Run a plan in its own fork, after the lesson's own setup cells.
+
+    A cell, or an answer in its check, that ends the process or does not end costs itself alone: as in a notebook, whose
+    kernel is interrupted or started again, the rest runs without it. No further run begins when the first of these has
+    begun as long ago as one run may take.
 
     Parameters
     ----------
@@ -105,7 +120,8 @@ def run(
     Returns
     -------
     Run
-        The records received, the status and notes on it. Nothing in it has been judged.
+        The records received, the status of the first fork that did not end well, and notes on all. Nothing in it has
+        been judged.
 
     Raises
     ------
@@ -116,6 +132,30 @@ def run(
     OSError
         If even a newly started warm process cannot take the job.
     """
+    ran, at = _once(plan, setup, seeds, limits, sandbox, stop)
+    until = time.monotonic() + limits.seconds
+    for _ in range(_MOST_AGAIN):
+        plan = _without(plan, *at, ran.records) if at else Plan((), ())
+        if not plan.probes or time.monotonic() > until:
+            break
+        again, at = _once(plan, setup, seeds, limits, sandbox, stop)
+        if again.status is Status.GRADER_ERROR:
+            break
+        ran.add(again)
+    if ran.reached:
+        ran.notes.insert(0, _REACHES.format(what=", ".join(f"`{what}`" for what in ran.reached)))
+    return ran
+
+
+def _once(
+    plan: Plan,
+    setup: tuple[str, ...],
+    seeds: dict[str, tuple[int, ...]],
+    limits: Limits,
+    sandbox: Sandbox,
+    stop: threading.Event,
+) -> tuple[Run, tuple[int, str] | None]:
+    """Run a plan in one fork; return also the step, or the exercise probed after it, that ended it before its end."""
     job = {
         "setup": setup,
         "probes": [step.probes for step in plan.steps],
@@ -135,11 +175,23 @@ def run(
         except ObservationError as error:
             ran = Run(reached=script.run.reached)
             ran.ended(Status.TAMPERED, _FORGED.format(error=clean(str(error))[:200]))
-    if ran.status in (Status.TIMEOUT, Status.KILLED, Status.OUT_OF_MEMORY) and not script.done:
-        ran.notes += _where(plan, *script.at)
-    if ran.reached:
-        ran.notes.insert(0, _REACHES.format(what=", ".join(f"`{what}`" for what in ran.reached)))
-    return ran
+    if ran.status not in (Status.TIMEOUT, Status.KILLED, Status.OUT_OF_MEMORY) or script.done:
+        return ran, None
+    ran.notes += _where(plan, *script.at)
+    return ran, script.at if 0 <= script.at[0] < len(plan.steps) else None
+
+
+def _without(plan: Plan, number: int, probe: str, records: dict[str, Any]) -> Plan:
+    """Return a plan without a step, or without what is probed after it, and without what has a record already."""
+
+    done = {probe, *records}
+
+    def left(step: Step) -> Step:
+        return replace(step, probes=tuple(name for name in step.probes if name not in done))
+
+    steps = [left(step) for i, step in enumerate(plan.steps) if probe or i != number]
+    last = max((i for i, step in enumerate(steps) if step.probes), default=-1)
+    return replace(plan, steps=tuple(steps[: last + 1]))
 
 
 def _where(plan: Plan, number: int, probe: str) -> list[Text]:
