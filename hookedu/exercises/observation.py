@@ -215,7 +215,7 @@ def _decode_tensor(value: dict[str, Any]) -> torch.Tensor:
         numbers = [float(v) if type(v) is str else v for v in values]
         if not all(type(v) in (int, float, bool) for v in numbers):
             raise ObservationError("a tensor holds numbers only")
-        return torch.tensor(numbers, dtype=_DTYPES[dtype]).reshape(shape)
+        return torch.tensor(numbers, dtype=_DTYPES[dtype], device="cpu").reshape(shape)
     except (ValueError, RuntimeError, OverflowError) as error:
         raise ObservationError(f"not a tensor: {error}") from None
 

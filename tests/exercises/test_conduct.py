@@ -285,6 +285,7 @@ def test_what_is_printed_is_shown_once(capsys):
         lambda: torch.set_default_dtype(torch.float64),
         lambda: torch.set_grad_enabled(False),
         lambda: torch.set_default_device("meta"),
+        lambda: torch.set_default_device("cuda"),  # also where there is none
         lambda: torch.set_autocast_enabled("cpu", True),
     ],
 )
