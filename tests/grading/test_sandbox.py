@@ -234,6 +234,20 @@ def test_the_same_seed_gives_the_same_rows(tmp_path):
     assert [r.results[0].seed for r in other] != [r.results[0].seed for r in runs[0]]
 
 
+def test_an_environment_that_is_a_link_is_seen_where_python_looks_for_it(tmp_path):
+    link = tmp_path / "environment"
+    link.symlink_to(sys.prefix)
+    code = "from hookedu.grading.run.sandbox import Sandbox; print(bool(Sandbox(True, 60.0).rehearse()))"
+    python = link / Path(sys.executable).relative_to(sys.prefix)
+    done = subprocess.run(
+        [python, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(catalog.ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_without_a_sandbox_it_stops_and_says_what_to_do(tmp_path, monkeypatch):
     hand_in(tmp_path, "ann", "1 / 0")
     monkeypatch.setenv("PATH", str(tmp_path))

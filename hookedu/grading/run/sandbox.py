@@ -317,7 +317,10 @@ def _pipe_with(data: bytes) -> int:
 
 def _visible() -> list[str]:
     """Return the folders that Python needs: its own, its packages, the system's libraries and fonts."""
-    wanted = [*_parts("/usr"), "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/ld.so.cache", "/etc/fonts"]
+    # Where these are links, the links are made again: what they lead to is below /usr.
+    system = [path for path in ("/bin", "/lib", "/lib32", "/lib64", "/sbin") if not os.path.islink(path)]
+    wanted = [*_parts("/usr"), *system, "/etc/ld.so.cache", "/etc/fonts"]
+    # An environment may itself be a link; what it leads to is then seen where Python looks for it.
     wanted += [
         *_parts(sys.prefix),
         *_parts(sys.base_prefix),
@@ -327,7 +330,7 @@ def _visible() -> list[str]:
     found: list[str] = []
     for path in map(os.path.abspath, wanted):
         inside = any(path == f or path.startswith(f.rstrip("/") + "/") for f in found)
-        if os.path.exists(path) and not os.path.islink(path) and not inside:
+        if os.path.exists(path) and not inside:
             found.append(path)
     return found
 

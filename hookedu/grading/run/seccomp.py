@@ -18,6 +18,7 @@ _REFUSED = {  # name -> its number on x86_64 and on aarch64
     "shmget": (29, 194),
     "msgget": (68, 186),
     "semget": (64, 190),
+    "mq_open": (240, 180),
     "vmsplice": (316, 75),  # pins memory in pipes
     "io_uring_setup": (425, 425),
     "bpf": (321, 280),
