@@ -5,6 +5,7 @@ inside is unpacked into a nameless temporary file for as long as it is read. Sym
 """
 
 import contextlib
+import json
 import os
 import re
 import stat
@@ -30,6 +31,7 @@ _MAX_UNPACKED = 4 * 2**30  # bytes of the zips within one zip
 _MAX_ZIPS = 3  # zips in each other
 _KEPT_OPEN = 50  # members from which on a zip within another is unpacked once, not for each notebook
 _SPOOL = 8 * 2**20  # bytes of an unpacked zip that stay in memory rather than in a temporary file
+_ENCRYPTED = 0x1  # the bit of a member's flags
 _HEAD = 4096  # bytes that are read to see whether a file is a notebook
 
 _TOO_LARGE = Text(
@@ -39,6 +41,7 @@ _LINK = Text(zh="这是一个链接，不是文件；不跟随链接", en="this 
 _NOT_A_FILE = Text(zh="这不是普通文件", en="this is not an ordinary file")
 _BAD_PATH = Text(zh="压缩包里的路径不合规", en="its path in the zip is not allowed")
 _COMPRESSION = Text(zh="压缩方法不受支持", en="compressed in a way that is not read")
+_LOCKED = Text(zh="压缩包加了密码", en="it is protected by a password in its zip")
 _FAILED = Text(zh="读取失败：{error}", en="reading failed: {error}")
 _TOO_DEEP = Text(zh="文件夹套得太深，没有进去", en="too many folders in each other; not entered")
 _ARCHIVE = Text(
@@ -53,7 +56,6 @@ _ZIPS = Text(
 _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, NotImplementedError)
 
 _NOTEBOOK = re.compile(r"\.ipynb(\.(txt|json))?$", re.IGNORECASE)  # mail and learning platforms add suffixes
-_PERHAPS = re.compile(r"(^[^.]+|\.json|\.txt)$", re.IGNORECASE)
 _ARCHIVES = re.compile(r"\.(rar|7z|tar|tgz|gz|bz2|xz|zst)$", re.IGNORECASE)
 _NOISE = frozenset(("__MACOSX", "__pycache__", "site-packages", "node_modules"))
 _NOISE_FILES = frozenset(("thumbs.db", "desktop.ini"))
@@ -137,16 +139,16 @@ def _wanted(parts: Parts) -> bool:
 
 
 def _kind(name: str, head: Read) -> Kind:
-    """Return what a file is, by its name; where that says nothing, by its first bytes."""
+    """Return what a file is, by its name; where that says nothing, by its first bytes: browsers and people rename."""
     if _NOTEBOOK.search(name):
         return Kind.NOTEBOOK
     if _ARCHIVES.search(name):
         return Kind.BROKEN
-    if _PERHAPS.search(name):
-        with contextlib.suppress(Unreadable):
-            start = head().lstrip(b"\xef\xbb\xbf \t\r\n")
-            if start[:1] == b"{" and re.search(rb'"(cells|nbformat|worksheets)"\s*:', start):
-                return Kind.NOTEBOOK
+    with contextlib.suppress(Unreadable):
+        start = head()
+        text = start.decode(json.detect_encoding(start), "replace").lstrip("\ufeff \t\r\n")
+        if text[:1] == "{" and re.search(r'"(cells|nbformat|worksheets)"\s*:', text):
+            return Kind.NOTEBOOK
     return Kind.OTHER
 
 
@@ -265,6 +267,8 @@ class _Zip:
 
     def read(self, member: zipfile.ZipInfo, head: int = 0) -> bytes:
         """Return the bytes of a member, or the first `head` of them; the size in its header is not trusted."""
+        if member.flag_bits & _ENCRYPTED:
+            raise Unreadable(_LOCKED)
         try:
             with self.opened() as archive, archive.open(member) as file:
                 return file.read(head) if head else _limited(file.read(MAX_BYTES + 1))
@@ -273,6 +277,8 @@ class _Zip:
 
     def unpacked(self, member: zipfile.ZipInfo, budget: "_Budget") -> IO[bytes]:
         """Return the bytes of a member as a temporary file without a name."""
+        if member.flag_bits & _ENCRYPTED:
+            raise Unreadable(_LOCKED)
         file = tempfile.SpooledTemporaryFile(_SPOOL)  # noqa: SIM115  closed by whoever reads it
         with self.opened() as archive, archive.open(member) as packed:
             while part := packed.read(2**20):
@@ -311,7 +317,8 @@ def _in_zip(
             continue
         whole, time = (*prefix, *parts), partial(_member_time, member)
         if name.startswith("/") or "\\" in name or ":" in parts[0] or {".", ".."} & set(parts):
-            yield _broken(("", "/".join((*prefix, name))), _BAD_PATH)
+            # In a zip within another it stays that student's who handed the zip in.
+            yield _broken((*prefix, name) if prefix else ("", name), _BAD_PATH)
         elif stat.S_ISLNK(member.external_attr >> 16):
             yield _broken(whole, _LINK)
         elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -10,11 +10,13 @@
     assignment_1_export/submission_2/FILE.ipynb       Gradescope, with submission_metadata.yml
     STUDENT+ASSIGNMENT+TIME+RANDOM/NOTEBOOK.ipynb     nbgrader's exchange, the folder `inbound`
     TASK/STUDENT.ipynb                                no folders for students: several notebooks with people's names
+    Classroom/COURSE/TASK/STUDENT - LESSON.ipynb      Google Classroom's folder in Drive, as one downloads it
 
 Folders around all students ("hw2", "submissions", the name of the zip) are skipped: they are recognised by their names,
 or by holding nothing but several other folders.
 """
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +92,9 @@ def owned(files: Iterable[Found], stem: str) -> list[Owned]:
         if len(around) == 1:
             kept = level  # one folder around everything says nothing; of several, each is part of the path
     names = _people(inside, level) | _by_files(inside, level)
-    students = _told_apart([_student(file, level, names) for file in inside], inside, level)
+    # One name in two forms of Unicode, as macOS and the others write it, is one student.
+    students = [unicodedata.normalize("NFC", _student(file, level, names)) for file in inside]
+    students = _told_apart(students, inside, level)
     return out + [
         Owned(student, _source(file, kept), file, level)
         for student, file in zip(students, inside, strict=True)
@@ -114,6 +118,8 @@ def _around(files: Sequence[Found], level: int, stem: str) -> set[str]:
         return tops
     if {parts[0] for parts in paths if len(parts) > 2} != tops:
         return set()
+    if len(tops) == 1 and _leads_to_people(files, level + 1):
+        return tops
     loose = {f.parts[level] for f in files if _right_below([f], level)}
     if loose and not (
         all(map(is_nobody, tops)) and all(_several_people(f, level + 1) for f in _of(loose, files, level))
@@ -150,6 +156,15 @@ def _several_people(files: Sequence[Found], level: int) -> bool:
         level += 1
     holding = {f.parts[level] for f in files if len(f.parts) > level + 1 and f.kind is Kind.NOTEBOOK}
     return len(inner) > 1 and 2 * len(holding) >= len(inner) and not any(map(is_nobody, inner))
+
+
+def _leads_to_people(files: Sequence[Found], level: int) -> bool:
+    """Check whether the only folders from a level on lead to one of a task, with notebooks named after their students."""
+    top = level
+    while all(len(f.parts) > level + 1 for f in files) and len({f.parts[level] for f in files}) == 1:
+        level += 1
+    task = files[0].parts[level - 1]
+    return level > top and is_nobody(task) and not naming.is_group(task) and bool(_by_files(files, level))
 
 
 def _student(file: Found, level: int, names: dict[str, str]) -> str:

@@ -33,7 +33,7 @@ _ARCHIVE = re.compile(r"\.(zip|rar|7z|tar|tgz|tar\.(gz|bz2|xz))$", re.IGNORECASE
 _NOTEBOOK = re.compile(r"(\.ipynb)?(\.(txt|json))?$", re.IGNORECASE)
 _APART = r"[\s_.#(),-]"
 
-CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_\d+_.+", re.IGNORECASE)
+CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?:\d+_.+|(?:text|link)\.html)", re.IGNORECASE)
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?")
 BRIGHTSPACE = re.compile(r"(?P<id>\d+)-\d+ - (?P<name>.+) - .*\d{4} \d{3,4}(?: [AP]M)?")
 GRADESCOPE = re.compile(r"submission_\d+")

@@ -154,7 +154,7 @@ def test_bombs_links_locks_and_damage_in_a_zip(tmp_path, monkeypatch):
     assert "larger than" in reason(path, 0)
     assert "link" in reason(path, 1)
     assert "CRC" in reason(path, 2)
-    assert "encrypted" in reason(path, 3)
+    assert "protected by a password" in reason(path, 3)
     assert "compressed in a way" in reason(path, 5)
     assert collect(path)[0][4].read() == b"fine"
 

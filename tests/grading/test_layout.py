@@ -3,6 +3,7 @@
 import io
 import os
 import time
+import unicodedata
 import zipfile
 
 import pytest
@@ -189,6 +190,14 @@ LAYOUTS = {
         ["Day/Ann Lee.ipynb", "Day/bob.ipynb", "Ann Lee/02.ipynb", "bob/02.ipynb"],
         {"Day", "Ann Lee", "bob"},
     ),
+    "Google Classroom": (
+        [
+            f"Classroom/CS101/Homework 2/{who} - 02_tensor_hooks.ipynb"
+            for who in ("Jane Doe", "Bob Lee", "李雷")
+        ],
+        {"Jane Doe", "Bob Lee", "李雷"},
+    ),
+    "one name in two forms of Unicode": (["Zoe\u0308/02.ipynb", "Zo\u00eb/03.ipynb"], {"Zo\u00eb"}),
     "zips in zips": (
         {
             "class.zip": zipped(
@@ -225,7 +234,8 @@ BESIDE = {
 @pytest.mark.parametrize("what", BESIDE)
 def test_what_lies_beside_the_students_hides_none(tmp_path, what):
     students, others, told = BESIDE[what]
-    found = collect(place(tmp_path / "class", students + others))
+    tree = dict.fromkeys(students + others, NOTEBOOK) | {n: b"<html>" for n in others if n.endswith(".html")}
+    found = collect(place(tmp_path / "class", tree))
     assert [s.student.split(" ")[0] for s in found.submissions] == ["ann", "bob"]
     assert found.outside == told
 
@@ -326,9 +336,13 @@ names = st.text(
 people = names.map(str.strip).filter(lambda n: n and n[0] not in ".~" and not n.isdigit() and n[-1] != ".")
 
 
+def composed(name):
+    return unicodedata.normalize("NFC", name)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
-    who=st.lists(people, min_size=2, max_size=6, unique_by=str.casefold),
+    who=st.lists(people, min_size=2, max_size=6, unique_by=lambda name: composed(name).casefold()),
     around=st.sampled_from([(), ("hw2",), ("submissions",), ("Week 3", "hand-in"), ("02_tensor_hooks",)]),
     how=st.lists(st.sampled_from(["file", "folder", "zip", "empty", "pdf"]), min_size=6, max_size=6),
 )
@@ -346,7 +360,7 @@ def test_every_student_has_a_row(tmp_path_factory, who, around, how):
     found = collect(
         place(folder, {"/".join((*around, name)): data for name, data in tree.items()})
     ).submissions
-    assert sorted(s.student for s in found) == sorted(map(clean_name, who))
+    assert sorted(s.student for s in found) == sorted(composed(clean_name(name)) for name in who)
     assert len({s.source for s in found}) == len(who)
 
 
@@ -379,6 +393,52 @@ def test_a_zip_of_a_students_has_the_time_of_the_zip_not_the_times_inside(tmp_pa
         archive.writestr(info, NOTEBOOK)
     (wrapped,) = collect(place(tmp_path / "other", {"submissions.zip": whole.getvalue()})).submissions
     assert wrapped.submitted().astimezone().replace(tzinfo=None).isoformat() == "2001-09-09T01:46:40"
+
+
+RENAMED = [
+    *("02.ipynb ", "02.ipynb.download", "02.ipynb.bak", "02.ipynb.crdownload", "02.jupyter", "02.ipynb~"),
+    *("notebook.data", "02.ipynb.html"),
+]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-be"])
+def test_a_notebook_is_one_whatever_its_name(tmp_path, encoding):
+    data = NOTEBOOK.decode().encode(encoding)
+    tree = {f"student {n}/{name}": data for n, name in enumerate(RENAMED)}
+    found = collect(place(tmp_path / "class", tree)).submissions
+    assert [s.read() for s in found] == [data] * len(RENAMED)
+
+
+def test_whoever_typed_text_or_a_link_into_canvas_has_a_row(tmp_path):
+    tree = {"ada_12_345_02.ipynb": NOTEBOOK, "bob_13_text.html": b"<p>", "eve_LATE_14_link.html": b"<a>"}
+    found = collect(place(tmp_path / "class", tree)).submissions
+    assert [s.student for s in found] == ["ada (Canvas 12)", "bob (Canvas 13)", "eve (Canvas 14)"]
+    for submission in found[1:]:
+        with pytest.raises(Unreadable, match="no notebook, only"):
+            submission.read()
+
+
+@pytest.mark.parametrize("name", ["/etc/02.ipynb", "../../bob/02.ipynb", "C:/02.ipynb", "x/../../02.ipynb"])
+def test_a_path_out_of_a_students_zip_stays_the_students(tmp_path, name):
+    tree = {"ann/hw.zip": zipped([name]), "bob/02.ipynb": NOTEBOOK, "eve.zip": zipped([name])}
+    found = collect(place(tmp_path / "class", tree)).submissions
+    assert [s.student for s in found] == ["ann", "bob", "eve"]
+    for submission in (found[0], found[2]):
+        with pytest.raises(Unreadable, match="not allowed"):
+            submission.read()
+
+
+@pytest.mark.parametrize("name", ["02.ipynb", "inner.zip"])
+def test_a_password_is_named(tmp_path, name):
+    data = bytearray(zipped([name]))
+    for header in (data.index(b"PK\3\4") + 6, data.index(b"PK\1\2") + 8):
+        data[header] |= 1
+    (found,) = collect(
+        place(tmp_path / "class", {"ann/hw.zip": bytes(data), "bob/02.ipynb": NOTEBOOK})
+    ).submissions[:1]
+    with pytest.raises(Unreadable, match="protected by a password") as caught:
+        found.read()
+    assert "ZipInfo" not in str(caught.value.says)
 
 
 def test_a_bomb_of_zips_costs_its_student_alone(tmp_path, monkeypatch):
