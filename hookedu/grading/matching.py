@@ -9,7 +9,8 @@ import functools
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from hookedu import catalog, exercises
@@ -17,7 +18,7 @@ from hookedu.cells import source_of, variants_of
 from hookedu.exercises import words
 from hookedu.exercises.exercise import Exercise
 from hookedu.grading.reading import Cell, read_cells
-from hookedu.grading.rows import Unreadable
+from hookedu.grading.rows import Unreadable, clean
 from hookedu.language import Text
 
 _NO_LESSON = Text(
@@ -39,6 +40,9 @@ _ELSEWHERE = Text(
 )
 _RETYPED = Text(
     zh="{id}：单元类型被改成了 {kind}，仍按代码运行", en="{id}: the cell was turned into {kind}; run as code"
+)
+_CHECKED = Text(
+    zh="{id}：检查的是 `{value}`，按它评", en="{id}: what is checked is `{value}`; that is what was graded"
 )
 _COPIED = Text(
     zh="{id}：有 {n} 个单元作答，以最后一个为准", en="{id}: {n} cells answer it; the last one counts"
@@ -197,6 +201,7 @@ def lesson_of(cells: list[Cell], named: catalog.Lesson | None) -> tuple[catalog.
 
 def plan(cells: list[Cell], key: Key) -> Plan:
     """Return the cells that the learner wrote or changed, in order, each with the exercises probed after it."""
+    cells = list(map(_unfenced, cells))
     slugs = {exercise.slug for exercise in key.exercises}
     checks, answers = {slug + "-check" for slug in slugs}, {exercise.answer for exercise in key.exercises}
 
@@ -211,23 +216,47 @@ def plan(cells: list[Cell], key: Key) -> Plan:
 
     own = [i for i, cell in enumerate(cells) if written(cell)]
     probes: dict[int, list[str]] = {}
-    run, notes = set(own), []
+    run, notes, sources = set(own), [], [cell.source for cell in cells]
+    checked = [
+        (i, *found)
+        for i, cell in enumerate(cells)
+        if cell.kind == "code"
+        for found in _CHECK.findall(cell.source)
+    ]
     for exercise in key.exercises:
-        answering, said = _answering(exercise, cells, own)
+        given = None if _defining(exercise, cells, own) else _given(exercise, checked)
+        if given:
+            i, value = given
+            answering, said = [i], [_CHECKED.format(id=exercise.id, value=clean(value)[:60])]
+            sources[i] = f"{sources[i] if i in own else ''}\n{exercise.answer} = {value}"
+        else:
+            answering, said = _answering(exercise, cells, own)
         notes += said
         if answering:
             run |= set(answering)
             probes.setdefault(answering[-1], []).append(exercise.id)
-    steps = tuple(Step(cells[i].source, tuple(probes.get(i, ())), i + 1) for i in sorted(run))
+    steps = tuple(Step(sources[i], tuple(probes.get(i, ())), i + 1) for i in sorted(run))
     return Plan(steps, tuple(notes))
+
+
+def _given(exercise: Exercise, checked: list[tuple[int, str, str]]) -> tuple[int, str] | None:
+    """Return the last cell that checks something else than the exercise's own name, and what it checks.
+
+    As in the notebook, it counts: a learner may rename the function, or write it into the check.
+    """
+    given = [(i, value) for i, id, value in checked if id == exercise.id and value != exercise.answer]
+    return given[-1] if given else None
+
+
+def _defining(exercise: Exercise, cells: list[Cell], places: list[int]) -> list[int]:
+    """Return those of the cells at these places that define the exercise's name."""
+    return [i for i in places if exercise.answer in _defined(cells[i].source)]
 
 
 def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[list[int], list[Text]]:
     """Return the indices of the cells that answer an exercise, in order, and notes on what was repaired."""
 
-    def defining(places: list[int]) -> list[int]:
-        return [i for i in places if exercise.answer in _defined(cells[i].source)]
-
+    defining = partial(_defining, exercise, cells)
     marked = [i for i, cell in enumerate(cells) if exercise.slug in (cell.grade_id, cell.id)]
     edited = [i for i in marked if i in own]
 
@@ -249,6 +278,18 @@ def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[l
     if len(found) > 1:
         say(_COPIED, n=len(found))
     return found, notes
+
+
+# What an unindented line checks: check("02.1", watch).
+_CHECK = re.compile(r"""(?m)^check\([ ]*["'](\d\d\.\d+)["'][ ]*,[ ]*(\S|\S.*\S)[ ]*\)[ ]*;?[ ]*$""")
+# Code in a cell of text.
+_FENCED = re.compile(r"(?ms)^```[^`\n]*\n(.*?)^```[ ]*$")
+
+
+def _unfenced(cell: Cell) -> Cell:
+    """Return a cell of text as the code that it quotes, if it does."""
+    quoted = _FENCED.findall(cell.source) if cell.kind != "code" else []
+    return replace(cell, source="\n".join(quoted)) if quoted else cell
 
 
 # What an unindented line defines: "def name", "class name", "name = ...".

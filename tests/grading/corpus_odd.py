@@ -69,6 +69,13 @@ def in_check_cells():
     return made
 
 
+def renamed_in_the_check(value):
+    """Return a notebook whose first answer has another name, and whose check is given that."""
+    made = nb.answered(nb.reference() | {"02.1": ANSWER.replace("def watch", "def watched")})
+    nb.check_of(made, "02.1")["source"] = f'check("02.1", {value})'
+    return made
+
+
 def of_version(number):
     new = nbformat.from_dict(notebook() | {"nbformat": 4, "nbformat_minor": 5})
     return packed(nbformat.convert(new, number))
@@ -101,6 +108,9 @@ CELLS = {
     "untouched": Case(nb.handed_out(), *UNTOUCHED),
     "only-spaces-added": Case(nb.answered({}, nb.handed_out() | {"cells": (spaced(made := nb.handed_out()), made["cells"])[1]}), *UNTOUCHED),
     "answer-renamed": Case("def watched(y, seen): return y.register_hook(seen.append)", *RAISED, error="NameError: name 'watch' is not defined"),
+    "answer-renamed-in-the-check": Case(renamed_in_the_check("watched"), *RIGHT, notes=("what is checked is `watched`",)),
+    "answer-written-into-the-check": Case(renamed_in_the_check("lambda y, seen: watched(y, seen)"), *RIGHT, notes=("what is checked",)),
+    "answers-quoted-in-text": Case({"cells": [{"cell_type": "markdown", "source": f"My answers:\n\n```python\n{ALL}\n```\n"}]}, *RIGHT, notes=("turned into markdown",)),
     "ten-thousand-cells": Case(of_ten_thousand_cells(), *RIGHT),
     "thirty-megabytes-of-plots": Case(with_large_plots(), *RIGHT),
     "two-megabytes-in-a-line": Case(with_cell("data = '" + "x" * 2**21 + "'"), *RIGHT),
@@ -163,6 +173,7 @@ for n in range(20_000): logging.debug("step %d", n)
 SETTINGS = {
     "dtype-changed": "import torch\ntorch.set_default_dtype(torch.float64)",
     "device-changed": "import torch\ntorch.set_default_device('meta')",
+    "device-of-another-machine": "import torch\ntorch.set_default_device('cuda')",
     "gradients-off": "import torch\ntorch.set_grad_enabled(False)\ntorch.inference_mode().__enter__()",
     "autocast-entered": "import torch\ntorch.autocast('cpu').__enter__()",
     "anomalies-watched": "import torch\ntorch.autograd.set_detect_anomaly(True)",
