@@ -7,6 +7,7 @@ import contextlib
 import csv
 import datetime
 import sqlite3
+import time
 from dataclasses import replace
 
 import pytest
@@ -154,6 +155,8 @@ def test_a_lesson_may_have_rules_of_its_own_and_they_stay_until_changed(book, tm
     [
         ("2026-12-01", datetime.datetime(2026, 12, 1, 23, 59, 59).astimezone()),
         ("20261201", datetime.datetime(2026, 12, 1, 23, 59, 59).astimezone()),
+        ("2026-W49-2", datetime.datetime(2026, 12, 1, 23, 59, 59).astimezone()),
+        ("2026-12-01T18", datetime.datetime(2026, 12, 1, 18, 0, 59).astimezone()),
         ("2026-12-01T18:00", datetime.datetime(2026, 12, 1, 18, 0, 59).astimezone()),
         ("2026-12-01 18:00", datetime.datetime(2026, 12, 1, 18, 0, 59).astimezone()),
         ("2026-12-01T18:00:00", datetime.datetime(2026, 12, 1, 18, 0, 0).astimezone()),
@@ -167,6 +170,32 @@ def test_a_day_is_due_at_its_end_and_a_minute_lasts_sixty_seconds(book, given, d
     for late, microseconds in ((False, 999_999), (True, 1_000_000)):
         book.save(replace(row(sha=str(late)), submitted=due + datetime.timedelta(microseconds=microseconds)))
         assert bool(counting(book).lateness) is late
+
+
+@pytest.mark.parametrize(("fraction", "penalty"), [(999_999, 0.6), (1_000_000, 1.2)])
+def test_the_last_second_of_a_day_is_in_that_day_also_when_late(book, fraction, penalty):
+    book.change_rules(Rules.of_options(None, [DAY.isoformat()], ["10%/day"]))
+    book.save(replace(row(), submitted=DAY + datetime.timedelta(days=1, microseconds=fraction)))
+    assert counting(book).penalty == penalty
+
+
+@pytest.mark.parametrize(
+    ("given", "due"),
+    [
+        ("2026-10-25T02:30", datetime.datetime(2026, 10, 25, 1, 30, 59, tzinfo=datetime.UTC)),  # twice
+        ("2026-03-29T02:30", datetime.datetime(2026, 3, 29, 1, 30, 59, tzinfo=datetime.UTC)),  # never
+        ("2026-10-25", datetime.datetime(2026, 10, 25, 22, 59, 59, tzinfo=datetime.UTC)),
+    ],
+)
+def test_where_the_clocks_change_the_later_meaning_counts(book, monkeypatch, given, due):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        book.change_rules(Rules.of_options(None, [given], []))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert book.rules().of("due", "02") == due
 
 
 def test_of_two_at_the_same_time_the_better_counts_and_a_later_fraction_of_a_second_is_later(book):

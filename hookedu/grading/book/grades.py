@@ -70,14 +70,19 @@ def _late(value: str) -> Late:
 
 
 def _due(value: str) -> datetime.datetime:
-    """Parse a due date; a day alone means its last second, and a minute its last."""
+    """Parse a due date; a day alone means its last second, and a minute its last.
+
+    Where a change of the clocks repeats or skips the time, the later meaning counts.
+    """
     try:
         due = datetime.datetime.fromisoformat(value)
-        if re.fullmatch(r"[\d-]+", value):
+        if not re.search(r"\d[T ]\d", value):
             due = due.replace(hour=23, minute=59, second=59)
-        elif re.fullmatch(r"[^T ]+[T ]\d\d:?\d\d(?:Z|[+-].*)?", value):
+        elif re.fullmatch(r"[^T ]+[T ]\d\d(?::?\d\d)?(?:Z|[+-].*)?", value):
             due = due.replace(second=59)
-        return due.astimezone(datetime.UTC)  # a naive time is local time
+        return max(
+            due.replace(fold=fold).astimezone(datetime.UTC) for fold in (0, 1)
+        )  # a naive time is local time
     except (ValueError, OverflowError):
         raise CourseError(_BAD_DUE.format(value=value)) from None
 
@@ -252,10 +257,11 @@ def _grade(row: Row, adjustments: Mapping[str, Adjustment], rules: Rules) -> Gra
     marks = tuple(Mark(result, adjustments.get(result.exercise)) for result in row.results)
     due, late = rules.of("due", row.lesson), rules.of("late", row.lesson)
     grade = Grade(row, marks, due, total=adjustments.get(row.lesson))
-    # A due date is a whole second, and that second is still in time.
-    if not due or not row.submitted or row.submitted.replace(microsecond=0) <= due:
+    # A due date is a whole second, and that second is still in time; so is each whole day after it.
+    submitted = row.submitted and row.submitted.replace(microsecond=0)
+    if not due or not submitted or submitted <= due:
         return grade
-    lateness = row.submitted - due
+    lateness = submitted - due
     off = min(late.off(lateness, row.max_points), grade.points) if late and not grade.total else 0
     return replace(grade, lateness=lateness, penalty=tidy(off))
 
