@@ -28,7 +28,18 @@ from hookedu.grading.collect import Submission, collect
 from hookedu.grading.matching import Key, Plan, key_of, lesson_by_name, lesson_of, plan
 from hookedu.grading.out import exports, terminal
 from hookedu.grading.reading import read_cells
-from hookedu.grading.rows import LOST, Graded, Limits, Result, Row, Status, Unreadable, Written, clean
+from hookedu.grading.rows import (
+    LOST,
+    Graded,
+    Limits,
+    Result,
+    Row,
+    Status,
+    Unreadable,
+    Written,
+    clean,
+    one_form,
+)
 from hookedu.grading.run.runner import Run, Stopped, run, seeds_for
 from hookedu.grading.run.sandbox import Sandbox
 from hookedu.language import Text
@@ -150,6 +161,7 @@ def grade(
 def _of_students(submissions: list[Submission], names: Sequence[str]) -> list[Submission]:
     """Return the submissions of these students, all of them if there are no names."""
     known = {submission.student for submission in submissions}
+    names = [*map(one_form, names)]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.0)

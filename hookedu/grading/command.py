@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hookedu.catalog import CourseError
-from hookedu.grading.rows import Limits, clean
+from hookedu.grading.rows import Limits, clean, one_form
 from hookedu.language import Text
 
 _BAD_POINTS = Text(
@@ -203,5 +203,5 @@ def forget_command(
     from hookedu.grading.out import pages
 
     with contextlib.closing(Gradebook(grades, create=False)) as book:
-        pages.forget(book, student)
+        pages.forget(book, student if student in book.students() else one_form(student))
     print(_FORGOTTEN.format(grades=grades, student=clean(student)))

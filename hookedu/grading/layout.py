@@ -16,7 +16,6 @@ Folders around all students ("hw2", "submissions", the name of the zip) are skip
 or by holding nothing but several other folders.
 """
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,7 @@ import yaml
 from hookedu.grading import naming
 from hookedu.grading.files import Found, Kind, Parts
 from hookedu.grading.naming import bare, is_nobody, of_platform
-from hookedu.grading.rows import Unreadable, clean_name
+from hookedu.grading.rows import Unreadable, clean_name, one_form
 
 _MAX_AROUND = 5  # folders around all students
 # nbgrader's and Teams' folder of what was handed in, and what lies beside it.
@@ -92,8 +91,7 @@ def owned(files: Iterable[Found], stem: str) -> list[Owned]:
         if len(around) == 1:
             kept = level  # one folder around everything says nothing; of several, each is part of the path
     names = _people(inside, level) | _by_files(inside, level)
-    # One name in two forms of Unicode, as macOS and the others write it, is one student.
-    students = [unicodedata.normalize("NFC", _student(file, level, names)) for file in inside]
+    students = [one_form(_student(file, level, names)) for file in inside]
     students = _told_apart(students, inside, level)
     return out + [
         Owned(student, _source(file, kept), file, level)

@@ -1,6 +1,7 @@
 """Data that the modules of the grader pass to each other."""
 
 import datetime
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -194,6 +195,11 @@ def clean_name(name: str) -> str:
     What cannot be printed is written as an escape such as ``\x07``, and a backslash as two.
     """
     return "".join(c if _shown(c) else c.encode("unicode_escape").decode() for c in name)
+
+
+def one_form(name: str) -> str:
+    """Return a student's name in the form of Unicode that the gradebook knows: macOS and the others differ in accents."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _shown(character: str) -> bool:

@@ -278,6 +278,10 @@ def test_an_address_that_is_none(text, says):
     assert address("a/b/02.1") == ("a/b", "02.1") and address("ann/02", lesson_too=True) == ("ann", "02")
 
 
+def test_an_address_typed_in_the_other_form_of_unicode_is_the_same_student():
+    assert address("Zoe\u0308/02.1") == address("Zo\u00eb/02.1") == ("Zo\u00eb", "02.1")
+
+
 # --- the file -------------------------------------------------------------------------------------------------
 
 VERSION_1 = """

@@ -26,7 +26,7 @@ from hookedu.cli import app
 from hookedu.exercises import of_lesson
 from hookedu.exercises.exercise import Outcome
 from hookedu.exercises.feedback import LOOKS
-from hookedu.grading.batch import grade
+from hookedu.grading.batch import grade, nothing_handed_in
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.book.grades import Rules
 from hookedu.grading.explain import explain
@@ -430,6 +430,13 @@ def test_the_last_student_can_be_forgotten_and_nobody_else(graded, tmp_path):
         ]
     done = CliRunner().invoke(app, ["forget", str(tmp_path), "ann"])
     assert isinstance(done.exception, CourseError) and "no student `ann`" in str(done.exception)
+
+
+def test_a_name_typed_in_the_other_form_of_unicode_is_forgotten(tmp_path):
+    with contextlib.closing(Gradebook(tmp_path)) as book:
+        book.save(nothing_handed_in("Zo\u00eb", catalog.find("02")))
+        done = CliRunner().invoke(app, ["forget", str(tmp_path), "Zoe\u0308"])
+        assert done.exit_code == 0 and book.students() == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from hookedu import catalog, exercises
 from hookedu.catalog import CourseError
-from hookedu.grading.rows import Result, Row
+from hookedu.grading.rows import Result, Row, one_form
 from hookedu.language import Text
 
 ATTEMPTS = ("last", "best")
@@ -280,7 +280,7 @@ def address(text: str, lesson_too: bool = False) -> tuple[str, str]:
     CourseError
         If the text has neither form, or there is no such exercise or lesson.
     """
-    student, _, what = text.rpartition("/")
+    student, _, what = one_form(text).rpartition("/")
     if not student:
         raise CourseError(_BAD_ADDRESS.format(value=text))
     if lesson_too and re.fullmatch(r"\d\d", what):
