@@ -213,7 +213,7 @@ LINES = {
     "forges-no-text": Case(writing(b"\xff\xfe\x00\n"), *FORGED),
     "leaves-half-a-line": Case(writing(b'{"exercise": "02.1", "rec', "os._exit(0)"), *KILLED),
     "accuses-itself": Case(writing(b'{"reached": "[red]<script>\\u001b"}\n', ANSWER), *RIGHT, reached=("[red]<script>\ufffd",)),
-    "forks-and-goes-on-twice": Case(FORK, *FORGED),
+    "forks-and-goes-on-twice": Case(FORK, *RIGHT),
     "hands-the-channel-on": Case(HAND_ON, *KILLED),
     "redirects-the-channel": Case(REDIRECT, *KILLED),
     "fiddles-with-the-channel": Case(with_cell(FIDDLE), *RIGHT),
