@@ -78,6 +78,16 @@ EXERCISE = Exercise(
             },
         ),
         two_at_a_time(two_lists("watch"), lambda case: [case.w]),
+        Check(
+            "piece",
+            "piece",
+            want=lambda case: [case.w],
+            essential=True,
+            given=lambda saw, case: (
+                f"seen = []; first, y = x.unbind(); watch(y, seen); ({show(case.w - 1)} * first + {show(case.w)} * y).sum().backward()"
+            ),
+            **lines("seen", "piece", lambda case: [case.w]),
+        ),
         handle_works("watch(y, seen)", silent=lambda saw, case: saw.after_removal == 0),
     ],
     raises=CALLS_NOW | NO_ARGUMENT | LOCAL_SEEN,

@@ -121,9 +121,9 @@ EXERCISE = Exercise(
             "written_over",
             want=lambda key: None,
             essential=True,
-            given="tensors['{key.names[0]}'].register_hook(kept.append); watch_many(tensors, seen); loss.backward(); (2 * loss).backward()",
-            expected=lambda saw, key: f"kept[0] == {show(key.once[key.names[0]])}",
-            got=lambda saw, key: f"kept[0] == {show(saw.written_over[0])}",
+            given="tensors['{key.names[0]}'].register_hook(kept.append); watch_many(tensors, seen); loss.backward(); first = seen['{key.names[0]}']; (2 * loss).backward()",
+            expected=lambda saw, key: f"kept[0], first == {show([key.once[key.names[0]]] * 2)}",
+            got=lambda saw, key: f"kept[0], first == {show(saw.written_over)}",
             mistakes={"writes_over": True},
         ),
         two_at_a_time(

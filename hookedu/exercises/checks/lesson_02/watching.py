@@ -118,6 +118,15 @@ EXERCISE = Exercise(
                 "shared_handles": lambda saw, key: same(saw.nested[0], {"first": key["scaled"]}),
             },
         ),
+        Check(
+            "anew",
+            "reused",
+            want=lambda key: False,
+            essential=True,
+            given="with watching(tensors) as one: pass; with watching(tensors) as two: pass",
+            label="(one is two)",
+            mistakes={"shared_dict": True},
+        ),
         _clean(
             "enters",
             "manager = watching(tensors)",

@@ -53,7 +53,19 @@ def observe(watch: Any, case: Case) -> dict[str, Any]:
         "handle": handle,
         "elsewhere": table is not y._backward_hooks,
         "after_removal": len(seen) - len(kept),
+        "piece": _pieces(watch, w),
     }
+
+
+def _pieces(watch: Any, w: torch.Tensor) -> Any:
+    """Return what is seen of the second of two tensors that come out of one operation, both of which backward uses."""
+    seen: list[Any] = []
+    first, second = torch.stack([torch.zeros_like(w)] * 2).requires_grad_().unbind()
+    second.register_hook(lambda grad: None)  # a third party's
+    handle = watch(second, seen)
+    ((w - 1) * first + w * second).sum().backward()
+    remove_handle(handle)
+    return copies(seen)
 
 
 PROBE = Probe("02.1", "watch", make_case, observe, cases=4, changes=(1,), leaves=(HANDLES,))

@@ -81,9 +81,10 @@ def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     loss(case).backward(retain_graph=True)
     report = {"hooked": hooked, "seen": copies(seen), "is_list": isinstance(handles, list)}
     report["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
-    before_second = copies(kept)
+    first = [*kept, seen.get(names[0])]  # of one gradient, what the hook of others got and what `seen` holds
+    before_second = copies(first)
     (2 * loss(case)).backward(retain_graph=True)
-    report["written_over"] = None if same(copies(kept[:1]), before_second) else copies(kept[:1])
+    report["written_over"] = None if same(copies(first), before_second) else copies(first)
     report |= {"second": copies(seen), "x_grad": copies(x.grad)}
     report["switched"] = any(t.requires_grad for name, t in tensors.items() if name not in case.gradients)
     _remove(handles)

@@ -9,10 +9,8 @@ from hookedu.exercises.probes.lesson_02.shared import Case, make_case
 from hookedu.exercises.probing import Probe, hooks_on
 from hookedu.exercises.tools import ERRORS, copies, is_manager
 
-_ERRORS = (
-    Interruption,
-    *ERRORS,
-)  # raised in turn in a block; an `Interruption` is a RuntimeError of another class
+# Raised in turn in a block; an `Interruption` is a RuntimeError of another class, a StopIteration what `next` raises.
+_ERRORS = (Interruption, *ERRORS, StopIteration)
 
 
 def _tensors(case: Case) -> dict[str, torch.Tensor]:
@@ -46,6 +44,15 @@ def _nested(watching: Any, case: Case) -> dict[str, Any]:
     return {"one_dict": outer is inner, "nested": [copies(outer), inside]}
 
 
+def _reused(watching: Any, case: Case) -> bool:
+    """Check whether two blocks for one and the same dictionary of tensors yield one and the same dictionary."""
+    tensors = {"y": case.k * case.x}
+    with watching(tensors) as one:
+        pass
+    with watching(tensors) as two:
+        return one is two
+
+
 def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[str, int, Any]:
     """Return which exception comes out when one is raised in the block, how many hooks it leaves, and what can be read.
 
@@ -75,7 +82,7 @@ def _left_by_nothing(watching: Any, case: Case) -> int:
 
 
 _KEYS = ("manager", "is_manager", "early", "hooks", "seen", "second", "x_grad", "left", "stranger")
-_LATER = ("switched", "after_error", "one_dict", "nested", "escaped", "escaped_interrupt")
+_LATER = ("switched", "after_error", "one_dict", "nested", "reused", "escaped", "escaped_interrupt")
 _LEFT = ("left_by_error", "left_by_interrupt", "left_by_nothing")
 
 
@@ -102,7 +109,7 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     }
     others[1].remove()
     report["switched"] = tensors["fixed"].requires_grad
-    report |= _nested(watching, case)
+    report |= _nested(watching, case) | {"reused": _reused(watching, case)}
     report["left_by_nothing"] = _left_by_nothing(watching, case)
     came, left, kept = zip(*(_raising(watching, case, error) for error in _ERRORS), strict=True)
     report["escaped"] = next((one for one in came if one != "this"), "this")
