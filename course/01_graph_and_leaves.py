@@ -760,7 +760,7 @@ print("y.backward(v):", x.grad)
 #
 # <div lang="zh">
 #
-# 这回反过来：结果给定，要找的是 `v`。`y` 由 `x` **逐元素**算出，也就是 `y[i]` 只依赖 `x[i]`，但用的什么公式，你不知道。
+# 这回反过来：结果给定，要找的是 `v`。`y` 由 `x` **逐元素**算出，也就是 `y[i]` 只依赖 `x[i]`，斜率都不是 0；但用的什么公式，你不知道。
 #
 # 写 `choose_vector(x, y, wanted)`：返回 `v`，使调用者接着执行 `y.backward(v)` 之后，`x.grad` 等于 `wanted`。
 #
@@ -770,7 +770,7 @@ print("y.backward(v):", x.grad)
 # <div lang="en">
 #
 # Now the other way round: the result is given, and you look for `v`. `y` was computed from `x` **element by element**, so `y[i]` depends on `x[i]` only,
-# but you do not know the formula.
+# and no slope is 0; but you do not know the formula.
 #
 # Write `choose_vector(x, y, wanted)`. Return `v` such that `x.grad` equals `wanted` once your caller has run `y.backward(v)`.
 #

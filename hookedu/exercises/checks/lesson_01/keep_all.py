@@ -82,6 +82,15 @@ EXERCISE = Exercise(
             },
         ),
         Check(
+            "free",
+            "attached",
+            want=lambda key: [],
+            essential=True,
+            expected=lambda saw, key: f"{saw.attached[0]}.grad.requires_grad == False",
+            got=lambda saw, key: f"{saw.attached[0]}.grad.requires_grad == True",
+            mistakes={"keeps_graph": True},
+        ),
+        Check(
             "once",
             ok=lambda saw, key: saw.passes == 1,
             points=1,

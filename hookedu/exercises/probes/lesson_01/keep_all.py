@@ -60,9 +60,10 @@ def observe(keep_all: Any, case: Case) -> dict[str, Any]:
     keep_all(given, loss)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # reading .grad of non-leaves is intended here
-        grads = {name: copies(tensor.grad) for name, tensor in tensors.items()}
+        found = {name: tensor.grad for name, tensor in tensors.items()}
     return {
-        "grads": grads,
+        "grads": copies(found),
+        "attached": [name for name, grad in found.items() if grad is not None and grad.requires_grad],
         "retains": any(tensor.retains_grad for tensor in tensors.values()),
         "passes": len(passes),
         "data_flag": any(tensor.requires_grad for tensor in frozen),
