@@ -274,6 +274,16 @@ edited("12.4", "not_in_state_dict", (BOTH, "model.state_dict(keep_vars=True).val
 edited("12.4", "own_left", (BOTH, "model.buffers()"))
 edited(
     "12.4",
+    "own_left",  # what is two levels down
+    (
+        OWN,
+        "own = set()\n    for module in (model, *model.children()):\n"
+        "        for tensor in [*module.parameters(recurse=False), *module.buffers(recurse=False)]:\n"
+        "            own.add(tensor.untyped_storage())",
+    ),
+)
+edited(
+    "12.4",
     "each_time",
     ("saved = set()", "saved = []"),
     (ADD, "saved.append(tensor.untyped_storage())"),
@@ -402,10 +412,19 @@ edited(
 )
 edited(
     "12.4",
-    "not_in_finally",
+    "default_device",
     (
         MAKE,
         '    torch.set_default_device("meta")\n    model, x = build(), torch.empty(shape)\n    torch.set_default_device("cpu")\n',
+    ),
+    points=8,
+)
+edited(
+    "12.4",
+    "not_in_finally",
+    (
+        MAKE,
+        '    before = torch.get_default_device()\n    torch.set_default_device("meta")\n    model, x = build(), torch.empty(shape)\n    torch.set_default_device(before)\n',
     ),
     points=8,
 )

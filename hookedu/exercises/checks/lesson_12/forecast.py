@@ -8,11 +8,11 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from hookedu.exercises.criteria import Check, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.probes.lesson_12.forecast import PROBE, Case
+from hookedu.exercises.probes.lesson_12.forecast import DEFAULT, PROBE, Case
 
 _CODE = {
     "stack": "Linear, ReLU, Dropout, Linear, ReLU(inplace=True), Dropout().eval(), Linear(bias=False), Tanh",
-    "pictures": "Conv2d, BatchNorm2d, MaxPool2d, Flatten, Linear",
+    "pictures": "Sequential(Conv2d, BatchNorm2d), MaxPool2d, Flatten, Linear",
     "attention": "q, k, v = Linear(x).chunk(3, -1); w = softmax(q @ k.mT, -1); return LayerNorm(w @ v), w",
     "scaled": "frozen_Linear(Linear(x.sin()) * buffer)[:, :2].sigmoid()",
     "shared": "h = 2 * (x @ p[0]); y = (h.relu() @ p[1].t()) * h[:, :1].detach() * p[0, 0].detach(); return y * y",
@@ -118,7 +118,7 @@ def _left(saw: Saw) -> list[Any]:
     return next(state for state in (saw.after, *saw.raised) if state != _KEPT)
 
 
-_KEPT = ["cpu", False]  # the default device of before, and no hooks
+_KEPT = [DEFAULT, False]  # the default device of before, and no hooks
 
 
 EXERCISE = Exercise(
@@ -216,14 +216,17 @@ EXERCISE = Exercise(
             "restored",
             ok=lambda saw, key: [saw.after, *saw.raised] == [_KEPT] * 3,
             points=1,
-            given=[Say("raised", when=lambda saw, key: saw.after == _KEPT), "forecast(build, {case.shape})"],
-            expected=Say("state", device="cpu", hooks=False),
+            given=[
+                Say("raised", when=lambda saw, key: saw.after == _KEPT),
+                f'with torch.device("{DEFAULT}"): forecast(build, {{case.shape}})',
+            ],
+            expected=Say("state", device=DEFAULT, hooks=False),
             got=[
                 Say("swallowed", when=lambda saw, key: saw.after == _KEPT and "swallowed" in saw.raised),
                 Say("state", device=lambda saw, key: _left(saw)[0], hooks=lambda saw, key: _left(saw)[1]),
             ],
             mistakes={
-                "default_device": lambda saw, key: saw.after[0] != "cpu",
+                "default_device": lambda saw, key: saw.after[0] != DEFAULT,
                 "hooks_on": lambda saw, key: saw.after[1],
                 "swallows_it": lambda saw, key: "swallowed" in saw.raised,
                 "not_in_finally": True,

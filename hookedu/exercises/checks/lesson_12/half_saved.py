@@ -14,6 +14,7 @@ from hookedu.exercises.tools import same
 
 # 0.1 in float16 and in float32.
 _TENTH, _WHOLE = "0.0999755859375", "0.10000000149011612"
+_TRANSPOSED = "[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]"
 
 Size = Callable[[torch.Tensor], int]
 
@@ -159,7 +160,25 @@ EXERCISE = Exercise(
                 "wrong_counts": True,
             },
         ),
+        Check(
+            "transposed",
+            ok=lambda saw, key: saw.transposed in (_TRANSPOSED, None),
+            essential=True,
+            given="unpack(pack(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).t()))",
+            expected=_TRANSPOSED,
+            got="{saw.transposed}",
+        ),
         ends("with half_saved(counts): ..."),
+        Check(
+            "entered",
+            "early",
+            want=lambda key: False,
+            points=0,
+            given="manager = half_saved(counts)",
+            expected=Say("not_yet"),
+            got=Say("there_before"),
+            mistakes={"on_at_once": True},
+        ),
         must_be(
             "float16", "float16", "unpack(pack(torch.ones(2).half()))", "float16", "{saw.float16}", "grows"
         ),

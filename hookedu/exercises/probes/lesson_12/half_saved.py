@@ -66,7 +66,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [tensor for item in held for tensor in _tensors(item)]
 
 
-_BY_HAND = ("packed", "detached", "float16", "rounded", "single", "limits", "let_go")
+_BY_HAND = ("packed", "detached", "float16", "rounded", "single", "transposed", "limits", "let_go")
 _NUMBERS = 100  # in the tensor of which is watched what becomes of it
 
 
@@ -81,13 +81,14 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
 
     packed: bytes that are really kept of a tensor of 400 bytes, itself included if it is still alive. detached:
     whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
-    rounded: whether the tensor of 400 bytes comes back as of float16. single: what comes back of a single number. limits: what comes back of numbers beyond float16.
+    rounded: whether the tensor of 400 bytes comes back as of float16. single: what comes back of a single number. transposed: what comes back of a matrix that
+    lies in memory column by column. limits: what comes back of numbers beyond float16.
     let_go: whether nothing of the tensor of 400 bytes is held any more once autograd would have let go of it.
     """
     gc.freeze()  # what was there before is not looked through
     # All made at once, so that none comes to lie where another was.
     small, special, handed = torch.ones(2).half(), torch.tensor([7e4, 1e-8, torch.nan]), torch.rand(_NUMBERS)
-    single = torch.tensor(0.1)
+    single, matrix = torch.tensor(0.1), torch.arange(1.0, 7.0).reshape(3, 2)
     leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         output = leaf.exp()
@@ -102,6 +103,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     detached = leaf_lives() is None  # a graph holds its leaves
     del kept_of_output
     back, limits, one = unpack(pack(small)), unpack(pack(special)), unpack(pack(single))
+    turned = unpack(pack(matrix.t()))
     as_rounded, packed = torch.equal(unpack(kept), rounded), sum(storages.values()) or None
     del kept, rounded
     if held := _alive():
@@ -114,6 +116,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
         "rounded": as_rounded,
         "let_go": not held,
         "single": str(one.tolist()),
+        "transposed": str(turned.tolist()),
         "limits": str(limits.tolist()),
         "float16": str(getattr(back, "dtype", back)).removeprefix("torch."),
     }
@@ -122,12 +125,16 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
 def observe(half_saved: Any, case: Case) -> dict[str, Any]:
     """Run forward in the context of the answer and backward after it, two times; then raise exceptions inside it.
 
+    `early` tells whether its hooks are on before the context is entered.
+
     Forward begins in a second context inside the first. At last, call its hooks by hand.
     """
     inner, counts = {"saved": 0, "kept": 0}, {"saved": 0, "kept": 0}
     before, x = hooks_on(), case.x.detach().clone()
     with taken_off():
-        with half_saved(counts):
+        manager = half_saved(counts)
+        early = hooks_on() != before
+        with manager:
             with taken_off(), half_saved(inner):
                 case.alive.append(case.x[0, 0].sigmoid())  # saves what it puts out
             hooks, loss = hooks_on(), case.loss()
@@ -146,6 +153,7 @@ def observe(half_saved: Any, case: Case) -> dict[str, Any]:
         "rows": case.table.grad.abs().sum(dim=1).nonzero().flatten().tolist(),
         "counts": dict(counts),
         "inner": dict(inner),
+        "early": early,
         "ends": ends,
         "raised": outcomes,
         "changed": not torch.equal(case.x, x),
