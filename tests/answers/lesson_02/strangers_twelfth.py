@@ -23,7 +23,7 @@ edited(
     "02.4",
     "shared_dict",
     ("@contextmanager", "known = {}\n\n\n@contextmanager"),
-    ("seen, handles = {}, []", "seen, handles = known.setdefault(id(tensors), {}), []"),
+    ("seen, handles = {}, []", "seen, handles = known.setdefault(id(tensors), (tensors, {}))[1], []"),
 )
 edited(
     "02.4",
