@@ -26,7 +26,7 @@ help:
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || $(BIN)/python -m pip install -q uv \
 	    || echo "uv could not be installed; going on with pip, which takes longer"
 	@uv=$$(command -v uv || echo $(BIN)/uv); \
-	if [ -x "$$uv" ]; then VIRTUAL_ENV=$(CURDIR)/.venv "$$uv" pip install \
+	if [ -x "$$uv" ]; then VIRTUAL_ENV="$(CURDIR)/.venv" "$$uv" pip install \
 	    $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c requirements.lock -e '.$(filter-out [lab],[$*])'; \
 	else $(BIN)/python -m pip install -c requirements.lock -e '.$(filter-out [lab],[$*])'; fi
 	@touch $@

@@ -1,7 +1,10 @@
 """Tests of the repository: consistent dependencies, a lock without hosts, lessons that are self-contained."""
 
+import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 import warnings
 
@@ -76,6 +79,27 @@ def test_course_yml_is_the_only_list_of_lessons():
 def test_the_readme_gives_both_commands_on_its_first_screen(name):
     first = (ROOT / name).read_text(encoding="utf-8").splitlines()[:40]
     assert any("make lab" in line for line in first) and any("make test" in line for line in first)
+
+
+def test_the_make_file_works_in_a_folder_with_spaces(tmp_path):
+    clone = tmp_path / "钩子 课程"
+    (clone / ".venv" / "bin").mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, clone)
+    installer = clone / ".venv" / "bin" / "uv"
+    installer.write_text('#!/bin/sh\necho "into $VIRTUAL_ENV"\n')
+    installer.chmod(0o755)
+    (clone / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    tools = {"PATH": f"{clone / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    made = subprocess.run(
+        ["make", ".venv/ready-lab"],
+        cwd=clone,
+        env=os.environ | tools,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert f"into {clone}/.venv\n" in made.stdout, made.stderr
 
 
 @pytest.mark.xdist_group("repository")
