@@ -42,15 +42,30 @@ class UnknownExercise(KeyError):
                 en="There are no checks here: a submission is graded elsewhere.",
             )
             return super().__init__(str(self.says))
-        near = difflib.get_close_matches(str(exercise_id), ids, n=3, cutoff=0.0)
+        wanted = str(exercise_id).strip()
+        if not re.match(r"\d", wanted):  # left out, or the function in its place
+            self.says = Text(
+                zh='要写练习的编号，加上引号：`"02.1"` 是第 02 课的第 1 题。',
+                en='Give the number of the exercise, in quotes: `"02.1"` is the first of lesson 02.',
+            )
+            return super().__init__(str(self.says))
+        near = ", ".join(f"`{i}`" for i in _near(wanted, ids))
         self.says = Text(
             zh="没有编号为 `{id}` 的练习。最接近的是：{near}。",
             en="There is no exercise `{id}`. The nearest ids: {near}.",
-        ).format(id=str(exercise_id)[:60], near=", ".join(f"`{i}`" for i in near))
+        ).format(id=wanted[:60], near=near)
         super().__init__(str(self.says))
 
     def __str__(self) -> str:
         return str(self.says)
+
+
+def _near(wanted: str, ids: list[str]) -> list[str]:
+    """Return the ids that "2.1", "02.9" or "2" may mean: that one, else those of the lesson, else similar ones."""
+    lesson, _, number = wanted.partition(".")
+    padded = f"{lesson.zfill(2)}.{number}"
+    of_the_lesson = [i for i in ids if i.startswith(f"{lesson.zfill(2)}.")]
+    return [padded] if padded in ids else of_the_lesson or difflib.get_close_matches(padded, ids, cutoff=0.0)
 
 
 @cache

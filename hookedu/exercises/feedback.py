@@ -39,9 +39,9 @@ _ERROR_NEXT = Text(
     en='The last line above is where it failed. Fix it and rerun that cell; for a hint: `hint("{id}")`',
 )
 _NOT_CALLABLE = Text(
-    zh="要检查的是函数 `{name}` 本身：应当可以调用，得到的却是 `{got}`。写 `{name}`，不要写 `{name}(...)`。",
-    en="What is checked is the function `{name}` itself: not callable, got `{got}`. "
-    "Pass `{name}`, not `{name}(...)`.",
+    zh="交来的不是函数，类型是 `{got}`。要交的是 `{name}` 本身：只写名字，后面不加括号，也不加引号。",
+    en="What you handed over is not a function; its type is `{got}`. Hand over `{name}` itself: its name, without parentheses and "
+    "without quotes.",
 )
 
 

@@ -62,7 +62,7 @@ class _Checked(ShownVerdict):
         return f'<div style="margin-top:.3em">{links.around(words.inline_html(), lesson, following)}</div>'
 
 
-def check(exercise_id: str, answer: Any = _MISSING) -> "ShownVerdict | Notice | int":
+def check(exercise_id: str = "", answer: Any = _MISSING) -> "ShownVerdict | Notice | int":
     """Check an answer to an exercise on several fresh random inputs.
 
     It must be right for all of them; the message speaks of the first for which it is not. What it does besides counts
@@ -78,7 +78,8 @@ def check(exercise_id: str, answer: Any = _MISSING) -> "ShownVerdict | Notice | 
     Parameters
     ----------
     exercise_id : str
-        The number of the exercise, such as ``"02.1"``: the lesson, then the place in the lesson.
+        The number of the exercise, such as ``"02.1"``: the lesson, then the place in the lesson. Without it, a notice
+        asks for it.
     answer : callable, optional
         The function or class that the exercise asks for; pass ``watch``, not ``watch(...)``.
 
@@ -164,7 +165,7 @@ def _for_nbgrader(said: "ShownVerdict | Notice", execution: str) -> int:
     return said.points
 
 
-def hint(exercise_id: str, number: int | None = None) -> Notice:
+def hint(exercise_id: str = "", number: int | None = None) -> Notice:
     """Return the next hint for an exercise.
 
     Hints become more explicit; the last one nearly gives the answer away. Each call returns the next hint,
@@ -173,7 +174,7 @@ def hint(exercise_id: str, number: int | None = None) -> Notice:
     Parameters
     ----------
     exercise_id : str
-        The number of the exercise, such as ``"02.1"``.
+        The number of the exercise, such as ``"02.1"``. Without it, a notice asks for it.
     number : int, optional
         The hint to return, counted from 1, instead of the next one. Values out of range give the first or the
         last hint.
@@ -224,7 +225,7 @@ class Solution:
         return shown(f"{self.title.inline_html()}\n\n```python\n{self.code}\n```\n\n{self.says.html()}")
 
 
-def solution(exercise_id: str, anyway: bool = False) -> Solution | Notice:
+def solution(exercise_id: str = "", anyway: bool = False) -> Solution | Notice:
     """Return the reference answer to an exercise.
 
     Before the first recorded attempt a notice asks the learner to try first. Checking the untouched stub does
@@ -233,7 +234,7 @@ def solution(exercise_id: str, anyway: bool = False) -> Solution | Notice:
     Parameters
     ----------
     exercise_id : str
-        The number of the exercise, such as ``"02.1"``.
+        The number of the exercise, such as ``"02.1"``. Without it, a notice asks for it.
     anyway : bool, default False
         Return the answer without an attempt.
 

@@ -98,7 +98,7 @@ class TestEveryExercise:
     def test_what_cannot_be_called_is_named(self, exercise, answer):
         verdict = verdict_on(exercise, answer)
         assert (verdict.outcome, verdict.message_id) == (Outcome.INCORRECT, "not_callable")
-        assert f"not callable, got `{type(answer).__name__}`" in repr(verdict)
+        assert f"its type is `{type(answer).__name__}`" in repr(verdict)
 
     @pytest.mark.parametrize(
         "answer",
@@ -229,11 +229,24 @@ def test_exit_in_an_answer_is_an_error_like_others():
     assert verdict_on(find("02.1"), lambda y, seen: exit()).outcome is Outcome.RAISED
 
 
-def test_unknown_ids_name_the_nearest():
-    for wrong in ("02.9", "2.1", "02", "", 3, None):
-        with pytest.raises(UnknownExercise) as caught:
-            find(wrong)
-        assert re.search(r"`\d\d\.\d`", str(caught.value)) and "nearest" in str(caught.value)
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [
+        *[("2.1", ["02.1"]), (2.1, ["02.1"]), ("02.01", ["02.1", "02.2", "02.3", "02.4"])],
+        *[(wrong, ["02.1", "02.2", "02.3", "02.4"]) for wrong in ("02.9", "02", 2, "02.l")],
+    ],
+)
+def test_unknown_ids_name_the_nearest(wrong, near):
+    with pytest.raises(UnknownExercise) as caught:
+        find(wrong)
+    assert "nearest" in caught.value.says.en
+    assert re.findall(r"`(\d\d\.\d)`", caught.value.says.en.partition("nearest")[2]) == near
+
+
+@pytest.mark.parametrize("wrong", ["", None, "watch", find])
+def test_what_is_no_number_is_asked_for_one(wrong):
+    with pytest.raises(UnknownExercise, match=re.escape('`"02.1"`')):
+        find(wrong)
 
 
 @pytest.mark.parametrize(

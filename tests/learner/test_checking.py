@@ -51,12 +51,27 @@ def test_feedback_carries_both_languages(lang):
 
 
 def test_check_never_raises_for_a_mistake():
-    for said in (check("02.9", right), check("nonsense", right), check(None, right)):
-        assert "nearest" in repr(said) and re.search(r"`\d\d\.\d`", repr(said))
+    said = check("02.9", right)
+    assert "nearest" in repr(said) and re.search(r"`\d\d\.\d`", repr(said))
     assert 'check("02.1", watch)' in repr(check("02.1"))
-    assert "not callable, got `int`" in repr(check("02.1", 3))
+    assert "its type is `int`" in repr(check("02.1", 3))
+    assert "its type is `str`" in repr(check("02.1", "watch"))
     for said in (hint("02.9"), solution("02.9")):
         assert "nearest" in repr(said)
+
+
+def test_without_a_number_they_ask_for_it():
+    for said in (
+        check(),
+        check(right),
+        check("nonsense", right),
+        check(None, right),
+        hint(),
+        hint(right),
+        solution(),
+    ):
+        assert '`"02.1"`' in said.says.en and '`"02.1"`' in said.says.zh
+        assert "0x" not in repr(said), "the address of a function tells nobody what to do"
 
 
 def test_inside_nbgrader_the_value_is_the_points(monkeypatch):
