@@ -12,18 +12,23 @@ LanguageToggle()
 # <div lang="zh">
 #
 # 点一下上面那个单元，按 **Shift+Enter** 运行它；左边显示 `[*]` 就是还没运行完，第一次要等几秒。下面会出现三个按钮：中文、English、双语。
-# 随时可以换，下一课会记得你的选择。单元要从上往下逐个运行，后面的会用到前面的。
+# 随时可以换，下一课会记得你的选择。
+#
+# 单元要从上往下逐个运行，后面的会用到前面的。看到 `NameError`，多半是跳过了前面的单元，或者内核重启过，什么都不记得了：从第一个单元起重新运行。
 #
 # 平常 `model(x)` 只给你最后的输出。下面的模型一行也没改，只多了一个函数 `look`。
 #
-# 先运行 `guess("00.a")` 这一格，它问你一个问题。看看它下面的代码，**猜一猜**，再运行那段代码。猜错了没关系，不计分。
+# 先运行 `guess("00.a")` 这个单元，它问你一个问题。看看它下面的代码，**猜一猜**，再运行那段代码。猜错了没关系，不计分。
 #
 # </div>
 # <div lang="en">
 #
 # Click the cell above and run it with **Shift+Enter**; `[*]` at its left means that it is still at work, for some seconds
 # the first time. Three buttons appear: Chinese, English or both. Change your mind at any time; the next lesson
-# remembers. Run the cells from top to bottom: later ones need earlier ones.
+# remembers.
+#
+# Run the cells from top to bottom: later ones need earlier ones. A `NameError` usually means that you skipped one, or that
+# the kernel was restarted and has forgotten everything: run the cells again from the first.
 #
 # Usually `model(x)` gives only the output. Below, the model stays as it is; only a function `look` is added.
 #
@@ -51,17 +56,6 @@ for handle in handles:
     handle.remove()  # off again: lesson 02 tells why
 
 # %% [markdown]
-# <div lang="zh">
-#
-# 打印了 5 行：4 层各一行，最后是输出。
-#
-# </div>
-# <div lang="en">
-#
-# It printed 5 lines: one for each of the 4 layers, then the output.
-#
-# </div>
-#
 # ## 0.2 这就是钩子 · That was a hook
 #
 # <div lang="zh">
@@ -140,7 +134,7 @@ picker
 # <div lang="zh">
 #
 # 每个练习给你一个函数的开头。把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`：
-# 它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行。
+# 它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行。标题下面的 ● 是难度，从一个到五个。
 #
 # 先看一个有毛病的函数。**先猜。**
 #
@@ -149,7 +143,8 @@ picker
 #
 # Every exercise gives you the beginning of a function. Replace the line `raise NotImplementedError(...)` with your code,
 # run its cell, then run `check` below: it tries your function on fresh input and tells you whether it is right, and if
-# not, which mistake it was. After each change, run both cells again.
+# not, which mistake it was. After each change, run both cells again. The dots below a title say how hard it is: from one, ●,
+# to five.
 #
 # First a function with a fault. **Guess first.**
 #
@@ -174,14 +169,14 @@ print(broken(torch.ones(2)))
 #
 # <div lang="zh">
 #
-# `broken` 想把 `grad` 翻倍，得到的却是 `None`。写一个 `double(grad)`：`grad` 的形状不限，返回翻倍后的新张量，`grad` 本身不变。
+# `broken` 想把 `grad` 翻倍，却没有做到。写一个 `double(grad)`：`grad` 的形状不限，返回翻倍后的新张量，`grad` 本身不变。
 #
 # 先什么都不写，就运行下面 2 个单元，看看 `check` 怎么说，也很好。
 #
 # </div>
 # <div lang="en">
 #
-# `broken` means to double `grad`, and yet `None` comes out. Write `double(grad)`: for `grad` of any shape it
+# `broken` means to double `grad`, and does not manage it. Write `double(grad)`: for `grad` of any shape it
 # returns a new, doubled tensor and does not touch `grad` itself.
 #
 # Running the 2 cells below before you write anything is a fine way to begin: see what `check` says.
