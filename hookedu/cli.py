@@ -60,8 +60,11 @@ def lab(
     if language:
         preference.choose(language.value)
     speak = lab_.language_at_start()
-    folder = _hand_out(folder or lab_.FOLDER, speak)
-    lab_.open_lab(folder, speak, context.args)
+    folder = (folder or lab_.FOLDER).expanduser().resolve()
+    if address := lab_.running(folder):  # a second server would write the same files
+        lab_.show_running(address, browser="--no-browser" not in context.args)
+    else:
+        lab_.open_lab(_hand_out(folder, speak), speak, context.args)
 
 
 @app.command("hand-out")

@@ -1,8 +1,11 @@
 """`hookedu lab`: open the learner's lessons in JupyterLab, in the learner's language."""
 
 import asyncio
+import contextlib
 import os
 import sys
+import urllib.request
+import webbrowser
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -13,7 +16,12 @@ from hookedu.language import BOTH, LANGUAGES, Text, preference
 # Beside the course in a clone. A wheel is installed where few users look and some cannot write: then in the
 # home folder.
 FOLDER = catalog.ROOT / "my-lessons" if catalog.IN_CLONE else Path.home() / "hookedu-lessons"
+_ANSWER = 5  # seconds that a running server may take to answer
 _FINISH = 10  # seconds for the requests that a stopped server still answers
+_RUNS = Text(
+    zh="课程已经开着：{address}\n想重新启动，先到它的终端里按两次 Ctrl+C。",
+    en="The course is open already: {address}\nTo start it anew, first press Ctrl+C twice in its terminal.",
+)
 _ASK = Text(
     zh="用哪种语言学？中文输入 zh，英文输入 en，两种都要输入 both。",
     en="Which language do you want to learn in? Type zh for Chinese, en for English, both for both.",
@@ -61,6 +69,25 @@ def _answer() -> str:
             return BOTH
         if said in (*LANGUAGES, BOTH):
             return said
+
+
+def running(folder: Path) -> str | None:
+    """Return the address of a server of this user's that serves the folder already; None if there is none."""
+    from jupyter_server.serverapp import list_running_servers
+
+    for server in list_running_servers():
+        if Path(server["root_dir"]).resolve() == folder:
+            with contextlib.suppress(OSError):  # another process has the number of a server that is gone
+                urllib.request.urlopen(f"{server['url']}api", timeout=_ANSWER).close()
+                return f"{server['url']}lab?token={server['token']}"
+    return None
+
+
+def show_running(address: str, browser: bool) -> None:
+    """Say where the course is open already, and open it in the browser."""
+    print(_RUNS.format(address=address), flush=True)
+    if browser:
+        webbrowser.open(address)
 
 
 def open_lab(folder: Path, language: str, extra: list[str]) -> None:

@@ -4,6 +4,7 @@ import builtins
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 import urllib.request
@@ -162,6 +163,19 @@ def test_a_server_that_is_stopped_during_a_save_ends_after_the_save(tmp_path):
         until(lambda: (folder / "notes.txt").exists())
         threads.submit(go_on)
     assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_that_is_open_already_is_not_served_twice(tmp_path):
+    folder = tmp_path / "lessons"
+    command = [sys.executable, "-m", "hookedu", "lab", "--folder", str(folder), "--no-browser"]
+    env = newcomer(tmp_path) | {"PYTHONPATH": str(catalog.ROOT)}
+    with running(command, folder, env) as server:
+        mine = folder / "00_start_here.ipynb"
+        mine.unlink()
+        again = subprocess.run(command, env=env, capture_output=True, encoding="utf-8", timeout=60)
+        assert again.returncode == 0, again.stderr
+        assert f":{server.port}/lab?token=" in again.stdout and "open already" in again.stdout
+        assert not mine.exists(), "the notebooks are in use: they are not updated"
 
 
 def save(url, text):
