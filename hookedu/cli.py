@@ -64,7 +64,10 @@ def lab(
     if address := lab_.running(folder):  # a second server would write the same files
         lab_.show_running(address, browser="--no-browser" not in context.args)
     else:
-        lab_.open_lab(_hand_out(folder, speak), speak, context.args)
+        from hookedu.learner.stale_widgets import replace_widgets
+
+        replace_widgets(_hand_out(folder, speak))
+        lab_.open_lab(folder, speak, context.args)
 
 
 @app.command("hand-out")

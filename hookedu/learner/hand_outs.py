@@ -86,16 +86,16 @@ def _hand_out(lesson: Lesson, path: Path, given: dict[str, Any], language: str) 
     new = _for_this_machine(_read(lesson.notebook))
     before, now = given.get(path.name), base_of(new)
     if not path.exists():
-        _write(path, in_language(new, language))
+        write(path, in_language(new, language))
         given[path.name] = now
         return []
-    mine = _readable(path.read_bytes())
+    mine = readable(path.read_bytes())
     base = _known(mine, before, path) if mine else {}
     if not mine or not base:
         return [_UNKNOWN.format(file=path.name)]
     result = merged(mine, base, new, language)
     if result.notebook != mine:
-        _write(path, result.notebook)
+        write(path, result.notebook)
     given[path.name] = now
     if not result.kept or before == now:
         return []
@@ -116,7 +116,7 @@ def _read(path: Path) -> Notebook:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _readable(data: bytes) -> Notebook | None:
+def readable(data: bytes) -> Notebook | None:
     """Return a learner's notebook, or None for anything else."""
     try:
         notebook = json.loads(data)
@@ -153,7 +153,7 @@ def _as_bytes(notebook: Notebook) -> bytes:
         return json.dumps(notebook, indent=1, sort_keys=True).encode()
 
 
-def _write(path: Path, notebook: Notebook) -> None:
+def write(path: Path, notebook: Notebook) -> None:
     """Replace a file as a whole: a learner's work must survive a crash in between."""
     path = path.resolve()
     new = path.with_name(f".{path.name}.new")
