@@ -4,12 +4,8 @@ A widget lives in its kernel. When `hookedu lab` starts its server, no kernel of
 notebook says of a widget is only the name of something that is gone.
 """
 
-import json
 from pathlib import Path
 from typing import Any
-
-import nbformat
-from nbformat.sign import NotebookNotary
 
 from hookedu.language import Text, shown
 from hookedu.learner.hand_outs import Notebook, readable, write
@@ -17,12 +13,12 @@ from hookedu.learner.hand_outs import Notebook, readable, write
 _VIEW = "application/vnd.jupyter.widget-view+json"
 _SAYS = Text(
     zh="这里原来有一个可以操作的控件。先运行上面的单元，再运行这一个（Shift+Enter），它就回来了。",
-    en="Something to operate was here. Run the cells above, then this one (Shift+Enter), and it is back.",
+    en="This was interactive. To bring it back, run the cells above and then this one (Shift+Enter).",
 )
 
 
 def replace_widgets(folder: Path) -> None:
-    """Replace the widgets in the saved outputs of a folder's notebooks; nothing else changes, and trust stays.
+    """Replace the widgets in the saved outputs of a folder's notebooks; nothing else changes.
 
     A notebook that cannot be read or written stays as it is.
     """
@@ -30,12 +26,9 @@ def replace_widgets(folder: Path) -> None:
         try:
             notebook = readable(path.read_bytes())
             if notebook and (stale := _stale(notebook)):
-                trusted = _is_trusted(notebook)
                 for output in stale:
                     output["data"] = {"text/html": shown(_SAYS.html()), "text/plain": str(_SAYS)}
                 write(path, notebook)
-                if trusted:
-                    NotebookNotary().sign(_node(notebook))
         except OSError:
             continue
 
@@ -43,12 +36,3 @@ def replace_widgets(folder: Path) -> None:
 def _stale(notebook: Notebook) -> list[dict[str, Any]]:
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs") or ()]
     return [output for output in outputs if isinstance(output, dict) and _VIEW in (output.get("data") or ())]
-
-
-def _is_trusted(notebook: Notebook) -> bool:
-    return bool(NotebookNotary().check_signature(_node(notebook)))
-
-
-def _node(notebook: Notebook) -> nbformat.NotebookNode:
-    """Return a notebook as Jupyter reads it, of which it makes the signature."""
-    return nbformat.reads(json.dumps(notebook), as_version=4)

@@ -7,7 +7,9 @@ import os
 import re
 import shutil
 
+import nbformat
 import pytest
+from nbformat.sign import NotebookNotary
 
 from hookedu import catalog
 from hookedu.catalog import CourseError
@@ -257,3 +259,17 @@ def test_without_built_lessons_it_says_what_to_run(lessons, tmp_path):
         os.remove(path)
     with pytest.raises(CourseError, match="hookedu build"):
         hand_out(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_jupyter_trusts_an_updated_copy_where_it_trusted_the_one_before(trusted, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    folder = tmp_path / "lessons"
+    hand_out(folder, "zh")
+    path = folder / "00_start_here.ipynb"
+    before = path.read_bytes()
+    if trusted:
+        NotebookNotary().sign(nbformat.read(path, as_version=4))
+    hand_out(folder, "en")
+    assert path.read_bytes() != before
+    assert bool(NotebookNotary().check_signature(nbformat.read(path, as_version=4))) is trusted
