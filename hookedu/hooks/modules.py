@@ -168,13 +168,18 @@ def closest(name: str, names: list[str], n: int = 5) -> str:
     return ", ".join(repr(known) for known in best)
 
 
-def why_never_called(named: dict[str, nn.Module], module: nn.Module, name: str) -> Text:
+def why_never_called(
+    named: dict[str, nn.Module], module: nn.Module, name: str, failed_at: str | None = None
+) -> Text:
     """Return why hooks on `module` did not fire, as far as the model's structure (`modules_by_name`) tells.
 
+    `failed_at` is the module in which the forward pass raised, if it did.
     That it was not called does not mean that it is of no use: fused attention reads the weights of its parts.
     """
     if isinstance(module, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict):
         return CONTAINER.format(name=name, type=type(module).__name__)
+    if failed_at is not None:
+        return FAILED.format(name=name or "(model)", failed_at=failed_at or "(model)")
     above = ["", *(name[:i] for i, character in enumerate(name) if character == ".")] if name else []
     parents = [named[path] for path in above if path in named]
     if any(isinstance(parent, nn.MultiheadAttention) for parent in parents):
@@ -235,6 +240,10 @@ FUSED = Text(
     "可用 `torch.backends.mha.set_fastpath_enabled(False)` 关闭",
     en="`{name}` never ran: in eval mode the Transformer encoder took its fused fast path; "
     "`torch.backends.mha.set_fastpath_enabled(False)` turns that off",
+)
+FAILED = Text(
+    zh="`{name}` 没有完成任何一次调用：前向传播在 `{failed_at}` 里抛出了异常",
+    en="`{name}` finished no call: the forward pass raised in `{failed_at}`",
 )
 NEVER_CALLED = Text(
     zh="`{name}` 从未被调用：模型没有运行（或者在别的进程里运行，例如 DataLoader 的工作进程），或者上层没有用到它、"

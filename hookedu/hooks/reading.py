@@ -38,6 +38,8 @@ class Call:
         The keyword arguments, as they were before forward.
     n_backward : int
         Number of backward passes that reached the output.
+    finished : bool
+        Whether the module returned.
     events : list of Event
         The events of this call, in order.
     """
@@ -49,6 +51,11 @@ class Call:
     def events(self) -> list[Event]:
         """The events of this call, in order."""
         return self.layer.recording._calls_of(self.layer.name)[self.number]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the module returned; a call that raised did not, nor a recomputation that checkpointing ended early."""
+        return self._event("forward") is not None
 
     @property
     def n_backward(self) -> int:
@@ -228,7 +235,8 @@ class Layer:
 
     def why_missed(self) -> Text:
         """Return why the module was never called, as far as the model's structure tells."""
-        return why_never_called(self.recording._named, self.module, self.name)
+        recording = self.recording
+        return why_never_called(recording._named, self.module, self.name, recording.failed_at)
 
     def __repr__(self) -> str:
         return " ".join(str(cell) for cell in self._row() if cell not in (None, ""))

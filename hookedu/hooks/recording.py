@@ -47,7 +47,7 @@ class Recording(Log, Mapping[str, Layer]):
     Attributes
     ----------
     activations : dict of str to object
-        The activation of every layer that was called; for several calls, a tuple of them.
+        The activation of every layer that finished a call; for several calls, a tuple of them.
     events : list of Event
         The log, in the order in which the hooks fired.
     missed : dict of str to Text
@@ -85,11 +85,13 @@ class Recording(Log, Mapping[str, Layer]):
 
     @property
     def activations(self) -> dict[str, Any]:
-        """The activation of every layer that was called; for several calls, a tuple of them."""
+        """The activation of every layer that finished a call; for several calls, a tuple of them."""
         calls = {name: self[name].calls for name in self if self._calls_of(name)}
+        finished = {name: [call for call in all_ if call.finished] for name, all_ in calls.items()}
         return {
             name: all_[0].activation if len(all_) == 1 else tuple(call.activation for call in all_)
-            for name, all_ in calls.items()
+            for name, all_ in finished.items()
+            if all_
         }
 
     @property

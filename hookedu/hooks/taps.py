@@ -4,7 +4,7 @@ Comments that start with a case number refer to CASES.md, the table beside this 
 """
 
 import itertools
-import threading
+import sys
 from typing import Any
 
 import torch
@@ -40,8 +40,9 @@ class Tap:
         """Count calls from zero."""
         # Case 3: a module called n times makes n events, not one that is overwritten n - 1 times.
         self.calls = itertools.count()
-        # Indices of the calls in progress, by thread (case 38); a module may call itself.
-        self.running: dict[int, list[int]] = {}
+        # Indices of the calls in progress, by the frame that runs the hooks of the call: a module may call itself, run in
+        # several threads (case 38), and never finish a call that raises.
+        self.running: dict[int, int] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tap, (self.name,)
@@ -53,7 +54,7 @@ class Tap:
         log, call = recorder.events, next(self.calls)
         if recorder._wants["inputs"]:
             log.append(Event(len(log), "forward_pre", self.name, call, self._kept(recorder, (args, kwargs))))
-        self.running.setdefault(threading.get_ident(), []).append(call)
+        self.running[id(sys._getframe(1))] = call
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         log = self.plain_log
@@ -64,8 +65,8 @@ class Tap:
         if recorder is None:
             return
         log = recorder.events
-        running = self.running.get(threading.get_ident())
-        call = running.pop() if running else next(self.calls)
+        call = self.running.pop(id(sys._getframe(1)), None)
+        call = next(self.calls) if call is None else call
         make = Returned if recorder._wants["gradients"] else Event
         if recorder._wants["outputs"]:  # case 7: outputs may be nested
             event = make(len(log), "forward", self.name, call, self._kept(recorder, output))

@@ -1,5 +1,6 @@
 """record(): cases 1 to 15 of hookedu/hooks/CASES.md."""
 
+import contextlib
 import gc
 import weakref
 from collections import UserDict, deque
@@ -279,6 +280,55 @@ def test_case_09_an_exception_passes_and_leaves_no_hook():
     with pytest.raises(RuntimeError, match="did not finish"):
         _ = rec["broken"].activation
     assert rec["broken"].input[0].shape == (1, 3)
+
+
+def test_case_09_the_layers_after_the_one_that_raised_are_told_so_and_the_others_can_be_read_at_once():
+    model = Failing()
+    with pytest.raises(ValueError, match="broken on purpose"), record(model, nn.Module) as rec:
+        model(torch.ones(1, 3))
+    assert "finished no call: the forward pass raised in `broken`" in rec.missed["last"].en
+    assert rec.activations.keys() == {"first"}
+
+
+def test_case_09_a_model_that_handles_its_own_exception():
+    class Falls(nn.Module):
+        def forward(self, x):
+            raise ValueError
+
+    class Handles(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.falls, self.linear = Falls(), nn.Linear(3, 3)
+
+        def forward(self, x):
+            with contextlib.suppress(ValueError):
+                self.falls(x)
+            return self.linear(x)
+
+    model, x = Handles(), torch.ones(1, 3)
+    with record(model, nn.Module, inputs=True) as rec:
+        y = model(x)
+    assert rec.activations.keys() == {"", "linear"} and torch.equal(rec[""].activation, y)
+    assert not rec["falls"].calls[0].finished
+
+
+@pytest.mark.parametrize("inputs", [True, False])
+def test_case_09_a_call_inside_the_module_s_own_that_raises_takes_no_output_from_it(inputs):
+    class Deep(nn.Module):
+        def forward(self, x, depth):
+            if depth == 2:
+                raise ValueError
+            try:
+                return self(x + 1, depth + 1) * 2
+            except ValueError:
+                return x * 10
+
+    with record(Deep(), "", inputs=inputs) as rec:
+        rec[""].module(torch.zeros(()), 0)
+    calls = rec[""].calls
+    assert {call.number: call.activation.item() for call in calls if call.finished} == {0: 20, 1: 10}
+    if inputs:
+        assert [call.input[1] for call in calls] == [0, 1, 2]
 
 
 def test_case_09_an_exception_of_the_block_itself_is_no_module_s():
