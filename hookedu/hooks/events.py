@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from hookedu.hooks.tensors import Stats, map_tensors, sizes
+from hookedu.hooks.stats import Stats
+from hookedu.hooks.tensors import map_tensors, sizes
 
 
 @dataclass(slots=True)

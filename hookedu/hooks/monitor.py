@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from hookedu.hooks.modules import modules_by_name, unwrap
-from hookedu.hooks.tensors import Stats, tensors_in
+from hookedu.hooks.stats import Stats
+from hookedu.hooks.tensors import tensors_in
 from hookedu.language import Text
 
 

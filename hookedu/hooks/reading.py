@@ -12,7 +12,8 @@ import torch
 from hookedu.hooks.events import Dropped, Event
 from hookedu.hooks.log import Log
 from hookedu.hooks.modules import why_never_called
-from hookedu.hooks.tensors import Stats, map_tensors, shape_text, storage_bytes, tensors_in
+from hookedu.hooks.stats import Stats
+from hookedu.hooks.tensors import map_tensors, shape_text, storage_bytes, tensors_in
 from hookedu.language import Text
 from hookedu.tables import size_text
 

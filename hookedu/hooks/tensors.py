@@ -1,11 +1,10 @@
-"""Tensors inside nested values, such as the arguments and outputs of modules, and their statistics."""
+"""Tensors inside nested values, such as the arguments and outputs of modules."""
 
 import copy
 import dataclasses
 import functools
-import math
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -257,129 +256,6 @@ def dense_parts(tensor: torch.Tensor) -> list[torch.Tensor]:
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
     return [tensor]
-
-
-class Stats:
-    """Summary statistics of one tensor, fetched lazily.
-
-    They stay on the tensor's device until they are read, so that a hook never waits for a GPU. Reading
-    one synchronises.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the tensor.
-    dtype : torch.dtype
-        Element type of the tensor.
-    count, nan, inf : int
-        Number of all elements, of NaN, and of infinities of either sign.
-    min, max, mean, std : float
-        Over the finite elements, of the absolute values if the tensor is complex; std is unbiased, as
-        torch.std.
-    zeros : float
-        Fraction of elements that are zero, from 0 to 1.
-    """
-
-    NUMBERS = ("count", "nan", "inf", "min", "max", "mean", "std", "zeros")
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.shape, self.dtype = sizes(tensor), tensor.dtype
-        self._numbers = _numbers(tensor.detach())
-
-    def __getattr__(self, name: str) -> float:
-        if name not in self.NUMBERS:
-            raise AttributeError(name)
-        try:
-            number = self._numbers[self.NUMBERS.index(name)].item()
-        except RuntimeError:  # inside of vmap a tensor has no numbers that could be read
-            return torch.nan
-        return int(number) if name in ("count", "nan", "inf") else number
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all statistics by name, as Python values."""
-        return {"shape": self.shape, "dtype": self.dtype} | {
-            name: getattr(self, name) for name in self.NUMBERS
-        }
-
-    @classmethod
-    def merged(cls, several: "Iterable[Stats]") -> "Stats":
-        """Return the statistics of several tensors taken together; `shape` is () unless all have the same."""
-        several = list(several)
-        result = copy.copy(several[0])
-        if len(several) > 1:
-            result.shape = several[0].shape if len({one.shape for one in several}) == 1 else ()
-            result._numbers = _merged(torch.stack([one._numbers for one in several]))
-        return result
-
-    def __repr__(self) -> str:
-        text = ", ".join(f"{name}={getattr(self, name):.4g}" for name in self.NUMBERS)
-        return f"Stats({shape_text(self.shape)} {str(self.dtype).removeprefix('torch.')}: {text})"
-
-
-def _numbers(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the eight numbers of `Stats` as one float64 tensor, without synchronising."""
-    if tensor.is_meta:  # it has a shape and no numbers
-        return torch.tensor([tensor.numel(), 0, 0, *[torch.nan] * 5], dtype=torch.float64)
-    data = real(tensor)
-    quick = _numbers_if_finite(data)
-    if quick is not None:
-        return quick
-    nan, finite = data.isnan(), data.isfinite()
-    inf = ~(nan | finite)
-    count = finite.sum(dtype=torch.float64)
-    low = torch.where(finite, data, torch.inf)
-    high = torch.where(finite, data, -torch.inf)
-    clean = torch.where(finite, data, 0)
-    mean = clean.sum(dtype=torch.float64) / count
-    spread = torch.where(finite, clean - mean.to(clean.dtype), 0).square().sum(dtype=torch.float64)
-    numbers = [
-        torch.full_like(count, data.numel()),
-        nan.sum(),
-        inf.sum(),
-        low.amin() if data.numel() else torch.full_like(count, torch.nan),
-        high.amax() if data.numel() else torch.full_like(count, torch.nan),
-        mean,
-        (spread / (count - 1)).sqrt(),
-        (data == 0).sum() / max(data.numel(), 1),
-    ]
-    return torch.stack([number.to(torch.float64) for number in numbers])
-
-
-def _numbers_if_finite(data: torch.Tensor) -> torch.Tensor | None:
-    """Return the eight numbers in a fraction of the time; None if not all elements are finite or reading has to wait."""
-    wrapped = data.__class__ not in (torch.Tensor, torch.nn.Parameter) or is_functorch_wrapped_tensor(data)
-    if wrapped or data.device.type != "cpu" or not data.numel():
-        return None
-    low, high = (edge.item() for edge in data.aminmax())  # NaN if any element is
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return None
-    count = data.numel()
-    zeros = (count - data.count_nonzero().item()) / count
-    data = data.double()
-    mean = data.sum().item() / count
-    std = torch.linalg.vector_norm(data - mean).item() / math.sqrt(count - 1) if count > 1 else torch.nan
-    return torch.tensor([count, 0, 0, low, high, mean, std, zeros], dtype=torch.float64, device="cpu")
-
-
-def _merged(rows: torch.Tensor) -> torch.Tensor:
-    """Return the eight numbers of all tensors together, given one row per tensor."""
-    count, nan, inf, low, high, mean, std, zeros = rows.T
-    finite = count - nan - inf
-    total = finite.sum()
-    middle = (finite * mean).nansum() / total
-    # Sums of squares within and between (Chan, Golub, LeVeque 1979); the std of a single element is NaN.
-    spread = ((finite - 1) * std.square()).nansum() + (finite * (mean - middle).square()).nansum()
-    numbers = [
-        count.sum(),
-        nan.sum(),
-        inf.sum(),
-        low.nan_to_num(torch.inf, posinf=torch.inf, neginf=-torch.inf).amin(),
-        high.nan_to_num(-torch.inf, posinf=torch.inf, neginf=-torch.inf).amax(),
-        middle,
-        (spread / (total - 1)).sqrt(),
-        (zeros * count).sum() / count.sum().clamp(min=1),
-    ]
-    return torch.stack(numbers)
 
 
 def real(tensor: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,8 @@ import torch
 
 from hookedu.hooks.reading import stats_of
 from hookedu.hooks.recording import Recording
-from hookedu.hooks.tensors import Stats, named_tensors
+from hookedu.hooks.stats import Stats
+from hookedu.hooks.tensors import named_tensors
 from hookedu.language import Text
 from hookedu.plots.maps import NO_TENSOR
 

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from hookedu.hooks.tensors import Stats, real, shape_text
+from hookedu.hooks.stats import Stats
+from hookedu.hooks.tensors import real, shape_text
 from hookedu.plots.layouts import layout_of
 from hookedu.plots.mosaic import range_of
 from hookedu.widgets.pictures import TILES, Form, Selection, picture_in

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from hookedu import list_hooks, plot_feature_maps, plot_stats, record, timeline
-from hookedu.hooks.tensors import Stats
+from hookedu.hooks.stats import Stats
 from tests.hooks.capture_models import Passes, net
 
 

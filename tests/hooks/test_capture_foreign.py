@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from hookedu import list_hooks, record, remove_hooks
-from hookedu.hooks.tensors import Stats
+from hookedu.hooks.stats import Stats
 from tests.hooks.capture_models import Passes, Returns, net
 
 

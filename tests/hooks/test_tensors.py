@@ -1,12 +1,13 @@
 """Tensors in nested values, and their statistics."""
 
+import math
 from collections import OrderedDict, UserDict, defaultdict, deque
 
 import pytest
 import torch
 
+from hookedu.hooks.stats import Stats
 from hookedu.hooks.tensors import (
-    Stats,
     map_tensors,
     named_tensors,
     shape_of,
@@ -89,9 +90,32 @@ class TestStats:
 
     @pytest.mark.parametrize("tensor", [torch.empty(0, 3), torch.tensor([float("nan")])])
     def test_without_a_finite_value_there_is_no_mean_and_no_error(self, tensor):
-        stats = Stats(tensor)
-        assert stats.mean != stats.mean
-        assert "nan" in repr(stats)
+        both = Stats.merged([Stats(tensor), Stats(tensor)])
+        for stats in (Stats(tensor), both):
+            assert all(math.isnan(getattr(stats, name)) for name in ("min", "max", "mean", "std"))
+        assert "min=nan, max=nan, mean=nan, std=nan" in repr(both)
+        with_one = Stats.merged([both, Stats(torch.tensor([2.0]))])
+        assert (with_one.min, with_one.max, with_one.mean) == (2, 2, 2) and math.isnan(with_one.std)
+
+    def test_one_finite_value_has_no_spread(self):
+        stats = Stats(torch.tensor([3.0, float("inf")]))
+        assert (stats.min, stats.max) == (3, 3) and math.isnan(stats.std)
+
+    def test_of_numbers_on_no_device_nothing_is_known_however_many_are_merged(self):
+        stats = Stats.merged([Stats(torch.zeros(2, device="meta"))] * 3)
+        assert stats.count == 6
+        assert all(math.isnan(getattr(stats, name)) for name in ("min", "max", "mean", "std", "zeros"))
+
+    def test_large_integers_are_exact(self):
+        stats = Stats(torch.tensor([1_700_000_001, 1_700_000_003]))
+        assert (stats.min, stats.mean, stats.max) == (1_700_000_001, 1_700_000_002, 1_700_000_003)
+
+    def test_a_wrapper_that_has_left_its_function_has_no_numbers_and_raises_nothing(self):
+        kept = []
+        torch.func.vmap(torch.func.grad(lambda x: (kept.append(x.detach().clone()), x.sum())[1]))(
+            torch.ones(2, 3)
+        )
+        assert math.isnan(Stats(kept[0]).mean) and Stats(kept[0]).shape == (3,)
 
 
 NESTED = {
