@@ -3,7 +3,6 @@
 import contextlib
 import copyreg
 import functools
-import random
 import types
 from collections.abc import Callable, Iterator
 from io import IOBase
@@ -13,7 +12,7 @@ import torch
 from torch import nn
 
 from hookedu.hooks.inspection import owner_of
-from hookedu.hooks.state import CONTAINERS, Snapshot
+from hookedu.hooks.state import CONTAINERS, Snapshot, is_numbers
 
 # Instances of these packages belong to the process rather than to a hook, and keep account of things elsewhere.
 _OF_THE_PROCESS = (
@@ -75,7 +74,7 @@ class Reach(Snapshot):
             return self._class(item) if owner_of(item) == "user" else []
         if issubclass(kind, types.ModuleType) or kind.__module__.startswith(_OF_THE_PROCESS):
             return []  # of the user's modules only the names that a function uses, see `_function`
-        if issubclass(kind, torch.Generator | random.Random) or kind.__module__.startswith("numpy"):
+        if is_numbers(kind):
             return self._numbers(item)
         if issubclass(kind, IOBase) or kind.__module__ == "queue" or hasattr(kind, "__next__"):
             self.unrestorable[kind.__name__] = None
@@ -162,22 +161,6 @@ class Reach(Snapshot):
 
         self._note(item, undo)
         return [*before.values()]
-
-    def _numbers(self, item: Any) -> list[Any]:
-        """Note a generator of random numbers, or an array of NumPy."""
-        for get, put in (("get_state", "set_state"), ("getstate", "setstate")):
-            if hasattr(item, get):
-                self._note(item, functools.partial(getattr(item, put), getattr(item, get)()))
-        if hasattr(item, "bit_generator"):
-            bits = item.bit_generator
-            self._note(item, functools.partial(setattr, bits, "state", bits.state))
-        elif hasattr(item, "nbytes") and item.flags.writeable:
-            if not self._affords(item.nbytes):
-                self.unrestorable[type(item).__name__] = None
-                return []
-            self._note(item, functools.partial(item.__setitem__, ..., item.copy()))
-            return [*item.flat] if item.dtype.hasobject else []
-        return []
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """Run a model or foreign code and restore the state of the model and of the process."""
 
 import contextlib
+import copy
 import functools
 import itertools
 import operator
 import random
 import sys
 import weakref
+from array import array
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -32,9 +34,11 @@ GLOBAL_STEP_HOOKS = {
     if name.startswith("_global_") and isinstance(table, dict)
 }
 CONTAINERS: tuple[Any, ...] = (OrderedDict, defaultdict, dict, list, set, deque)
+_ARRAYS = (bytearray, array)
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), torch.Size, torch.dtype, torch.device)
 _COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
-_MOST_WEIGHTS = 1_000_000_000  # bytes: the parameters of a larger model are not copied before every run
+# Bytes: the parameters of a larger model, or a larger array, are not copied before every run.
+_MOST_WEIGHTS = 1_000_000_000
 
 
 @contextlib.contextmanager
@@ -73,12 +77,12 @@ def restored(model: nn.Module | None = None, *, numpy: bool = True) -> Iterator[
 class Snapshot:
     """Objects before a run. Afterwards `restore` puts back the same objects with the same contents, to the bit.
 
-    That is for each module its class, attributes, modes and hooks, and what is in lists, dicts and sets among the
-    attributes; and for each tensor found there (parameters, buffers, others) its form, values, version and `.grad`. So
+    That is for each module its class, attributes, modes and hooks, and what is in lists, dicts, sets and arrays among the
+    attributes; the state of generators of random numbers; and for each tensor found there (parameters, buffers, others) its form, values, version and `.grad`. So
     a lazy module is uninitialised again, and an embedding that `max_norm` has rescaled has its old weights.
 
     Not covered are objects of other classes that a module holds (see `Reach` for these), and the values of the
-    parameters if these take more than 1 GB together.
+    parameters, or of an array, if these take more than 1 GB.
 
     Attributes
     ----------
@@ -124,7 +128,9 @@ class Snapshot:
             return self._module(item)
         if isinstance(item, torch.Tensor):
             return self._tensor(item)
-        return self._container(item) if type(item) in CONTAINERS else []
+        if type(item) in CONTAINERS:
+            return self._container(item)
+        return self._numbers(item) if is_numbers(type(item)) else []
 
     def _module(self, module: nn.Module) -> list[Any]:
         kind, parameters = type(module), module._parameters
@@ -133,7 +139,7 @@ class Snapshot:
         def undo() -> None:
             if type(module) is not kind:
                 module.__class__ = kind
-            if [*parameters] != [*names]:
+            if [*parameters.keys()] != [*names]:  # a scripted module has them in something else than a dict
                 # FSDP swaps parameters and keeps account of which are in place, so only their names are put back.
                 now = {name: parameters.get(name, parameter) for name, parameter in names.items()}
                 parameters.clear()
@@ -172,6 +178,32 @@ class Snapshot:
     def _copies(self, tensor: torch.Tensor) -> bool:
         """Check whether to copy the values of a tensor."""
         return self._copies_weights or not isinstance(tensor, nn.Parameter)
+
+    def _affords(self, size: int) -> bool:
+        """Check whether so many bytes of an array may be copied."""
+        return size <= _MOST_WEIGHTS
+
+    def _numbers(self, item: Any) -> list[Any]:
+        """Note a generator of random numbers, or an array of NumPy or of Python."""
+        for get, put in (("get_state", "set_state"), ("getstate", "setstate")):
+            if hasattr(item, get):
+                self._note(item, functools.partial(getattr(item, put), getattr(item, get)()))
+        if hasattr(item, "bit_generator"):
+            bits = item.bit_generator
+            self._note(item, functools.partial(setattr, bits, "state", bits.state))
+        elif isinstance(item, _ARRAYS) or (hasattr(item, "nbytes") and item.flags.writeable):
+            if not self._affords(memoryview(item).nbytes if isinstance(item, _ARRAYS) else item.nbytes):
+                self.unrestorable[type(item).__name__] = None
+                return []
+            whole = slice(None) if isinstance(item, _ARRAYS) else ...
+            self._note(item, functools.partial(item.__setitem__, whole, copy.copy(item)))
+            return [*item.flat] if whole is ... and item.dtype.hasobject else []
+        return []
+
+
+def is_numbers(kind: type) -> bool:
+    """Check whether a class is one of generators of random numbers or arrays."""
+    return issubclass(kind, (torch.Generator, random.Random, *_ARRAYS)) or kind.__module__.startswith("numpy")
 
 
 def _flat(kind: Any, box: Any) -> list[Any]:

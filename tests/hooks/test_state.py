@@ -3,8 +3,11 @@
 import contextlib
 import io
 import itertools
+import random
+from array import array
 from collections import deque
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import example, given, settings
@@ -235,3 +238,31 @@ def test_a_change_of_any_byte_is_undone(size):
         with restored(model):
             model.bytes[place] = 1
         assert not model.bytes.any(), place
+
+
+def test_arrays_and_generators_of_random_numbers_among_the_attributes():
+    model = nn.Module()
+    model.table, model.bytes, model.row = np.zeros(2), bytearray(b"ab"), array("d", [1.0])
+    model.python, model.torch, model.numpy = random.Random(3), torch.Generator(), np.random.default_rng(3)
+    model.inside = {"tables": [np.array([{"a": 1}], dtype=object)]}
+
+    def draw():
+        return model.python.random(), torch.rand(1, generator=model.torch).item(), model.numpy.random()
+
+    with restored(model):
+        model.table += 1
+        model.bytes += b"c"
+        model.row.append(2.0)
+        model.inside["tables"][0][0]["a"] = 2
+        first = draw()
+    assert model.table.tolist() == [0, 0] and model.bytes == b"ab" and model.row.tolist() == [1]
+    assert model.inside["tables"][0][0] == {"a": 1}
+    assert draw() == first
+
+
+def test_a_scripted_part():
+    model = nn.Sequential(nn.Linear(2, 2), torch.jit.script(nn.Linear(2, 2)))
+    weight = model[1].weight.detach().clone()
+    with restored(model), torch.no_grad():
+        model[1].weight.add_(1)
+    assert torch.equal(model[1].weight, weight)
