@@ -166,7 +166,7 @@ def record(
     """
     if not (outputs or inputs or gradients):
         raise ValueError(str(NOTHING_WANTED))
-    if max_bytes is not None and max_bytes <= 0:
+    if max_bytes is not None and not (isinstance(max_bytes, int | float) and max_bytes > 0):
         raise ValueError(str(BAD_MAX_BYTES.format(got=max_bytes)))
     if not copy and (device is not None or keep is not None):
         raise ValueError(str(ALIAS_ELSEWHERE))
@@ -329,8 +329,8 @@ NOTHING_WANTED = Text(
     en="outputs, inputs and gradients are all False: there is nothing to record",
 )
 BAD_MAX_BYTES = Text(
-    zh="max_bytes 必须大于 0（或为 None，表示不限制），得到的是 {got}",
-    en="max_bytes must be greater than 0 (or None for no limit), got {got}",
+    zh="max_bytes 是一个大于 0 的字节数（或为 None，表示不限制），得到的是 {got!r}；1 GB 写作 1_000_000_000",
+    en="max_bytes is a number of bytes greater than 0 (or None for no limit), got {got!r}; 1 GB is 1_000_000_000",
 )
 ALIAS_ELSEWHERE = Text(
     zh="copy=False 保留的是别名，不能同时指定 device 或 keep",

@@ -138,7 +138,7 @@ def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     Notes
     -----
     With inputs, the model runs forward once, two more times if a hook keeps something, compiled models once more;
-    and backward once if there are hooks for that. Each hook gets what it would get and returns what it would
+    and backward as often if there are hooks for that. Each hook gets what it would get and returns what it would
     return; only if that makes the model raise, it runs again without. What it raises then is propagated.
 
     Afterwards everything is as it was: parameters, buffers, gradients, modes and hooks; tensors, arrays, containers,

@@ -118,15 +118,20 @@ class Watch:
                     self._mute(hook, inner, stack)
                 self._kept.clear()
         self._judge_full_backward()
-        heads = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
-        if heads and any(kind_of(hook) in OF_GRADIENTS for hook in self.hooks):
+        if any(kind_of(hook) in OF_GRADIENTS for hook in self.hooks):
             try:
-                with self.memory:
-                    # The graph is retained because one that the user needs may hang on it.
-                    torch.autograd.backward(heads, [_weights(head) for head in heads], retain_graph=True)
-                self.ran_backward = True
+                self.ran_backward = self._backward(output)
             except Exception as error:  # a call of the model alone would not raise it
                 self.backward_error = f"{type(error).__name__}: {error}".partition("\n")[0]
+
+    def _backward(self, output: Any) -> bool:
+        """Run backward; return False where nothing requires a gradient."""
+        heads = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
+        if heads:
+            with self.memory:
+                # The graph is retained because one that the user needs may hang on it.
+                torch.autograd.backward(heads, [_weights(head) for head in heads], retain_graph=True)
+        return bool(heads)
 
     def _forward(self, model: nn.Module, given: Any) -> Any:
         inputs, kwargs = fresh(given)
@@ -135,14 +140,16 @@ class Watch:
             return call_model(model, inputs, kwargs)
 
     def _later_runs(self, model: nn.Module, given: Any) -> None:
-        """Run again, forward only, as long as some hook may keep more and more."""
+        """Run again as long as some hook may keep more and more; backward only for a hook that gets gradients."""
         with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
             while self._run + 1 < _RUNS:
                 held = self._held(1)
                 if not held or (self._run and not any(map(self._grows, held.values()))):
                     break
                 self._run += 1
-                self._forward(model, given)
+                output = self._forward(model, given)
+                if any(kind_of(hook) in OF_GRADIENTS for hook in held):
+                    self._backward(output)
 
     def _blamed_for(self, error: Exception) -> list[Hook]:
         """Return hooks whose work may have made the model raise, but for those that are muted already."""

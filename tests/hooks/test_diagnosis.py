@@ -308,6 +308,24 @@ class TestGrows:
         (finding,) = diagnose(model, images())
         assert finding.id == "grows" and "1 tensor more (16 B)" in finding.says.en and store.kept == []
 
+    @pytest.mark.parametrize("kept", ["all", "last"])
+    @pytest.mark.parametrize("kind", ["param_grad", "backward"])
+    def test_gradients_that_nobody_throws_away(self, kind, kept):
+        model, gradients = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), []
+
+        def keep(gradient):
+            if kept == "last":
+                gradients.clear()
+            gradients.append(gradient.clone())
+
+        if kind == "param_grad":
+            model[0].weight.register_hook(keep)
+        else:
+            model[0].register_full_backward_hook(lambda module, inputs, outputs: keep(outputs[0]))
+        found = {finding.id for finding in diagnose(model, torch.ones(2, 3))} - {"blocks_pickling"}
+        assert found == ({"grows"} if kept == "all" else set())
+        assert gradients == [] and all(parameter.grad is None for parameter in model.parameters())
+
     @pytest.mark.parametrize("where", ["dict", "first and last", "queue", "emptied", "numbers"])
     def test_silent_about_what_has_an_end(self, where):
         kept, queue = {}, deque(maxlen=100)
@@ -801,3 +819,10 @@ def test_an_error_of_the_model_is_raised_and_the_hooks_are_back():
     with pytest.raises(RuntimeError, match="channels"):
         diagnose(model, torch.randn(1, 3, 4, 4))
     assert hook_tables(model) == tables
+
+
+def test_a_scripted_part_is_left_alone():
+    model = nn.Sequential(nn.Linear(3, 2), torch.jit.script(nn.Linear(2, 2)))
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    assert diagnose(model, torch.ones(1, 3)) == []
+    assert all(map(torch.equal, model.parameters(), before))
