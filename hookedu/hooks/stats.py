@@ -49,7 +49,7 @@ class Stats:
         if name not in self.NUMBERS:
             raise AttributeError(name)
         try:
-            number = self._numbers[self.NUMBERS.index(name)].item()
+            number = float(self._numbers[self.NUMBERS.index(name)])
         except RuntimeError:  # inside of vmap a tensor has no numbers that could be read
             return torch.nan
         return int(number) if name in ("count", "nan", "inf") else number
@@ -65,7 +65,8 @@ class Stats:
         result = copy.copy(several[0])
         if len(several) > 1:
             result.shape = several[0].shape if len({one.shape for one in several}) == 1 else ()
-            result._numbers = _merged(torch.stack([one._numbers for one in several]))
+            rows = [torch.as_tensor(one._numbers, dtype=torch.float64, device="cpu") for one in several]
+            result._numbers = _merged(torch.stack(rows))
         return result
 
     def __repr__(self) -> str:
@@ -73,8 +74,8 @@ class Stats:
         return f"Stats({shape_text(self.shape)} {str(self.dtype).removeprefix('torch.')}: {numbers})"
 
 
-def _numbers(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the eight numbers of `Stats` as one float64 tensor, without synchronising."""
+def _numbers(tensor: torch.Tensor) -> Sequence[float] | torch.Tensor:
+    """Return the eight numbers of `Stats`, as one float64 tensor where reading them would have to wait."""
     if tensor.is_meta or not tensor.numel():  # it has a shape and no numbers
         return _unknown(tensor)
     data = real(
@@ -103,12 +104,12 @@ def _numbers(tensor: torch.Tensor) -> torch.Tensor:
     return torch.stack([number.to(torch.float64) for number in numbers])
 
 
-def _unknown(tensor: torch.Tensor) -> torch.Tensor:
+def _unknown(tensor: torch.Tensor) -> Sequence[float]:
     """Return the eight numbers of a tensor without numbers."""
-    return torch.tensor([tensor.numel(), 0, 0, *[torch.nan] * 5], dtype=torch.float64, device="cpu")
+    return [tensor.numel(), 0, 0, *[torch.nan] * 5]
 
 
-def _numbers_if_finite(data: torch.Tensor) -> torch.Tensor | None:
+def _numbers_if_finite(data: torch.Tensor) -> Sequence[float] | None:
     """Return the eight numbers in a fraction of the time; None if not all elements are finite or reading has to wait."""
     wrapped = data.__class__ not in (torch.Tensor, torch.nn.Parameter) or is_functorch_wrapped_tensor(data)
     if wrapped or data.device.type != "cpu":
@@ -117,10 +118,11 @@ def _numbers_if_finite(data: torch.Tensor) -> torch.Tensor | None:
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
     count = data.numel()
-    zeros, data = (count - data.count_nonzero().item()) / count, data.double()
+    zeros = (count - data.count_nonzero().item()) / count
+    data = data.to(torch.float64, copy=True)  # changed below
     mean = data.sum().item() / count
-    std = torch.linalg.vector_norm(data - mean).item() / math.sqrt(count - 1) if count > 1 else torch.nan
-    return torch.tensor([count, 0, 0, low, high, mean, std, zeros], dtype=torch.float64, device="cpu")
+    std = torch.linalg.vector_norm(data.sub_(mean)).item() / math.sqrt(count - 1) if count > 1 else torch.nan
+    return [count, 0, 0, low, high, mean, std, zeros]
 
 
 def _merged(rows: torch.Tensor) -> torch.Tensor:
