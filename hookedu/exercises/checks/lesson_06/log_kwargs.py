@@ -10,7 +10,7 @@ from hookedu.exercises.checks.common import CALLS_NOW, handle_works
 from hookedu.exercises.criteria import Check, Gives, Of, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_06.log_kwargs import FAILING, PROBE, Case, keywords, kinds
+from hookedu.exercises.probes.lesson_06.log_kwargs import FAILING, PROBE, Case, keywords, kinds, positional
 from hookedu.exercises.tools import same
 
 _KEYS = {"mask", "bias", "scale"}
@@ -94,9 +94,10 @@ def _calls(case: Case) -> str:
     many = f"log == [{{'mask': n}} for n in range({len(case.log)})]; "
     log = many if len(case.log) > 1 else f"log == {case.log}; " if case.log else ""
     mode = {"eval": "layer.eval(); ", "no_grad": "with torch.no_grad(): "}.get(case.setting, "")
+    second = f"layer({', '.join('x' for _ in positional(case))})"
     mask = f"mask=torch.zeros({case.shape}, dtype={case.dtype}), " * ("mask" in keywords(case)[0])
     return (
-        f"{log}{mode}layer(x, {mask}bias={case.bias!r}, scale={case.first!r}); layer(x); "
+        f"{log}{mode}layer(x, {mask}bias={case.bias!r}, scale={case.first!r}); {second}; "
         f"for _ in range(2): layer(x, mask=..., bias=nn.Parameter(...), scale={case.last!r})"
     )
 
@@ -170,7 +171,9 @@ EXERCISE = Exercise(
                 "without_flag": lambda saw, case: not saw.flag and not any(_new(saw, case)),
                 "names_only": lambda saw, case: _new(saw, case)[0] == list(keywords(case)[0]),
                 "no_dict": lambda saw, case: not isinstance(_new(saw, case)[0], dict),
-                "logs_positional": lambda saw, case: not _new(saw, case)[0].keys() <= _KEYS,
+                "logs_positional": lambda saw, case: any(
+                    isinstance(entry, dict) and not entry.keys() <= _KEYS for entry in _new(saw, case)
+                ),
                 "keeps_tensors": _more("Tensor"),
                 "as_text": _more("str"),
                 "lists": _more("list"),

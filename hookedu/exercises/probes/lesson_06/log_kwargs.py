@@ -21,11 +21,11 @@ Case = namedtuple("Case", "x shape dtype first bias last log setting")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case: in turn 0 with a number and a list, in turn 2 with tensors of rank 0, in turn 3 with a long log."""
+    """Return a case: in turn 0 with a number and a list that holds a tensor, in turn 2 with tensors of rank 0, in turn 3 with a long log."""
     shape = () if rng.turn == 2 else (rng.randint(1, 4), rng.randint(2, 9))
     numbers = rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2)
-    inside = (torch.zeros(2), [rng.randint(4, 9)])
-    first, last = [(numbers[0], numbers), (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]
+    inside, listed = (torch.zeros(2), [rng.randint(4, 9)]), [numbers[1], torch.tensor(numbers[0])]
+    first, last = [(numbers[0], listed), (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]
     log = [{"mask": n} for n in range([0, 1, 0, 120][rng.turn])]
     bias = [[], np.array(numbers[0]), "", np.array([])][rng.turn]  # all but one are empty
     dtype = [torch.bool, torch.float32, torch.int64, torch.float16][rng.turn]
@@ -41,12 +41,20 @@ def keywords(case: Case) -> list[dict[str, Any]]:
     return [first if case.setting == "no_grad" else {"mask": mask, **first}, {}, last, last]
 
 
+def positional(case: Case) -> list[torch.Tensor]:
+    """Return the positional arguments of the second call, the one without keywords: two in the case "eval"."""
+    return [case.x] * (1 + (case.setting == "eval"))
+
+
 class _Failure(Exception):
     """Raised inside the forward of a layer."""
 
 
 class _Attend(nn.Module):
-    """A layer with any inputs; it records what its forward receives, of positional ones the first, and the last ones."""
+    """A layer with any inputs; it records what its forward receives, of positional ones the first, and the last ones.
+
+    Nobody passes `gain`: a default is no argument of a call.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +63,7 @@ class _Attend(nn.Module):
         self.fails, self.inside = False, nn.Identity()
         self.register_forward_pre_hook(lambda module, args: None)  # of somebody else
 
-    def forward(self, *args: torch.Tensor, **options: Any) -> torch.Tensor:
+    def forward(self, *args: torch.Tensor, gain: float = 1.0, **options: Any) -> torch.Tensor:
         self.received.append(options)
         self.inputs.extend(args[:1])
         self.args = args
@@ -109,7 +117,7 @@ def observe(log_kwargs: Any, case: Case) -> dict[str, Any]:
         for n, options in enumerate(given):
             layer.fails = case.setting == "fails" and n == FAILING
             with contextlib.suppress(_Failure):
-                outputs.append(layer(x, **options))
+                outputs.append(layer(*(positional(case) if n == 1 else [x]), **options))
     for hook in others:
         hook.remove()
     saw |= {
