@@ -11,7 +11,7 @@ from hookedu.exercises.checks.lesson_07.shared import MISRETURNED, NO_GRAD, as_i
 from hookedu.exercises.criteria import Of, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_07.stop_gradient import PROBE, Case
+from hookedu.exercises.probes.lesson_07.stop_gradient import PROBE, WORDS, Case
 from hookedu.exercises.tools import same
 
 
@@ -24,9 +24,10 @@ def _key(case: Case) -> SimpleNamespace:
         "own": at_w.T @ h,
         "inner": None,
         "again": [None, at_v.T @ h],
-        "skip": [past, w],
+        "skip": [past, w, w],
         "triple": [None, None, None, torch.einsum("no,ni,nj->oij", v, h, x @ other.weight.detach().T)],
         "first": past,
+        "indices": torch.zeros(3, len(w[0])).index_add(0, WORDS, w),
         "ended": "ok",
     }
     flowing = [(one @ layer.weight.detach()).T @ x for one in (at_w, at_v)]
@@ -52,6 +53,38 @@ def _of_inputs(name: str) -> Of:
 def _only_leaf(saw: Any, key: Any) -> bool:
     """Check whether a gradient flows back to nothing but an input that is a leaf."""
     return same(saw.triple, key.triple) and saw.leaf is not None
+
+
+def _only_leaf_cut(saw: Any, key: Any) -> bool:
+    """Check whether the shortcut loses its gradient only where the input is a leaf."""
+    return same(saw.skip[:2], key.skip[:2]) and saw.skip[2] is None
+
+
+def _beside_shortcut(name: str) -> Of:
+    """Return a line with the gradients beside a shortcut, as observed ("saw") or as wanted ("key")."""
+
+    def line(saw: Any, key: Any) -> str:
+        *computed, leaf = (saw if name == "saw" else key).skip
+        of_leaf = f"leaf.grad == {show(leaf)}"
+        return of_leaf if _only_leaf_cut(saw, key) else f"[{_FRONT}, layer.bias.grad] == {show(computed)}"
+
+    return line
+
+
+def _only_indices(saw: Any, key: Any) -> bool:
+    """Check whether nothing but an input of whole numbers goes wrong in front."""
+    return same(saw.first, key.first) and not same(saw.indices, key.indices)
+
+
+def _in_front(name: str) -> Of:
+    """Return a line with the gradient of a layer in front, as observed ("saw") or as wanted ("key")."""
+
+    def line(saw: Any, key: Any) -> str:
+        found = saw if name == "saw" else key
+        value = found.indices if _only_indices(saw, key) else found.first
+        return value if isinstance(value, str) else f"{_OWN} == {show(value)}"
+
+    return line
 
 
 def _some_inputs(saw: Any, key: Any) -> bool:
@@ -95,9 +128,28 @@ EXERCISE = Exercise(
             given=_GIVEN.replace("key.w", "key.v"),
             label=f"[{_FRONT}, {_OWN}]",
         ),
-        as_in_key("skip", "skip", 1, _OF_SKIP, given=_SKIP, label=f"[{_FRONT}, layer.bias.grad]"),
+        as_in_key(
+            "skip",
+            "skip",
+            1,
+            _OF_SKIP,
+            # What does not stop at a leaf at all is told so among the inputs.
+            ok=lambda saw, key: same(saw.skip[:2], key.skip[:2]) and not _only_leaf_cut(saw, key),
+            given=[Say("leaf_skip", when=_only_leaf_cut), _SKIP],
+            expected=_beside_shortcut("key"),
+            got=_beside_shortcut("saw"),
+        ),
         as_in_key("evaluation", "ended", 1, **NO_GRAD | {"given": "with torch.no_grad(): layer(h)"}),
-        as_in_key("first", "first", 1, _OF_FIRST, given=_FIRST, label=_OWN, got="{value}"),
+        as_in_key(
+            "first",
+            "first",
+            1,
+            _OF_FIRST,
+            ok=lambda saw, key: same(saw.first, key.first) and same(saw.indices, key.indices),
+            given=[Say("indices", when=_only_indices), _FIRST],
+            expected=_in_front("key"),
+            got=_in_front("saw"),
+        ),
         as_in_key(
             "inputs",
             "triple",

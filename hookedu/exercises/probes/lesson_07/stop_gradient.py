@@ -10,6 +10,8 @@ from hookedu.exercises.probes.lesson_07.shared import linear, quiet, rows
 from hookedu.exercises.probing import Draw, Probe, remove_handle
 from hookedu.exercises.tools import attempted, copies
 
+WORDS = torch.tensor([0, 2])  # the input of an embedding of 3 words
+
 
 class Shift(nn.Module):
     """x + bias, whose backward passes on the very tensor it receives, as that of a residual sum does."""
@@ -71,7 +73,7 @@ def _grads(loss: torch.Tensor, *modules: nn.Module) -> list[torch.Tensor | None]
 
 
 def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
-    """Observe gradients with the hook, twice, and after its removal; with a shortcut, in front, with three inputs.
+    """Observe gradients with the hook, twice, and after its removal; with a shortcut, in front, with other inputs.
 
     Between the two backward passes the layer runs under no_grad, with an input that needs a gradient.
     """
@@ -96,6 +98,10 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
         handles = [stop_gradient(shift)]
         h = front(x)
         saw["skip"] = _grads((w * (shift(h) + h)).sum(), front, shift)
+        leaf = h.detach().requires_grad_()
+        (w * (shift(leaf) + leaf)).sum().backward()
+        saw["skip"].append(copies(leaf.grad))
+        shift.bias.grad = None
 
         handles.append(stop_gradient(triple))
         inputs = front, other, third
@@ -106,6 +112,9 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
         handles.append(stop_gradient(front))  # x does not require grad: grad_input is (None,)
         front.weight.grad = None
         saw["first"] = attempted(lambda: _grads((w * front(x)).sum(), front)[0])
+        words = nn.Embedding.from_pretrained(torch.zeros(3, len(w[0])), freeze=False)
+        handles.append(stop_gradient(words))
+        saw["indices"] = attempted(lambda: _grads((w * words(WORDS)).sum(), words)[0])
         leaf = x.clone().requires_grad_()
         attempted(lambda: (w * front(leaf)).sum().backward())
         saw["leaf"] = copies(leaf.grad)
