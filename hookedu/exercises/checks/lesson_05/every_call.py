@@ -41,7 +41,8 @@ def _nested(case: Case) -> dict[str, Any]:
     return {
         "rnn": [(out, out[-1:])],
         "pair": [(out, (2 * out, None))],
-        "named": [{"logits": 3 * out, 7: [9 * out, 3, (), torch.tensor([1, 2])]}],
+        "named": [{"logits": 3 * out, 7: [9 * out, 3, (), torch.tensor([1, 2]), Opaque("range")]}],
+        "table": [(case.weight,)],
     }
 
 
@@ -125,7 +126,7 @@ def _of_nested(of: Callable[[dict[str, Any], dict[str, Any]], bool]) -> Of:
     return lambda saw, key: isinstance(saw.nested, dict) and of(saw.nested, key.nested)
 
 
-_keeps_part = _of_nested(lambda kept, wanted: any(torch.is_tensor(kept[name][1]) for name in wanted))
+_keeps_part = _of_nested(lambda kept, wanted: any(torch.is_tensor(kept[name][1]) for name in ("rnn", "pair")))
 _OF_NESTED = {
     "detaches_nested": lambda saw, key: "object has no attribute" in saw.nested,
     "attached_inside": lambda saw, key: same(saw.nested, key.nested),

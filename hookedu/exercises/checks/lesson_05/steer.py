@@ -166,6 +166,15 @@ EXERCISE = Exercise(
             label="x.grad",
             mistakes={"cuts_gradient": lambda saw, key: saw.x_grad is None or not saw.x_grad.any()},
         ),
+        Check(
+            "apart",
+            "apart",
+            want=lambda key: key.made,
+            essential=True,
+            label="another(x)",
+            given=_GIVEN + "; another = type(fc1)(fc1.weight); another(x)",
+            mistakes={"other_modules": Gives(lambda key: key.made + key.push)},
+        ),
         handle_works(_CALL, silent=lambda saw, key: same(saw.after, key.plain)),
         Check(
             "second_hook",

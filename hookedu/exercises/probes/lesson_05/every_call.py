@@ -24,6 +24,9 @@ from hookedu.exercises.tools import attempted, copies, linear, whole
 Case = namedtuple("Case", "x weight rounds more")
 
 
+ROWS = range(2)  # in an output: it can be iterated over, but is no tuple, list or dictionary
+
+
 def _modes(model: nn.Module) -> list[bool]:
     """Return `training` of every module."""
     return [module.training for module in model.modules()]
@@ -89,10 +92,21 @@ class Pair(nn.Module):
 
 
 class Named(nn.Module):
-    """A layer whose output is a dictionary with a number as a key, and lists of more than tensors with a gradient."""
+    """A layer whose output is a dictionary with a number as a key, and a list of more than tensors with a gradient."""
 
     def forward(self, x: torch.Tensor) -> dict[Any, Any]:
-        return {"logits": x, 7: [3 * x, 3, (), torch.tensor([1, 2])]}
+        return {"logits": x, 7: [3 * x, 3, (), torch.tensor([1, 2]), ROWS]}
+
+
+class Table(nn.Module):
+    """A layer whose output is a tuple of one: its parameter itself, as that of learned positions is."""
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight.clone())
+
+    def forward(self) -> tuple[torch.Tensor]:
+        return (self.weight,)
 
 
 class Nested(nn.Module):
@@ -101,6 +115,7 @@ class Nested(nn.Module):
     def __init__(self, case: Case) -> None:
         super().__init__()
         self.rnn, self.pair, self.named = nn.RNN(2, 2, nonlinearity="relu", bias=False), Pair(), Named()
+        self.table = Table(case.weight)
         self.to(case.weight.dtype)
         with torch.no_grad():
             for weight in self.rnn.parameters():
@@ -111,8 +126,9 @@ class Nested(nn.Module):
         out, last = self.rnn(x)
         first, (second, _) = self.pair(out)
         named = self.named(first + second)
+        (table,) = self.table()
         trains = any(p.requires_grad for p in self.parameters())
-        attached = (out, last, first, second, named["logits"], named[7][0])
+        attached = (out, last, first, second, named["logits"], named[7][0], table)
         self.cut |= trains and any(map(is_cut, attached))
         return named["logits"]
 

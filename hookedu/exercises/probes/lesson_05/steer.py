@@ -68,7 +68,7 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     """Steer the first layer; run the network, backward, and the network four times; run once more without the hook.
 
     The third run is under torch.no_grad(), the last in the other mode. Runs on later inputs follow, and before the
-    hook is removed, a second steers as well, in the flipped direction.
+    hook is removed, a second steers as well, in the flipped direction. Another layer of the same class runs before it.
     """
     fc1, fc2 = Layer(case.first), linear(case.second).to(case.second.dtype)
     net, x = nn.Sequential(OrderedDict(fc1=fc1, fc2=fc2)), case.x.requires_grad_()
@@ -90,6 +90,7 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     saw["weights"] = {
         f"{n}.{k}": copies(getattr(m, k)) for n, m in (("fc1", fc1), ("fc2", fc2)) for k in ("weight", "bias")
     }
+    saw["apart"] = copies(Layer(case.first)(x))
     saw["later"] = [copies(net(one)) for one in later_inputs(x)]
     handle_of_second = steer(fc1, flipped, case.strength)
     saw |= {"both": copies(net(x)), "lost": onlooker.lost()}
