@@ -29,10 +29,14 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return two linear layers, the first bias frozen, or more kinds of parameters, used before and in eval mode."""
+    """Return two linear layers, the first bias frozen, or more kinds of parameters, used before and in eval mode.
+
+    Of those two have equal values, and are two parameters all the same.
+    """
     if rng.turn:
         model = Unusual()
         fill(model, rng, 1 / 8)
+        model.head.weight.data = copies(model.get_parameter("inner.0.0.weight"))
         use(model.eval())
     else:
         model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
