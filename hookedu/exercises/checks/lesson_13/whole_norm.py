@@ -172,6 +172,7 @@ EXERCISE = Exercise(
     raises={
         "sends_number": r"type torch\.Tensor\s+but got <class '(int|float)'>",
         "sends_list": r"type torch\.Tensor\s+but got <class '(list|tuple|generator|map)'>",
+        "needs_contiguous": r"view size is not compatible",
         "needs_pieces": r"non-empty|at least one|empty (list|sequence)|list index out of range|of empty|input\.numel\(\) == 0",
         "gives_none": r"NoneType",
         "another_way": r"No backend type associated",

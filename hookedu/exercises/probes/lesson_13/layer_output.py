@@ -62,7 +62,8 @@ class _Raising:
 def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list[str]:
     """Raise two exceptions inside the model, and return what the answer leaves of its own.
 
-    The first is a RuntimeError, from an input that is too wide, the second no Exception at all. What is left is "swallowed"
+    The first is a RuntimeError, from an input that is too wide, the second no Exception at all, and it comes after the layer
+    that is asked for has run. What is left is "swallowed"
     if one does not come out of the answer. The hooks that it leaves are removed, and grad mode, if it was on, is on
     again: else the model would be compiled anew.
     """
@@ -76,7 +77,7 @@ def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list
     layer.forward = raising
     try:
         with contextlib.suppress(Exception, Stopped):
-            layer_output(compiled, LAYERS[1], x)
+            layer_output(compiled, LAYERS[0], x)
             left += ["swallowed"] * raising.raised  # compiled code does not ask for it
     finally:
         del layer.forward

@@ -34,7 +34,8 @@ def make_case(rng: Draw) -> list[list[torch.Tensor]]:
     """Return the pieces of each rank, of three or four, with different numbers of pieces.
 
     In turn 0 the last rank has no piece, in turn 1 rank 0, in turn 4 nobody has a value. Values are large in turn 1 and
-    small in turn 5; one is infinite in turn 2, and nan in turn 3.
+    small in turn 5, where one piece is transposed, so that its values are not next to each other; one is infinite in turn 2,
+    and nan in turn 3.
     """
     ranks = rng.randint(3, 4)
     counts = rng.sample(range(1, 5), ranks)
@@ -52,6 +53,8 @@ def make_case(rng: Draw) -> list[list[torch.Tensor]]:
         pieces[0] = []
     if rng.turn == 2:
         pieces[0][0].view(-1)[0] = rng.choice((torch.inf, -torch.inf))
+    if rng.turn == 5:
+        pieces[0][0] = scale * _piece(rng, (2, 3)).T
     if rng.turn == 3:
         max(last, key=torch.numel).view(-1)[0] = torch.nan
     return pieces
