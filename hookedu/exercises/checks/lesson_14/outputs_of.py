@@ -248,6 +248,7 @@ EXERCISE = Exercise(
         "dotted_name": r"has no attribute '\w+(\.\w+)+'",
         "only_children": r"^KeyError: '\w+(\.\w+)+'",
         "indexes_unused": r"^IndexError: list index out of range|^KeyError: 'unused'|`unused` was never called",
+        "kwargs_by_position": r"\bforward\(\) takes \d+ positional arguments? but",
         **CALLS_NOW,
         **WRONG_ARGUMENTS,
     },

@@ -111,7 +111,7 @@ class Net(nn.Module):
         self.twice, self.plain, self.unused = parts["twice"], parts["plain"], parts["unused"]
         self.passed_on = True
 
-    def forward(self, x: torch.Tensor, scale: float = 1.0, everything: bool = False) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, *, scale: float = 1.0, everything: bool = False) -> torch.Tensor:
         if everything:
             self.unused(x)
         x = self._use(self.stem["first"], x * scale)
