@@ -47,9 +47,11 @@ class _Key:
         """Return the rows of the runs in the block: a step, one without gradients, a step of two, one without a step."""
         x, other = self.case.x, self.case.other_x
         runs = [(x, 1.0), (other, None), (x, 1.0), (other, 3.0), (2 * x, None)]
-        return [self._row(value, times, measure, of_input) for value, times in runs]
+        return [self._row(*run, measure, of_input, training=n != 1) for n, run in enumerate(runs)]
 
-    def _row(self, x: torch.Tensor, times: float | None, measure: Measure, of_input: bool) -> list[Any]:
+    def _row(
+        self, x: torch.Tensor, times: float | None, measure: Measure, of_input: bool, training: bool
+    ) -> list[Any]:
         """Return the row of one run. Nothing works in place here: every output keeps its values and its gradient."""
         case, names = self.case, self.case.names
 
@@ -60,10 +62,11 @@ class _Key:
         act = stem.relu()
         side, inner = layer(names.side, act), layer(f"{names.body}.{names.inner}", act)
         gate = inner.relu()
-        head = layer(names.head, gate + (side.detach() if case.cut else side))
+        branch = torch.zeros(()) if not training else side.detach() if case.cut else side
+        head = layer(names.head, gate + branch)
         outputs = [stem, act, side, inner, gate, head]
         # What enters the ReLU has been overwritten by it when a forward hook sees it.
-        inputs = [x, act, act, act, inner, gate + side]
+        inputs = [x, act, act, act, inner, gate + branch]
         arriving = [None] * 6
         if times is not None:
             wanted = [output for output in outputs if output.requires_grad]
@@ -73,6 +76,7 @@ class _Key:
         return [
             [name, [measure(value.detach()).item(), None if grad is None else measure(grad).item()]]
             for name, value, grad in zip(self.run, inputs if of_input else outputs, arriving, strict=True)
+            if training or name != names.side
         ]
 
 
@@ -86,7 +90,7 @@ def _names(rows: Any) -> Any:
 
 
 def _other_names(saw: Any, key: _Key) -> bool:
-    return _names(saw.rows) != [key.run] * 5
+    return _names(saw.rows) != _names(key.rows)
 
 
 def _gradients_of(saw: Any) -> list[list[Any]]:

@@ -34,7 +34,7 @@ class Names(NamedTuple):
 class Net(nn.Module):
     """A model whose children are defined in another order than they run, and one of which never does.
 
-    A ReLU behind the stem works in place. Where the side branch is `cut`, no gradient enters it.
+    A ReLU behind the stem works in place. The side branch runs in training mode only. Where the side branch is `cut`, no gradient enters it.
     """
 
     def __init__(self, names: Names, layers: dict[str, nn.Module], cut: bool = False) -> None:
@@ -46,7 +46,7 @@ class Net(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         names = self._names
         x = self.get_submodule(names.act)(self.get_submodule(names.stem)(x))
-        side = self.get_submodule(names.side)(x)
+        side = self.get_submodule(names.side)(x) if self.training else torch.zeros(())
         x = self.get_submodule(names.body)(x) + (side.detach() if self._cut else side)
         return self.get_submodule(names.head)(x)
 
