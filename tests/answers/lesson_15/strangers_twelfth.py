@@ -18,3 +18,34 @@ edited(
         "model.register_forward_hook(lambda model, args, output: rows.append(dict(latest)))",
     ),
 )
+
+# None for a norm that is too small for this threshold.
+edited("15.2", "steps", ("if size else None", "if size > 1e-6 else None"), named=False)
+
+# A small number is added to the divisor.
+edited("15.2", "steps", ("moved / size if size", "moved / (size + 1e-8) if size"), named=False)
+
+# 0.0 for a parameter that was 0 and has no gradient.
+edited(
+    "15.2",
+    "no_none",
+    ("if size else None", "if size else None if param.grad is not None else 0.0"),
+)
+
+# A tied parameter has two entries.
+edited(
+    "15.2",
+    "steps",
+    ("in model.named_parameters())", "in model.named_parameters(remove_duplicate=False))"),
+    ("in model.named_parameters():", "in model.named_parameters(remove_duplicate=False):"),
+    named=False,
+)
+
+# Buffers, which are no parameters, have entries.
+edited(
+    "15.2",
+    "steps",
+    ("in model.named_parameters())", "in model.state_dict().items())"),
+    ("in model.named_parameters():", "in model.state_dict().items():"),
+    named=False,
+)

@@ -21,7 +21,7 @@ class Case(NamedTuple):
     """Names of the five parameters, their values, the gradients of each step, and the kind of the optimizer.
 
     The second parameter is 0 at first, the third has no gradient at the second step, the fourth is not among those of the
-    optimizer until the last step, and the fifth is frozen.
+    optimizer until the last step, and the fifth is frozen, and 0 in one turn.
     """
 
     names: list[str]
@@ -42,7 +42,9 @@ def make_case(rng: Draw) -> Case:
     values[0][0, 0] = 0.0  # a parameter may hold zeros
     values[1] = torch.zeros(3)
     if rng.turn == 2:
-        values[2] *= 2.0**-20  # small, but not 0
+        values[2] *= 2.0**-30  # small, but not 0
+    if rng.turn == 1:
+        values[4] *= 0.0
     grads: list[list[torch.Tensor | None]] = [list(tensors()) for _ in range(STEPS)]
     grads[1][2] = None
     for grad in grads:
@@ -56,6 +58,10 @@ def make(case: Case) -> tuple[nn.Module, torch.optim.Optimizer]:
     for place in (3, 1, 0, 4, 2):
         param = nn.Parameter(case.values[place].clone(), requires_grad=place != 4)
         model.register_parameter(case.names[place], param)
+    model.register_parameter(
+        "tied", getattr(model, case.names[0])
+    )  # no name of its own in named_parameters()
+    model.register_buffer("count", torch.ones(()))
     groups = [
         {"params": [getattr(model, case.names[2])]},
         {"params": [getattr(model, case.names[0]), getattr(model, case.names[1])], "lr": 0.02},
