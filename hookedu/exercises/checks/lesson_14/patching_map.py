@@ -97,9 +97,11 @@ def _suits(case: Case) -> bool:
     """Check whether the prompts differ clearly, and with signs that hide nothing.
 
     The first map goes below 0, not at the first word alone, so that a word left out is not taken for a map cut off at 0. The
-    last goes above 1, and in the second, the right word is behind for `clean` and ahead for `corrupted`.
+    last goes above 1, and there the word that both prompts share, between two that differ, restores something; in the second, the right word is behind for `clean` and ahead for `corrupted`.
     """
     key = key_of(case)
+    if case.after == "error" and key.want[:, 1].abs().max() < 0.05:
+        return False
     if case.after == "other weights":
         return bool(key.good < -0.15 and key.low > 0.15)
     if abs(key.good - key.low) < 0.3:

@@ -134,13 +134,25 @@ EXERCISE = Exercise(
             "gradient",
             ok=lambda saw, key: (
                 saw.grad_inside
+                and not saw.grad_switched_on
                 and (key.case.turn != 1 or torch.allclose(saw.gradient, key.gradient, 1e-2, 1e-2))
             ),
             points=1,
-            given=_GIVEN + "model(ids).sum().backward()",
-            expected=Say("same_gradient"),
-            got=[Say("no_gradient", when=lambda saw, key: saw.gradient is None), Say("other_gradient")],
+            given=[
+                Say("under_no_grad", when=lambda saw, key: saw.grad_switched_on),
+                _GIVEN + "model(ids).sum().backward()",
+            ],
+            expected=[
+                Say("no_graph", when=lambda saw, key: saw.grad_switched_on),
+                Say("same_gradient"),
+            ],
+            got=[
+                Say("graph", when=lambda saw, key: saw.grad_switched_on),
+                Say("no_gradient", when=lambda saw, key: saw.gradient is None),
+                Say("other_gradient"),
+            ],
             mistakes={
+                "grad_inside": lambda saw, key: saw.grad_switched_on,
                 "no_grad_inside": lambda saw, key: not saw.grad_inside,
                 "cuts_gradient": lambda saw, key: saw.gradient is None,
             },

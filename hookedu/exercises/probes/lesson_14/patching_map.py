@@ -23,7 +23,7 @@ class Case(NamedTuple):
 
 
 # Words and blocks. The first is observed four times, so it is small; the last has more blocks than the model of the lesson.
-_SIZES = ((3, 2), (4, 2), (2, 5))
+_SIZES = ((3, 2), (4, 2), (3, 5))
 _AFTER = ("", "other weights", "error")
 
 

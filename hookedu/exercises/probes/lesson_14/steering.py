@@ -16,7 +16,7 @@ ERRORS = (Interruption, ValueError, Stopped)
 _RUNS = ("inside", "others", "one_word", "outputs", "identical", "gradient", "before", "after")
 _NESTED = ("nested", "inner_left", "after_nested")
 _ON_ERROR = ("left_by_error", "left_after", "after_error", "escaped", "raised", "instead")
-_STATE = ("grad_inside", "hooks", "left", "lost", "values", "direction", "in_place")
+_STATE = ("grad_inside", "grad_switched_on", "hooks", "left", "lost", "values", "direction", "in_place")
 
 
 class Case(NamedTuple):
@@ -106,6 +106,8 @@ def observe(steering: Any, case: Case) -> dict[str, Any]:
             saw["inner_left"] = copies(model(ids))
     if case.turn == 0:
         saw["after_nested"] = torch.equal(model(ids), plain)
+        with torch.no_grad(), steering(model, case.number, direction, case.strength):
+            saw["grad_switched_on"] = torch.is_grad_enabled()
     if case.turn == 1:
         saw |= _with_errors(steering, case, model)
         saw["after_error"] = torch.allclose(model(ids), plain, rtol=1e-4, atol=1e-4)  # bits: see "values"
