@@ -179,10 +179,6 @@ class Snapshot:
         """Check whether to copy the values of a tensor."""
         return self._copies_weights or not isinstance(tensor, nn.Parameter)
 
-    def _affords(self, size: int) -> bool:
-        """Check whether so many bytes of an array may be copied."""
-        return size <= _MOST_WEIGHTS
-
     def _numbers(self, item: Any) -> list[Any]:
         """Note a generator of random numbers, or an array of NumPy or of Python."""
         for get, put in (("get_state", "set_state"), ("getstate", "setstate")):
@@ -191,14 +187,19 @@ class Snapshot:
         if hasattr(item, "bit_generator"):
             bits = item.bit_generator
             self._note(item, functools.partial(setattr, bits, "state", bits.state))
-        elif isinstance(item, _ARRAYS) or (hasattr(item, "nbytes") and item.flags.writeable):
-            if not self._affords(memoryview(item).nbytes if isinstance(item, _ARRAYS) else item.nbytes):
-                self.unrestorable[type(item).__name__] = None
-                return []
-            whole = slice(None) if isinstance(item, _ARRAYS) else ...
-            self._note(item, functools.partial(item.__setitem__, whole, copy.copy(item)))
-            return [*item.flat] if whole is ... and item.dtype.hasobject else []
+        elif isinstance(item, _ARRAYS):
+            self._array(item, memoryview(item).nbytes, slice(None))
+        elif hasattr(item, "nbytes") and item.flags.writeable:
+            self._array(item, item.nbytes, ...)
+            return [*item.flat] if item.dtype.hasobject else []
         return []
+
+    def _array(self, array: Any, size: int, whole: Any) -> None:
+        """Note the contents of an array of so many bytes, if these may be copied."""
+        if size <= _MOST_WEIGHTS:
+            self._note(array, functools.partial(array.__setitem__, whole, copy.copy(array)))
+        else:
+            self.unrestorable[type(array).__name__] = None
 
 
 def is_numbers(kind: type) -> bool:

@@ -47,7 +47,7 @@ class _Key:
         """Return the rows of the runs in the block: a step, one without gradients, a step of two, one without a step."""
         x, other = self.case.x, self.case.other_x
         runs = [(x, 1.0), (other, None), (x, 1.0), (other, 3.0), (2 * x, None)]
-        return [self._row(*run, measure, of_input, training=n != 1) for n, run in enumerate(runs)]
+        return [self._row(x, times, measure, of_input, n != 1) for n, (x, times) in enumerate(runs)]
 
     def _row(
         self, x: torch.Tensor, times: float | None, measure: Measure, of_input: bool, training: bool
