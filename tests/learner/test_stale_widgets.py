@@ -37,6 +37,19 @@ def test_a_widget_that_is_gone_says_how_to_get_it_back(tmp_path):
         assert "run the cells above" in part and "先运行上面的单元" in part
 
 
+def test_its_still_picture_stays_above_the_line(tmp_path):
+    path = saved(tmp_path, shows(VIEW | {"image/png": "iVBORw0KGgo="}))
+    replace_widgets(tmp_path)
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    still, line = notebook.cells[0].outputs
+    assert set(still.data) == {"image/png", "text/plain"}
+    assert "run the cells above" in line.data["text/html"]
+    before = path.read_bytes()
+    replace_widgets(tmp_path)
+    assert path.read_bytes() == before
+
+
 def test_other_notebooks_stay_to_the_byte(tmp_path):
     path = saved(tmp_path, shows({"text/html": "<b>1</b>"}))
     (tmp_path / "broken.ipynb").write_text("no notebook")
