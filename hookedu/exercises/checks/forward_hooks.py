@@ -8,7 +8,8 @@ from hookedu.exercises.criteria import Check, Line, Of
 
 CALLS_NOW = {"calls_now": r"'NoneType' object is not callable"}
 WRONG_ARGUMENTS = {"wrong_arguments": r"takes (?:from \d+ to )?\d+ positional arguments? but [34] were given"}
-RETURNS_TUPLE = {"returns_tuple": r"must be Tensor, not \w+"}
+# Not where the answer itself compares tensors, wrongly.
+RETURNS_TUPLE = {"returns_tuple": r"(?<!equal)(?<!allclose)\(\): argument .* must be Tensor, not \w+"}
 
 
 def none_lost(given: str) -> Check:
