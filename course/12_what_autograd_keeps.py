@@ -74,14 +74,14 @@ print("pieces of memory:", len(addresses))
 # %% [markdown]
 # <div lang="zh">
 #
-# 一共三次，三次都是 `y`。`exp` 的导数就是它自己的输出，所以它存下 `y`；`y * y` 要对两个因子分别求导，对一个求导就要用另一个，于是又存了两次。`x` 和 `y * y` 没有人要，算完就可以扔掉。
+# 一共三次，三次都是 `y`。`exp` 的导数就是它自己的输出，所以它存下 `y`；`y * y` 要对两个因子分别求导，对一个求导就要用另一个，于是又存了两次。`x` 和 `y * y` 的值，反向传播用不着，所以不存。（叶子 `x` 这个对象，图还是留着的，因为梯度要加到 `x.grad` 里。）
 #
 # 最后一行说，三次存的是同一块内存，所以没有多占。可见「存了几次」和「占了多少」是两回事：假如 `pack` 每次都返回一份拷贝，就真的成了三份。
 #
 # </div>
 # <div lang="en">
 #
-# Three times, and each time it is `y`. The derivative of `exp` is its own output, so it saves `y`; the derivative of `y * y` by one factor needs the other factor, which makes two more. Nobody wants `x` or `y * y`: they may go as soon as they have been used.
+# Three times, and each time it is `y`. The derivative of `exp` is its own output, so it saves `y`; the derivative of `y * y` by one factor needs the other factor, which makes two more. Backward has no use for the values of `x` and `y * y`, so neither is saved. (The graph does hold on to the leaf `x` itself, since its gradient goes into `x.grad`.)
 #
 # The last line says that all three share one piece of memory, so nothing extra is taken. How often something is saved and how much room it takes are two different questions: had `pack` returned a copy each time, there really would be three.
 #
@@ -165,16 +165,16 @@ for kept in list(alive):
 #
 # <div lang="zh">
 #
-# 只要还留着连着图的输出，整批存下的张量就都留着；`detach()` 之后，它们立刻就释放了。
+# 没有走反向传播，又留着连着图的输出，整批存下的张量就都留着；`detach()` 之后，它们立刻就释放了。
 #
-# `pack` 收到的，可能正是某一步的输出，它自己就连着图。原样留下它，图就留住了它，它又留住了图，绕成一圈，连 `gc.collect()` 也放不掉，因为这一圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。拷贝用不着：`pack` 运行时不建图，`half()` 的结果不连任何图。
+# `pack` 收到的，可能正是某一步的输出，它自己就连着图。原样留下它，图就留住了它，它又留住了图，绕成一圈；只要不走反向传播，连 `gc.collect()` 也放不掉，因为这一圈有一段在 C++ 里。所以在 `pack` 里也要 `detach()`。拷贝用不着：`pack` 运行时不建图，`half()` 从 float32 新造的张量不连任何图。
 #
 # </div>
 # <div lang="en">
 #
-# As long as you keep an output that is attached to its graph, everything that was saved for it stays. After `detach()` all of it is let go at once.
+# As long as you keep an output that is attached to its graph, everything that was saved for it stays, until backward has used it. After `detach()` all of it is let go at once.
 #
-# What `pack` is handed may be a step's own output, and that is attached to the graph. Keep it as it is, and the graph holds the tensor while the tensor holds the graph: a ring that not even `gc.collect()` can free, because part of it is in C++. So `detach()` belongs in `pack` as well. A copy needs none: no graph is built while `pack` runs, and what `half()` returns is attached to nothing.
+# What `pack` is handed may be a step's own output, and that is attached to the graph. Keep it as it is, and the graph holds the tensor while the tensor holds the graph: a ring that, without a backward pass, not even `gc.collect()` can free, because part of it is in C++. So `detach()` belongs in `pack` as well. A copy needs none: no graph is built while `pack` runs, and what `half()` makes of a float32 is attached to nothing.
 #
 # </div>
 # </div>
@@ -473,14 +473,14 @@ print("one step, batches that BatchNorm counted:", block[0].num_batches_tracked.
 #
 # <div lang="zh">
 #
-# 前向传播又运行了一遍，钩子也跟着触发，但不是每个都会：第 1 层开始了（`pre1`），它的输入一存好，反向传播要的就齐了，重算到此为止，`fwd1` 不再触发（torch 2.15.0）。每层一个 `checkpoint`，就每次只重算一层，从后往前；合用一个，就从头一口气算下来。
+# 前向传播又运行了一遍，钩子也跟着触发，但不是每个都会：第 1 层开始了（`pre1`），它的输入和权重一存好，反向传播要的就齐了，重算到此为止，`fwd1` 不再触发（torch 2.15.0）。每层一个 `checkpoint`，就每次只重算一层，从后往前；合用一个，就从头一口气算下来。
 #
 # 所以在钩子里计数、累加或写日志，都会多算；连 `BatchNorm` 也把同一批数据算了 2 次。如果只想数重算，就在 `backward()` 之前把计数清零。
 #
 # </div>
 # <div lang="en">
 #
-# Forward ran once more, and hooks fired again, but not all of them: layer 1 has begun (`pre1`), and as soon as its input is saved, backward has all it needs. Recomputation ends there, and `fwd1` does not fire (torch 2.15.0). With a `checkpoint` for each, layers are computed again one by one, beginning with the last; with one for both, all in one go from the first.
+# Forward ran once more, and hooks fired again, but not all of them: layer 1 has begun (`pre1`), and as soon as its input and its weight are saved, backward has all it needs. Recomputation ends there, and `fwd1` does not fire (torch 2.15.0). With a `checkpoint` for each, layers are computed again one by one, beginning with the last; with one for both, all in one go from the first.
 #
 # So a hook that counts, adds up or logs does so too often, and even `BatchNorm` counted the same batch 2 times. To count recomputation alone, set your counts back to zero before `backward()`.
 #
@@ -600,12 +600,12 @@ _ = ax.legend()
 # %% [markdown]
 # <div lang="zh">
 #
-# 4 段最省，曲线的形状和预计的一样。量到的每次都多出 1 到 2 个张量：那是反向传播正在算的梯度和临时结果，公式里没有它们。只切 1 段等于没切，反向传播一开始就得把 16 块全部重算出来，同时留着；切成 16 段，留下的输入又和中间结果一样多了。
+# 4 段最省，曲线的形状和预计的一样。量到的每次都多出大约 1 到 2 个张量：那是反向传播正在算的梯度和临时结果，公式里没有它们。只切 1 段等于没切，反向传播一开始就得把 16 块全部重算出来，同时留着；切成 16 段，留下的输入又和中间结果一样多了。
 #
 # </div>
 # <div lang="en">
 #
-# 4 segments need least, and the curve has the shape of the forecast. What was measured is always 1 to 2 tensors more: the gradients and temporary results that backward is working on, which are not in the formula. 1 segment is as good as none, because backward begins by computing all 16 blocks again and holds them all at once; with 16, as many inputs are kept as there would have been results.
+# 4 segments need least, and the curve has the shape of the forecast. What was measured is always about 1 to 2 tensors more: the gradients and temporary results that backward is working on, which are not in the formula. 1 segment is as good as none, because backward begins by computing all 16 blocks again and holds them all at once; with 16, as many inputs are kept as there would have been results.
 #
 # </div>
 
@@ -734,7 +734,7 @@ with suppress(NotImplementedError):  # until you have written it
 # <div lang="zh">
 #
 # 1. autograd 为反向传播存下张量；`saved_tensors_hooks` 决定存成什么。
-# 2. 留着连着图的输出，就留着一切；`pack` 里也要 `detach()`。
+# 2. 留着连着图的输出，反向传播以前就留着一切；`pack` 里也要 `detach()`。
 # 3. 半精度省内存，误差只进梯度；搬到别处不差一位，花的是时间。
 # 4. 检查点会重新运行前向传播，到要用的都有了为止，钩子会多触发。
 # 5. 内存按 storage 算：共用的只算一次；在 meta 设备上可以先预计。
@@ -743,7 +743,7 @@ with suppress(NotImplementedError):  # until you have written it
 # <div lang="en">
 #
 # 1. Autograd saves tensors for backward; `saved_tensors_hooks` decide what it keeps of them.
-# 2. An output that you keep attached keeps everything; `detach()` belongs in `pack`, too.
+# 2. An output that you keep attached keeps everything until backward has run; `detach()` belongs in `pack`, too.
 # 3. Half precision saves memory, and its error is in gradients only; moving tensors away loses no bit, but takes time.
 # 4. Checkpointing runs forward again until all that is needed is there, so hooks fire more often.
 # 5. Memory is counted by storage, and shared storage once; the meta device gives a forecast.
@@ -754,12 +754,12 @@ with suppress(NotImplementedError):  # until you have written it
 # ## 12.8 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回一步的输出？</summary>输出连着计算图，计算图又留着输出，成了一圈，谁也放不掉。</details>
+# <details><summary>1. 为什么不能让 <code>pack</code> 原样返回一步的输出？</summary>输出连着计算图，计算图又留着输出，成了一圈：不走反向传播，就谁也放不掉。</details>
 # <details><summary>2. 用了检查点，<code>fwd1</code> 为什么只触发一次？</summary>重算在最后一个要存的张量存好时就停了，这一层没有运行完。</details>
 # <details><summary>3. 为什么把存下的张量的 <code>nbytes</code> 加起来，会多算？</summary>同一块内存常常存好几次，例如 ReLU 的输出；要按 storage 数，每块一次。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why must <code>pack</code> not return a step's output as it is?</summary>The output holds the computation graph and that holds the output: a ring, which nobody can free.</details>
+# <details><summary>1. Why must <code>pack</code> not return a step's output as it is?</summary>The output holds the computation graph and that holds the output: a ring, which without a backward pass nobody can free.</details>
 # <details><summary>2. Under checkpointing, why does <code>fwd1</code> fire only once?</summary>Recomputation stops when the last tensor to be saved is there, before that layer is done.</details>
 # <details><summary>3. Why is the sum of <code>nbytes</code> over all saved tensors too large?</summary>The same memory is often saved several times, as a ReLU's output is; count storages, each of them once.</details>
 # </div>
