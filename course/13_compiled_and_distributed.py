@@ -20,14 +20,14 @@ LanguageToggle()
 #
 # `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。8.9 节见过它的脾气：编译过、运行过的模型不理会新钩子；要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让它暂时照普通的 Python 运行。现在再往前走一步。
 #
-# `one` 先编译、运行。`two` 是同一个类的另一个模型，先挂钩子，后编译。**先猜**，再看钩子挂在编译好的模型**自己**身上时触发不触发。
+# `one` 先编译、运行。`two` 是同一个类的另一个模型，各层也一样，先挂钩子，后编译。**先猜**，再看钩子挂在编译好的模型**自己**身上时触发不触发。
 #
 # </div>
 # <div lang="en">
 #
 # `torch.compile` reads the Python code of `forward` and puts faster code in its place. Section 8.9 met its temper: a model that was compiled and has run ignores new hooks. Either register before compiling, or use `set_stance("force_eager")`, which makes it run as plain Python for a while. Now we go one step further.
 #
-# `one` is compiled and run first. `two` is another model of the same class, and its hook is registered before compiling. **Guess first**, and then see whether a hook on the compiled model **itself** fires.
+# `one` is compiled and run first. `two` is another model of the same class, with the same layers, and its hook is registered before compiling. **Guess first**, and then see whether a hook on the compiled model **itself** fires.
 #
 # </div>
 
@@ -73,14 +73,14 @@ print("on the compiled model itself, len(seen):", len(seen))
 #
 # <div lang="zh">
 #
-# 编译的是类的代码，同一个类的模型共用：`one` 编译的时候没有钩子，`two` 就用了那份没有钩子的代码（torch 2.15.0）。先 `torch.compiler.reset()`，忘掉以前编译的，才稳妥。结果倒一直是对的，因为权重各用各的。
+# 编译的是类的代码，同一个类、构造也相同的模型共用：`one` 编译的时候没有钩子，`two` 就用了那份没有钩子的代码（torch 2.15.0）。先 `torch.compiler.reset()`，忘掉以前编译的，才稳妥。结果倒一直是对的，因为权重各用各的。
 #
 # 挂在编译好的模型自己身上的钩子照常触发：那是编译好的代码外面的一层。
 #
 # </div>
 # <div lang="en">
 #
-# What is compiled is the code of the class, and all its models share it: when `one` was compiled there was no hook, and `two` runs that code without a hook (torch 2.15.0). To be safe, forget what was compiled by `torch.compiler.reset()` first. Results were right all the time, because each model uses weights of its own.
+# What is compiled is the code of the class, and models that are built alike share it: when `one` was compiled there was no hook, and `two` runs that code without a hook (torch 2.15.0). To be safe, forget what was compiled by `torch.compiler.reset()` first. Results were right all the time, because each model uses weights of its own.
 #
 # A hook on the compiled model itself fires as usual: it is on a layer around the compiled code.
 #
@@ -135,14 +135,14 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 #
 # `keep` 每次都重新编译；留在外面的钩子只编译 1 次，照样次次触发。
 #
-# 不过它有代价，最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。钩子不能编译，编译到它那里就断开；断在 `Sequential` 的循环里，循环就整个照普通的 Python 运行。只看一层、看完就取下，没有关系；要一直挂着，就得掂量。
+# 不过它有代价，最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。钩子不能编译，编译到它那里就断开；断在 `Sequential` 的循环里，循环就照普通的 Python 运行，还编译着的只有挂钩子的那一层在钩子之前的部分。只看一层、看完就取下，没有关系；要一直挂着，就得掂量。
 #
 # </div>
 # <div lang="en">
 #
 # `keep` is compiled anew every time; the hook that stays outside fires just as often, and is compiled 1 time.
 #
-# It has its price, though, as the last line shows: all that is left in the graph is `linear`, and the `ReLU` is gone. A hook that may not be compiled breaks the code in two where it stands; and as that is inside the loop of a `Sequential`, the whole loop runs as plain Python. For a look that is taken off again this does not matter. Where a hook is to stay, it should be weighed.
+# It has its price, though, as the last line shows: all that is left in the graph is `linear`, and the `ReLU` is gone. A hook that may not be compiled breaks the code in two where it stands; and as that is inside the loop of a `Sequential`, the loop runs as plain Python; all that stays compiled is what the layer with the hook does before the hook. For a look that is taken off again this does not matter. Where a hook is to stay, it should be weighed.
 #
 # </div>
 
@@ -175,12 +175,12 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译到第 8 次，就到了 `recompile_limit`，以后不再编译，这个函数从此照普通的 Python 运行，编译的好处也就没有了。钩子次次触发，结果也对，所以很难发现。
+# 编译到第 8 次，就到了 `recompile_limit`，以后不再编译：那 8 份代码都不适用的调用，就照普通的 Python 运行。`seen` 只会变长，以后的调用就全是这样，编译的好处也就没有了。钩子次次触发，结果也对，只有一条警告（上面没有显示）会说，所以很难发现。
 #
 # </div>
 # <div lang="en">
 #
-# After compiling 8 times, `recompile_limit` is reached; nothing is compiled any more, and from then on this function runs as plain Python, without anything that compiling gains. The hook fires in every call and the results are right, which makes it so hard to notice.
+# After compiling 8 times, `recompile_limit` is reached and nothing is compiled any more: a call that none of the 8 versions fits runs as plain Python. With a `seen` that only grows, that is every call from then on, without anything that compiling gains. The hook fires in every call, the results are right, and one warning, hidden above, is all that tells, which makes it so hard to notice.
 #
 # </div>
 # </div>
@@ -568,14 +568,14 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # <div lang="zh">
 #
-# 只有在前置钩子里看得到整个权重。到了你的前向钩子，`fully_shard` 自己的已经先触发，`weight` 又是 `DTensor`：`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是。
+# 这三处里，只有前置钩子看得到整个权重。`fully_shard` 的前向钩子注册在先，也就比你的先触发，所以到了你这里，`weight` 又是 `DTensor`：`.shape` 说的是整个的形状，手里却只有一片。`.grad` 也是。
 #
 # 参数上的张量钩子一次也不触发，也不报错，因为参与计算的是临时凑齐的另一个张量；post-accumulate 钩子照常触发（torch 2.15.0）。
 #
 # </div>
 # <div lang="en">
 #
-# Only in the pre-hook is the whole weight to be seen. Before your forward hook, that of `fully_shard` has fired, and `weight` is a `DTensor` again: its `.shape` tells of the whole, but there is only one piece here. The same goes for `.grad`.
+# Of these three, only the pre-hook sees the whole weight. The forward hook of `fully_shard` was registered first and fires before yours, so `weight` is a `DTensor` again: its `.shape` tells of the whole, but there is only one piece here. The same goes for `.grad`.
 #
 # A tensor hook on the parameter never fires, and no error says so, because the tensor that takes part in the computation is another one, gathered for the moment. A post-accumulate hook fires as usual (torch 2.15.0).
 #
@@ -664,7 +664,7 @@ with suppress(RanksFailed):  # until you have written it
 #
 # <div lang="zh">
 #
-# 1. 编译好的代码不理会新钩子；同一个类的模型共用它，先 `reset()` 再编译。
+# 1. 编译好的代码不理会新钩子；同一个类、构造也相同的模型共用它，先 `reset()` 再编译。
 # 2. 会变的钩子次次重新编译，到 8 次为止；`torch.compiler.disable` 让它留在外面，代价是编译断开。
 # 3. DDP 里，参数的钩子看到的是自己的梯度，平均在后。
 # 4. 通信钩子每桶一次，返回 Future：先除再求和，结果到了才读。
@@ -673,7 +673,7 @@ with suppress(RanksFailed):  # until you have written it
 # </div>
 # <div lang="en">
 #
-# 1. Compiled code ignores new hooks, and models of a class share it: `reset()` before you compile.
+# 1. Compiled code ignores new hooks, and models of a class that are built alike share it: `reset()` before you compile.
 # 2. A hook whose data changes is compiled anew each time, up to 8 times; `torch.compiler.disable` keeps it outside, at the price of a break.
 # 3. Under DDP, hooks on a parameter see their own rank's gradient; the average comes later.
 # 4. A communication hook is called once for each bucket and returns a Future: divide before the sum, and read only what has arrived.
