@@ -178,14 +178,14 @@ check("15.1", instruments)
 #
 # <div lang="zh">
 #
-# ReLU 之后有零是常事。要紧的是，一个单元（卷积层的一个通道）是不是对**任何**样本都是零：那样它什么也不输出，自己的权重也得不到梯度；除非前面的层变了，它再也活不过来。病人是 `dying_relus`，旁边是一个健康的。
+# ReLU 之后有零是常事。要紧的是，一个单元（卷积层的一个通道）是不是对**任何**样本都是零：那样它输出的全是零，自己的权重得到的梯度也是零；除非前面的层变了，它很难再活过来。病人是 `dying_relus`，旁边是一个健康的。
 #
 # **先猜一猜**：整个训练里，病人有多少单元一次也没有为正？这和「激活里零的比例」是一回事吗？
 #
 # </div>
 # <div lang="en">
 #
-# Zeros behind a ReLU are nothing unusual. What matters is whether a unit (a channel of a convolution) is zero for **every** sample: then it puts out nothing, its own weights get no gradient, and unless the layers before it change it will not come back. The patient has `dying_relus`; beside it is a healthy one.
+# Zeros behind a ReLU are nothing unusual. What matters is whether a unit (a channel of a convolution) is zero for **every** sample: then it puts out only zeros, the gradient of its own weights is zero, and unless the layers before it change it will hardly come back. The patient has `dying_relus`; beside it is a healthy one.
 #
 # **Guess first**: in the whole run, how many of the patient's units are not positive even once? Is that the same as the share of zeros among the activations?
 #
@@ -434,14 +434,14 @@ check("15.3", nan_source)
 #
 # <div lang="zh">
 #
-# 四件仪表合成一块：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，色带一边训练一边长出来，每行一层，每列一步；结束时钩子都取下。`panel.rows` 是全部的数，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（这一批里从不为正的单元占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan`。
+# 四件仪表合成一块：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，色带一边训练一边长出来，每行一层，每列一步；结束时钩子都取下。`panel.rows` 是全部的数，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（这一批里从不为正的单元占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan` 或 `inf`。
 #
 # 病人是 `detached_branch`，网络里有一段分成左右两支。**先猜一猜**：断开的那一支，激活、梯度、更新比例各是什么样子？
 #
 # </div>
 # <div lang="en">
 #
-# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow as it trains, a row per layer and a column per step; at the end all hooks are off. `panel.rows` has a row per layer and step: `step`, `layer`, `mean` and `std` of activations, `dead` (the share of units not positive in this batch), `gradient`, and `ratio`, of all parameters of a layer together. `panel.source` is the first `nan`.
+# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow as it trains, a row per layer and a column per step; at the end all hooks are off. `panel.rows` has a row per layer and step: `step`, `layer`, `mean` and `std` of activations, `dead` (the share of units not positive in this batch), `gradient`, and `ratio`, of all parameters of a layer together. `panel.source` is the first `nan` or `inf`.
 #
 # The patient has a `detached_branch`: part of its network consists of a left and a right branch. **Guess first**: how do activations, gradients and update ratios of the branch that is cut off look?
 #
@@ -659,20 +659,20 @@ for fault in (HEALTHY, "shuffled_labels"):
 # </div>
 # <div lang="en">
 #
-# None does: at the start they are nearly the healthy one's (activations, not printed, were compared by the guess), only nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Suspect the data only when every other illness is excluded. This loss is measured on **new** data; trained on one batch again and again, a network learns shuffled labels by heart.
+# None does: at first they are nearly the healthy one's (activations, not printed, were compared by the guess), but nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Suspect the data only when every other illness is excluded. This loss is measured on **new** data; trained on one batch again and again, a network learns shuffled labels by heart.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 最后两种藏得最深。批归一化在训练模式下，每个通道的均值成了 0、标准差成了 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）；在评估模式下用的是存着的统计量，就可能不对。直接看 `module.training` 也行，但只看归一化层：别的模块在评估模式，不一定有病。别人的钩子，`list_hooks`（第 08 课）都列得出来。
+# 最后两种藏得最深。批归一化在训练模式下，每个通道的均值成了 0、标准差成了 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）；在评估模式下用的是存着的统计量，就可能不对。直接看 `module.training` 也行，但只看归一化层：别的模块在评估模式，不一定有病。别人挂在模块和参数上的钩子，`list_hooks`（第 08 课）都列得出来。
 #
 # **先猜一猜**：模型上有钩子，就是病了吗？
 #
 # </div>
 # <div lang="en">
 #
-# The last two hide best. In training mode, batch normalisation gives every channel mean 0 and standard deviation 1, then multiplies by `weight` and adds `bias` (1 and 0 at first); in evaluation mode it uses stored statistics, and both may be off. Its `module.training` tells as well, but ask normalisation layers only: others may be in evaluation mode without harm. And `list_hooks` (lesson 08) lists the hooks of others.
+# The last two hide best. In training mode, batch normalisation gives every channel mean 0 and standard deviation 1, then multiplies by `weight` and adds `bias` (1 and 0 at first); in evaluation mode it uses stored statistics, and both may be off. `module.training` tells too, but ask normalisation layers only: others may be in evaluation mode without harm. Others' hooks on modules and parameters are listed by `list_hooks` (lesson 08).
 #
 # **Guess first**: is a model ill because there is a hook on it?
 #
