@@ -642,12 +642,12 @@ print("b.nbytes:", b.nbytes, "| its storage:", b.untyped_storage().nbytes())
 # %% [markdown]
 # <div lang="zh">
 #
-# `data_ptr()` 全是 0，认不出谁是谁。可靠的是 `untyped_storage()`：共用内存的张量，得到的是同一个对象，可以放进集合，也可以用 `is` 比较。它的 `nbytes()` 是整块的大小：`b` 虽然只有 40000 个字节，留住它，就留住了整块的 2000000 个。
+# `data_ptr()` 全是 0，认不出谁是谁。可靠的是 `untyped_storage()`：一个张量和它的各个视图，得到的是同一个对象，可以放进集合，也可以用 `is` 比较。它的 `nbytes()` 是整块的大小：`b` 虽然只有 40000 个字节，留住它，就留住了整块的 2000000 个。
 #
 # </div>
 # <div lang="en">
 #
-# `data_ptr()` is 0 for all, and tells nobody apart. What does tell them apart is `untyped_storage()`: tensors that share memory return the very same object, which can go into a set and be compared by `is`. Its `nbytes()` is the size of the whole: `b` has just 40000 bytes, but whoever keeps it keeps all 2000000 of the storage.
+# `data_ptr()` is 0 for all, and tells nobody apart. What does tell them apart is `untyped_storage()`: a tensor and all its views return the very same object, which can go into a set and be compared by `is`. Its `nbytes()` is the size of the whole: `b` has just 40000 bytes, but whoever keeps it keeps all 2000000 of the storage.
 #
 # </div>
 
