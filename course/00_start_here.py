@@ -70,8 +70,8 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# `look` is an ordinary function, and `register_forward_hook` attaches it to a layer. As soon as that layer is done, PyTorch calls it for you and hands its 3 parameters the layer, its
-# input and its output. Such a function is a **hook**.
+# `look` is an ordinary function, and `register_forward_hook` attaches it to a layer. As soon as that layer is done, PyTorch calls it for you with 3 arguments: the layer, its input and its
+# output. Such a function is a **hook**.
 #
 # Each registration gives you a handle, and `remove()` takes the hook off.
 #
