@@ -70,13 +70,14 @@ print("ones.grad:", ones.grad)
 # <div lang="zh">
 #
 # 优化器收下了 `a`，却拒收 `b`，理由是它不是**叶子**（leaf）。`a` 是你直接建的张量；`b` 是乘法算出来的，真正的叶子是乘法里那个全为 `1` 的张量。
-# 给它取个名字 `ones`，就看到梯度留在了它那里。
+# 给它取个名字 `ones`，就看到留下来的是它自己的梯度：`b` 的 `3` 再乘以 `0.5`，是 `1.5`。
 #
 # </div>
 # <div lang="en">
 #
 # The optimizer took `a` and refused `b`, because `b` is not a **leaf**. You made `a` directly, whereas `b` came out of a
-# multiplication; the leaf is the tensor of ones (`1`) that went into it. Give it a name, `ones`, and you see that it has the gradient.
+# multiplication; the leaf is the tensor of ones (`1`) that went into it. Give it a name, `ones`, and you see that
+# the gradient that was kept is its own: the `3` of `b` times `0.5`, which is `1.5`.
 #
 # </div>
 #
@@ -170,9 +171,10 @@ for name, tensor in tensors.items():
 # <div lang="zh">
 #
 # `data`、`2 * data` 和 `quiet` 都不需要梯度，却都是叶子，`w.detach()` 也是。后三个虽是算出来的，PyTorch 却没有记录：
-# `2 * data` 没有用到需要梯度的张量，`quiet` 那里关掉了记录，`detach()` 则专门用来和计算图断开。没有记录就算叶子；可是不需要梯度的叶子，得不到梯度。
+# `2 * data` 没有用到需要梯度的张量，`quiet` 那里关掉了记录，`detach()` 则专门用来和计算图断开。没有记录就算叶子，
+# 所以 8 个里有 6 个；可是不需要梯度的叶子，得不到梯度。
 #
-# 所以，**张量要留住梯度，两样缺一不可**：`requires_grad` 为真，`is_leaf` 也为真。这里只有 `w` 和 `cured` 做到了。
+# 所以，**张量要自己留住梯度，两样缺一不可**：`requires_grad` 为真，`is_leaf` 也为真。这里只有 `w` 和 `cured` 做到了。
 #
 # 常有人栽在 `w.double()` 上：它要转换数值，只好算出一个新的张量，优化器也就不收了；`w.to(device)` 真要换设备时也一样。
 # 治法就是 `cured` 的写法：先转换，最后再 `requires_grad_()`。
@@ -181,10 +183,10 @@ for name, tensor in tensors.items():
 # <div lang="en">
 #
 # `data`, `2 * data` and `quiet` require no gradient, and yet they are leaves, and so is `w.detach()`. The last three were computed, but PyTorch has no record of it:
-# `2 * data` uses no tensor that requires a gradient, recording was off for `quiet`, and cutting a tensor off from its graph is what `detach()` is for. No record
-# makes a leaf, but a leaf that requires no gradient gets none.
+# `2 * data` uses no tensor that requires a gradient, recording was off for `quiet`, and cutting a tensor off from its graph is what `detach()` is for. A tensor
+# without a record is a leaf, so 6 of the 8 are; but a leaf that requires no gradient gets none.
 #
-# So **it takes both to keep a gradient**: `requires_grad` and `is_leaf` must be true. Here only `w` and `cured` qualify.
+# So **it takes both for a tensor to keep its gradient by itself**: `requires_grad` and `is_leaf` must be true. Here only `w` and `cured` qualify.
 #
 # People often trip over `w.double()`. It has to convert the numbers, so it computes a new tensor, and an optimizer refuses that one; the same goes for `w.to(device)`
 # when it really changes the device. The cure is what `cured` does: convert first, and call `requires_grad_()` last.
@@ -335,7 +337,7 @@ except RuntimeError as error:
 # <div lang="zh">
 #
 # 第一次得到斜率 $2w=6$。第二次走得通，因为第一次把图留住了；又来一个 6，加起来是 12。
-# 第二次没有写 `retain_graph=True`，于是释放了图里的数，第三次只好报错。
+# 第二次没有写 `retain_graph=True`，于是释放了图里的数，第三次只好报错，`w.grad` 仍是 12。
 #
 # 训练时每一步的梯度都要重新算起，所以要用优化器的 `zero_grad()` 清零。**再猜。**
 #
@@ -343,7 +345,7 @@ except RuntimeError as error:
 # <div lang="en">
 #
 # The first pass finds the slope, $2w=6$. The second is possible because the first kept the graph; it brings another 6, and together they are 12.
-# This second call did not say `retain_graph=True`, so it freed the values in the graph, and the third can only fail.
+# This second call did not say `retain_graph=True`, so it freed the values in the graph, and the third can only fail: `w.grad` is still 12.
 #
 # In training, every step should start afresh, so the gradients are cleared by the optimizer's `zero_grad()`. **Guess again.**
 #
@@ -921,12 +923,12 @@ GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # ## 1.13 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>，为什么反向传播之后 <code>b.grad</code> 是 <code>None</code>？</summary>它是乘法算出来的，不是叶子；叶子是那个没有名字、全为 1 的张量，梯度留在那里。</details>
+# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>，为什么反向传播之后 <code>b.grad</code> 是 <code>None</code>？</summary>它是乘法算出来的，不是叶子；叶子是那个没有名字、全为 1 的张量，留下来的只有它的梯度。</details>
 # <details><summary>2. 不清零，对同一个损失再做一次反向传播，叶子的梯度为什么翻倍？</summary>因为 <code>.grad</code> 会累加：第二次的梯度加在第一次的上面。</details>
 # <details><summary>3. 怎样读出雅可比矩阵的一行？</summary>让 <code>v</code> 里与那一行对应的数是 1，其余是 0，再用 <code>y.backward(v)</code> 做反向传播。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>: why is <code>b.grad</code> <code>None</code> after backward?</summary>It was computed by a multiplication and is no leaf. The leaf is the nameless tensor of 1s, and the gradient is kept there.</details>
+# <details><summary>1. <code>b = 0.5 * torch.ones(2, requires_grad=True)</code>: why is <code>b.grad</code> <code>None</code> after backward?</summary>It was computed by a multiplication and is no leaf. The leaf is the nameless tensor of 1s, and only its gradient is kept.</details>
 # <details><summary>2. Nothing is cleared, and backward runs again from the same loss. Why does the gradient of a leaf double?</summary>Because <code>.grad</code> adds up: the second gradient is added to the first.</details>
 # <details><summary>3. How do you read one row of a Jacobian?</summary>Let the number in <code>v</code> for that row be 1 and the others 0, then run <code>y.backward(v)</code>.</details>
 # </div>
