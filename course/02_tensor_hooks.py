@@ -252,14 +252,14 @@ second.register_hook(lambda grad: print("the hook on second got:", grad))
 # %% [markdown]
 # <div lang="zh">
 #
-# 它触发了，收到的却是 `None`：两块出自同一步运算，反向传播经过那一步时，会叫上每一块的钩子，没有梯度的就给 `None`。所以，钩子里要用 `grad.norm()` 这样的方法，
-# 而张量又是切出来的，就先问一句 `grad is not None`。
+# 它触发了，收到的却是 `None`：两块出自同一步运算，反向传播经过那一步时，会叫上每一块的钩子，没有梯度的就给 `None`。所以，如果张量是一步运算的几个结果之一，
+# 而钩子里要用 `grad.norm()` 这样的方法，就先问一句 `grad is not None`。
 #
 # </div>
 # <div lang="en">
 #
 # It fired, but with `None`. Both pieces come out of one operation, and when backward goes through that operation, it calls the hooks of every piece; where there is no
-# gradient, the hook gets `None`. So if a tensor was cut from another, and your hook uses something like `grad.norm()`, first ask whether `grad is not None`.
+# gradient, the hook gets `None`. So if your tensor is one of several results of an operation, and the hook uses something like `grad.norm()`, first ask whether `grad is not None`.
 #
 # </div>
 
@@ -371,13 +371,13 @@ print("removed again:  ", gradient_of_x())
 # <div lang="zh">
 #
 # 离开 `with`，钩子就取下了，所以先是 48，后是 24；再 `remove()` 一次也没有坏处。常犯的错误是没有留下句柄：那就没有正规的办法取下钩子，
-# 张量存在多久，它就挂多久；在权重上，那就是整个训练。
+# 只要张量或者有它在内的计算图还在，钩子就一直挂着；在权重上，那就是整个训练。
 #
 # </div>
 # <div lang="en">
 #
 # Leaving the `with` takes the hook off, so it is 48 first and then 24, and one `remove()` too many does no harm. The mistake is not to keep the handle: without it there is no
-# proper way to take a hook off, and it stays as long as its tensor lives. On a weight, that is the whole training.
+# proper way to take a hook off, and it stays as long as its tensor, or a graph with that tensor in it, is there. On a weight, that is the whole training.
 #
 # </div>
 # </div>
