@@ -268,7 +268,7 @@ print("mended dtype: v.grad is", v.grad.tolist())
 #
 # 忘写 `return` 最难发现，因为谁也不会提醒你。返回的既不是张量也不是 `None`，会得到 `TypeError`；形状或 dtype 与收到的梯度不同，会得到 `RuntimeError`。
 #
-# dtype 多半是不知不觉变掉的：NumPy 数组通常是 `float64`，用它做的掩码乘上 `float32` 的梯度，结果就成了 `float64`。掩码要写明 `dtype=grad.dtype`，或者用 `torch.ones_like(grad)` 来造。
+# dtype 多半是不知不觉变掉的：NumPy 的小数默认存成 `float64`，用这样的数组做的掩码乘上 `float32` 的梯度，结果就成了 `float64`。掩码要写明 `dtype=grad.dtype`，或者用 `torch.ones_like(grad)` 来造。
 #
 # </div>
 # <div lang="en">
@@ -276,7 +276,7 @@ print("mended dtype: v.grad is", v.grad.tolist())
 # A missing `return` is the hardest to find, since nobody tells you. Anything but a tensor or `None` gives a `TypeError`, another
 # shape or dtype a `RuntimeError`.
 #
-# The dtype mostly changes unnoticed: NumPy arrays are usually `float64`, and a mask made from one turns a gradient of
+# The dtype mostly changes unnoticed: NumPy floats are usually `float64`, and a mask made from them turns a gradient of
 # `float32` into `float64`. Make it with `dtype=grad.dtype` or `torch.ones_like(grad)`.
 #
 # </div>
