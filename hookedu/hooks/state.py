@@ -78,8 +78,9 @@ class Snapshot:
     """Objects before a run. Afterwards `restore` puts back the same objects with the same contents, to the bit.
 
     That is for each module its class, attributes, modes and hooks, and what is in lists, dicts, sets and arrays among the
-    attributes; the state of generators of random numbers; and for each tensor found there (parameters, buffers, others) its form, values, version and `.grad`. So
-    a lazy module is uninitialised again, and an embedding that `max_norm` has rescaled has its old weights.
+    attributes; the state of generators of random numbers; and for each tensor found there (parameters, buffers, others)
+    its form, values, version and `.grad`. So a lazy module is uninitialised again, and an embedding that `max_norm` has
+    rescaled has its old weights.
 
     Not covered are objects of other classes that a module holds (see `Reach` for these), and the values of the
     parameters, or of an array, if these take more than 1 GB.

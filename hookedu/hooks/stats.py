@@ -39,11 +39,9 @@ class Stats:
         try:
             self._numbers = _numbers(tensor.detach())
         except RuntimeError:
-            self._numbers = _unknown(tensor)
-            if not is_functorch_wrapped_tensor(
-                tensor
-            ):  # one of vmap that has left its function has no numbers
+            if not is_functorch_wrapped_tensor(tensor):
                 raise
+            self._numbers = _unknown(tensor)  # a wrapper of vmap that has left its function has no numbers
 
     def __getattr__(self, name: str) -> float:
         if name not in self.NUMBERS:
@@ -78,9 +76,8 @@ def _numbers(tensor: torch.Tensor) -> Sequence[float] | torch.Tensor:
     """Return the eight numbers of `Stats`, as one float64 tensor where reading them would have to wait."""
     if tensor.is_meta or not tensor.numel():  # it has a shape and no numbers
         return _unknown(tensor)
-    data = real(
-        tensor.double() if tensor.dtype in (torch.int32, torch.int64) else tensor
-    )  # float32 has 24 bits
+    # Not float32, which has 24 bits.
+    data = real(tensor.double() if tensor.dtype in (torch.int32, torch.int64) else tensor)
     if (quick := _numbers_if_finite(data)) is not None:
         return quick
     nan, finite = data.isnan(), data.isfinite()

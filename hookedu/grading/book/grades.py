@@ -80,9 +80,8 @@ def _due(value: str) -> datetime.datetime:
             due = due.replace(hour=23, minute=59, second=59)
         elif re.fullmatch(r"[^T ]+[T ]\d\d(?::?\d\d)?(?:Z|[+-].*)?", value):
             due = due.replace(second=59)
-        return max(
-            due.replace(fold=fold).astimezone(datetime.UTC) for fold in (0, 1)
-        )  # a naive time is local time
+        # A naive time is local time.
+        return max(due.replace(fold=fold).astimezone(datetime.UTC) for fold in (0, 1))
     except (ValueError, OverflowError):
         raise CourseError(_BAD_DUE.format(value=value)) from None
 

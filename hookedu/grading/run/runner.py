@@ -32,6 +32,8 @@ _MOST_REACHED = 20  # things reached for that are kept of one submission
 _MOST_AGAIN = 20  # times that the rest of a submission is run again
 _MOST_LINES = 1000  # lines that tell of them; each process of a submission tells of each thing once
 
+_Place = tuple[int, str]  # in a plan: a step, and the exercise probed after it, "" for the step itself
+
 _PATIENCE = 6  # on a busy machine a submission may take so many times its limit
 _GRACE = 4.0  # seconds allowed between the end of the results and the end of the process
 _ANSWER = 30.0  # seconds in which the warm process says how long a submission has waited: it waits, too
@@ -132,13 +134,19 @@ def run(
     OSError
         If even a newly started warm process cannot take the job.
     """
-    ran, at = _once(plan, setup, seeds, limits, sandbox, stop)
+
+    def fork(plan: Plan) -> tuple[Run, _Place | None]:
+        job = _job(plan, setup, seeds, limits)
+        with contextlib.closing(sandbox.launch(job, [step.source for step in plan.steps])) as launched:
+            return _outcome(launched, plan, limits, stop)
+
+    ran, at = fork(plan)
     until = time.monotonic() + limits.seconds
     for _ in range(_MOST_AGAIN):
         plan = _without(plan, *at, ran.records) if at else Plan((), ())
         if not plan.probes or time.monotonic() > until:
             break
-        again, at = _once(plan, setup, seeds, limits, sandbox, stop)
+        again, at = fork(plan)
         if again.status is Status.GRADER_ERROR:
             break
         ran.add(again)
@@ -147,16 +155,11 @@ def run(
     return ran
 
 
-def _once(
-    plan: Plan,
-    setup: tuple[str, ...],
-    seeds: dict[str, tuple[int, ...]],
-    limits: Limits,
-    sandbox: Sandbox,
-    stop: threading.Event,
-) -> tuple[Run, tuple[int, str] | None]:
-    """Run a plan in one fork; return also the step, or the exercise probed after it, that ended it before its end."""
-    job = {
+def _job(
+    plan: Plan, setup: tuple[str, ...], seeds: dict[str, tuple[int, ...]], limits: Limits
+) -> dict[str, Any]:
+    """Return what a fork is told, but for the sources of the cells."""
+    return {
         "setup": setup,
         "probes": [step.probes for step in plan.steps],
         "seeds": seeds,
@@ -168,13 +171,18 @@ def _once(
             "processes": limits.processes,
         },
     }
-    with contextlib.closing(sandbox.launch(job, [step.source for step in plan.steps])) as launched:
-        script = _Transcript(plan.probes)
-        try:
-            ran = _listen(launched, script, limits, stop)
-        except ObservationError as error:
-            ran = Run(reached=script.run.reached)
-            ran.ended(Status.TAMPERED, _FORGED.format(error=clean(str(error))[:200]))
+
+
+def _outcome(
+    launched: Launched, plan: Plan, limits: Limits, stop: threading.Event
+) -> tuple[Run, _Place | None]:
+    """Return what came of one fork, and the place in the plan that ended it before its end."""
+    script = _Transcript(plan.probes)
+    try:
+        ran = _listen(launched, script, limits, stop)
+    except ObservationError as error:
+        ran = Run(reached=script.run.reached)
+        ran.ended(Status.TAMPERED, _FORGED.format(error=clean(str(error))[:200]))
     if ran.status not in (Status.TIMEOUT, Status.KILLED, Status.OUT_OF_MEMORY) or script.done:
         return ran, None
     ran.notes += _where(plan, *script.at)
@@ -183,7 +191,6 @@ def _once(
 
 def _without(plan: Plan, number: int, probe: str, records: dict[str, Any]) -> Plan:
     """Return a plan without a step, or without what is probed after it, and without what has a record already."""
-
     done = {probe, *records}
 
     def left(step: Step) -> Step:

@@ -58,9 +58,8 @@ def make(case: Case) -> tuple[nn.Module, torch.optim.Optimizer]:
     for place in (3, 1, 0, 4, 2):
         param = nn.Parameter(case.values[place].clone(), requires_grad=place != 4)
         model.register_parameter(case.names[place], param)
-    model.register_parameter(
-        "tied", getattr(model, case.names[0])
-    )  # no name of its own in named_parameters()
+    # It has no name of its own in named_parameters().
+    model.register_parameter("tied", getattr(model, case.names[0]))
     model.register_buffer("count", torch.ones(()))
     groups = [
         {"params": [getattr(model, case.names[2])]},
