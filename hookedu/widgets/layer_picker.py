@@ -202,10 +202,10 @@ class LayerPicker(LiveWidget, module="layer_picker"):
         choice = self._choice()
         try:
             if choice != self._drawn:
-                self._take(choice.after(self._drawn))
+                self._take(choice, choice.after(self._drawn))
                 self._no_error()
         except Exception:
-            self._drawn = self._choice()  # not repeated before something else is selected
+            self._drawn = choice  # not repeated before something else is selected
             self._look = self._figure = self._sent = None
             self._code = ""
             self.say(why=WORDS["why"])
@@ -215,14 +215,16 @@ class LayerPicker(LiveWidget, module="layer_picker"):
         finally:
             self._list()
 
-    def _take(self, choice: Choice) -> None:
-        """Show a choice, and send the browser what it lacks."""
+    def _take(self, asked: Choice, choice: Choice) -> None:
+        """Show a choice in place of the one that was asked for, and send the browser what it lacks."""
         self._figure = None
         self._look = look = Look(self._runs, choice, self._unbatched)
         self._recording = look.recording or self._recording
+        self._drawn = choice = look.choice
         for name in _CHOICES:
-            setattr(self, name, getattr(look.choice, name))
-        self._drawn = choice = self._choice()
+            # A click that arrives while the model runs has changed the trait meanwhile; it is answered next.
+            if getattr(self, name) == getattr(asked, name) != getattr(choice, name):
+                setattr(self, name, getattr(choice, name))
         self._code = look.program(self._sources, wrapped=self._runs.model is not self._model)
         self.post("code", {"code": self._code})
         if (name := (choice.input, choice.sample if choice.view != "weights" else 0)) != self._pictured:
@@ -238,7 +240,7 @@ class LayerPicker(LiveWidget, module="layer_picker"):
         look = self._look
         limits = {name: getattr(look, name, 1) for name in ("calls", "samples", "pages")}
         limits |= {"parts": look.parts if look else [""], "inputs": list(self._sources)}
-        self.post("picture", {**asdict(self._choice()), **limits, **content}, **tensors)
+        self.post("picture", {**asdict(self._drawn or self._choice()), **limits, **content}, **tensors)
 
     def _list(self) -> None:
         rows = self._runs.rows(self.input)

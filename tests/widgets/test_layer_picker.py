@@ -3,6 +3,7 @@
 import asyncio
 import io
 import re
+import threading
 import time
 from types import SimpleNamespace
 
@@ -395,6 +396,50 @@ def test_clicks_from_another_thread_wait_for_the_main_loop():
 
     asyncio.run(from_another())
     assert threads == [__import__("threading").main_thread()]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_click_that_arrives_while_the_model_runs_is_answered_next(fails):
+    """What is sent says of which layer it is, not which layer has been clicked meanwhile."""
+
+    class Meanwhile(nn.Module):
+        def forward(self, x):
+            if between:
+                thread = threading.Thread(target=click, args=(picker, "conv"))
+                thread.start()
+                thread.join()
+                if fails:
+                    raise ValueError("not this time")
+            return x
+
+    between: list[bool] = []
+    model = nn.Sequential()
+    model.add_module("conv", nn.Conv2d(1, 8, 3))
+    model.add_module("slow", Meanwhile())
+    model.add_module("pool", nn.Flatten())
+
+    async def clicks() -> tuple[list[tuple[str, str]], str]:
+        nonlocal picker
+        picker = LayerPicker(model, images())
+        messages: list[tuple[str, str]] = []
+        post = picker.post
+
+        def posted(kind, content=None, **tensors):
+            if kind == "picture":
+                messages.append((content["layer"], content["form"]))
+            post(kind, content, **tensors)
+
+        picker.post = posted
+        between.append(True)
+        click(picker, "pool")
+        while picker._waiting or picker._updating or not messages:
+            await asyncio.sleep(0)
+        return messages, picker.value
+
+    picker: LayerPicker = None
+    messages, value = asyncio.run(clicks())
+    assert value == "conv"
+    assert messages == [("pool", "none" if fails else "matrix"), ("conv", "maps")]
 
 
 def test_the_language_changes_and_nothing_is_sent_or_run():
