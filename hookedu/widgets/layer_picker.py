@@ -28,10 +28,10 @@ class LayerPicker(LiveWidget, module="layer_picker"):
     position was computed from; a click enlarges a map, and a picture can be pinned beside the next. Every picture comes
     with its numbers and, on "Show code", with a plain PyTorch program that computes them.
 
-    The model runs when a layer is selected for the first time, in its current mode (training or evaluation).
-    Its modes, buffers, gradients and hooks and the states of the random number generators are restored
-    afterwards. An exception that the model raises is shown in the widget and kept in ``error``; it does not
-    propagate.
+    The model runs in its current mode (training or evaluation): once for each input, if the outputs of all layers take
+    up to 256 MB, and otherwise when a layer is selected for the first time, as it does for gradients. Its modes,
+    buffers, gradients and hooks and the states of the random number generators are restored afterwards. An exception
+    that the model raises is shown in the widget and kept in ``error``; it does not propagate.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ from hookedu.hooks.tensors import fresh, named_tensors, shape_text
 from hookedu.language import Text
 from hookedu.widgets.receptive import Field, Fields
 
-# Limits of the cache of recordings; the most recent one stays even if it is larger.
+# Limits of the cache of recordings; the most recent one stays even if it is larger. The second is also the limit up to
+# which the first run records the outputs of all layers, so that no click runs the model again.
 _KEPT, _KEPT_BYTES = 8, 256_000_000
 # A class, one class per sample, a function from the output to a scalar, or None for the highest score.
 Target = int | Sequence[int] | torch.Tensor | Callable[[Any], torch.Tensor] | None
@@ -43,7 +44,8 @@ class Runs:
     def __init__(self, model: nn.Module, inputs: dict[str, Arguments], target: Target = None) -> None:
         self.model, self.inputs, self.target = unwrap(model), inputs, target
         self._rows: dict[str, list[Row]] = {}
-        self._recordings: OrderedDict[tuple[str, str, bool], Recording] = OrderedDict()
+        # By layer, input and whether it has gradients; the layer is None for a recording of all layers.
+        self._recordings: OrderedDict[tuple[str | None, str, bool], Recording] = OrderedDict()
         self._fields: dict[tuple[str, str, int, str], Field] = {}
         self.head = ("", 0)  # of the last output: see `head_of`; its code and number of dimensions
 
@@ -70,15 +72,15 @@ class Runs:
         return self._fields.get((name, layer, call, part))
 
     def recording(self, layer: str, name: str, gradients: bool) -> Recording:
-        """Return a recording of one layer for one of the inputs, from the cache if possible."""
-        for key in ((layer, name, True), (layer, name, gradients)):
+        """Return a recording that has this layer for one of the inputs, from the cache if possible."""
+        for key in ((layer, name, True), *(() if gradients else [(layer, name, False), (None, name, False)])):
             if key in self._recordings:
                 self._recordings.move_to_end(key)
                 return self._recordings[key]
         if gradients and name not in self._rows:
-            # A run of its own for `rows`, whose hooks would keep the gradients of every layer.
-            self.recording(layer, name, False)
-        self._recordings[layer, name, gradients] = recording = self._run(layer, name, gradients)
+            self.recording(layer, name, False)  # a run of its own for `rows`
+        recording = self._run(layer, name, gradients)
+        self._recordings[layer if len(recording) == 1 else None, name, gradients] = recording
         while len(self._recordings) > 1 and (
             len(self._recordings) > _KEPT or sum(r.nbytes for r in self._recordings.values()) > _KEPT_BYTES
         ):
@@ -95,13 +97,10 @@ class Runs:
             # disabled.
             stack.enter_context(torch.enable_grad())
             recording = stack.enter_context(record(self.model, [layer], gradients=gradients))
-            everything = None
+            everything, budget = None, _Budget()
             if name not in self._rows:
-                # For shapes and calls only: with outputs=False nothing is copied. Gradients are noted in a run of
-                # their own, so backward never runs under the mode that follows the receptive fields.
-                everything = record(self.model, nn.Module, outputs=False, gradients=True)
-                stack.callback(everything.close)
-                stack.enter_context(everything)
+                # Never with gradients, so backward never runs under the mode that follows the receptive fields.
+                everything = stack.enter_context(record(self.model, nn.Module, keep=budget))
                 stack.enter_context(self._noting_fields(name, args, kwargs))
             output = call_model(self.model, args, kwargs)
             head = head_of(output)
@@ -111,7 +110,7 @@ class Runs:
             # If nothing requires a gradient, the recording says why.
             if gradients and (start := score(output, self.target)).requires_grad:
                 start.backward()
-        return recording
+        return recording if everything is None or budget.exceeded else everything
 
     @contextmanager
     def _noting_fields(self, name: str, args: Any, kwargs: Any) -> Iterator[None]:
@@ -134,6 +133,21 @@ class Runs:
                 stack.callback(handle.remove)
             stack.enter_context(fields)
             yield
+
+
+class _Budget:
+    """Keeps tensors (see `record`) as long as all of them together are small enough."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    @property
+    def exceeded(self) -> bool:
+        return self._bytes > _KEPT_BYTES
+
+    def __call__(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        self._bytes += tensor.numel() * tensor.element_size()
+        return None if self.exceeded else tensor
 
 
 def _once(model: nn.Module) -> dict[str, nn.Module]:

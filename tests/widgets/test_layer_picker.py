@@ -13,10 +13,11 @@ import traitlets
 from PIL import Image
 from torch import nn
 
-from hookedu import LayerPicker, list_hooks
+from hookedu import LayerPicker, list_hooks, record
 from hookedu.hooks.modules import LayerNotFound
 from hookedu.language import preference
 from hookedu.widgets import layer_numbers
+from hookedu.widgets import runs as runs_module
 from hookedu.widgets.answering import png
 from tests.hooks.capture_models import Answer, Failing, Repeated, Residual, Returns, conv_relu, images
 
@@ -239,10 +240,28 @@ def test_value_can_be_set_and_observed_and_a_wrong_name_says_which_are_close():
     click(picker, "3")
     picker.value = "1"
     assert seen == ["3", "1"]
-    assert list(picker.recording) == ["1"]
+    assert "get_submodule('1')" in picker.code
     with pytest.raises(LayerNotFound, match="closest"):
         picker.value = "conv9"
     assert picker.value == "1"
+
+
+def test_the_model_runs_once_for_all_layers_if_they_are_small_enough(monkeypatch, untouched):
+    runs = []
+    model = conv_relu()
+    model.register_forward_hook(lambda *_: runs.append(1))
+    for limit, times in ((runs_module._KEPT_BYTES, 1), (10, 7)):
+        monkeypatch.setattr(runs_module, "_KEPT_BYTES", limit)
+        runs.clear()
+        picker = LayerPicker(model, images())
+        for name in ("", "0", "1", "2", "3", "0"):
+            picker.value = name
+            with record(model, [name]) as alone:
+                model(images())
+            runs.pop()
+            (shown,) = picker.recording[name].calls
+            assert torch.equal(shown.activation, alone[name].activation)
+        assert len(runs) == times
 
 
 def test_the_list_tells_type_shape_and_calls():
@@ -367,7 +386,7 @@ def test_of_two_fast_clicks_the_last_wins_and_one_picture_is_sent():
         while picker._waiting:
             await asyncio.sleep(0)
         click(picker, "2")
-        assert list(picker.recording) == ["2"]  # reading an attribute runs the pending update
+        assert "get_submodule('2')" in picker.code  # reading an attribute runs the pending update
         click(picker, "3")
         while picker._waiting:
             await asyncio.sleep(0)
@@ -384,6 +403,8 @@ def test_clicks_from_another_thread_wait_for_the_main_loop():
 
     async def from_another() -> None:
         picker = LayerPicker(model, images())
+        picker.view = "gradients"  # which are recorded layer by layer
+        picker.settle()
         threads.clear()
         await asyncio.to_thread(click, picker, "1")
         while not picker._waiting and picker.recording is None:
@@ -421,6 +442,8 @@ def test_a_click_that_arrives_while_the_model_runs_is_answered_next(fails):
     async def clicks() -> tuple[list[tuple[str, str]], str]:
         nonlocal picker
         picker = LayerPicker(model, images())
+        picker.view = "gradients"  # which are recorded layer by layer
+        picker.settle()
         messages: list[tuple[str, str]] = []
         post = picker.post
 
