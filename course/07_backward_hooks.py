@@ -164,12 +164,12 @@ HookTimeline(nn.Sequential(nn.Linear(5, 3), nn.Tanh()), torch.ones(6, 5, require
 # %% [markdown]
 # <div lang="zh">
 #
-# `Tanh` 先，因为反向传播从最后一层开始。`Linear` 的 `backward_pre` 触发时，`Tanh` 的 `backward` 已经触发过了：`Tanh` 的 `grad_input` 算出来，才有 `Linear` 的 `grad_output`。网络自己也是模块，它的 `backward_pre` 在最前，`backward` 在这两层的之后。
+# `Tanh` 先，因为反向传播从最后一层开始。`Linear` 的 `backward_pre` 触发时，`Tanh` 的 `backward` 已经触发过了：`Tanh` 的 `grad_input` 算出来，才有 `Linear` 的 `grad_output`。网络自己也是模块，它的 `backward_pre` 在最前；这里的输入需要梯度，所以它的 `backward` 在这两层的之后。
 #
 # </div>
 # <div lang="en">
 #
-# `Tanh` comes first, because backward begins with the last layer. When `backward_pre` of `Linear` fires, `Tanh` has had its `backward`: only when the `grad_input` of `Tanh` has been computed is there a `grad_output` for `Linear`. The net is a module as well: its `backward_pre` comes before those of its layers, and its `backward` after theirs.
+# `Tanh` comes first, because backward begins with the last layer. When `backward_pre` of `Linear` fires, `Tanh` has had its `backward`: only when the `grad_input` of `Tanh` has been computed is there a `grad_output` for `Linear`. The net is a module as well: its `backward_pre` comes before those of its layers and, as the input needs a gradient here, its `backward` after theirs.
 #
 # </div>
 #
@@ -225,12 +225,16 @@ handle.remove()
 # %% [markdown]
 # <div lang="zh">
 #
-# 钩子照样触发，只是收到 `(None,)`。因为没有输入的梯度可等，`grad_output` 一到它就触发，这时 `weight.grad` 还没有写好；输入需要梯度时，它要等 `grad_input` 算出来，而 `Linear` 的 `weight.grad` 已经先写好了。
+# 钩子照样触发，只是收到 `(None,)`。因为没有输入的梯度可等，`grad_output` 一到它就触发，这时 `weight.grad` 还没有写好；输入需要梯度时，它要等 `grad_input` 算出来，而 `Linear` 的 `weight.grad` 已经先写好了。整个网络也一样：输入是数据时，它的 `backward` 比各层的都早。
+#
+# `grad_output` 里也会有 `None`：一层返回几个张量，而损失没有用到其中的一个，那一项就是 `None`。
 #
 # </div>
 # <div lang="en">
 #
-# It fires all the same, and receives `(None,)`. As there is no gradient of an input to wait for, it fires as soon as `grad_output` arrives, before `weight.grad` has been written. If the input needs a gradient, the hook waits for `grad_input`, and here the `weight.grad` of the `Linear` has been written before that.
+# It fires all the same, and receives `(None,)`. As there is no gradient of an input to wait for, it fires as soon as `grad_output` arrives, before `weight.grad` has been written. If the input needs a gradient, the hook waits for `grad_input`, and here the `weight.grad` of the `Linear` has been written before that. The same goes for a whole net: with data as its input, its `backward` comes before those of its layers.
+#
+# `grad_output` may hold a `None` as well: if a layer returns several tensors and the loss does not use one of them, that entry is `None`.
 #
 # </div>
 
@@ -241,12 +245,12 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# `grad_input` 里可能有 `None`，别直接问它的形状。几个输入里只有一部分需要梯度时，其余各项不是 `None`，而是全零的张量。也别指望钩子触发时 `weight.grad` 已经写好。
+# `grad_input` 里可能有 `None`，别直接问它的形状。几个输入张量里只有一部分需要梯度时，其余各项不是 `None`，而是全零的张量。也别指望钩子触发时 `weight.grad` 已经写好。
 #
 # </div>
 # <div lang="en">
 #
-# `grad_input` may hold `None`: do not ask it for a shape. If only some of several inputs need a gradient, the other entries are not `None` but tensors of zeros. And do not rely on `weight.grad` being there when the hook fires.
+# `grad_input` may hold `None`: do not ask it for a shape. If only some of several input tensors need a gradient, the other entries are not `None` but tensors of zeros. And do not rely on `weight.grad` being there when the hook fires.
 #
 # </div>
 # </div>
@@ -827,7 +831,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # <div lang="zh">
 #
-# 图里看得到：池化之后最多剩四分之一，ReLU 再减去一些，而卷积把梯度又摊到各个位置。
+# 图里看得到：池化之后最多剩四分之一，ReLU 再减去一些，而卷积把梯度又摊到几乎所有的位置。卷积那里剩下的零多半在下边和右边的边缘：往后走到池化，那边的行和列凑不满一个窗口，被丢掉了。
 #
 # 最后一个问题来自微调：让一层自己继续学，而它前面的层不再动。按 7.6 节，完整钩子把 `grad_input` 换成零就行，看上去是这样。钩子也可以返回 `(None,)`，那就根本没有梯度往回流。（单独返回一个 `None`，是什么也不改。）
 #
@@ -836,7 +840,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 # </div>
 # <div lang="en">
 #
-# The picture shows it: at most a quarter comes back through a pool, a ReLU removes some more, and a convolution spreads the gradient over all places again.
+# The picture shows it: at most a quarter comes back through a pool, a ReLU removes some more, and a convolution spreads the gradient over nearly all places again. Most of the remaining zeros lie along the bottom and the right edge: what comes from there reaches only rows and columns that a later pool drops, because they fill no window.
 #
 # The last question comes from fine-tuning: one layer should go on learning, and the layers before it should not move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. The hook may also return `(None,)`, and then no gradient flows back at all. (To return a plain `None` changes nothing.)
 #
@@ -952,12 +956,12 @@ check("07.5", stop_gradient)
 # ## 7.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>这一个输入不需要梯度。几个输入里只有一部分需要时，其余各项是全零的张量。</details>
+# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>这一个输入不需要梯度。几个输入张量里只有一部分需要时，其余各项是全零的张量。</details>
 # <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>完整钩子返回一个元组，每一项是零，或者是 <code>None</code>。权重衰减只有在 <code>None</code> 时才会停下。</details>
 # <details><summary>3. 完整钩子遇上 <code>nn.ReLU(inplace=True)</code> 报错，怎么办？</summary>改用前向钩子，在里面给输出挂张量钩子。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>Its one input needs no gradient. Where only some of several inputs do, the other entries are tensors of zeros.</details>
+# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>Its one input needs no gradient. Where only some of several input tensors do, the other entries are tensors of zeros.</details>
 # <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple whose entries are zeros, or <code>None</code>. Weight decay stops only with <code>None</code>.</details>
 # <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that sets a tensor hook on the output.</details>
 # </div>
@@ -967,12 +971,12 @@ check("07.5", stop_gradient)
 #
 # <div lang="zh">
 #
-# Captum 的 `GuidedBackprop` 做的就是练习 07.3 的事。它没有用完整反向钩子：在它的源代码里搜索 `_register_backward_hook`，你会看到 7.8 节的办法，在前向钩子里挂张量钩子。下面是你到目前为止的进度。
+# Captum 的 `GuidedBackprop` 做的就是练习 07.3 的事。它没有用完整反向钩子：在它的源代码里搜索 `_register_backward_hook`，你会看到 7.8 节的办法：张量钩子，在前向钩子里挂在输出上，在前向前置钩子里挂在输入上。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# `GuidedBackprop` of Captum does what exercise 07.3 does, and it does not use a full backward hook: search its source for `_register_backward_hook`, and you will find the way of section 7.8, tensor hooks set inside a forward hook. Below is your progress so far.
+# `GuidedBackprop` of Captum does what exercise 07.3 does, and it does not use a full backward hook: search its source for `_register_backward_hook`, and you will find the way of section 7.8: tensor hooks, set on the output in a forward hook and on the input in a forward pre-hook. Below is your progress so far.
 #
 # </div>
 
