@@ -161,12 +161,12 @@ with on_net, on_conv:
 #
 # <div lang="zh">
 #
-# 要运行一个模块，写 `module(x)`。`module.forward(x)` 的结果一样，这个模块自己的钩子却不触发，也没有任何提示。
+# 要运行一个模块，写 `module(x)`。钩子都只看不改的话，`module.forward(x)` 的结果一样，可是这个模块自己的钩子不触发，也没有任何提示。
 #
 # </div>
 # <div lang="en">
 #
-# To run a module, write `module(x)`. `module.forward(x)` gives the same result, but the hooks of that module itself do not fire, and nothing tells you.
+# To run a module, write `module(x)`. Where hooks only look, `module.forward(x)` gives the same result, but the hooks of that module itself do not fire, and nothing tells you.
 #
 # </div>
 # </div>
