@@ -846,12 +846,12 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# 前置钩子每次都把一个带计算图的张量存成 `module.weight`，而 `deepcopy` 只能复制叶子，所以这样的模块一旦运行过（梯度开着），就复制不了。要让权重由别的张量算出来，用 `torch.nn.utils.parametrize`：它在读取 `weight` 的时候才计算，不把结果留在模块里。
+# 前置钩子每次都把一个带计算图的张量存成 `module.weight`，而 `deepcopy` 只能复制叶子，所以这样的模块最近一次运行时要是开着梯度，就复制不了。要让权重由别的张量算出来，用 `torch.nn.utils.parametrize`：它在读取 `weight` 的时候才计算，不把结果留在模块里。
 #
 # </div>
 # <div lang="en">
 #
-# The pre-hook stores a tensor with its graph as `module.weight`, and `deepcopy` can copy only leaves, so once such a module has run with gradients on, it cannot be copied. To compute a weight from other tensors, use `torch.nn.utils.parametrize`: it computes `weight` when it is read and does not leave the result in the module.
+# The pre-hook stores a tensor with its graph as `module.weight`, and `deepcopy` can copy only leaves, so a module like this cannot be copied if its last run had gradients on. To compute a weight from other tensors, use `torch.nn.utils.parametrize`: it computes `weight` when it is read and does not leave the result in the module.
 #
 # </div>
 # </div>
