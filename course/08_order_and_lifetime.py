@@ -25,12 +25,12 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 前面几课讲了八种钩子。这一次把它们全部挂在一层上：四个挂在模块上，两个挂在权重上，输入和输出上各一个。注册的次序是故意倒过来的。先在心里排一排这八个事件。最难排的是两个：模块的反向钩子（`backward`），和权重的 `.grad` 写好时的钩子（`post_accumulate`）。**先猜。**
+# 用前面几课的钩子，可以在八个地方看一层怎样走完一步训练。这一次把八个一起挂上：四个挂在模块上，两个挂在权重上，输入和输出上各一个。注册的次序是故意倒过来的；只有输出上的那个排在最后，因为调用之后才有输出。先在心里排一排这八个事件。最难排的是两个：模块的反向钩子（`backward`），和权重的 `.grad` 写好时的钩子（`post_accumulate`）。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The lessons so far have introduced eight kinds of hooks. This time they all go onto one layer: four on the module, two on its weight, one each on input and output. They are registered in reverse order, on purpose. Put the eight events in order in your mind. Two of them are the hardest to place: the module's backward hook (`backward`), and the hook of the moment when the `.grad` of the weight has been written (`post_accumulate`). **Guess first.**
+# With the hooks of the lessons so far, a training step of one layer can be watched at eight places. This time all eight are on: four on the module, two on its weight, one each on input and output. They are registered in reverse order, on purpose; only the one on the output comes last, as there is no output before the call. Put the eight events in order in your mind. Two of them are the hardest to place: the module's backward hook (`backward`), and the hook of the moment when the `.grad` of the weight has been written (`post_accumulate`). **Guess first.**
 #
 # </div>
 
@@ -559,14 +559,14 @@ print("removed:", len(remove_hooks(layer, owner="user")), " left:", len(list_hoo
 #
 # <div lang="zh">
 #
-# 下面的 Transformer 层里放了几处毛病：有的钩子叠了三层，有的从不触发，有的把输出连着计算图留了下来。`diagnose` 运行模型一次，逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，按“撤销”就放回原处，在一个副本上试试。
+# 下面的 Transformer 层里放了几处毛病：例如有的钩子叠了三层，有的把输出连着计算图留了下来。`diagnose` 盯着所有钩子运行模型，把毛病逐个说出来。`HookInspector` 是一个控件，选中一个钩子就能把它取下，按“撤销”就放回原处，在一个副本上试试。
 #
 # `out_proj` 是自注意力的最后一层，上面也挂了一个钩子。`block` 运行一次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Some faults have been put into the Transformer layer below: hooks that were stacked three times, one that never fires, one that keeps outputs together with their graph. `diagnose` runs the model once and names them. `HookInspector` is a widget in which you can choose a hook, remove it, and put it back with “Undo”; try it, it works on a copy.
+# Some faults have been put into the Transformer layer below: one hook was stacked three times, for example, and another keeps outputs together with their graph. `diagnose` runs the model, watches its hooks and names the faults. `HookInspector` is a widget in which you can choose a hook, remove it, and put it back with “Undo”; try it, it works on a copy.
 #
 # `out_proj` is the last layer of self-attention, and has a hook as well. `block` runs once. **Guess first.**
 #
@@ -620,16 +620,16 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # <div lang="zh">
 #
-# 其余几处：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节），而且越积越多；`lambda` 存不了（8.8 节）。
+# `diagnose` 还说出了别的：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节），而且越积越多。最后一条与保存有关，8.8 节再说。
 #
-# 有时整个模型都不调用自己的子模块。`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径。平常全局钩子数到 9 次调用。**先猜。**
+# 同一个模块，有时也会换一条路走：`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径。平常，全局钩子在这一层数到 9 次调用，它自己 1 次，里面的模块 8 次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# The rest: hooks stacked on `linear1` (section 8.6), graphs held by `kept`, more with every run (section 5.4), a `lambda` that cannot be saved (section 8.8).
+# `diagnose` has found more: hooks are stacked on `linear1` (section 8.6), and `kept` holds graphs, one more with every run (section 5.4). The last finding is about saving, which is the subject of section 8.8.
 #
-# Sometimes a module calls none of its children. `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()`. As a rule a global hook counts 9 calls. **Guess first.**
+# A module may also take another way at times: `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()`. Otherwise a global hook counts 9 calls here, 1 of the layer itself and 8 of modules inside. **Guess first.**
 #
 # </div>
 
@@ -758,12 +758,12 @@ check("08.4", register_once)
 #
 # <div lang="zh">
 #
-# 给一层挂一个前向钩子，给它的权重挂一个张量钩子，然后用 `deepcopy` 复制这一层。**先猜**，再看副本运行时，钩子写进谁的列表。
+# 给一层挂一个前向钩子，给它的权重挂一个张量钩子，然后用 `deepcopy` 复制这一层，只运行副本。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A layer gets a forward hook, and its weight a tensor hook; then we copy the layer with `deepcopy`. **Guess first**, and then see into whose list the hook writes when the copy runs.
+# A layer gets a forward hook, and its weight a tensor hook; then we copy the layer with `deepcopy`, and run only the copy. **Guess first.**
 #
 # </div>
 
@@ -855,12 +855,12 @@ print("without hooks:", try_to_save(block))
 #
 # <div lang="zh">
 #
-# 模型先用 `torch.compile` 编译，运行过一次，然后才挂钩子。（`backend="eager"` 不需要 C++ 编译器，钩子的行为和默认后端一样。）**先猜。**
+# 模型先用 `torch.compile` 编译，运行过一次，然后才在它的第一层上挂一个前向钩子。（`backend="eager"` 不需要 C++ 编译器，钩子的行为和默认后端一样。）**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A model is compiled with `torch.compile` and runs once; only then a hook is registered. (`backend="eager"` needs no C++ compiler, and hooks behave as with the default one.) **Guess first.**
+# A model is compiled with `torch.compile` and runs once; only then its first layer gets a forward hook. (`backend="eager"` needs no C++ compiler, and hooks behave as with the default one.) **Guess first.**
 #
 # </div>
 
@@ -896,12 +896,12 @@ torch.compiler.reset()
 #
 # <div lang="zh">
 #
-# 编译好的代码不再查看有没有新的钩子，也不警告（torch 2.15.0）。先挂钩子再编译，或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
+# 编译好的代码不再查看模块上有没有新的钩子，也不警告（torch 2.15.0）。先挂钩子再编译，或者用 `set_stance("force_eager")`，在它的范围里暂时不用编译好的代码。
 #
 # </div>
 # <div lang="en">
 #
-# Compiled code does not look for new hooks, and gives no warning (torch 2.15.0). Register hooks before compiling, or use `set_stance("force_eager")`, which sets compiled code aside for as long as it is in force.
+# Compiled code does not look for new hooks on its modules, and gives no warning (torch 2.15.0). Register hooks before compiling, or use `set_stance("force_eager")`, which sets compiled code aside for as long as it is in force.
 #
 # </div>
 # </div>
