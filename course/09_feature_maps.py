@@ -613,12 +613,12 @@ print("dead channels that woke up:", (largest_values(hurt)[:, dead] > 0).any(0).
 # %% [markdown]
 # <div lang="zh">
 #
-# 它们的卷积核一点没变，因为梯度是 0；但有 7 个醒了。前面的层还在学，送进来的数变了，同样的核算出来的就不再全是负数。所以「死」说的是眼下：梯度改不动它的核，它却可能被前面的层救活；换几张图，它也可能醒来；优化器的权重衰减也会改动梯度为 0 的权重（7.10 节）。
+# 它们的卷积核一点没变，因为梯度是 0；但有 7 个醒了。前面的层还在学，送进来的数变了，同样的卷积核和 BatchNorm 交给 ReLU 的就不再全是负数。所以「死」说的是眼下：梯度改不动它的核，它却可能被前面的层救活；换几张图，它也可能醒来；优化器的权重衰减也会改动梯度为 0 的权重（7.10 节）。
 #
 # </div>
 # <div lang="en">
 #
-# Their kernels have not changed, as their gradients are 0; and yet 7 woke up. The layers before them still learn, so different numbers arrive, and the same kernel no longer gives only negative ones. "Dead" thus speaks of the present: gradients no longer move such a channel's kernel, but earlier layers may revive it, and so may other pictures, or the weight decay of an optimizer, which moves weights whose gradient is 0 (section 7.10).
+# Their kernels have not changed, as their gradients are 0; and yet 7 woke up. The layers before them still learn, so different numbers arrive, and what the same kernel and BatchNorm hand to the ReLU is no longer all negative. "Dead" thus speaks of the present: gradients no longer move such a channel's kernel, but earlier layers may revive it, and so may other pictures, or the weight decay of an optimizer, which moves weights whose gradient is 0 (section 7.10).
 #
 # </div>
 
@@ -816,14 +816,14 @@ check("09.5", disagreement)
 #
 # 最后来评判特征图：哪个通道在看形状？`Shapes` 知道每个形状在哪里，所以可以把它的掩码缩小到 `block3` 的 16×16，算出每个通道的激活有多大一份落在形状上。
 #
-# 形状占图的 9%，但多半在中间，不看形状的通道也可能超过 9%。所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。真在看形状的通道，这一份就该掉下来。**先猜**，再看换了掩码以后还剩多少。
+# 缩小以后，掩码盖住图的 9%，但形状多半在中间，不看形状的通道也可能超过 9%。所以要一个对照：给每张图配上**另一张图**的掩码，再算一遍。真在看形状的通道，这一份就该掉下来。**先猜**，再看换了掩码以后还剩多少。
 #
 # </div>
 # <div lang="en">
 #
 # Finally we judge the maps: which channel watches the shape? `Shapes` knows where each shape is, so we can shrink its mask to the 16×16 of `block3` and compute what share of a channel's activation falls on the shape.
 #
-# Shapes cover 9% of the pictures, but they tend to be near the middle, so a channel that ignores them may well get more than 9%. Hence a control: we compute the share again with the mask of **another picture**. For a channel that really watches the shape it must fall. **Guess first**, and then see what is left with the other masks.
+# The shrunk masks cover 9% of the pictures, but shapes tend to be near the middle, so a channel that ignores them may well get more than 9%. Hence a control: we compute the share again with the mask of **another picture**. For a channel that really watches the shape it must fall. **Guess first**, and then see what is left with the other masks.
 #
 # </div>
 
@@ -899,7 +899,7 @@ picker
 # 2. To switch `inplace` off is not enough: `out += identity` works in place too, and has no switch.
 # 3. To compare channels, use one scale for the whole layer; if each map has its own, say so.
 # 4. Close an event file before you read it; by default at most 4 pictures for each tag come back, the last one always among them.
-# 5. Judge dead channels on many pictures, and only for the present. An extractor's maps can be overwritten in place too. It also shares its modules with the original.
+# 5. Judge dead channels on many pictures, and only for the present. The maps from an extractor can be overwritten in place too. The extractor also shares its modules with the original.
 #
 # </div>
 
