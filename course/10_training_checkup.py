@@ -144,12 +144,12 @@ for name, mean in means.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 不全一样：`bn1` 后面的 `relu` 是就地的，它改写了 `bn1` 的输出，均值从 0.00 变成 0.36。`detach()` 只去掉计算图，内存还是同一块。在钩子里当场算成一个数，就不怕改写，也不占内存。模型在 GPU 上时，`.item()` 要等 GPU 算完；数很多，就先留成 0 维张量，一步结束再读。
+# 不全一样：`bn1` 后面的 `relu` 是就地的，它改写了 `bn1` 的输出，均值从 0.00 变成 0.36。`detach()` 只去掉计算图，内存还是同一块。在钩子里当场算成一个数，就不怕改写，也几乎不占内存。模型在 GPU 上时，`.item()` 要等 GPU 算完；数很多，就先留成 0 维张量，一步结束再读。
 #
 # </div>
 # <div lang="en">
 #
-# Not all: the `relu` behind `bn1` works in place and overwrote the output of `bn1`, whose mean went from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number computed inside the hook cannot be overwritten and takes no memory. On a GPU, `.item()` has to wait for it: if you want many numbers, keep 0-dimensional tensors and read them at the end of the step.
+# Not all: the `relu` behind `bn1` works in place and overwrote the output of `bn1`, whose mean went from 0.00 to 0.36. `detach()` drops the graph but keeps the same memory. A number computed inside the hook cannot be overwritten and takes hardly any memory. On a GPU, `.item()` has to wait for it: if you want many numbers, keep 0-dimensional tensors and read them at the end of the step.
 #
 # </div>
 #
@@ -548,14 +548,14 @@ for title, (losses, seen) in shown.items():
 # %% [markdown]
 # <div lang="zh">
 #
-# 远不止 64：B 的梯度走到 `block1`，缩小了大约 4000 倍。最后两行把原因拆开：只去掉批归一化，已经缩小 122 倍，因为默认的初始权重偏小；只换 sigmoid，是 14 倍，训练慢些，但学得动。两样合起来才这么糟。连 A 也有 6 倍：前面的图更大，梯度摊到了更多像素上。所以我们说，比最后一块小 100 倍以上才叫消失：B 的 `block1` 和 `block2`。E 的 `none` 是另一回事。
+# 远不止 64：B 的梯度走到 `block1`，缩小了大约 4000 倍。最后两行把原因拆开：只去掉批归一化，已经缩小 122 倍，损失也没有降，因为默认的初始权重偏小；只换 sigmoid，是 14 倍，训练慢些，但学得动。两样合起来才到几千倍。连 A 也有 6 倍：前面的图更大，梯度摊到了更多像素上。所以我们说，比最后一块小 100 倍以上才叫消失：五次训练里，是 B 的 `block1` 和 `block2`。E 的 `none` 是另一回事。
 #
 # 再用 Adam 训练 B，它把梯度除以梯度自己的大小，学习率是 0.003。**先猜**，再看 300 步之后损失降了没有。
 #
 # </div>
 # <div lang="en">
 #
-# Far more than 64: by `block1`, the gradient of B has shrunk about 4000 times. The last two rows take the causes apart. Without batch normalisation alone it shrinks 122 times, because the default initial weights are small; with sigmoid alone 14 times, which is slow but learns. Only together are they so bad. Even A has 6: earlier maps are larger and spread the gradient over more pixels. So let us speak of vanishing beyond a factor of 100: `block1` and `block2` of B. The `none` of E is another matter.
+# Far more than 64: by `block1`, the gradient of B has shrunk about 4000 times. The last two rows take the causes apart. Without batch normalisation alone it shrinks 122 times, because the default initial weights are small, and the loss does not fall either; with sigmoid alone 14 times, which is slow but learns. Only together do they reach thousands. Even A has 6: earlier maps are larger and spread the gradient over more pixels. So let us speak of vanishing beyond a factor of 100: of the five runs, that is `block1` and `block2` of B. The `none` of E is another matter.
 #
 # Now B under Adam, which divides the gradient by its own size, at a rate of 0.003. **Guess first**, and then see whether the loss has fallen after 300 steps.
 #
@@ -579,12 +579,12 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 # %% [markdown] tags=["F45"]
 # <div lang="zh">
 #
-# Adam 的第一步总是学习率那么大，这里是 0.003，不管梯度多小；SGD 的步子只有它的几千分之一。同一个 B，SGD 走 300 步也学不动，Adam 却学会了。
+# Adam 的第一步和学习率一样大，这里是 0.003，哪怕梯度只有百万分之几；要小到它的 `eps`（默认 1e-8）附近，步子才会变小。SGD 的步子只有它的几千分之一。同一个 B，SGD 走 300 步也学不动，Adam 却学会了。
 #
 # </div>
 # <div lang="en">
 #
-# The first step of Adam is as large as the rate, here 0.003, however small the gradient is; that of SGD is thousands of times smaller. The same B learns nothing in 300 steps of SGD, and learns under Adam.
+# The first step of Adam is as large as the rate, here 0.003, though the gradient is a few millionths; only for gradients near its `eps` (1e-8 by default) does it become smaller. The step of SGD is thousands of times smaller. The same B learns nothing in 300 steps of SGD, and learns under Adam.
 #
 # </div>
 #
@@ -688,12 +688,12 @@ describe("C, rate 0.1", losses, seen)
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度恰好是 0。学习率太大，几步就把 `block3` 和 `block4` 的权重推得太远（损失冲到了 16），它们的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度到此为止。B 的梯度很小，但还活着；C 的是 0，什么优化器都救不活，只能一开始就用小的学习率。
+# 梯度恰好是 0。学习率太大，几步就把 `block3` 和 `block4` 的权重推得太远（损失冲到了 16），它们的 ReLU 再没有一个输入是正的：输出是 0，斜率是 0，梯度到此为止。B 的梯度很小，但还活着；C 的是 0，什么优化器都无从下手，只能从头再来，用小一些的学习率。
 #
 # </div>
 # <div lang="en">
 #
-# It is exactly 0. Within a few steps the large rate pushed the weights of `block3` and `block4` so far (the loss rose to 16) that no input of their ReLUs is positive: the output is 0, the slope is 0, and the gradient ends there. Those of B are tiny but alive; with those of C no optimizer can work, only a smaller rate from the start helps.
+# It is exactly 0. Within a few steps the large rate pushed the weights of `block3` and `block4` so far (the loss rose to 16) that no input of their ReLUs is positive: the output is 0, the slope is 0, and the gradient ends there. Those of B are tiny but alive; those of C leave any optimizer with nothing to work on, and one has to start again, with a smaller rate.
 #
 # </div>
 #
@@ -863,12 +863,12 @@ print("step pre-hook: ", seen[1])
 #
 # <div lang="zh">
 #
-# 用了 `GradScaler`，张量钩子看到的梯度是放大过的，这里是 2048 而不是 2；`step()` 之前的钩子看到的才是真的。要在别处裁剪，先调用 `scaler.unscale_(optimizer)`。
+# 用了 `GradScaler`，张量钩子看到的梯度是放大过的，这里是 2048 而不是 2；`step()` 之前的钩子看到的才是真的（`fused=True` 的优化器除外：它在 `step()` 里面才缩回来）。要在别处裁剪，先调用 `scaler.unscale_(optimizer)`。
 #
 # </div>
 # <div lang="en">
 #
-# Under a `GradScaler`, tensor hooks see gradients that have been scaled up, here 2048 instead of 2; the hook before `step()` sees the true ones. To clip elsewhere, call `scaler.unscale_(optimizer)` first.
+# Under a `GradScaler`, tensor hooks see gradients that have been scaled up, here 2048 instead of 2; the hook before `step()` sees the true ones (but not with an optimizer of `fused=True`, which divides inside `step()`). To clip elsewhere, call `scaler.unscale_(optimizer)` first.
 #
 # </div>
 # </div>
@@ -920,7 +920,7 @@ check("10.5", clip_before_step)
 # <div lang="zh">
 #
 # 1. 损失说得出有没有毛病，说不出毛病在哪一层；有时它连有毛病也说不出来。
-# 2. 在钩子里当场把张量算成一个数：不占内存，也不怕后来的就地改写。
+# 2. 在钩子里当场把张量算成一个数：几乎不占内存，也不怕后来的就地改写。
 # 3. `nan` 要在它第一次出现的那一步查：找第一个输入干净、输出不干净的模块。
 # 4. 梯度的大小用 `grad.abs().mean()`，在层与层之间比较：很小、恰好是 0、是 `nan`、根本没有，是四种不同的病。
 # 5. 要等所有梯度到齐才能做的事，放进优化器 `step()` 之前的钩子。
@@ -929,7 +929,7 @@ check("10.5", clip_before_step)
 # <div lang="en">
 #
 # 1. The loss may tell that something is wrong, but not in which layer; sometimes it does not even tell that.
-# 2. Turn a tensor into a number inside the hook: it takes no memory, and no later change in place can spoil it.
+# 2. Turn a tensor into a number inside the hook: it takes hardly any memory, and no later change in place can spoil it.
 # 3. Look for `nan` at the step where it appears first: find the first module whose input is clean and whose output is not.
 # 4. Measure a gradient by `grad.abs().mean()` and compare layers: tiny, exactly 0, `nan` and none at all are four different illnesses.
 # 5. What needs all gradients together belongs into the hook before the `step()` of the optimizer.

@@ -17,7 +17,7 @@ FIGURES = {
         r"after the run\n +contrast +share of nan: 0\.000 in, 0\.000 out\n +conv +share of nan: 0\.000 in, 1\.000 out",
     ],
     "F44": [r"tensor hook: +2048\.0\nstep pre-hook: +2\.0"],
-    # The first step of Adam is as large as its rate; in 300 steps it learns, and SGD does not.
+    # The first step of Adam is as large as its rate where the gradient is far above eps; in 300 steps it learns, and SGD does not.
     "F45": [
         r"SGD +largest gradient 4e-06, largest move 4e-07\n.*\['1\.8', '1\.8', '1\.8', '1\.8'\]",
         r"Adam +largest gradient 4e-06, largest move 3e-03\n.*'0\.\d'\]",
