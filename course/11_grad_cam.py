@@ -661,7 +661,7 @@ for (name, maps), panels in zip(cams.items(), axes, strict=True):
 #
 # <div lang="zh">
 #
-# 到现在为止，热图只证实了我们的愿望。它最大的用处是发现毛病，我们就造一个。假设有人交来一批爱心和圆的图，而每张爱心的左上角都贴着一张白色标签，在 2 到 14 的位置，不碰到形状。
+# 到现在为止，热图只证实了我们的愿望。它最大的用处是发现毛病，我们就造一个。假设有人交来一批爱心和圆的图，而每张爱心的左上角都贴着一张白色贴纸，在 2 到 14 的位置，不碰到形状。
 #
 # </div>
 # <div lang="en">
@@ -715,7 +715,7 @@ print(f"{len(hearts)} new hearts with a sticker, called a heart: {called:.1f}")
 #
 # 没见过的爱心，它全都答对了。看准确率，这个网络好得很。
 #
-# 我们来查一查：先给圆贴上标签，把爱心的标签去掉，看它怎么说；再看热图的最高点落在哪里。热图用你的 `grad_cam` 来画，用你的 `hit_rate` 来打分。**先猜。**
+# 我们来查一查：先给圆贴上贴纸，把爱心的贴纸去掉，看它怎么说；再看热图的最高点落在哪里。热图用你的 `grad_cam` 来画，用你的 `hit_rate` 来打分。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -751,16 +751,16 @@ except NotImplementedError:
 # %% [markdown]
 # <div lang="zh">
 #
-# 热图的最高点一次也没有落在爱心上，全在标签上。圆贴上标签，它就说是爱心；爱心去掉标签，它大多认不出来了。它学会的是认标签：对这批图，标签和形状一样管用，而且更容易学。
+# 热图的最高点一次也没有落在爱心上，全在贴纸上。圆贴上贴纸，它就说是爱心；爱心去掉贴纸，它大多认不出来了。它学会的是认贴纸：在这批图上，看贴纸和看形状一样分得清两类，而且更容易学。
 #
-# 准确率看不出这个毛病，因为新的图也带着标签；热图一眼就看出来了，换掉标签的实验则证实了它。
+# 准确率看不出这个毛病，因为新的爱心也带着贴纸；热图一眼就看出来了，挪动贴纸的实验则证实了它。
 #
 # </div>
 # <div lang="en">
 #
 # The highest point of a map is never on the heart, and always on the sticker. A circle that wears one is called a heart, and without it most hearts are no longer recognised. What the network has learnt is the sticker, which in these pictures tells the classes apart as well as the shape does, and is easier to learn.
 #
-# Accuracy cannot reveal this, because the new pictures have stickers as well. The heat maps show it at a glance, and the experiment of moving the sticker confirms it.
+# Accuracy cannot reveal this, because the new hearts have stickers as well. The heat maps show it at a glance, and the experiment of moving the sticker confirms it.
 #
 # </div>
 #
@@ -914,12 +914,12 @@ GradCamPlayground(
 # %% [markdown]
 # <div lang="zh">
 #
-# 爱心和三角形，网络说是圆。`block4` 之后是平均和线性层，两个形状的 logit 因此近似于各自的相加：爱心坚决反对三角形，三角形也坚决反对爱心，互相抵消；圆从两边各得一点，就成了最高的。
+# 爱心和三角形，网络说是圆，放在哪里都差不多（星形和圆在个别位置上，也会叫成正方形）。`block4` 之后是平均和线性层，两个形状的 logit 因此近似于各自的相加：爱心坚决反对三角形，三角形也坚决反对爱心，互相抵消；圆从两边各得一点，就成了最高的。
 #
 # </div>
 # <div lang="en">
 #
-# A heart and a triangle are called a circle. Behind `block4` there is an average and a linear layer, so the logits of two shapes nearly add up: the heart speaks strongly against the triangle, and the triangle against the heart, which cancels both; the circle gets a little from either, and comes first.
+# A heart and a triangle are called a circle, nearly wherever you put them (at a few places a star and a circle become a square, too). Behind `block4` there is an average and a linear layer, so the logits of two shapes nearly add up: the heart speaks strongly against the triangle, and the triangle against the heart, which cancels both; the circle gets a little from either, and comes first.
 #
 # </div>
 #
@@ -962,7 +962,7 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 # 2. 权重是每张图自己那个 logit 的平均梯度。在 eval 模式下各图互不影响，从 logit 之和做一次反向传播就够了。
 # 3. Grad-CAM 的次序是加权和、`relu()`、双线性放大；特征图要 `clone()`，因为后面的 ReLU 可能是就地的。
 # 4. 热图要打分：和真的框比，和永远指正中间比，和随机权重比。
-# 5. 准确率看不出网络靠什么作答，热图能提示，换掉标签、关掉通道这样的实验能证实。
+# 5. 准确率看不出网络靠什么作答，热图能提示，挪动贴纸、关掉通道这样的实验能证实。
 #
 # </div>
 # <div lang="en">
