@@ -622,14 +622,14 @@ HookInspector(copy.deepcopy(block), x)  # a copy to play with, its hooks include
 #
 # `diagnose` 还说出了别的：`linear1` 上叠了钩子（8.6 节）；`kept` 留着计算图（5.4 节），而且越积越多。最后一条与保存有关，8.8 节再说。
 #
-# 同一个模块，有时也会换一条路走：`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径。平常，全局钩子在这一层数到 9 次调用，它自己 1 次，里面的模块 8 次。**先猜。**
+# 同一个模块，有时也会换一条路走：`TransformerEncoderLayer` 在 `eval()` 加 `no_grad()` 时走一条快速路径（还要 `batch_first=True`）。平常，全局钩子在这一层数到 9 次调用，它自己 1 次，里面的模块 8 次。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
 # `diagnose` has found more: hooks are stacked on `linear1` (section 8.6), and `kept` holds graphs, one more with every run (section 5.4). The last finding is about saving, which is the subject of section 8.8.
 #
-# A module may also take another way at times: `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()`. Otherwise a global hook counts 9 calls here, 1 of the layer itself and 8 of modules inside. **Guess first.**
+# A module may also take another way at times: `TransformerEncoderLayer` has a fast path for `eval()` with `no_grad()` (and `batch_first=True`). Otherwise a global hook counts 9 calls here, 1 of the layer itself and 8 of modules inside. **Guess first.**
 #
 # </div>
 

@@ -165,8 +165,8 @@ for name, mean in means.items():
 # <div lang="en">
 #
 # Write `child_means(model, x)`: run `model(x)` once and return a dictionary from each child's name to the mean of its
-# output, a Python number, in the order in which they ran (each runs once). Run the model in its mode and leave it as it was;
-# remove the hooks even after an exception, which propagates.
+# output, a Python number, in the order in which they ran (each runs once). Run the model in the mode that it is in, and leave it as it was;
+# remove the hooks even after an exception, which goes on to the caller.
 #
 # </div>
 
@@ -251,14 +251,15 @@ print("the list of parameters, reversed:", [name for name, _ in arrived] == name
 #
 # <div lang="zh">
 #
-# 写 `gradient_means(model, loss)`：前向传播已经结束，挂钩子、调用一次 `loss.backward()`、取下钩子；返回 `(name, mean)` 的列表，按到达的次序，均值取自**这一次**的梯度，是 Python 的数。跳过冻结的参数；`.grad` 照常累加，有的原来还是 `None`；不建新的计算图。
+# 写 `gradient_means(model, loss)`：前向传播已经结束；你要挂上钩子，调用一次 `loss.backward()`，再取下钩子。返回 `(name, mean)` 的列表，按梯度到达的次序；均值取自**这一次**的梯度，是 Python 的数。冻结的参数跳过；`.grad` 照常累加，有的在这之前还是 `None`；不建新的计算图。
 #
 # </div>
 # <div lang="en">
 #
-# Write `gradient_means(model, loss)`: forward is over. Attach hooks, call `loss.backward()` once, take them off. Return a list
-# of `(name, mean)` in order of arrival, each the mean of **this** pass's gradient, a Python number. Skip frozen parameters;
-# `.grad` accumulates as ever; some are still `None`. Build no new graph.
+# Write `gradient_means(model, loss)`: the forward pass is over. Attach hooks, call `loss.backward()` once and take them off
+# again. Return a list of `(name, mean)` in the order in which gradients arrive; each mean is that of **this** pass's
+# gradient, a Python number. Skip frozen parameters. `.grad` accumulates as usual, and some are still `None` before. Build
+# no new graph.
 #
 # </div>
 
@@ -452,14 +453,15 @@ for title, net, x in (("black picture", make("D"), dark), ("after the run", trai
 #
 # <div lang="zh">
 #
-# 写 `first_nan(model, x)`：运行一次 `model(x)`，返回名字：没有子模块的模块里，按**运行**的次序，第一个输入没有 `nan`、输出却有的；没有就返回 `None`。每个模块只有一个输入，不会就地改写；有的运行两次。模型在原来的模式下运行，保持原样；最后取下钩子，出了异常也一样。
+# 写 `first_nan(model, x)`：运行一次 `model(x)`，只看没有子模块的模块，按它们**运行**的次序，找出第一个输入里没有 `nan`、输出里却有的，返回它的名字；一个也没有，就返回 `None`。每个模块只有一个输入，不会就地改写它；有的模块运行两次。模型在原来的模式下运行，保持原样；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `first_nan(model, x)`: run `model(x)` once. Of modules without children, in order of **running** (some twice, none in
-# place), return the name of the first with no `nan` in its one input but some in its output, else `None`. Leave the
-# model and its mode alone; remove hooks, after exceptions too.
+# Write `first_nan(model, x)`: run `model(x)` once and look at the modules without children, in the order in which they
+# **run**. Return the name of the first one that has no `nan` in its input but some in its output, or `None` if there is no
+# such module. Each has a single input, which it does not change in place; some run twice. Leave the model and its mode as
+# they are, and remove your hooks, even after an exception.
 #
 # </div>
 #
@@ -611,15 +613,15 @@ for name, rate, options_ in (("SGD", 0.1, {"momentum": 0.9}), ("Adam", 0.003, {}
 #
 # <div lang="zh">
 #
-# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有梯度，大小为 `grad.abs().mean()`；返回名字的列表，按运行的次序：大小小于**最后运行**那个的 `ratio` 倍。有的 ReLU 是就地的。除了 `.grad`，模型要保持原样，在它原来的模式下运行；最后取下钩子，出了异常也一样。
+# 写 `vanishing(model, x, target, ratio)`：损失是 `F.cross_entropy(model(x), target)`，反向传播一次。每个子模块（`named_children()`）的输出都有一个梯度，它的大小按 `grad.abs().mean()` 算。谁的梯度小于**最后运行**那个的 `ratio` 倍，就列出谁的名字，按运行的次序，返回这个列表。有的 ReLU 是就地的。除了 `.grad`，模型要保持原样，在它原来的模式下运行；最后取下钩子，出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `vanishing(model, x, target, ratio)`: one backward pass of `F.cross_entropy(model(x), target)`. Every child
-# (`named_children()`) has a gradient at its output, of size `grad.abs().mean()`. Return a list of names, in order of running:
-# those with a size below `ratio` times that of the child that ran **last**. Some ReLUs are in-place. Leave the model
-# and its mode alone, but for `.grad`; take hooks off, even after an exception.
+# Write `vanishing(model, x, target, ratio)`: run one backward pass from `F.cross_entropy(model(x), target)`. Every child
+# (`named_children()`) has a gradient at its output, whose size is `grad.abs().mean()`. Return a list of the names of those
+# with a size below `ratio` times that of the child that ran **last**, in the order in which they ran. Some ReLUs work in
+# place. Leave the model and its mode as they are, except for `.grad`, and take your hooks off, even after an exception.
 #
 # </div>
 
@@ -884,9 +886,9 @@ print("step pre-hook: ", seen[1])
 # </div>
 # <div lang="en">
 #
-# Write `clip_before_step(optimizer, max_norm)`: before each future `step()` of this optimizer, clip all its parameters
-# as `clip_grad_norm_` does (you may call it). Some `.grad` stay `None`; there may be several groups, some added later.
-# Return the handle; after `remove()` nothing is clipped.
+# Write `clip_before_step(optimizer, max_norm)`: from now on, before each `step()` of this optimizer, clip all its parameters
+# as `clip_grad_norm_` does (you may call it). Where a `.grad` is `None`, leave it so. There may be several groups, and
+# those that are added later count too. Return the handle; after its `remove()` nothing is clipped any more.
 #
 # </div>
 
