@@ -724,11 +724,13 @@ print("both are used")
 (a * b).backward(retain_graph=True)
 print("only a is used")
 (7 * a).backward(retain_graph=True)
+print("backward is called on a itself")
+a.backward(retain_graph=True)
 
 # %% [markdown]
 # <div lang="zh">
 #
-# 它照样运行。PyTorch 一开始就知道这一次会经过哪些张量，没用到的 `b` 就填 `None`。（有一个张量它会漏看：你在它身上调用 `backward()` 的那一个。别把它放进列表，不然钩子运行得太早，或者根本不运行。）再看第一次：`b` 先到，列表里却仍是 `a` 在前，因为次序是你给的，不是到达的先后。
+# 它照样运行。PyTorch 一开始就知道这一次会经过哪些张量，没用到的 `b` 就填 `None`。（有一个张量它会漏看：你在它身上调用 `backward()` 的那一个。最后一次 `a` 明明到了，钩子却没有运行。别把这样的张量放进列表。）再看第一次：`b` 先到，列表里却仍是 `a` 在前，因为次序是你给的，不是到达的先后。
 #
 # 它的返回值算不算数？下面的钩子一个返回零，一个就地清零。不动的话，`x.grad` 是 60。**先猜**后一个。
 #
@@ -736,9 +738,9 @@ print("only a is used")
 # <div lang="en">
 #
 # It runs all the same. PyTorch knows from the start which tensors a pass will reach, and puts `None` in the place of the unused
-# `b`. (There is one tensor that it overlooks: the one on which you call `backward()`. Keep that out of the list, or the hook
-# runs too early, or not at all.) Look at the first pass, too: `b` arrives first, and still `a` stands first in the list, whose order is the one
-# you gave and not that of arrival.
+# `b`. (There is one tensor that it overlooks: the one on which you call `backward()`. In the last pass `a` arrives, and yet
+# the hook does not run. Keep such a tensor out of the list.) Look at the first pass, too: `b` arrives first, and still `a`
+# stands first in the list, whose order is the one you gave and not that of arrival.
 #
 # Does its return value count? Of the hooks below, one returns zeros, and the other zeroes in place. Left alone,
 # `x.grad` would be 60. **Guess** the latter.

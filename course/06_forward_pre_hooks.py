@@ -699,12 +699,12 @@ except TypeError as error:
 #
 # <div lang="zh">
 #
-# 前置钩子收到的模块也可以改。下面把可训练的参数改名为 `weight_raw`，`forward` 要用的 `weight` 由钩子在每次运行之前算出来，用的是 `exp()`，所以权重永远是正数。训练三步。**先猜。**
+# 前置钩子收到的模块也可以改。下面的钩子在每次运行之前算出 `forward` 要用的 `weight`：它是 `weight_raw` 的 `exp()`，所以权重永远是正数。训练三步。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# A pre-hook can also change the module that it receives. Below, the trained parameter is renamed to `weight_raw`, and a hook computes the `weight` that `forward` uses before each run, as its `exp()`, so that weights are always positive. It is trained for three steps. **Guess first.**
+# A pre-hook can also change the module that it receives. Below, a hook computes the `weight` that `forward` uses before each run, as the `exp()` of `weight_raw`, so that weights are always positive. It is trained for three steps. **Guess first.**
 #
 # </div>
 

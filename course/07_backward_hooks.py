@@ -222,19 +222,28 @@ handle = layer.register_full_backward_hook(
 layer(x, torch.ones(6, 5)).sum().backward()
 handle.remove()
 
+print("two outputs, only the first is used")
+layer = nn.MultiheadAttention(4, 1)
+handle = layer.register_full_backward_hook(
+    lambda m, _, grads: print("   grad_output:", shapes(grads))
+)
+output, weights = layer(*[torch.ones(6, 4)] * 3)
+output.sum().backward()
+handle.remove()
+
 # %% [markdown]
 # <div lang="zh">
 #
 # 钩子照样触发，只是收到 `(None,)`。因为没有输入的梯度可等，`grad_output` 一到它就触发，这时 `weight.grad` 还没有写好；输入需要梯度时，它要等 `grad_input` 算出来，而 `Linear` 的 `weight.grad` 已经先写好了。整个网络也一样：输入是数据时，它的 `backward` 比各层的都早。
 #
-# `grad_output` 里也会有 `None`：一层返回几个张量，而损失没有用到其中的一个，那一项就是 `None`。
+# `grad_output` 里也会有 `None`：注意力层返回两个张量，而损失没有用到后一个，那一项就是 `None`。
 #
 # </div>
 # <div lang="en">
 #
 # It fires all the same, and receives `(None,)`. As there is no gradient of an input to wait for, it fires as soon as `grad_output` arrives, before `weight.grad` has been written. If the input needs a gradient, the hook waits for `grad_input`, and here the `weight.grad` of the `Linear` has been written before that. The same goes for a whole net: with data as its input, its `backward` comes before those of its layers.
 #
-# `grad_output` may hold a `None` as well: if a layer returns several tensors and the loss does not use one of them, that entry is `None`.
+# `grad_output` may hold a `None` as well: the attention layer returns two tensors, and the entry of the one that the loss does not use is `None`.
 #
 # </div>
 

@@ -845,7 +845,7 @@ masks = F.adaptive_max_pool2d(everything.mask[:, None].float(), 16)
 share = (maps * masks).sum((0, 2, 3)) / maps.sum((0, 2, 3))
 control = (maps * masks.roll(1, 0)).sum((0, 2, 3)) / maps.sum((0, 2, 3))  # of another picture
 best, worst = share.argmax().item(), share.argmin().item()
-print(f"covered by shapes: {masks.mean():.0%}")
+print(f"covered by masks: {masks.mean():.0%}")
 for ch in (best, worst):
     print(f"ch {ch}: on the shape {share[ch]:3.0%}, on another picture's {control[ch]:3.0%}")
 

@@ -846,17 +846,18 @@ handle.remove()
 guess("10.h")
 
 # %% tags=["F44"]
-w = nn.Parameter(torch.ones(1))
-optimizer = torch.optim.SGD([w], lr=0.1)
-scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 seen = []
-own = w.register_hook(lambda grad: seen.append(grad.item()))
-before = optimizer.register_step_pre_hook(lambda *_: seen.append(w.grad.item()))
-with own, before:
+for fused in (False, True):
+    w = nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([w], lr=0.1, fused=fused)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    w.register_hook(lambda grad: seen.append(grad.item()))
+    optimizer.register_step_pre_hook(lambda *_: seen.append(w.grad.item()))
     scaler.scale(2 * w.sum()).backward()
     scaler.step(optimizer)
-print("tensor hook:   ", seen[0])
-print("step pre-hook: ", seen[1])
+print("tensor hook:                         ", seen[0])
+print("step pre-hook:                       ", seen[1])
+print("step pre-hook, optimizer with fused: ", seen[3])
 
 # %% [markdown] tags=["F44"]
 # <div class="mistake">
