@@ -3,14 +3,9 @@
 import contextlib
 import json
 import re
-import sys
 
 import pytest
 from playwright.sync_api import Locator, expect
-
-from hookedu import catalog
-from tests.browser.lab import newcomer, running
-from tests.browser.notebook import write_cells
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SETUP = """\
@@ -285,27 +280,6 @@ def test_a_changed_cell_is_no_error_and_nothing_guessed_shows_nothing(notebook):
     expect(widget.get_by_role("status")).to_contain_text("skip this")
     expect(widget.locator("strong")).to_have_count(0)
     expect(widget.get_by_role("alert")).to_be_hidden()
-
-
-def test_notebook_7_shows_it_and_leaves_it_its_keys(browser, tmp_path):
-    """There JupyterLab's commands see a key before the widget does."""
-    env = newcomer(tmp_path) | {"PYTHONPATH": str(catalog.ROOT)}
-    (folder := tmp_path / "lessons").mkdir()
-    write_cells(folder / "live.ipynb", CELLS)
-    command = [sys.executable, "-m", "notebook", f"--ServerApp.root_dir={folder}", "--allow-root"]
-    with running(command, folder, env, classic=True) as classic:
-        notebook = classic.visit("live.ipynb", browser)
-        notebook.run("setup")
-        notebook.run("02-cell-03-guess")
-        widget = notebook.cell("02-cell-03-guess").locator(".hookedu-live")
-        widget.get_by_role("radio").first.focus()
-        for key in ("Space", "ArrowDown", "ArrowDown", "a", "d", "d"):
-            notebook.page.keyboard.press(key)
-        expect(widget.get_by_role("radio").nth(2)).to_be_checked()
-        expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(CELLS))
-        notebook.run("02-cell-03")
-        expect(widget.get_by_role("status")).to_contain_text("You had it right")
-        notebook.page.close()
 
 
 def test_high_contrast_keeps_the_choice_visible(notebook):
