@@ -35,6 +35,7 @@ _ON_THE_PROCESS = {
     for name in GLOBAL_HOOKS
     if name.endswith("_hooks")
 }
+_KINDS = [*_ON_MODULES.values(), "legacy_backward", *_ON_PARAMETERS.values(), *_ON_THE_PROCESS.values()]
 
 
 @dataclass(frozen=True)
@@ -277,7 +278,7 @@ def remove_hooks(
     Raises
     ------
     ValueError
-        If ``owner`` is ``"torch"``: those hooks are part of how the model works.
+        If ``owner`` is ``"torch"``: those hooks are part of how the model works; or if there is no such ``kind``.
     TypeError
         If ``model`` is not a ``torch.nn.Module``.
 
@@ -297,6 +298,8 @@ def remove_hooks(
     """
     if owner == "torch":
         raise ValueError(str(NOT_TORCH))
+    if kind not in (None, *_KINDS):
+        raise ValueError(str(NO_KIND.format(got=kind, kinds=", ".join(_KINDS))))
     found = Hooks(
         hook
         for hook in list_hooks(model)
@@ -375,6 +378,9 @@ def _is_library(folder: str) -> bool:
     return bool(roots) and any(Path(max(roots, key=len)).glob("*.dist-info"))
 
 
+NO_KIND = Text(
+    zh="没有 {got!r} 这种钩子；有：{kinds}", en="no hooks are of kind {got!r}; the kinds are {kinds}"
+)
 NOT_TORCH = Text(
     zh="PyTorch 自己的钩子是模型工作方式的一部分，不能这样取下",
     en="PyTorch's own hooks are part of how the model works: they are not taken off here",

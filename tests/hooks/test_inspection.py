@@ -173,6 +173,8 @@ class TestRemoveHooks:
             module.register_forward_pre_hook(silent)
         assert [h.path for h in remove_hooks(model, owner="user", kind="forward", path="0")] == ["0"]
         assert len(remove_hooks(model, owner="user", kind="forward")) == 3
+        with pytest.raises(ValueError, match=r"'fwd'.*forward_pre, forward"):
+            remove_hooks(model, owner="user", kind="fwd")
         assert len(remove_hooks(model, owner="user")) == 4 and not list_hooks(model)
 
     def test_what_else_torch_notes_about_a_hook_goes_too(self):
