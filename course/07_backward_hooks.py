@@ -227,7 +227,7 @@ layer = nn.MultiheadAttention(4, 1)
 handle = layer.register_full_backward_hook(
     lambda m, _, grads: print("   grad_output:", shapes(grads))
 )
-output, weights = layer(*[torch.ones(6, 4)] * 3)
+output, weights = layer(*[torch.ones(6, 4, requires_grad=True)] * 3)
 output.sum().backward()
 handle.remove()
 
