@@ -12,12 +12,15 @@ from hookedu.exercises.tools import all_close, close
 
 
 class Key:
-    """The gradients by name, None where there is none, and the names of the leaves that have one."""
+    """The gradients by name, None or the old one of what requires none, and the names of the leaves that get one."""
 
     def __init__(self, case: Case) -> None:
         needed = {name: tensor for name, tensor in case.tensors.items() if tensor.requires_grad}
         found = dict(zip(needed, torch.autograd.grad(case.loss, [*needed.values()]), strict=True))
-        self.grads: dict[str, Any] = {name: found.get(name) for name in case.tensors}
+        self.grads: dict[str, Any] = {
+            name: found.get(name, tensor.grad if tensor.is_leaf else None)
+            for name, tensor in case.tensors.items()
+        }
         self.leaves = [name for name, tensor in needed.items() if tensor.is_leaf]
         self.others = [name for name in needed if name not in self.leaves]
 
@@ -70,7 +73,9 @@ EXERCISE = Exercise(
             got=lambda saw, key: _of_wrong(saw, key, saw.grads),
             mistakes={
                 "works_on_copies": lambda saw, key: saw.replaced,
-                "no_backward": lambda saw, key: saw.passes == 0 and set(saw.grads.values()) == {None},
+                "no_backward": lambda saw, key: (
+                    saw.passes == 0 and all(saw.grads[name] is None for name in key.leaves + key.others)
+                ),
                 "backward_in_loop": lambda saw, key: saw.passes > 1,
                 "stores_twice": lambda saw, key: (
                     _times(saw, key, key.leaves, 2) and _times(saw, key, key.others)
@@ -100,6 +105,7 @@ EXERCISE = Exercise(
         ),
     ],
     raises={
+        "other_dtype": r"assigned grad has data of a different type|assign a gradient with dtype",
         "backward_in_loop": r"backward through the graph a second time",
         "retains_data": r"can't retain_grad on Tensor that has requires_grad=False",
         "uses_the_return": r"'NoneType' object has no attribute '(grad|retain_grad|register_hook)'",

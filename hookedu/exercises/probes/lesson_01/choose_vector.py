@@ -22,17 +22,19 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a case in which every number of the vector is whole; or fractions, negative slopes, one tiny slope.
 
-    In the last there is a 0 in the vector and one in y.
+    In turn 3 there is a 0 in the vector and one in y. In turn 4 the slopes are huge and the vector is tiny.
     """
     # Not 3, the length in the lesson's example: a torch.ones(3) copied from there must fail.
-    n = (rng.choice((2, 4)), 4, 1, 5)[rng.turn]
-    power = (rng.choice((2, 3)), 3, -1, 2)[rng.turn]
+    n = (rng.choice((2, 4)), 4, 1, 5, 2)[rng.turn]
+    power = (rng.choice((2, 3)), 3, -1, 2, 2)[rng.turn]
     x, k = whole(rng, n).requires_grad_(), float(rng.randint(2, 5) * (-1 if rng.turn % 2 else 1))
     vector, c = whole(rng, n) / (4 if rng.turn else 1), 0.0
     if rng.turn == 2:
         k, vector = k / 2**40, vector * 2**40
     if rng.turn == 3:
         vector[0], c = 0, -k * x[-1].item() ** power
+    if rng.turn == 4:
+        k, vector = k * 2**40, vector / 2**40
     (wanted,) = torch.autograd.grad(k * x**power, x, vector)
     return Case(x, k, power, c, wanted + 0)  # no -0
 
@@ -49,4 +51,4 @@ def observe(choose_vector: Any, case: Case) -> dict[str, Any]:
     return report
 
 
-PROBE = Probe("01.4", "choose_vector", make_case, observe, cases=4, leaves=(GRAD,))
+PROBE = Probe("01.4", "choose_vector", make_case, observe, cases=5, leaves=(GRAD,))

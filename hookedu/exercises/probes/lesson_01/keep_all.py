@@ -19,7 +19,10 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a chain; or, under random names, a graph with two leaves, a shortcut and several ranks."""
+    """Return a chain; or, under random names, a graph with two leaves, a shortcut and several ranks.
+
+    In that graph, what requires no gradient has an old one all the same. In the last case all is in float64.
+    """
     if rng.turn == 0:
         n = rng.randint(2, 3)
         x, data, k = whole(rng, n).requires_grad_(), whole(rng, n), rng.randint(2, 5)
@@ -34,12 +37,20 @@ def make_case(rng: Draw) -> Case:
             whole(rng, 1)[0].requires_grad_(),
             whole(rng, 2),
         )
+        data.grad = whole(rng, 2)
+        written = "{}"
+        if rng.turn == 2:
+            old, data = data.grad.double(), data.double()
+            one, two = (leaf.detach().double().requires_grad_() for leaf in (one, two))
+            data.grad, written = old, "torch.tensor({}, dtype=torch.float64)"
+        values = [written.format(value.tolist()) for value in (one, two, data, data.grad)]
         product = one * two
         total = product + one
         first = total[0, 0]
         tensors = dict(zip(names, (one, two, data, product, total, first), strict=True))
         loss = first * (data * total).sum()
-        given = f"{a} = {one.tolist()}; {b} = {two.item()}; {c} = {data.tolist()}; {d} = {a} * {b}; {e} = {d} + {a}; "
+        given = "; ".join(f"{n} = {v}" for n, v in zip((a, b, c, f"{c}.grad"), values, strict=True))
+        given += f"; {d} = {a} * {b}; {e} = {d} + {a}; "
         given += f"{f} = {e}[0, 0]; loss = {f} * ({c} * {e}).sum()"
     order = reversed(tensors) if rng.turn == 1 else tensors
     return Case({name: tensors[name] for name in order}, loss, given.replace(".0", ""))
