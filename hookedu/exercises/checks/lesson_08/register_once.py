@@ -31,6 +31,11 @@ def _silent(saw: Any, case: Case) -> bool:
     return saw.again == [case.other] and saw.forward and elsewhere
 
 
+def _reuses(saw: Any, case: Case) -> bool:
+    """Check whether all is well but that one handle served several registrations."""
+    return saw.handle == HANDLE and saw.same and not saw.renewed
+
+
 EXERCISE = Exercise(
     PROBE,
     checks=[
@@ -91,6 +96,7 @@ EXERCISE = Exercise(
             ok=lambda saw, case: (
                 saw.handle == HANDLE
                 and saw.same
+                and saw.renewed
                 and _keeps_names(saw, case)
                 and saw.after == [case.other, case.elsewhere]
             ),
@@ -98,6 +104,7 @@ EXERCISE = Exercise(
             given="handle = register_once(handles, {case.name!r}, a, hook)",
             expected=[
                 Say("names", when=lambda saw, case: not _keeps_names(saw, case), names=_names),
+                Say("new_handle", when=_reuses),
                 Say("the_handle"),
             ],
             got=[
@@ -106,6 +113,7 @@ EXERCISE = Exercise(
                     when=lambda saw, case: not _keeps_names(saw, case),
                     names=lambda saw, _: saw.names,
                 ),
+                Say("old_handle", when=_reuses),
                 Say("another_handle", when=lambda saw, case: saw.handle == HANDLE and not saw.same),
                 Say("stuck_handle", when=lambda saw, case: saw.handle == HANDLE),
                 lambda saw, case: show_kind(saw.handle),
@@ -113,6 +121,7 @@ EXERCISE = Exercise(
             mistakes={
                 "loses_names": _loses_names,
                 "no_handle": lambda saw, case: saw.handle != HANDLE,
+                "reuses_handle": _reuses,
                 "returns_another": lambda saw, case: saw.stored == HANDLE and not saw.same,
             },
         ),
@@ -124,6 +133,15 @@ EXERCISE = Exercise(
             essential=True,
             given=Say("alone"),
             mistakes={"held_weakly": Gives(lambda case: [])},
+        ),
+        equals(
+            "failed",
+            words="fired",
+            want=lambda case: [],
+            points=0,
+            essential=True,
+            given=Say("fails"),
+            mistakes={"always_call": lambda saw, case: len(saw.failed) == 1},
         ),
     ],
     raises={

@@ -63,11 +63,11 @@ class Model(nn.Module):
 def make_case(rng: Draw) -> tuple[Model, Model]:
     """Return a model that raises, in turn 1 as an interrupted kernel does, and one that does not.
 
-    In turn 1, a layer of the second is in eval mode, its pool returns a tuple, and its hidden modules call themselves.
+    In turn 1, a layer of the second is in eval mode, its pool returns a tuple, and its hidden modules call themselves twice.
     """
     rounds, n_hidden = rng.sample(range(2, 6), 2)
     weight, second = whole(rng, 4).abs().reshape(2, 2), rng.turn == 1
-    model = Model(weight, rounds, n_hidden, indices=second, again=int(second))
+    model = Model(weight, rounds, n_hidden, indices=second, again=2 * second)
     model.body[0].train(rng.turn == 0)
     return Model(torch.ones(2, 2), 1, 1, Stopped if rng.turn == 1 else Interruption), model
 

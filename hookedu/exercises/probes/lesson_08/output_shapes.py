@@ -1,6 +1,7 @@
 """What is observed of 08.2, `output_shapes(model, x)`: one call on a model that others watch."""
 
 import math
+from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -26,27 +27,28 @@ class SmallResNet(nn.Module):
         *stages, last = (getattr(self, name) for name in self.order)
         for stage in stages:
             x = stage(x)
-        return last(x.flatten(1))
+        return last(x.squeeze_(3).squeeze_(2))  # in place: an output that somebody kept has another shape now
 
 
 def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
     """Return (model, x): a model in training mode; from turn 1 on, with children in any order, and 1 image.
 
-    Two children are of one class, and someone else has a hook on a parameter. In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1 on, parameters
+    Two children are of one class, a module inside another child has the name of the first, and someone else has a hook on a parameter. In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1 on, parameters
     have gradients from before.
     """
-    width = rng.randint(3, 9)
+    width, first = rng.randint(3, 9), f"conv{rng.randint(1, 99)}"
+    layer = OrderedDict({first: nn.Conv2d(width, 2 * width, 1), "relu": nn.ReLU()})
     modules = {
-        "conv": nn.Conv2d(3, width, 3, stride=2, padding=1),
+        first: nn.Conv2d(3, width, 3, stride=2, padding=1),
         "bn": nn.BatchNorm2d(width),
         "relu": nn.ReLU(),
         "maxpool": nn.MaxPool2d(2),
         "mix": nn.Conv2d(width, width, 1),
-        "layer": nn.Sequential(nn.Conv2d(width, 2 * width, 1), nn.ReLU()),
+        "layer": nn.Sequential(layer),
         "avgpool": nn.AdaptiveAvgPool2d(1),
         "fc": nn.Linear(2 * width, rng.randint(5, 12)),
     }
-    stages = {f"{word}{rng.randint(1, 99)}": module for word, module in modules.items()}
+    stages = {w if w == first else f"{w}{rng.randint(1, 99)}": module for w, module in modules.items()}
     model = SmallResNet(stages, rng.sample(list(stages), len(stages)) if rng.turn else list(stages))
     {1: modules["bn"], 2: model}.get(rng.turn, nn.Identity()).eval()
     if rng.turn == 1:

@@ -1,5 +1,6 @@
 """What is observed of 08.4, `register_once(handles, name, module, hook)`: which hooks fire after each registration."""
 
+import contextlib
 from typing import Any, NamedTuple
 
 import torch
@@ -45,9 +46,11 @@ def make_case(rng: Draw) -> Case:
 def observe(register_once: Any, case: Case) -> dict[str, Any]:
     """Register under one name several times, under a second name, and on a second module; then remove all.
 
-    From the second time on, a module in training mode runs under no_grad. Last, register a hook that is kept nowhere else.
+    From the second time on, the first module runs under no_grad. Modules in training mode are empty containers, which count
+    as false. Last, register a hook that is kept nowhere else, and one on a module that raises.
     """
-    a, b, x = nn.Identity(), nn.Identity(), torch.ones(1)
+    kind = nn.Sequential if case.training else nn.Identity
+    a, b, x = kind(), kind(), torch.ones(1)
     handles: dict[Any, Any] = {}
     seen: list[int] = []
     results: dict[nn.Module, Any] = {}  # what the latest hook of each module returned
@@ -81,7 +84,7 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     runs = []
     for number in case.runs:
         handle = register(case.name, a, number)
-        with torch.set_grad_enabled(not (runs and case.training)):
+        with torch.set_grad_enabled(not runs):
             runs.append((*handle, fired(a)))
     returned, stored, again = runs[-1]
     saw = {"first": runs[0][2], "again": again, "stored": stored, "on": is_on(stored)}
@@ -94,6 +97,8 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     # The first value returned that is not the handle stored, if there is one.
     saw["handle"] = next((returned for returned, stored in pairs if returned is not stored), returned)
     saw["same"] = all(returned is stored for returned, stored in pairs)
+    # A hook that is registered once more may as well be left where it is, and its handle with it.
+    saw["renewed"] = len({id(stored) for _, stored, _ in runs}) >= len({*case.runs})
     saw["names"] = sorted(map(str, handles))
     for handle in handles.values():
         remove_handle(handle)
@@ -102,6 +107,12 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     last: dict[Any, Any] = {}
     register_once(last, case.name, alone, noting(case.moved))
     saw["alone"] = fired(alone)
+    failing = nn.Linear(2, 2)
+    register_once(last, case.second_name, failing, noting(case.moved))
+    seen.clear()
+    with contextlib.suppress(RuntimeError):
+        failing(x)  # 1 number instead of 2
+    saw["failed"] = list(seen)
     for handle in (*theirs.values(), *last.values()):
         remove_handle(handle)
     return saw
