@@ -137,7 +137,7 @@ EXERCISE = Exercise(
             ],
             mistakes={
                 "fires_backward": lambda saw, case: saw.hooks == 0 and saw.backward,
-                "not_registered": lambda saw, case: saw.hooks == 0,
+                "not_registered": lambda saw, case: saw.hooks == 0 and same(saw.received[0], case.x),
                 "removes_itself": lambda saw, case: saw.hooks_later < saw.hooks,
                 "on_a_part": lambda saw, case: saw.hooks == saw.on_part > 0 and same(saw.received[0], case.x),
                 "too_late": lambda saw, case: saw.after and same(saw.received[0], case.x),

@@ -152,16 +152,21 @@ EXERCISE = Exercise(
             "parameters",
             want=_parameters,
             ok=lambda saw, key: (
-                same(saw.parameters, _parameters(key)) and saw.kept and saw.saved == sorted(_parameters(key))
+                same(saw.parameters, _parameters(key))
+                and saw.kept
+                and saw.kept_bias
+                and saw.saved == sorted(_parameters(key))
             ),
             points=1,
             given=lambda saw, key: (
-                f"{_made(key.case)}weight = conv.weight; standardise(conv); "
-                "conv.weight_raw is weight, {name: p.requires_grad for name, p in conv.named_parameters()}, "
+                f"{_made(key.case)}weight, bias = conv.weight, conv.bias; standardise(conv); conv(x); "
+                "conv.weight_raw is weight, conv.bias is bias, {name: p.requires_grad for name, p in conv.named_parameters()}, "
                 "sorted(conv.state_dict())"
             ),
-            expected=lambda saw, key: f"True, {show(_parameters(key))}, {show(sorted(_parameters(key)))}",
-            got=lambda saw, key: f"{saw.kept}, {show(saw.parameters)}, {show(saw.saved)}",
+            expected=lambda saw, key: (
+                f"True, True, {show(_parameters(key))}, {show(sorted(_parameters(key)))}"
+            ),
+            got=lambda saw, key: f"{saw.kept}, {saw.kept_bias}, {show(saw.parameters)}, {show(saw.saved)}",
             mistakes={
                 "overwrites_weight": lambda saw, key: "weight" in saw.parameters,
                 "raw_not_parameter": lambda saw, key: "weight_raw" not in saw.parameters,
@@ -170,6 +175,7 @@ EXERCISE = Exercise(
                     trained and not saw.parameters[name] for name, trained in _parameters(key).items()
                 ),
                 "another_parameter": lambda saw, key: not saw.kept,
+                "another_bias": lambda saw, key: not saw.kept_bias,
                 "saves_weight": lambda saw, key: "weight" in saw.saved,
             },
         ),

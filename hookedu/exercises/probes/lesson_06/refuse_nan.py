@@ -114,11 +114,14 @@ def _call(
 
 
 def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
-    """Guard a layer that keeps statistics, and one with several inputs that nan and inf do not disturb."""
+    """Guard a layer that keeps statistics, and one with several inputs that nan and inf do not disturb.
+
+    Another layer of its class is guarded under another name, and not called.
+    """
     norm, both = nn.BatchNorm1d(case.clean.shape[1]), _Both().train(case.setting != "eval")
     for layer in (norm, both):
         layer.register_forward_pre_hook(_somebodys)
-    handles = [refuse_nan(norm, case.name), refuse_nan(both, case.other)]
+    handles = [refuse_nan(norm, case.name), refuse_nan(both, case.other), refuse_nan(_Both(), case.name)]
     saw = {"handle": handles[0], "hooks": _own(norm), "backward": backward_hooks(norm)}
     inputs = {place: [value.clone() for value in values] for place, values in calls(case).items()}
     made = {"clean": _call(norm, *inputs["clean"], expected=_PLAIN)}
@@ -156,7 +159,8 @@ def observe(refuse_nan: Any, case: Case) -> dict[str, Any]:
     saw["changed"] = next((place for place, call in made.items() if call["changed"]), None)
     saw |= {"infinity": _call(both, case.infinite, case.x, expected=Exception)["error"]}
     saw["hooks_in_the_end"] = _own(both)
-    remove_handle(handles[1])
+    for handle in handles[1:]:
+        remove_handle(handle)
     return saw
 
 

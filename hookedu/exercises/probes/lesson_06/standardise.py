@@ -86,19 +86,21 @@ def observe(standardise: Any, case: Case) -> dict[str, Any]:
     if conv.bias is not None:
         conv.bias.grad = torch.ones_like(conv.bias)
     conv.register_forward_pre_hook(lambda module, args: None)  # of somebody else
-    weight, handle, handle_of_other = conv.weight, standardise(conv), standardise(other)
+    weight, bias = conv.weight, conv.bias
+    handle, handle_of_other = standardise(conv), standardise(other)
     named = dict(conv.named_parameters())
     raw = named.get("weight_raw")
     saw = {
         "handle": handle,
         "parameters": {name: parameter.requires_grad for name, parameter in sorted(named.items())},
-        "saved": sorted(conv.state_dict()),
         "start": copies(raw),
         "kept": raw is weight,
+        "kept_bias": conv.bias is bias,
         "after": bool(conv._forward_hooks),
     }
     output = conv(case.x)
     new = dict(conv.named_parameters()).keys() - named.keys()
+    saw["saved"] = sorted(conv.state_dict().keys() - new)
     saw |= {"output": copies(output), "new_parameter": bool(new), "raw": copies(raw)}
     saw |= dict.fromkeys(("gradient", "gradient_later", "again", "in_training", "after_removal"))
     if not isinstance(output, torch.Tensor) or output.shape != case.g.shape or not output.requires_grad:
