@@ -185,6 +185,17 @@ EXERCISE = Exercise(
             expected=Say("wanted"),
             got=Say("moved_infinite"),
         ),
+        Check(
+            "nothing",
+            want=lambda case: torch.zeros(2),
+            ok=lambda saw, case: (
+                close(saw.nothing, torch.zeros(2), 1e-4) or not _near(saw.moved, _clipped(case, "abc"))
+            ),
+            essential=True,
+            given="clip_before_step(another, 0); another.step(); lr = 1",
+            expected=Say("wanted"),
+            got=Say("moved_nothing"),
+        ),
     ],
     raises={
         "none_grad": r"'NoneType' object has no attribute|unsupported operand.*NoneType|expected Tensor.*NoneType",

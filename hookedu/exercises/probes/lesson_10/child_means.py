@@ -33,9 +33,18 @@ def make_case(rng: Draw) -> tuple[torch.Tensor, ...]:
     return x, stem, neck, head[:2]
 
 
+class _ByColumns(nn.Module):
+    """Return the same numbers in another order in memory, which view() refuses."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.mT.contiguous().mT
+
+
 def _model(stem: torch.Tensor, neck: torch.Tensor, head: torch.Tensor) -> Chain:
-    inner = nn.Sequential(OrderedDict(fc=linear(stem)))
-    children = {"head": linear(head), "neck": linear(neck), "stem": inner, "act": nn.ReLU(inplace=True)}
+    """Return a model whose stem gives its numbers column by column in memory, and whose neck has a stem inside."""
+    first = nn.Sequential(OrderedDict(fc=linear(stem), turned=_ByColumns()))
+    second = nn.Sequential(OrderedDict(stem=linear(neck)))
+    children = {"head": linear(head), "neck": second, "stem": first, "act": nn.ReLU(inplace=True)}
     model = Chain(children, ("stem", "act", "neck", "head"), doubled="act")
     return lived_in(model, frozen="head.bias", still="stem")
 

@@ -63,7 +63,7 @@ def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
     When the answer is called, only b has a gradient, and it is long. It has been called before, for another norm, and its
     hook removed; and it is called for another optimizer, with a third norm. In the later step c has no gradient, and d,
     of a group added to the optimizer in between, has one. Then comes a step with inf in the
-    gradient of a frozen parameter. Others have hooks on the optimizer, too.
+    gradient of a frozen parameter. Last, the other optimizer is clipped to a norm of 0. Others have hooks on the optimizer, too.
     """
     values = [*case.values, case.values[2]]
     a, b, c, d = (torch.nn.Parameter(value.clone()) for value in values)
@@ -119,9 +119,15 @@ def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
     unused.requires_grad_(True)
     stranger.grad = 100 * torch.ones(2)
     another.step()
+    moved_stranger = -stranger.detach().clone()
+    handle_of_another = clip_before_step(another, 0.0)
+    before_nothing = stranger.detach().clone()
+    another.step()
+    remove_handle(handle_of_another)
     remove_handle(handle_of_third)
     return seen | {
-        "stranger": -stranger.detach(),
+        "stranger": moved_stranger,
+        "nothing": before_nothing - stranger.detach(),
         "none_left": none_left,
         "infinite": infinite,
         "removed": remove_handle(handle),
