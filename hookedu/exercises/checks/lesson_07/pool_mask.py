@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from hookedu.exercises.checks.lesson_07.shared import all_differ, reads
+from hookedu.exercises.checks.lesson_07.shared import all_differ, reads, said
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show, show_kind
@@ -118,6 +118,9 @@ _OF_DISTINCT = {
 }
 _OF_TIED = {"marks_ties": lambda saw, key: same(saw.tied, key.ties), "other_tie": _one_of_ties}
 
+# These maps are also the only ones with a batch and a channel of one.
+_NO_BATCH = said("bordered", "3D or 4D", "not enough values to unpack")
+
 EXERCISE = Exercise(
     PROBE,
     key=_key,
@@ -126,6 +129,6 @@ EXERCISE = Exercise(
     checks=[
         _marks("routes", "distinct", 2, _OF_DISTINCT, essential=True),
         _marks("ties", "tied", 1, _OF_TIED),
-        _marks("border", "bordered", 1, {"border": True}),
+        _marks("border", "bordered", 1, {"border": lambda saw, key: not _NO_BATCH(saw, key)}),
     ],
 )

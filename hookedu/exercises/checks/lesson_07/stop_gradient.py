@@ -17,7 +17,7 @@ from hookedu.exercises.tools import same
 
 def _key(case: Case) -> SimpleNamespace:
     """Return the gradients that are wanted, those that flow without a hook, x, w, and what front gives."""
-    front, other, _, layer, behind, _, _, x, (w, v) = case
+    front, other, third, layer, behind, _, _, x, (w, v) = case
     h, past = x @ front.weight.detach().T, w.T @ x
     at_w, at_v = [one @ behind.weight.detach() for one in (w, v)]
     want = {
@@ -27,12 +27,13 @@ def _key(case: Case) -> SimpleNamespace:
         "skip": [past, w, w],
         "triple": [None, None, None, torch.einsum("no,ni,nj->oij", v, h, x @ other.weight.detach().T)],
         "first": past,
-        "indices": torch.zeros(3, len(w[0])).index_add(0, WORDS, w),
+        "indices": torch.zeros(3, len(w[0])).to(w).index_add(0, WORDS, w),
         "ended": "ok",
     }
     flowing = [(one @ layer.weight.detach()).T @ x for one in (at_w, at_v)]
     mode = "; layer.eval()" * (not layer.training)
-    return SimpleNamespace(**want, flowing=flowing, x=x, w=w, v=v, h=h, mode=mode)
+    fixed = "third.requires_grad_(False); " * (not third.weight.requires_grad)
+    return SimpleNamespace(**want, flowing=flowing, x=x, w=w, v=v, h=h, mode=mode, fixed=fixed)
 
 
 def _zeros(grad: Any) -> bool:
@@ -109,7 +110,7 @@ _FRONT, _OWN = "front.weight.grad", "layer.weight.grad"
 _INPUTS = f"[{_FRONT}, other.weight.grad, third.weight.grad]"
 _GIVEN = "h = front(x) == {key.h}; y = behind(layer(h)); loss = ({key.w} * y).sum(){key.mode}"
 _SKIP = "h = front(x) == {key.h}; y = layer(h) + h, where layer(h) is h + bias; loss = ({key.w} * y).sum()"
-_TRIPLE = "y = layer(front(x), other(x), third(x)), where layer(a, b, c) is Bilinear(4, 4, 4)(a, b) + c; loss = ({key.v} * y).sum()"
+_TRIPLE = "{key.fixed}y = layer(front(x), other(x), third(x)), where layer(a, b, c) is Bilinear(4, 4, 4)(a, b) + c; loss = ({key.v} * y).sum()"
 _FIRST = "x = {key.x} (requires_grad=False); y = layer(x); loss = ({key.w} * y).sum()"
 
 EXERCISE = Exercise(

@@ -9,7 +9,7 @@ from torch import nn
 from hookedu.exercises.conduct import RNG
 from hookedu.exercises.probes.lesson_07.shared import linear, quiet
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import attempted, whole
+from hookedu.exercises.tools import attempted, copies, same, whole
 
 Case = tuple[nn.Linear, dict[str, torch.Tensor], nn.Linear]
 
@@ -56,11 +56,17 @@ def _plain(value: Any) -> Any:
 
 
 def observe(grad_shapes: Any, case: Case) -> dict[str, Any]:
-    """Ask for the shapes of each input; where `x` needs no gradient, it may raise."""
+    """Ask for the shapes of each input; where `x` needs no gradient, it may raise.
+
+    `reached` says whether the gradient went on to the leaf that an input was computed from.
+    """
     layer, inputs, learning = case
+    sources = [x.grad_fn.next_functions[0][0].variable for x in inputs.values() if x.grad_fn]
+    before = copies([leaf.grad for leaf in sources])
     with quiet():
         found = {name: _plain(grad_shapes(layer, inputs[name])) for name in ("two_d", "three_d")}
-        return found | {"frozen": attempted(lambda: _plain(grad_shapes(learning, inputs["frozen"])))}
+        found["frozen"] = attempted(lambda: _plain(grad_shapes(learning, inputs["frozen"])))
+    return found | {"reached": not same(copies([leaf.grad for leaf in sources]), before)}
 
 
 PROBE = Probe("07.1", "grad_shapes", make_case, observe, cases=3, leaves=(RNG,))  # a new Linear draws

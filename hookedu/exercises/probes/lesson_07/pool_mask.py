@@ -15,7 +15,7 @@ def make_case(rng: Draw) -> Case:
     """Return the size of the windows, and maps: of distinct values, with ties, and with rows or columns too many.
 
     After the first case there are fractions, a window whose largest two hardly differ, and an old gradient. In the third
-    all is float64, a winner is infinite, a window of ties holds nothing but -inf, and maps lie in memory column by column.
+    all is float64, a winner is infinite, after the largest number that is finite, a window of ties holds nothing but -inf, and maps lie in memory column by column.
     """
     size = (2, 3, 2)[rng.turn]
     side, longer = 2 * size, 3 * size
@@ -31,7 +31,8 @@ def make_case(rng: Draw) -> Case:
         2.0**10 if rng.turn else 2.0**20
     )  # a window of negative values has a maximum too
     if rng.turn == 2:
-        distinct[0, 2, 0, :2] = torch.tensor([torch.inf, -torch.inf])
+        distinct[0, 2, 0, :2] = distinct.new_tensor([torch.finfo(distinct.dtype).max, -torch.inf])
+        distinct[0, 2, 1, 0] = torch.inf
     for n, window in enumerate(distinct[1, :, size:, size:]):  # windows whose maxima are 0 and 1
         window -= window.max() - n
 

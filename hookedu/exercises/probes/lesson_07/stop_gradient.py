@@ -47,7 +47,11 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return layers and their inputs. In the second case the layer has an old gradient, more hooks and is in eval mode."""
+    """Return layers and their inputs.
+
+    In the second case the layer has an old gradient, more hooks and is in eval mode, all is float64, and the third input
+    of three needs no gradient.
+    """
     triple = Triple(4, 4, 4, bias=False)
     triple.weight = nn.Parameter(torch.stack([rows(rng, 4, 4) for _ in range(4)]))
     layer, behind, ws = linear(rng, 4, 5), linear(rng, 5, 4), (rows(rng, 4), rows(rng, 4))
@@ -59,7 +63,12 @@ def make_case(rng: Draw) -> Case:
         layer.eval().register_full_backward_hook(lambda module, grad_input, grad_output: None)
         layer.register_full_backward_pre_hook(lambda module, grad_output: None)
         layer.weight.grad = torch.ones_like(layer.weight)
-    return Case(front, other, third, layer, behind, shift, triple, rows(rng, 3), ws)
+    case = Case(front, other, third, layer, behind, shift, triple, rows(rng, 3), ws)
+    if rng.turn == 1:
+        layers = (value.double() for value in case[:-2])
+        case = Case(*layers, case.x.double(), (ws[0].double(), ws[1].double()))
+        third.requires_grad_(False)
+    return case
 
 
 def _grads(loss: torch.Tensor, *modules: nn.Module) -> list[torch.Tensor | None]:
@@ -112,7 +121,7 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
         handles.append(stop_gradient(front))  # x does not require grad: grad_input is (None,)
         front.weight.grad = None
         saw["first"] = attempted(lambda: _grads((w * front(x)).sum(), front)[0])
-        words = nn.Embedding.from_pretrained(torch.zeros(3, len(w[0])), freeze=False)
+        words = nn.Embedding.from_pretrained(torch.zeros(3, len(w[0])).to(w), freeze=False)
         handles.append(stop_gradient(words))
         saw["indices"] = attempted(lambda: _grads((w * words(WORDS)).sum(), words)[0])
         leaf = x.clone().requires_grad_()
