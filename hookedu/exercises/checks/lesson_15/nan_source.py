@@ -23,6 +23,7 @@ class _Key:
         self.found = [self.culprit, case.ill[0]]
         self.size, self.place = case.x[0].numel(), 1  # of a sample, and of the bad number in it
         order = [*case.names[:2], self.culprit, *case.names[3:], case.names[1], self.culprit, case.names[3]]
+        order += case.names[-1:] if case.turn == 2 else []
         self.run = ", ".join(order)
 
 
@@ -53,7 +54,9 @@ EXERCISE = Exercise(
                 "turned_round": Gives(lambda key: key.found[::-1]),
                 "only_containers": lambda saw, key: _named(saw) in ("", key.names[2]),
                 "short_name": lambda saw, key: _named(saw) == key.case.inner,
-                "class_name": lambda saw, key: _named(saw) in ("Layer", "Identity", "Sequential", "Chain"),
+                "class_name": lambda saw, key: (
+                    _named(saw) in ("Layer", "Identity", "Spoiler", "Sequential", "Chain")
+                ),
                 "late_binding": lambda saw, key: _named(saw) == "spare",
                 "adds_up": lambda saw, key: key.case.turn == 2 and _named(saw) == key.names[1],
                 "only_nan": lambda saw, key: key.case.turn != 1 and _named(saw) == key.names[3],
@@ -69,6 +72,8 @@ EXERCISE = Exercise(
                 "whole_index": lambda saw, key: _sample(saw, key) == key.case.ill[0] * key.size + key.place,
                 "counts_samples": Throughout(lambda saw, key: _sample(saw, key) == len(key.case.ill)),
                 "within_sample": lambda saw, key: _sample(saw, key) == key.place,
+                # In that turn alone the result of the model is finite.
+                "asks_the_end": lambda saw, key: key.case.turn == 2 and saw.finds is None,
                 "never_true": Gives(lambda key: None),
             },
             points=3,
@@ -85,7 +90,16 @@ EXERCISE = Exercise(
             label="model(x)",
             mistakes={"changes_output": True},
         ),
-        equals_rounded("healthy", lambda key: None, {"not_none": True}, essential=True),
+        equals_rounded(
+            "healthy",
+            lambda key: None,
+            {
+                "only_containers": lambda saw, key: saw.healthy[0] == key.names[2],
+                "blames_input": lambda saw, key: saw.healthy[0] == key.names[3],
+                "not_none": True,
+            },
+            essential=True,
+        ),
         equals_rounded(
             "input",
             lambda key: [key.names[0], key.case.spoilt] if key.case.turn != 2 else None,
@@ -94,12 +108,16 @@ EXERCISE = Exercise(
                 "blames_input": lambda saw, key: key.case.turn == 2 and saw.input is not None,
             },
             essential=True,
-            given=[Say("cleaned_in_front", when=lambda saw, key: key.case.turn == 2), Say("nan_in_x")],
+            given=[
+                Say("cleaned_in_front", when=lambda saw, key: key.case.turn == 2),
+                Say("single_sample", when=lambda saw, key: key.case.turn == 0),
+                Say("nan_in_x"),
+            ],
         ),
         *cleans_up("nan_source({}, x)"),
     ],
     raises={"nothing_to_take": r"list index out of range|index 0 is out of bounds"}
-    | {"several_numbers": r"a Tensor with \d+ elements cannot be converted to Scalar"}
+    | {"several_numbers": r"a Tensor with [1-9]\d* elements cannot be converted to Scalar"}
     | {"returns_tuple": r"must be Tensor, not \w+|'tuple' object has no attribute"}
     | CALLS_NOW
     | WRONG_ARGUMENTS,

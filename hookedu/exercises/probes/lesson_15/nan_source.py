@@ -12,7 +12,7 @@ from hookedu.exercises.tools import whole
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 _WORDS: tuple[str, ...] = ("centre", "shift", "norm", "mix", "gate", "lift", "tap")
-LARGE = 2.0**127  # finite, but the sum of two is not
+LARGE = 2.0**1023  # finite in float64, but the sum of two is not, nor is it in float32
 
 
 class Layer(nn.Module):
@@ -21,10 +21,33 @@ class Layer(nn.Module):
         self.forward = function
 
 
+class Spoiler(nn.Module):
+    """Puts a value into some samples: one number of the first, one more of each further one."""
+
+    def __init__(self, value: float, ill: list[int]) -> None:
+        super().__init__()
+        self.value, self.ill = value, ill
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.clone()
+        for n, sample in enumerate(sample for sample in self.ill if sample < len(x)):
+            x[sample].view(-1)[1 : 2 + n] = self.value
+        return x
+
+
+class Muddle(nn.Sequential):
+    """A container that makes nan by itself, of the finite numbers that its layers put out."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = super().forward(x).clone()
+        x[..., 0] = torch.nan
+        return x
+
+
 class Case(NamedTuple):
     """Turn; names of the children, in the order of running; name inside of the third; the input; the ill samples; a place.
 
-    The place is where the input is spoilt: in turn 0 the first sample, else another.
+    The place is where the input is spoilt: in turn 0 the first sample, which is then the only one, else another.
     """
 
     turn: int
@@ -36,26 +59,14 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of five samples of shape (3, 2), or of three numbers each in turn 2; one or two samples are ill.
+    """Return a case of five samples of shape (3, 2), in turn 2 of three float64 numbers; one or two samples are ill.
 
     None of these has the number of how many there are.
     """
     (*names, inner), turn = rng.sample(_WORDS, 7), rng.turn
     ill: list[int] = sorted(rng.sample((1, 3, 4), 2)) if turn else [rng.choice((2, 3, 4))]
-    x = torch.stack([whole(rng, 6).reshape(3, 2) if turn != 2 else whole(rng, 3) for _ in range(5)])
+    x = torch.stack([whole(rng, 6).reshape(3, 2) if turn != 2 else whole(rng, 3).double() for _ in range(5)])
     return Case(turn, names, inner, x, ill, 0 if turn == 0 else rng.randrange(1, 5))
-
-
-def _spoils(value: float, ill: list[int]) -> Function:
-    """Return a function that puts a value into the second number of some samples."""
-
-    def function(x: torch.Tensor) -> torch.Tensor:
-        x = x.clone()
-        for sample in ill:
-            x[sample].view(-1)[1] = value
-        return x
-
-    return function
 
 
 _seconds: tuple[Function, ...] = (
@@ -79,37 +90,44 @@ def make_model(case: Case, ill: bool = True) -> Chain:
     - The second, which runs again later, is harmless; in turn 1 it replaces nan by 0, so that only the first layer passes on
       that of a spoilt input; in turn 2 it puts out numbers that are finite, but large.
     - The third holds another layer, at fault; it and the fourth run again at the end; in turn 0 it makes -inf, in turn 1 nan, in turn 2 inf.
-    - The fourth makes nan of that, and in turn 1 replaces it by 0 in place; the fifth spreads it to all samples, as a batch
-      normalisation does.
-    - The last makes all of it 0 again.
+      In a healthy model it is the container itself that makes nan.
+    - The fourth makes nan of that, and in turn 1 replaces it by 0 in place; in a healthy model it replaces nan by 0. The fifth
+      spreads nan to all samples, as a batch normalisation does.
+    - The last makes all of it 0 again; in turn 2 it runs at the end as well, so that the result is finite. There the model is
+      in evaluation mode.
     """
     first, second, third, fourth, fifth, last = case.names
     value = (-torch.inf, torch.nan, torch.inf)[case.turn] if ill else 1.0
-    children: dict[str, nn.Module] = {
+    children: dict[str, Any] = {
         last: Layer(torch.zeros_like),
         fifth: Layer((lambda x: x + x.sum(0)) if ill else torch.abs),
-        fourth: Layer((_fourth if case.turn == 1 else lambda x: x - x) if ill else lambda x: x),
-        third: nn.Sequential(),
+        fourth: Layer((_fourth if case.turn == 1 else lambda x: x - x) if ill else torch.nan_to_num),
+        third: nn.Sequential() if ill else Muddle(),
         second: Layer(_seconds[case.turn]),
         first: Layer(torch.nan_to_num) if case.turn == 2 else nn.Identity(),
         "spare": nn.LayerNorm(case.x.shape[-1]),
     }
-    children[third].add_module(case.inner, Layer(_spoils(value, case.ill)))
+    children["spare"].weight.data[0] = torch.nan  # no layer puts it out, and it stays as it is
+    children[third].add_module(case.inner, Spoiler(value, case.ill))
     run = (first, second, third, fourth, fifth, last, second, third, fourth)
-    return lived_in(Chain(children, run), frozen="spare.weight", still=first)
+    model = lived_in(
+        Chain(children, (*run, last) if case.turn == 2 else run), frozen="spare.weight", still=first
+    )
+    return model.eval() if case.turn == 2 else model
 
 
 def observe(nan_source: Any, case: Case) -> dict[str, Any]:
     """Call it on a healthy model, on an ill one, and on a healthy one with a spoilt input."""
     healthy, ill, spoilt = make_model(case, ill=False), make_model(case), case.x.clone()
     spoilt[case.spoilt].view(-1)[0] = torch.nan
+    training = healthy.training
     return {
         "healthy": plain(nan_source(healthy, case.x.clone())),
         "out": healthy.out,
-        "training": healthy.ran_in_training,
+        "training": healthy.ran_in_training == training,
         "finds": plain(nan_source(ill, case.x.clone())),
         "ill_out": ill.out,  # None if the answer stops the run when it has found what it looks for
-        "input": plain(nan_source(make_model(case, ill=False), spoilt)),
+        "input": plain(nan_source(make_model(case, ill=False), spoilt if case.turn else spoilt[:1])),
     }
 
 
