@@ -44,9 +44,9 @@ class _Key:
         self.inputs = self._rows(_MEASURES["norm"], of_input=True)
 
     def _rows(self, measure: Measure, of_input: bool = False) -> list[Any]:
-        """Return the rows of the runs in the block: a step, one without gradients, a step of two, one without a step."""
+        """Return the rows of the runs in the block: a step, one without gradients, a step of two, gradients of 0, none."""
         x, other = self.case.x, self.case.other_x
-        runs = [(x, 1.0), (other, None), (x, 1.0), (other, 3.0), (2 * x, None)]
+        runs = [(x, 1.0), (other, None), (x, 1.0), (other, 3.0), (2 * x, 0.0), (x, None)]
         return [self._row(x, times, measure, of_input, n != 1) for n, (x, times) in enumerate(runs)]
 
     def _row(
@@ -188,21 +188,40 @@ EXERCISE = Exercise(
             equal=close_to,
             points=2,
             essential=True,
-            given=Say("five_runs"),
+            given=Say("six_runs"),
             expected=lambda saw, key: _some(key.rows, saw.rows, key.rows),
             got=lambda saw, key: _some(saw.rows, saw.rows, key.rows),
             mistakes={
                 "every_model": lambda saw, key: len(saw.other) > 1,
                 "one_row": lambda saw, key: len(saw.rows) == 1,
-                "skips_no_grad": lambda saw, key: len(saw.rows) == 4,
-                "other_rows": lambda saw, key: len(saw.rows) != 5 or _other_names(saw, key),
+                "skips_no_grad": lambda saw, key: len(saw.rows) == 5,
+                "other_rows": lambda saw, key: len(saw.rows) != 6 or _other_names(saw, key),
                 "latest_row": lambda saw, key: (
-                    _gradients_of(saw)[2] == [None] * 6 or _gradients_of(saw)[4] != [None] * 6
+                    _gradients_of(saw)[2] == [None] * 6 or _gradients_of(saw)[5] != [None] * 6
                 ),
+                "none_for_zero": lambda saw, key: _gradients_of(saw)[4] == [None] * 6,
                 "zero_for_none": lambda saw, key: 0.0 in _gradients_of(saw)[1],
             },
         ),
-        *ends(_GIVEN, lambda saw, key: saw.late == 5),
+        Check(
+            "branches",
+            "branches",
+            want=lambda key: [["left"], ["right"]],
+            essential=True,
+            given=Say("two_branches"),
+            label="[[*row] for row in rows]",
+            mistakes={"other_rows": True},
+        ),
+        Check(
+            "resumed",
+            "resumed",
+            want=lambda key: [["left"]],
+            essential=True,
+            given=Say("call_raised"),
+            label="[[*row] for row in rows][-1:]",
+            mistakes={"stays_raised": True},
+        ),
+        *ends(_GIVEN, lambda saw, key: saw.late == 6),
     ],
     raises={
         "full_backward": r"is a view and is being modified inplace|BackwardHookFunction",

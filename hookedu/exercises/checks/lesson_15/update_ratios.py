@@ -180,6 +180,14 @@ EXERCISE = Exercise(
             expected="{want}",
             got="{saw.returned}",
         ),
+        Check(
+            "given",
+            ok=lambda saw, key: saw.given,
+            essential=True,
+            given="optimizer.step(closure)",
+            expected=Say("gets_closure"),
+            got=Say("no_closure"),
+        ),
         *ends(_GIVEN, lambda saw, key: saw.late == STEPS),
     ],
     raises={

@@ -29,6 +29,8 @@ _NAMES = (
     "out",
     "grads",
     "other",
+    "branches",
+    "resumed",
     "late",
     "left",
     "raised",
@@ -80,15 +82,34 @@ def make_model(case: Case) -> Net:
     return model
 
 
+class Refused(Exception):
+    """Raised by a model in the middle of a call."""
+
+
+class Fork(nn.Module):
+    """A model that runs one of two layers in a call, or raises."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor, branch: str) -> torch.Tensor:
+        if branch == "neither":
+            self.right(x)
+            raise Refused
+        return self.get_submodule(branch)(x)
+
+
 def loss_of(out: torch.Tensor) -> torch.Tensor:
     """Return the loss of one run."""
     return out.square().sum() / 4
 
 
 def observe(instruments: Any, case: Case) -> dict[str, Any]:
-    """Train for a step; run without gradients, in evaluation mode; run twice and go back once through both; run without going back.
+    """Train for a step; run in evaluation mode without gradients; go back once through two runs, then through one of two.
 
-    Another model runs in the block as well. Then a run after the block, and blocks that end by an exception.
+    The loss of that one is multiplied by 0. Another model runs in the block as well. Then a run after the block, and blocks
+    that end by an exception. A model of its own runs different layers in each call, and raises in one.
     """
     saw: dict[str, Any] = dict.fromkeys(_NAMES)
     model, another = make_model(case), nn.Sequential(nn.Linear(3, 3), nn.ReLU())
@@ -114,7 +135,8 @@ def _observed(instruments: Any, case: Case, model: Net, another: nn.Module, befo
         model.train()
         one, two = model(case.x.clone()), model(case.other_x.clone())
         (loss_of(one) + 3 * loss_of(two)).backward()
-        model(2 * case.x)
+        one, _ = model(2 * case.x), model(case.x.clone())
+        (0 * loss_of(one)).backward()
         saw["rows"] = entries(rows)
     except BaseException as error:
         manager.__exit__(type(error), error, error.__traceback__)
@@ -125,7 +147,27 @@ def _observed(instruments: Any, case: Case, model: Net, another: nn.Module, befo
     saw["late"] = len(rows) if isinstance(rows, list) else None
     fresh = make_model(case)
     saw["raised"] = raised(lambda: instruments(fresh), lambda: hooks_left(fresh))
-    return saw
+    return saw | _forked(instruments, case.x)
+
+
+def _forked(instruments: Any, x: torch.Tensor) -> dict[str, Any]:
+    """Return the layers in each row of two calls, and in the last row when a call has raised and another has followed."""
+    fork = Fork()
+    with instruments(fork) as rows:
+        for branch in ("left", "right"):
+            fork(x, branch)
+        branches = _layers(rows)
+        try:
+            fork(x, "neither")
+        except Refused:
+            fork(x, "left")
+        # What the call that raised has added is left open.
+        return {"branches": branches, "resumed": _layers(rows)[len(branches) :][-1:]}
+
+
+def _layers(rows: Any) -> list[Any]:
+    """Return the layers in each row."""
+    return [[*row] for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 PROBE = Probe("15.1", "instruments", make_case, observe, cases=3, leaves=(HANDLES, GRAD))

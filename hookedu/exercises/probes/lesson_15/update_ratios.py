@@ -12,7 +12,7 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
 _WORDS: tuple[str, ...] = ("lift", "mix", "tap", "fold", "join", "turn", "spread", "pick")
-_NAMES = ("manager", "early", "on", "steps", "other", "values", "returned", "late", "left", "raised")
+_NAMES = ("manager", "early", "on", "steps", "other", "values", "returned", "given", "late", "left", "raised")
 STEPS = 4
 LOSS = 7.0  # what the closure of the last step returns
 
@@ -28,6 +28,24 @@ class Case(NamedTuple):
     values: list[torch.Tensor]
     grads: list[list[torch.Tensor | None]]
     kind: str
+
+
+class Plain(torch.optim.Optimizer):
+    """Plain gradient descent, which notes whether it was handed a closure: some optimizers call theirs several times."""
+
+    def __init__(self, params: Any, lr: float) -> None:
+        super().__init__(params, {"lr": lr})
+        self.given = False
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        self.given = closure is not None
+        loss = closure() if closure is not None else None
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad is not None:
+                    param.sub_(group["lr"] * param.grad)
+        return loss
 
 
 def make_case(rng: Draw) -> Case:
@@ -67,8 +85,9 @@ def make(case: Case) -> tuple[nn.Module, torch.optim.Optimizer]:
     ]
     if case.kind == "adam":
         return model, torch.optim.Adam(groups, lr=0.05)
-    momentum, decay = (0.9, 0.5) if case.kind == "momentum" else (0.0, 0.0)
-    return model, torch.optim.SGD(groups, lr=0.05, momentum=momentum, weight_decay=decay)
+    if case.kind == "momentum":
+        return model, torch.optim.SGD(groups, lr=0.05, momentum=0.9, weight_decay=0.5)
+    return model, Plain(groups, lr=0.05)
 
 
 def between(case: Case, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
@@ -122,7 +141,7 @@ def _observed(update_ratios: Any, case: Case) -> dict[str, Any]:
                 optimizer.step()
             else:
                 returned = optimizer.step(_loss) if case.kind == "plain" else optimizer.step(closure=_loss)
-                saw["returned"] = returned
+                saw |= {"returned": returned, "given": getattr(optimizer, "given", True)}
             snapshots.append(entries(steps))
             values.append(state_of(model))
             if step == 0:
