@@ -434,14 +434,14 @@ check("15.3", nan_source)
 #
 # <div lang="zh">
 #
-# 四件仪表合成一块：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，色带一边训练一边长出来，每行一层，每列一步；结束时钩子都取下。`panel.rows` 是全部的数，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（这一批里从不为正的单元占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan` 或 `inf`。
+# 四件仪表合成一块：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，色带一边训练一边长出来，每行一层，每列一步；结束时钩子都取下。指着哪一步（鼠标或方向键），就说出那一步的数；循环里写一句 `panel.note(loss)`，最上面就多一条损失曲线。`panel.rows` 是全部的数，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（这一批里从不为正的单元占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan` 或 `inf`。
 #
 # 病人是 `detached_branch`，网络里有一段分成左右两支。**先猜一猜**：断开的那一支，激活、梯度、更新比例各是什么样子？
 #
 # </div>
 # <div lang="en">
 #
-# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow as it trains, a row per layer and a column per step; at the end all hooks are off. `panel.rows` has a row per layer and step: `step`, `layer`, `mean` and `std` of activations, `dead` (the share of units not positive in this batch), `gradient`, and `ratio`, of all parameters of a layer together. `panel.source` is the first `nan` or `inf`.
+# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow as it trains, a row per layer and a column per step; at the end all hooks are off. Point at a step, with the mouse or the arrow keys, and its numbers are said; `panel.note(loss)` in the loop adds the curve of the loss. `panel.rows` has a row per layer and step: `step`, `layer`, `mean` and `std` of activations, `dead` (the share of units not positive in this batch), `gradient`, and `ratio`, of all parameters of a layer together. `panel.source` is the first `nan` or `inf`.
 #
 # The patient has a `detached_branch`: part of its network consists of a left and a right branch. **Guess first**: how do activations, gradients and update ratios of the branch that is cut off look?
 #

@@ -168,7 +168,7 @@ def test_inside_the_package_nothing_goes_through_the_public_face():
     ("file", "line"),
     [
         ("hooks/tensors.py", "from hookedu.plots import mosaic"),
-        ("plots/mosaic.py", "def late():\n    from hookedu.widgets.style import CSS"),
+        ("plots/mosaic.py", "def late():\n    from hookedu.widgets.live import sides"),
         ("exercises/probing.py", "if TYPE_CHECKING:\n    from hookedu.learner.progress import Progress"),
         ("storage.py", "import hookedu.hooks.state"),
         ("grading/run/runner.py", "from hookedu.grading.book import gradebook"),

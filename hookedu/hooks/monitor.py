@@ -71,6 +71,8 @@ class Monitor:
     ----------
     source : Source or None
         The first nan or inf.
+    losses : dict of int to float
+        The losses that were noted, by step.
     """
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
@@ -87,6 +89,7 @@ class Monitor:
     def _clear(self) -> None:
         self.steps = 0
         self.source: Source | None = None
+        self.losses: dict[int, float] = {}
         self._done: list[Reading] = []
         self._current: dict[str, Reading] = {}
 
@@ -94,6 +97,11 @@ class Monitor:
     def rows(self) -> list[Reading]:
         """The readings so far, those of the current step included, by step and in the order of running."""
         return [*self._done, *self._current.values()]
+
+    def note(self, loss: float | torch.Tensor) -> None:
+        """Note the loss of the step whose layers ran last, before or after ``optimizer.step()``."""
+        value = loss.item() if isinstance(loss, torch.Tensor) else float(loss)
+        self.losses[self.steps if self._current else max(self.steps - 1, 0)] = value
 
     def __enter__(self) -> "Monitor":
         if self._handles:

@@ -1,4 +1,4 @@
-"""Widgets: Python holds the state and the tensors; modules in js/ draw, those of Panel are made of ipywidgets."""
+"""Widgets: Python holds the state and the tensors; modules in js/ draw."""
 
 from hookedu.widgets.grad_cam_playground import GradCamPlayground
 from hookedu.widgets.gradient_flow import GradientFlow

@@ -1,14 +1,10 @@
-"""Figures of LayerPicker, and the image widget that displays them."""
+"""Figures of LayerPicker."""
 
-import io
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import ipywidgets
 import torch
-import traitlets
 
 from hookedu.hooks.tensors import named_tensors, real, shape_text
 from hookedu.plots.maps import plot_feature_maps, plot_gradients
@@ -20,35 +16,6 @@ if TYPE_CHECKING:
 
 TILES = 64  # channels per page
 _WIDTH, _DPI = 5.8, 100  # inches; pixels of the page per inch
-_DENSITY = 2  # dots per pixel of the page, as many screens have
-
-
-class Picture(ipywidgets.Image):
-    """Image widget for matplotlib figures; a new figure replaces the bytes of the image without flicker.
-
-    `tooltip` is its accessible name.
-    """
-
-    # ipywidgets.Image has no description, but the front end of ipywidgets 8 shows no tooltip without one.
-    description = traitlets.Unicode("").tag(sync=True)
-
-    def __init__(self) -> None:
-        super().__init__(format="png", layout={"display": "none"})
-        self.figure: Figure | None = None
-
-    def draw(self, draw: "Callable[[Figure], None]") -> None:
-        """Display a new figure after `draw` has drawn into it."""
-        figure = new_figure()
-        draw(figure)
-        png = io.BytesIO()
-        figure.savefig(png, format="png", dpi=_DENSITY * _DPI, pil_kwargs={"compress_level": 1})
-        self.figure, self.value = figure, png.getvalue()
-        self.width = str(round(figure.get_figwidth() * _DPI))  # in pixels of the page
-        self.layout.display = None
-
-    def clear(self) -> None:
-        """Hide the image and release the figure."""
-        self.figure, self.value, self.layout.display = None, b"", "none"
 
 
 def new_figure() -> "Figure":

@@ -1,33 +1,35 @@
 """TrainingPanel: strips that show, while a model trains, what each layer does at each step."""
 
 import time
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import ipywidgets
 import torch
 from torch import nn
 
 from hookedu.hooks.monitor import Monitor, Reading, Source
-from hookedu.language import Text, counted
-from hookedu.plots.strips import draw_strips
-from hookedu.widgets.panel import Panel
-from hookedu.widgets.pictures import Picture
+from hookedu.plots.strips import COLOURS, NONE, ODD, ZERO, draw_strips, strips_of
+from hookedu.widgets.live import LiveWidget
+from hookedu.widgets.panel_words import CLOSED, WAITING, WORDS, summary
+from hookedu.widgets.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PAUSE = 0.1  # seconds between two pictures, at least
-_SHARE = 4  # and this many times as long as drawing takes, so that training is not held up
+_SHARE = 4  # and this many times as long as an update takes, so that training is not held up
+_COLUMNS = 500  # at most: a screen has no more dots for a strip
+_SHADES = 252  # the last number that the browser gets for a colour of the scale; those above stand for NONE, ZERO, ODD
 
 
-class TrainingPanel(Panel):
+class TrainingPanel(LiveWidget, module="training_panel"):
     """Widget that shows activations, dead ReLUs, gradients and updates of each layer while a model trains.
 
     Use it as a context manager around the training loop. It has one strip per statistic, with a row per layer and a
-    column per step. What it shows comes from hooks, which come off at the end; neither model nor optimizer is changed.
+    column per step; point at a step with the mouse or the arrow keys, and its numbers are said. What it shows comes from hooks, which come off at the end; neither model nor optimizer is changed.
     Layers are the modules without children. A step ends with ``optimizer.step()``. Calls in which gradients are off, such
     as those of a validation, are not noted.
+
+    ``note(loss)`` in the loop adds the curve of the loss. Of a long run the widget shows every so many steps; ``rows`` has all.
 
     Where widgets are not shown, a notebook keeps a still picture of the strips; ``figure`` is a matplotlib figure of them,
     and ``rows`` holds the numbers.
@@ -43,6 +45,8 @@ class TrainingPanel(Panel):
     ----------
     rows : list of Reading
         A reading per step and layer, with ``step``, ``layer``, ``mean``, ``std``, ``dead``, ``gradient`` and ``ratio``.
+    noted : dict of int to float
+        The losses that were noted, by step.
     source : Source or None
         The first nan or inf that a layer put out, with ``step``, ``layer`` and ``sample``; None if there was none.
     figure : matplotlib.figure.Figure or None
@@ -66,27 +70,31 @@ class TrainingPanel(Panel):
     >>> with panel:
     ...     for step in range(3):
     ...         optimizer.zero_grad()
-    ...         model(torch.rand(16, 4)).square().mean().backward()
+    ...         loss = model(torch.rand(16, 4)).square().mean()
+    ...         loss.backward()
     ...         optimizer.step()
+    ...         panel.note(loss)
     >>> [(row.step, row.layer) for row in panel.rows][:4]
     [(0, '0'), (0, '1'), (0, '2'), (1, '0')]
     >>> panel.rows[1].dead <= 1 and panel.rows[0].ratio > 0 and panel.source is None
     True
+    >>> list(panel.noted)
+    [0, 1, 2]
     >>> panel.close()
     """
 
+    WORDS: ClassVar = WORDS
+
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        monitor = Monitor(model, optimizer)  # first: it raises for anything else
-        super().__init__()
-        self._monitor: Monitor | None = monitor  # None once closed
+        self._monitor: Monitor | None = Monitor(model, optimizer)  # None once closed
         self._ticker: Any = None
         self._optimizer: torch.optim.Optimizer | None = optimizer
-        self._due, self._drawn = 0.0, -1  # time of the next picture; number of rows in the last one
-        self._says, self._table = ipywidgets.HTML(), ipywidgets.HTML()
-        self._picture = Picture()
-        self.label(self._picture, tooltip=ALTERNATIVE)
-        self._show(self._says, self._picture, self._table)
-        self._answer()
+        self._due = 0.0  # time of the next update
+        self._shown: Any = None  # what the last update was about, so that none is made twice
+        self._figure: Figure | None = None
+        self._drawn: Any = None  # what the figure is about
+        super().__init__()
+        self.say(summary=WAITING)
 
     def __enter__(self) -> "TrainingPanel":
         if self._monitor is None or self._optimizer is None:
@@ -94,7 +102,7 @@ class TrainingPanel(Panel):
         self._monitor.__enter__()
         # After the hook of the monitor, which completes the step.
         self._ticker = self._optimizer.register_step_post_hook(self._tick)
-        self._drawn, self._due = -1, time.monotonic() + _PAUSE
+        self._shown, self._due = None, time.monotonic() + _PAUSE
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -111,32 +119,107 @@ class TrainingPanel(Panel):
     def _tick(self, *_: Any) -> None:
         if time.monotonic() >= self._due:
             begun = time.monotonic()
-            self._answer()  # an error while drawing is shown, and training goes on
+            self._answer()  # an error is shown, and training goes on
             now = time.monotonic()
             self._due = now + max(_PAUSE, _SHARE * (now - begun))
 
+    def note(self, loss: float | torch.Tensor) -> None:
+        """Note the loss of this step, before or after ``optimizer.step()``: it is shown as a curve above the strips.
+
+        Parameters
+        ----------
+        loss : float or torch.Tensor
+            A single number.
+
+        Raises
+        ------
+        RuntimeError
+            If the panel is closed.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from hookedu import TrainingPanel
+        >>> model = torch.nn.Linear(2, 1)
+        >>> with TrainingPanel(model, torch.optim.SGD(model.parameters(), lr=0.1)) as panel:
+        ...     panel.note(model(torch.zeros(1, 2)).square().sum() * 0 + 0.5)
+        >>> panel.noted
+        {0: 0.5}
+        >>> panel.close()
+        """
+        if self._monitor is None:
+            raise RuntimeError(str(CLOSED))
+        self._monitor.note(loss)
+
+    # -- showing ---------------------------------------------------------------------------------------------
+
+    def _about(self) -> tuple[int, int, int, bool]:
+        steps = 0 if self._monitor is None else self._monitor.steps
+        return len(self.rows), steps, len(self.noted), self._ticker is None
+
     def _update(self) -> None:
-        assert self._monitor is not None  # a closed widget is not updated
-        rows = self._monitor.rows
-        if len(rows) == self._drawn:
+        if self._about() == self._shown:
             return
-        self._drawn = len(rows)
-        if not rows:
-            self._picture.clear()
-            self._table.value = ""
-            self.say(self._says, WAITING)
-            return
-        self._picture.draw(lambda figure: draw_strips(figure, rows))
-        self.say(self._says, _summary(rows, self._monitor.source))
-        self._table.value = _table(rows)
+        self._shown = self._about()  # not repeated before there is more to show, also if it fails
+        rows = self.rows
+        if rows:
+            self.say(summary=summary(rows, self.source))
+            self._post(rows)
+        else:
+            self.say(summary=WAITING)
+            self.post("strips", {"strips": [], "done": False, "layers": [], "every": 1})
+        self._no_error()
+
+    def _post(self, rows: list[Reading]) -> None:
+        last = rows[-1].step
+        every = -(-(last + 1) // _COLUMNS)
+        steps = sorted({*range(0, last + 1, every), last})
+        strips, tensors = strips_of(rows, steps), {}
+        for strip in strips:
+            kinds, shades = strip.kinds(), (strip.places() * _SHADES).round()
+            shades[kinds > 0] = _SHADES + kinds[kinds > 0]
+            tensors[f"{strip.name}_shades"] = torch.from_numpy(shades).to(torch.uint8)
+            tensors[f"{strip.name}_values"] = torch.from_numpy(strip.numbers())
+        if self.noted:
+            losses = self.noted
+            tensors["losses"] = torch.tensor([losses.get(step, torch.nan) for step in steps])
+            tensors["noted"] = torch.tensor([step in losses for step in steps])
+        self.post(
+            "strips",
+            {
+                "strips": [
+                    {
+                        "name": strip.name,
+                        "layers": [layer or "(model)" for layer in strip.layers],
+                        "map": COLOURS[strip.scale],
+                        "ends": strip.ends(),
+                    }
+                    for strip in strips
+                ],
+                "layers": list(dict.fromkeys(row.layer or "(model)" for row in rows)),
+                "shades": _SHADES,
+                "colours": [NONE, ZERO, ODD],
+                "every": every,
+                "done": self._ticker is None,
+            },
+            steps=torch.tensor(steps),
+            **tensors,
+        )
 
     def _still(self) -> "Figure | None":
-        return self._picture.figure
+        return self.figure
+
+    # -- public attributes -----------------------------------------------------------------------------------
 
     @property
     def rows(self) -> list[Reading]:
         """A reading per step and layer."""
         return self._monitor.rows if self._monitor is not None else []
+
+    @property
+    def noted(self) -> dict[int, float]:
+        """The losses that were noted, by step."""
+        return dict(self._monitor.losses) if self._monitor is not None else {}
 
     @property
     def source(self) -> Source | None:
@@ -146,76 +229,14 @@ class TrainingPanel(Panel):
     @property
     def figure(self) -> "Figure | None":
         """The strips of all steps so far."""
-        if self._monitor is not None and len(self._monitor.rows) != self._drawn:
-            self._answer()
-        return self._picture.figure
+        if not self.rows:
+            return None
+        if self._figure is None or self._drawn != self._about():
+            figure = new_figure()
+            draw_strips(figure, self.rows, sorted(self.noted.items()))
+            self._figure, self._drawn = figure, self._about()
+        return self._figure
 
     def _release(self) -> None:
         self._stop()
-        self._monitor = self._optimizer = None
-        self._picture.figure = None
-
-
-def _summary(rows: list[Reading], source: Source | None) -> Text:
-    """Return in words what matters most in the strips."""
-    last = rows[-1].step
-    now = [row for row in rows if row.step == last]
-    steps, layers = last + 1, len({row.layer for row in rows})
-    said = {"steps_en": counted(steps, "step"), "layers_en": counted(layers, "layer")}
-    parts = [STATE.format(steps=steps, layers=layers, **said)]
-    without = [row.layer for row in now if row.gradient is None]
-    if without:
-        parts.append(NO_GRADIENT.format(layers=_names(without)))
-    still = [row.layer for row in now if row.ratio == 0]
-    if still:
-        parts.append(STILL.format(layers=_names(still)))
-    dead = [row.layer for row in now if row.dead is not None and row.dead > 0.5]
-    if dead:
-        parts.append(DEAD.format(layers=_names(dead)))
-    if source is not None:
-        parts.append(FIRST_NAN.format(step=source.step, layer=source.layer, sample=source.sample))
-    return Text(zh="".join(part.zh for part in parts), en=" ".join(part.en for part in parts))
-
-
-def _names(layers: list[str]) -> str:
-    return ", ".join(f"`{layer or '(model)'}`" for layer in layers)
-
-
-def _table(rows: list[Reading]) -> str:
-    """Return the readings of the last step as a table, for those who do not see the strips."""
-    last = rows[-1].step
-    heads = ("layer", "mean", "std", "dead", "gradient", "ratio")
-    head = "".join(f"<th>{name}</th>" for name in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(getattr(row, name))}</td>" for name in heads) + "</tr>"
-        for row in rows
-        if row.step == last
-    )
-    return f"<details><summary>step {last}</summary><table><tr>{head}</tr>{body}</table></details>"
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "—"
-    return escape(value or "(model)") if isinstance(value, str) else f"{value:.3g}"
-
-
-WAITING = Text(
-    zh="还没有数据：把训练循环放进 `with panel:` 里。",
-    en="Nothing yet: put the training loop inside `with panel:`.",
-)
-ALTERNATIVE = Text(
-    zh="每个统计量一条：每行一层，每列一步。最后一步的数在下面的表里",
-    en="A strip per statistic, with a row per layer and a column per step; the table below has the last step",
-)
-STATE = Text(zh="{steps} 步，{layers} 层。", en="{steps_en}, {layers_en}.")
-NO_GRADIENT = Text(zh="没有梯度到达：{layers}。", en="No gradient arrives at {layers}.")
-STILL = Text(zh="参数不动：{layers}。", en="Parameters stand still in {layers}.")
-DEAD = Text(
-    zh="一半以上的单元从不为正：{layers}。", en="More than half of the units are never positive in {layers}."
-)
-FIRST_NAN = Text(
-    zh="第一个 `nan` 或 `inf`：第 {step} 步，`{layer}`，样本 {sample}。",
-    en="The first `nan` or `inf`: step {step}, `{layer}`, sample {sample}.",
-)
-CLOSED = Text(zh="这个面板已经关闭；请另建一个", en="this panel is closed; make another one")
+        self._monitor = self._optimizer = self._figure = self._drawn = None

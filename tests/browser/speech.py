@@ -20,7 +20,7 @@ PRINTED = ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stdout'
 # What is on the screen and is no code: rendered text, contents panel, tabs, menus, outputs, and the labels of controls.
 _PROSE = """() => {
   const shown = e => e.checkVisibility({visibilityProperty: true});
-  const texts = '.jp-RenderedMarkdown, .jp-TableOfContents, .lm-MenuBar, .lm-TabBar-tabLabel, .hookedu-panel, .hookedu-widget, .hookedu-live';
+  const texts = '.jp-RenderedMarkdown, .jp-TableOfContents, .lm-MenuBar, .lm-TabBar-tabLabel, .hookedu-panel, .hookedu-live';
   return [...document.querySelectorAll(texts)].filter(shown).map(e => {
     const copy = e.cloneNode(true);
     const gone = new Set([...e.querySelectorAll('*')].map((x, i) => shown(x) ? null : i).filter(i => i !== null));

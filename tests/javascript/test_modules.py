@@ -122,6 +122,6 @@ def test_a_widget_has_the_style_sheets_of_what_it_imports():
 def test_the_colours_are_those_of_matplotlib():
     text = (modules.FOLDER / "drawing.js").read_text(encoding="utf-8")
     tables = dict(re.findall(r'(\w+):\s+"([A-Za-z0-9+/=]{1000,})"', text))
-    for name in ("viridis", "RdBu_r"):
+    for name in ("viridis", "cividis", "RdBu_r"):
         found = np.frombuffer(base64.b64decode(tables[name]), np.uint8).reshape(256, 3)
         assert (found == colormaps[name](np.arange(256), bytes=True)[:, :3]).all()

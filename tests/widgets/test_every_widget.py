@@ -6,7 +6,6 @@ from torch import nn
 
 from hookedu import HookInspector, HookTimeline, LanguageToggle, LayerPicker
 from hookedu.language import preference
-from hookedu.widgets.live import LiveWidget
 from tests.hooks.capture_models import Failing, Repeated, conv_relu, images
 
 WIDGETS = [LayerPicker, HookTimeline, HookInspector]
@@ -56,12 +55,9 @@ def test_works_the_same_for_every_input(widget, build, x, untouched):
 
 def failure(shown) -> tuple[str, str] | None:
     """Return what a widget says of its exception, in both languages, and its report; None if it shows none."""
-    if isinstance(shown, LiveWidget):
-        if not shown.failure:
-            return None
-        return " ".join(shown.words[shown.failure["says"]].values()), shown.failure["error"]
-    hidden = shown._error_box.layout.display == "none"
-    return None if hidden else (shown._error_says.value, shown._error_report.value)
+    if not shown.failure:
+        return None
+    return " ".join(shown.words[shown.failure["says"]].values()), shown.failure["error"]
 
 
 @pytest.mark.parametrize("widget", WIDGETS)

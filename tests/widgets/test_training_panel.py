@@ -1,24 +1,17 @@
-"""TrainingPanel without a browser."""
+"""TrainingPanel without a browser; tests/browser/test_training_panel.py has the rest."""
 
 import base64
 import io
 
 import pytest
 import torch
-from matplotlib.image import imread
 from PIL import Image
 from torch import nn
 
 from hookedu import TrainingPanel, list_hooks
-from hookedu.language import preference
 from hookedu.models.ward import admit, train
-from hookedu.plots.strips import draw_strips
+from hookedu.plots.strips import strips_of
 from hookedu.widgets import training_panel
-
-
-@pytest.fixture(autouse=True)
-def both_languages():
-    preference.language = "both"
 
 
 def run(fault, seed=3):
@@ -30,8 +23,23 @@ def run(fault, seed=3):
     return panel, patient, model, optimizer
 
 
-def strips(panel):
+def axes_of(panel):
     return {axes.get_title("left"): axes for axes in panel.figure.axes if axes.get_title("left")}
+
+
+def says(panel):
+    return panel.words["summary"]
+
+
+def posted(panel):
+    """Return what the browser has: its content, and its tensors by name."""
+    message, buffers = panel._posted["strips"]
+    kinds = {"float32": torch.float32, "int32": torch.int32, "uint8": torch.uint8}
+    tensors = {
+        each["name"]: torch.frombuffer(bytearray(data), dtype=kinds[each["kind"]]).reshape(each["shape"])
+        for each, data in zip(message["tensors"], buffers, strict=True)
+    }
+    return message["content"], tensors
 
 
 def test_one_step_and_one_layer_are_in_the_singular():
@@ -40,82 +48,153 @@ def test_one_step_and_one_layer_are_in_the_singular():
     with panel:
         model(torch.ones(1, 2)).sum().backward()
         optimizer.step()
-    assert "1 step, 1 layer." in panel._says.value and "1 步，1 层。" in panel._says.value
+    assert "1 step, 1 layer." in says(panel)["en"] and "1 步，1 层。" in says(panel)["zh"]
 
 
 def test_before_the_first_step_it_says_what_to_do():
     panel = TrainingPanel(*admit(0, "healthy").build())
-    assert panel.figure is None and panel.rows == [] and panel.source is None
-    assert "with panel" in panel._says.value and "训练循环" in panel._says.value
+    assert panel.figure is None and panel.rows == [] and panel.source is None and panel.noted == {}
+    assert "with panel" in says(panel)["en"] and "训练循环" in says(panel)["zh"]
 
 
-def test_a_strip_per_statistic_with_a_row_per_layer_and_a_column_per_step():
+def test_the_browser_gets_every_number_with_a_row_per_layer_and_a_column_per_step():
     panel, patient, _, _ = run("healthy")
-    layers = list(dict.fromkeys(row.layer for row in panel.rows))
-    shown = strips(panel)
-    assert list(shown) == [
-        "activation: mean",
-        "activation: std",
-        "norm of the gradient at the output",
-        "update ratio",
-        "ReLU units not positive in the step",
-    ]
-    gradient = shown["norm of the gradient at the output"]
-    assert [label.get_text() for label in gradient.get_yticklabels()] == layers
-    assert gradient.images[0].get_array().shape[:2] == (len(layers), len(patient.data))
-    picture = imread(io.BytesIO(panel._picture.value), format="png")
-    assert picture.shape[1] == 2000 and panel._picture.width == "1000" and panel._picture.tooltip
-    assert f"{len(patient.data)} steps, {len(layers)} layers" in panel._says.value
-    assert f"step {len(patient.data) - 1}" in panel._table.value and panel.error is None
+    content, tensors = posted(panel)
+    assert content["layers"] == list(dict.fromkeys(row.layer for row in panel.rows)) and content["done"]
+    assert tensors["steps"].tolist() == list(range(len(patient.data)))
+    for strip in content["strips"]:
+        shades, values = (tensors[f"{strip['name']}_{what}"] for what in ("shades", "values"))
+        for row in panel.rows:
+            value = getattr(row, strip["name"])
+            if row.layer not in strip["layers"]:
+                assert value is None
+                continue
+            at = strip["layers"].index(row.layer), row.step
+            if value is None:
+                assert shades[at] == content["shades"] + 1
+            else:
+                assert values[at].item() == pytest.approx(value)
+    assert [strip["name"] for strip in content["strips"]] == ["mean", "std", "gradient", "ratio", "dead"]
+    assert panel.error is None and panel.failure == {}
+
+
+def test_shades_run_from_the_lowest_to_the_highest_value_as_in_the_still_picture():
+    panel, _, _, _ = run("healthy")
+    content, tensors = posted(panel)
+    for strip, drawn in zip(content["strips"], axes_of(panel).values(), strict=True):
+        shades, values = (tensors[f"{strip['name']}_{what}"] for what in ("shades", "values"))
+        low, high = strip["ends"]
+        normal = shades <= content["shades"]
+        assert values[normal].max() <= high * 1.0001 and shades[normal].max() <= content["shades"]
+        order = values[normal].argsort()
+        assert (shades[normal][order].int().diff() >= 0).all(), "a higher value has no lower shade"
+        if strip["name"] == "ratio":
+            assert shades[values.argmax() // values.shape[1]].max() == content["shades"]
+            middle = values.log().sub(torch.tensor(low).log()) / torch.tensor(high / low).log()
+            assert (middle * content["shades"] - shades).abs()[normal].max() < 0.51
+        pixels = torch.from_numpy(drawn.images[0].get_array()[..., :3])
+        same = shades == shades[0, 0]
+        assert (pixels[same] - pixels[0, 0]).abs().max() < 0.02
 
 
 def test_what_is_missing_zero_or_nan_has_a_colour_and_is_said():
     panel, _, _, _ = run("detached_branch")
-    assert "没有梯度到达" in panel._says.value and "No gradient arrives at" in panel._says.value
-    assert "stand still" in panel._says.value
-    gradient = strips(panel)["norm of the gradient at the output"].images[0].get_array()
-    ratio = strips(panel)["update ratio"].images[0].get_array()
+    assert "没有梯度到达" in says(panel)["zh"] and "No gradient arrives at" in says(panel)["en"]
+    assert "stand still" in says(panel)["en"]
+    gradient = axes_of(panel)["norm of the gradient at the output"].images[0].get_array()
+    ratio = axes_of(panel)["update ratio"].images[0].get_array()
     grey, black = [208 / 255] * 3, [0.0] * 3
     assert any(all(abs(pixel[:3] - grey) < 0.01) for pixel in gradient[:, 0])
     assert any(all(pixel[:3] == black) for pixel in ratio[:, 0])
+    content, tensors = posted(panel)
+    none, zero, odd = (content["shades"] + n for n in (1, 2, 3))
+    assert (tensors["gradient_shades"] == none).sum() == 3 * len(tensors["steps"])
+    assert (tensors["ratio_shades"] == zero).sum() == 2 * len(tensors["steps"])
     panel, _, _, _ = run("bad_sample")
-    assert panel.source is not None and f"sample {panel.source.sample}" in panel._says.value
-    mean = strips(panel)["activation: mean"].images[0].get_array()
+    assert panel.source is not None and f"sample {panel.source.sample}" in says(panel)["en"]
+    mean = axes_of(panel)["activation: mean"].images[0].get_array()
     assert all(abs(mean[-1, -1][:3] - [230 / 255, 0, 230 / 255]) < 0.01)
+    _, tensors = posted(panel)
+    assert tensors["mean_shades"][-1, -1] == odd and tensors["mean_values"][-1, -1].isnan()
 
 
 def test_dead_units_are_said():
     panel, _, _, _ = run("dying_relus")
-    assert "More than half of the units" in panel._says.value
+    assert "More than half of the units" in says(panel)["en"]
 
 
-def test_pictures_come_while_it_trains_but_not_after_every_step(monkeypatch):
-    drawn = []
+def test_losses_are_noted_before_or_after_the_step_and_drawn():
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    panel = TrainingPanel(model, optimizer)
+    with panel:
+        for step in range(4):
+            loss = model(torch.ones(1, 2)).square().sum()
+            loss.backward()
+            if step == 1:
+                panel.note(loss)
+            optimizer.step()
+            if step == 3:
+                panel.note(0.25)
+    assert list(panel.noted) == [1, 3] and panel.noted[3] == 0.25
+    content, tensors = posted(panel)
+    assert tensors["noted"].tolist() == [0, 1, 0, 1] and tensors["losses"][3] == 0.25
+    assert axes_of(panel)["loss"].lines[0].get_xdata().tolist() == [1, 3]
+    assert "loss" not in axes_of(run("healthy")[0])
+    with panel:
+        pass
+    assert panel.noted == {}
+    content, _ = posted(panel)
+    assert content["strips"] == [] and "with panel" in says(panel)["en"]
 
-    def draw(figure, rows):
-        drawn.append(max(row.step for row in rows))
-        draw_strips(figure, rows)
 
-    monkeypatch.setattr(training_panel, "draw_strips", draw)
+def test_a_long_run_is_shown_in_as_many_columns_as_a_screen_has(monkeypatch):
+    monkeypatch.setattr(training_panel, "_COLUMNS", 10)
+    model = nn.Linear(2, 1)
+    panel = TrainingPanel(model, optimizer := torch.optim.SGD(model.parameters(), lr=0.1))
+    with panel:
+        for _ in range(36):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+    content, tensors = posted(panel)
+    assert content["every"] == 4 and tensors["steps"].tolist() == [*range(0, 36, 4), 35]
+    assert len(panel.rows) == 36
+    assert axes_of(panel)["update ratio"].images[0].get_array().shape[1] == 36
+
+
+def test_updates_come_while_it_trains_but_not_after_every_step(monkeypatch):
+    shown = []
+
+    def noted(rows, steps):
+        shown.append(steps[-1])
+        return strips_of(rows, steps)
+
+    monkeypatch.setattr(training_panel, "strips_of", noted)
     monkeypatch.setattr(training_panel, "_PAUSE", 0.0)
+    monkeypatch.setattr(training_panel, "_SHARE", 0.5)
     _, patient, _, _ = run("healthy")
     last = len(patient.data) - 1
-    assert drawn[-1] == last and 1 < len(set(drawn)) < last
-    drawn.clear()
+    assert shown[-1] == last and len(set(shown)) > 1
+    shown.clear()
     monkeypatch.setattr(training_panel, "_PAUSE", 1000.0)
     run("healthy")
-    assert drawn == [last]
+    assert shown == [last]
 
 
-def test_an_error_while_drawing_is_shown_and_training_goes_on(monkeypatch):
-    def fail(figure, rows):
+def test_an_exception_is_shown_and_training_goes_on(monkeypatch):
+    def fail(rows, steps):
         raise ValueError("no ink")
 
-    monkeypatch.setattr(training_panel, "draw_strips", fail)
+    monkeypatch.setattr(training_panel, "strips_of", fail)
     monkeypatch.setattr(training_panel, "_PAUSE", 0.0)
-    panel, patient, _, _ = run("healthy")
-    assert isinstance(panel.error, ValueError) and "no ink" in panel._error_report.value
+    panel, patient, model, optimizer = run("healthy")
+    assert isinstance(panel.error, ValueError) and panel.failure["error"] == "ValueError: no ink"
+    assert "training has gone on" in panel.words[panel.failure["says"]]["en"]
     assert len({row.step for row in panel.rows}) == len(patient.data)
+    monkeypatch.undo()
+    with panel:
+        train(model, optimizer, patient.data[:2])
+    assert panel.error is None and panel.failure == {}
 
 
 def test_nothing_is_left_behind_even_after_an_error(closes):
@@ -129,33 +208,38 @@ def test_nothing_is_left_behind_even_after_an_error(closes):
         panel.close()  # while it trains
     assert list_hooks(model) == []
     assert not optimizer._optimizer_step_pre_hooks and not optimizer._optimizer_step_post_hooks
-    assert panel.figure is None and panel.rows == []
+    assert panel.figure is None and panel.rows == [] and panel.noted == {}
     with pytest.raises(RuntimeError, match="closed"), panel:
         pass
+    with pytest.raises(RuntimeError, match="closed"):
+        panel.note(1.0)
     other = TrainingPanel(model, optimizer)
+    other.losses = [1.0]  # as lesson 15 does
     closes(other)
 
 
-def test_a_notebook_keeps_a_still_picture():
-    panel, _, _, _ = run("healthy")
+def test_a_notebook_keeps_a_still_picture_and_little_else():
+    panel, patient, _, _ = run("healthy")
+    layers = list(dict.fromkeys(row.layer for row in panel.rows))
+    drawn = axes_of(panel)["norm of the gradient at the output"]
+    assert [label.get_text() for label in drawn.get_yticklabels()] == layers
+    assert drawn.images[0].get_array().shape[:2] == (len(layers), len(patient.data))
     bundle, metadata = panel._repr_mimebundle_()
-    kept, drawn = (
-        Image.open(io.BytesIO(data)).tobytes()
-        for data in (base64.b64decode(bundle["image/png"]), panel._picture.value)
-    )
-    assert kept == drawn
+    still = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
+    assert still.width == 2000
     assert metadata == {"image/png": {"width": 1000}}  # of the page, half as many as it has
     assert "application/vnd.jupyter.widget-view+json" in bundle and bundle["text/plain"] == "TrainingPanel()"
     assert "image/png" not in TrainingPanel(*admit(0, "healthy").build())._repr_mimebundle_()[0]
+    state = {key: value for key, value in panel.get_state().items() if key not in ("_esm", "_css")}
+    assert len(str(state)) < 10_000
 
 
-def test_its_words_follow_the_language():
-    panel, _, _, _ = run("healthy")
-    preference.language = "en"
-    assert "层" not in panel._says.value and "layers" in panel._says.value
-    assert "table below" in panel._picture.tooltip
-    preference.language = "zh"
-    assert "layers" not in panel._says.value and "层" in panel._says.value
+def test_what_it_says_of_hundreds_of_layers_is_short():
+    model = nn.Sequential(*(nn.Linear(1, 1) for _ in range(300)))
+    panel = TrainingPanel(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    with panel:
+        model(torch.ones(1, 1))
+    assert "(+292)" in says(panel)["zh"] and len(says(panel)["en"]) < 300
 
 
 def test_a_model_that_is_one_layer_without_any_gradient():
@@ -165,4 +249,5 @@ def test_a_model_that_is_one_layer_without_any_gradient():
     with panel:
         model(torch.zeros(1, 2))
     assert [row.layer for row in panel.rows] == [""] and panel.error is None
-    assert "(model)" in panel._says.value and panel.figure is not None
+    assert "(model)" in says(panel)["en"] and panel.figure is not None
+    assert posted(panel)[0]["layers"] == ["(model)"]
