@@ -25,9 +25,9 @@ class TrainingPanel(LiveWidget, module="training_panel"):
     """Widget that shows activations, dead ReLUs, gradients and updates of each layer while a model trains.
 
     Use it as a context manager around the training loop. It has one strip per statistic, with a row per layer and a
-    column per step; point at a step with the mouse or the arrow keys, and its numbers are said. What it shows comes from hooks, which come off at the end; neither model nor optimizer is changed.
-    Layers are the modules without children. A step ends with ``optimizer.step()``. Calls in which gradients are off, such
-    as those of a validation, are not noted.
+    column per step; point at a step with the mouse or the arrow keys, and its numbers are said. What it shows comes from
+    hooks, which come off at the end; neither model nor optimizer is changed. Layers are the modules without children. A
+    step ends with ``optimizer.step()``. Calls in which gradients are off, such as those of a validation, are not noted.
 
     ``note(loss)`` in the loop adds the curve of the loss. Of a long run the widget shows every so many steps; ``rows`` has all.
 

@@ -61,7 +61,8 @@ def observe(grad_shapes: Any, case: Case) -> dict[str, Any]:
     `reached` says whether the gradient went on to the leaf that an input was computed from.
     """
     layer, inputs, learning = case
-    sources = [x.grad_fn.next_functions[0][0].variable for x in inputs.values() if x.grad_fn]
+    nodes: list[Any] = [x.grad_fn.next_functions[0][0] for x in inputs.values() if x.grad_fn]
+    sources = [node.variable for node in nodes]
     before = copies([leaf.grad for leaf in sources])
     with quiet():
         found = {name: _plain(grad_shapes(layer, inputs[name])) for name in ("two_d", "three_d")}

@@ -65,8 +65,9 @@ def make_case(rng: Draw) -> Case:
         layer.weight.grad = torch.ones_like(layer.weight)
     case = Case(front, other, third, layer, behind, shift, triple, rows(rng, 3), ws)
     if rng.turn == 1:
-        layers = (value.double() for value in case[:-2])
-        case = Case(*layers, case.x.double(), (ws[0].double(), ws[1].double()))
+        for module in case[:-2]:
+            module.double()
+        case = case._replace(x=case.x.double(), ws=(ws[0].double(), ws[1].double()))
         third.requires_grad_(False)
     return case
 

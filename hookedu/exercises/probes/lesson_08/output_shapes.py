@@ -33,11 +33,14 @@ class SmallResNet(nn.Module):
 def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
     """Return (model, x): a model in training mode; from turn 1 on, with children in any order, and 1 image.
 
-    Two children are of one class, a module inside another child has the name of the first, and someone else has a hook on a parameter. In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1 on, parameters
-    have gradients from before.
+    Two children are of one class, a module inside another child has the name of the first, and someone else has a hook on
+    a parameter. In turn 1 its normalisation is frozen in eval mode, in turn 2 the whole model is in eval mode. From turn 1
+    on, parameters have gradients from before.
     """
     width, first = rng.randint(3, 9), f"conv{rng.randint(1, 99)}"
-    layer = OrderedDict({first: nn.Conv2d(width, 2 * width, 1), "relu": nn.ReLU()})
+    layer: OrderedDict[str, nn.Module] = OrderedDict(
+        {first: nn.Conv2d(width, 2 * width, 1), "relu": nn.ReLU()}
+    )
     modules = {
         first: nn.Conv2d(3, width, 3, stride=2, padding=1),
         "bn": nn.BatchNorm2d(width),

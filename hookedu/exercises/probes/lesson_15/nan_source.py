@@ -38,8 +38,8 @@ class Spoiler(nn.Module):
 class Muddle(nn.Sequential):
     """A container that makes nan by itself, of the finite numbers that its layers put out."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = super().forward(x).clone()
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        x = super().forward(input).clone()
         x[..., 0] = torch.nan
         return x
 
