@@ -41,8 +41,10 @@ shapes = [("cross", 18, 32), ("star", 46, 32)]""",
 with panel:
     for _ in range(30):
         optimizer.zero_grad()
-        small(torch.randn(4, 2)).square().mean().backward()
-        optimizer.step()""",
+        loss = small(torch.randn(4, 2)).square().mean()
+        loss.backward()
+        optimizer.step()
+        panel.note(loss)""",
     "02-cell-03-guess": "guess('02.a')",
     "02-cell-03": FIRST,
     "hooks": "print(len(small[0]._forward_hooks))",
@@ -120,6 +122,18 @@ def test_a_shape_is_dragged(notebook):
     drag(widget, shape(widget, "cross"), 4, -16)
     expect(shape(widget, "cross")).to_have_accessible_name("cross, column 22, row 16")
     expect(widget.locator(".hookedu-play-value").first).not_to_have_text(f"{before[0]:.1f}")
+
+
+def test_strips_grow_and_a_step_is_pointed_at(notebook):
+    widget = fresh(notebook, "panel")
+    notebook.run("train")
+    notebook.scroll_to("panel")
+    charts = widget.get_by_role("application")
+    expect(charts).to_have_count(6)
+    charts.nth(1).focus()
+    for key in ("End", "d", "d"):
+        notebook.page.keyboard.press(key)
+    expect(widget.locator(".hookedu-run-reading")).to_contain_text("tep 29")
 
 
 def test_a_guess_is_made_and_told(notebook):
