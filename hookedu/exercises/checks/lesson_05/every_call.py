@@ -10,7 +10,7 @@ from hookedu.exercises.checks.common import all_detached, none_left
 from hookedu.exercises.criteria import Check, Of, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_05.every_call import PROBE, Case, has_nested, steps
+from hookedu.exercises.probes.lesson_05.every_call import MORE, PROBE, Case, has_nested, steps
 from hookedu.exercises.structures import LIST, as_code, described, mapped, tensors_in, untyped
 from hookedu.exercises.tools import same
 
@@ -30,6 +30,7 @@ class _Key(dict[str, Any]):
     def __init__(self, case: Case) -> None:
         super().__init__(_calls(case))
         self.nested = described(_nested(case)) if has_nested(case) else None
+        self.of_none = described({"": [None]}) if has_nested(case) else None
 
 
 def _nested(case: Case) -> dict[str, Any]:
@@ -126,10 +127,17 @@ def _of_nested(of: Callable[[dict[str, Any], dict[str, Any]], bool]) -> Of:
     return lambda saw, key: isinstance(saw.nested, dict) and of(saw.nested, key.nested)
 
 
+def _without_more(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return nested outputs without what the model added later."""
+    first, *calls = kept["named"]
+    return kept | {"named": [first, *({k: v for k, v in call.items() if k != MORE} for call in calls)]}
+
+
 _keeps_part = _of_nested(lambda kept, wanted: any(torch.is_tensor(kept[name][1]) for name in ("rnn", "pair")))
 _OF_NESTED = {
     "detaches_nested": lambda saw, key: "object has no attribute" in saw.nested,
-    "attached_inside": lambda saw, key: same(saw.nested, key.nested),
+    "attached_inside": lambda saw, key: saw.nested_attached and same(_without_more(saw.nested), key.nested),
+    "same_dictionary": _of_nested(lambda kept, wanted: MORE in kept["named"][1]),
     "skips_nested": _of_nested(lambda kept, wanted: any(kept[name] == [LIST] for name in wanted)),
     "keeps_part": lambda saw, key: saw.nested == "KeyError: 0" or _keeps_part(saw, key),
     "other_types": _of_nested(lambda kept, wanted: same(mapped(untyped, kept), mapped(untyped, wanted))),
@@ -277,6 +285,15 @@ EXERCISE = Exercise(
                 _nested_line("saw"),
             ],
             mistakes=_OF_NESTED,
+        ),
+        Check(
+            "of_none",
+            "of_none",
+            want=lambda key: key.of_none,
+            given=Say("of_none"),
+            expected=lambda saw, key: f"result == {as_code(key.of_none)}",
+            got=lambda saw, key: f"result == {as_code(saw.of_none)}",
+            mistakes={"skips_none": lambda saw, key: saw.of_none == {"": [LIST]}},
         ),
     ],
     raises=_NO_LEN | forward_hooks.RETURNS_TUPLE | forward_hooks.CALLS_NOW | forward_hooks.WRONG_ARGUMENTS,

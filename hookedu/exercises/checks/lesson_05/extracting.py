@@ -16,7 +16,7 @@ from hookedu.exercises.checks.forward_hooks import (
 from hookedu.exercises.criteria import Check, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_05.extracting import PROBE, Case
+from hookedu.exercises.probes.lesson_05.extracting import PROBE, TWIN, Case
 from hookedu.exercises.tools import same
 
 _BLOCK = "with extracting(model, {case.names}) as seen: "
@@ -139,6 +139,7 @@ EXERCISE = Exercise(
                 ),
                 "like_named": lambda saw, key: same(saw.seen["head"], key.x),
                 "too_many_names": lambda saw, key: saw.seen.keys() > key.seen.keys(),
+                "other_name": lambda saw, key: TWIN in saw.seen,
                 "wrong_keys": lambda saw, key: not saw.seen.keys() <= key.seen.keys(),
                 "lists": lambda saw, key: same(saw.seen, {name: [value] for name, value in key.seen.items()}),
                 "only_at_end": lambda saw, key: not saw.seen and not saw.seen_again and saw.at_end,

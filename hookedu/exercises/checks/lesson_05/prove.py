@@ -11,7 +11,7 @@ from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_05.prove import PROBE, Case
 
-_NESTED = "self.fc1 = nn.Sequential(nn.Linear({key.width}, {key.width}), nn.ReLU()); "
+_NESTED = "self.fc1 = nn.Sequential(nn.Linear({key.width}, {key.width}), nn.{key.act}()); "
 _GIVEN = "x = {case.x}; {key.double}result = prove(model, x, nn.{case.skip.__name__})"
 _RAISES = {"too_many": r"zip\(\) argument 2 is shorter", "output_and_list": r"for -: 'Tensor' and 'list'"}
 
@@ -24,10 +24,13 @@ class _Key:
         self.width = case.x.shape[-1]
         self.skip, self.honest = case.skip.__name__, [case.x @ first.T]
         if case.reuses:
-            self.honest.append(self.honest[-1].relu())
+            self.honest.append(case.act()(self.honest[-1]))
         self.honest.append(case.skip()(self.honest[-1]) @ second.T)
-        self.honest.append(self.honest[-1].relu())
-        self.names = ["Linear", "ReLU", "Linear", "ReLU"] if case.reuses else ["Linear", "Linear", "ReLU"]
+        self.honest.append(case.act()(self.honest[-1]))
+        self.act = case.act.__name__
+        self.names = (
+            ["Linear", self.act, "Linear", self.act] if case.reuses else ["Linear", "Linear", self.act]
+        )
         # In one network the first child is a Sequential.
         self.nested = ["Sequential", *self.names[1:]]
         self.lies, self.reuses, self.tiny = case.lies, case.reuses, case.x.dtype == torch.float64
@@ -160,7 +163,7 @@ EXERCISE = Exercise(
                 "ignores_skip": lambda saw, key: key.skip in _names(saw.honest),
                 "late_binding": lambda saw, key: _names(saw.honest) == ["Linear"] * len(key.names),
                 "not_a_name": lambda saw, key: not {*_names(saw.honest)} & {*key.names},
-                "order_of_children": lambda saw, key: _names(saw.honest) == ["ReLU", "Linear", "Linear"],
+                "order_of_children": lambda saw, key: _names(saw.honest) == [key.act, "Linear", "Linear"],
                 # Each class is there, so its hooks fired.
                 "calls_missing": lambda saw, key: (
                     len(_names(saw.honest)) < len(key.names) and {*_names(saw.honest)} == {*key.names}
@@ -197,7 +200,7 @@ EXERCISE = Exercise(
             lambda key: key.nested,
             ok=lambda saw, key: _names(saw.nested) == key.nested,
             given=_NESTED + _GIVEN,
-            mistakes={"not_only_children": lambda saw, key: _names(saw.nested)[:2] == ["Linear", "ReLU"]},
+            mistakes={"not_only_children": lambda saw, key: _names(saw.nested)[:2] == ["Linear", key.act]},
         ),
         _result(
             "without_graph",

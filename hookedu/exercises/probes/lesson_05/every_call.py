@@ -25,6 +25,7 @@ Case = namedtuple("Case", "x weight rounds more")
 
 
 ROWS = range(2)  # in an output: it can be iterated over, but is no tuple, list or dictionary
+MORE = "more"  # a key that a model adds to an output of a layer, and its value
 
 
 def _modes(model: nn.Module) -> list[bool]:
@@ -109,8 +110,18 @@ class Table(nn.Module):
         return (self.weight,)
 
 
+class Nothing(nn.Module):
+    """A layer that gives nothing, as one that only prints or counts."""
+
+    def forward(self, x: torch.Tensor) -> None:
+        pass
+
+
 class Nested(nn.Module):
-    """A model whose layers have nested outputs: of the two steps x and -x, nn.RNN makes a tuple of two tensors."""
+    """A model whose layers have nested outputs: of the two steps x and -x, nn.RNN makes a tuple of two tensors.
+
+    In the end it adds to the dictionary that a layer gave.
+    """
 
     def __init__(self, case: Case) -> None:
         super().__init__()
@@ -130,6 +141,7 @@ class Nested(nn.Module):
         trains = any(p.requires_grad for p in self.parameters())
         attached = (out, last, first, second, named["logits"], named[7][0], table)
         self.cut |= trains and any(map(is_cut, attached))
+        named["more"] = MORE
         return named["logits"]
 
 
@@ -162,7 +174,7 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(every_call: Any, case: Case) -> dict[str, Any]:
-    """Let the answer record a model, with gradients and without, one of nested outputs, and one whose last layer raises."""
+    """Let the answer record a model, with gradients and without, one of nested outputs, one that gives None, and one whose last layer raises."""
     models = [Recurrent(case) if case.rounds else Single(case) for _ in range(3)]
     model, quiet, broken = models
     broken.get_submodule("head" if case.rounds else "").forward = failing = Failing()
@@ -175,7 +187,10 @@ def observe(every_call: Any, case: Case) -> dict[str, Any]:
     # Not beside the plain model: what keeps something between calls is told so in that case.
     kept = attempted(lambda: every_call(nested, steps(case))) if has_nested(case) else None
     saw["graph"] = model.grad_on and not model.cut and not nested.cut
-    saw["nested"] = described(dict(kept) if isinstance(kept, dict) else kept)
+    of_none = attempted(lambda: every_call(Nothing(), case.x)) if has_nested(case) else None
+    saw["nested"], saw["of_none"] = (
+        described(dict(found) if isinstance(found, dict) else found) for found in (kept, of_none)
+    )
     saw["nested_attached"] = sum(tensor.requires_grad for tensor in tensors_in(kept))
     saw |= {"detached": model.detached(), "switched": model.switched and _modes(model) == model.modes}
     with torch.no_grad():

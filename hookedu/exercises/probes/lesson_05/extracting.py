@@ -31,6 +31,9 @@ _ON_NAME = ("name_error", "name_instead", "kept", "nested")
 Case = namedtuple("Case", "x weight second stem names misspelt")
 
 
+TWIN = "head.twin"  # another name of a module
+
+
 class Head(nn.Module):
     """Last layer of the model."""
 
@@ -56,7 +59,8 @@ class Model(nn.Sequential):
 def make_case(rng: Draw) -> Case:
     """Return a case; the name of the part that holds `fc` and `act` varies.
 
-    The second time it is longer, the part begins with another `head`, and the numbers are of float64.
+    The second time it is longer, the part begins with another `head`, and the numbers are of float64. Its `act` has
+    another name, `head.twin`, which nobody asks for.
     """
     stem, plain = rng.choice(("body", "trunk", "block")), rng.turn == 0
     stem += "" if plain else ".0"
@@ -74,12 +78,13 @@ def make_case(rng: Draw) -> Case:
 
 
 def _make(case: Case) -> nn.Module:
-    part = make_body(case.weight)
+    part, head = make_body(case.weight), Head()
     if "head" in case.names:
         part = nn.Sequential(OrderedDict([("head", nn.Identity()), *part.named_children()]))
+        head.twin = part.act
     for name in case.stem.split(".")[:0:-1]:
         part = nn.Sequential(OrderedDict([(name, part)]))
-    parts = [(case.stem.split(".")[0], part), ("neck", make_body(case.second)), ("head", Head())]
+    parts = [(case.stem.split(".")[0], part), ("neck", make_body(case.second)), ("head", head)]
     model = Model(OrderedDict(parts))
     for parameter in model.to(case.weight.dtype).parameters():
         parameter.grad = torch.ones_like(parameter)

@@ -13,8 +13,8 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import linear, whole
 
 # `lies`: what the network adds to each intermediate value that it reports; `reuses`: whether it runs ReLU twice, a child
-# under two names.
-Case = namedtuple("Case", "x weights skip lies reuses")
+# under two names; `act`: the class of that child.
+Case = namedtuple("Case", "x weights skip lies reuses act")
 
 _SHAPES = (5, 3), (2,), (1, 3, 2)
 
@@ -25,8 +25,8 @@ class Net(nn.Module):
     def __init__(self, case: Case, lies: list[torch.Tensor] | None = None, nested: bool = False) -> None:
         super().__init__()
         first, second = map(linear, case.weights)
-        self.relu, self.fc2 = nn.ReLU(), second  # deliberately not in the order of calls
-        self.squash, self.fc1 = case.skip().eval(), nn.Sequential(first, nn.ReLU()) if nested else first
+        self.relu, self.fc2 = case.act(), second  # deliberately not in the order of calls
+        self.squash, self.fc1 = case.skip().eval(), nn.Sequential(first, case.act()) if nested else first
         self.fc2.weight.requires_grad_(False)
         self.to(case.x.dtype)
         if case.reuses:
@@ -73,10 +73,9 @@ def make_case(rng: Draw) -> Case:
     if reuses:
         lies[1][lies[1] > 4] = torch.inf
         lies[2].fill_(torch.nan)
-    skip = (nn.ReLU6, nn.Hardtanh, nn.Identity)[
-        rng.turn
-    ]  # exact on whole numbers; a name that begins like ReLU
-    return Case(x, weights, skip, lies, reuses)
+    # Exact on whole numbers; names that begin alike, of which the one and then the other is skipped.
+    skip, act = ((nn.ReLU6, nn.ReLU), (nn.ReLU, nn.ReLU6), (nn.Identity, nn.ReLU))[rng.turn]
+    return Case(x, weights, skip, lies, reuses, act)
 
 
 def observe(prove: Any, case: Case) -> dict[str, Any]:
