@@ -38,7 +38,7 @@ def make_case(rng: Draw) -> Case:
         "long": 16 * short,
         "longer": -1.5 * short,
         "short": short,
-        "tiny": short / (1024 if short.dtype == torch.float16 else 2**20),
+        "tiny": short / (1024 if short.dtype == torch.float16 else 2**30),
         "zero": short / 1024 if short.dtype == torch.float16 else torch.zeros_like(short),
     }
     return paths, gradients, 1.26 * scale * _NORM
