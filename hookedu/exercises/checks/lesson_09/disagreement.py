@@ -11,13 +11,14 @@ from hookedu.exercises.conduct import ATTRIBUTES
 from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
-from hookedu.exercises.probes.lesson_09.disagreement import LIMIT, NAMES, PROBE, UNIT, Case
+from hookedu.exercises.probes.lesson_09.disagreement import LIMIT, NAMES, NUDGE, PROBE, UNIT, Case
 
 _TOLERANCE = 1e-7  # relative for numbers below 1
 # What overwrites the output of each layer, in the order of running.
 _OVERWRITES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "stem": torch.relu,
     "body.mix": lambda output: output.clamp(-LIMIT, LIMIT),
+    "body.pool": lambda output: output + NUDGE,
     "last": torch.relu,
 }
 
@@ -59,7 +60,7 @@ def _overwrites(case: Case) -> bool:
     compared with a tolerance.
     """
     key = _Key(case)
-    stem, mix, last = (key.taken[name] for name in _OVERWRITES)
+    stem, mix, _, last = (key.taken[name] for name in _OVERWRITES)
     if not (stem.any() and mix.any() and last.any()) or (stem != 0).all() or (mix != 0).all():
         return False
     if mix[:, 1].min() == 0:
@@ -95,6 +96,14 @@ def _too_few(saw: Any, key: _Key) -> bool:
     return _all_zero(saw, key) or _near(saw.result, _largest(key) | {"stem": 0.0})
 
 
+# Largest differences without abs(), or with abs() or a lower limit of 0 when it is too late.
+_ONE_DIRECTION: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
+    torch.max,
+    lambda taken: (-taken).max(),
+    lambda taken: taken.max().abs(),
+    lambda taken: taken.clamp(min=0).max(),
+)
+
 _MISTAKES: Mistakes = {
     "overwritten": Gives(lambda key: key.overwritten),
     "changes_model": lambda saw, key: (
@@ -102,7 +111,7 @@ _MISTAKES: Mistakes = {
     ),
     "one_at_a_time": lambda saw, key: _all_zero(saw, key) and saw.extracted > 1,
     "copied": lambda saw, key: _too_few(saw, key) and saw.extracted == 0,
-    "no_abs": Gives(lambda key: key.of(torch.max), lambda key: key.of(lambda taken: (-taken).max())),
+    "no_abs": Gives(*(lambda key, of=of: key.of(of) for of in _ONE_DIRECTION)),
     "signed": Gives(lambda key: key.of(torch.min), lambda key: key.of(lambda taken: (-taken).min())),
     "mean": Gives(lambda key: key.of(lambda taken: taken.abs().mean())),
     "rounded": lambda saw, key: all(
@@ -119,7 +128,7 @@ EXERCISE = Exercise(
     key=_Key,
     suits=_overwrites,
     given=lambda saw, key: (
-        f"x = {key.shown} * {UNIT:g}; model: stem, relu_, [mix, clamp_], last, relu_; names = {NAMES}"
+        f"x = {key.shown} * {UNIT:g}; model: stem, relu_, [mix, clamp_, pool], add_, last, relu_; names = {NAMES}"
     ),
     checks=[returned("differences", _largest, points=7, mistakes=_MISTAKES, equal=_near)],
     raises={"late_binding": r"KeyError: 'stem'"} | CALLS_NOW,

@@ -11,25 +11,33 @@ from hookedu.exercises.probing import Draw, Probe
 
 UNIT = 1025 / 8192  # all numbers are small multiples of it: their sums are exact, and have 13 digits
 LIMIT = 4 * UNIT / 2**20
-NAMES = ["stem", "last", "body.mix"]  # neither in the order of running nor backwards
+NUDGE = 131 / 2**46  # less than comparisons with a tolerance see; float32 rounds it up beside LIMIT
+NAMES = ["stem", "last", "body.mix", "body.pool"]  # neither in the order of running nor backwards
 
 
 class Case(NamedTuple):
-    """A model in which an in-place operation follows each convolution, and its input."""
+    """A model in which an in-place operation follows each convolution and the pool, and its input; all in float64."""
 
     model: nn.Sequential
     x: torch.Tensor
 
 
 class _Body(nn.Module):
-    """A convolution to very small numbers, cut off in place: no flag of a module tells of that."""
+    """A convolution to very small numbers, cut off in place: no flag of a module tells of that. The pool copies."""
 
     def __init__(self, mix: nn.Conv2d) -> None:
         super().__init__()
-        self.mix = mix
+        self.mix, self.pool = mix, nn.AvgPool2d(1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.mix(x).clamp_(-LIMIT, LIMIT)
+        return self.pool(self.mix(x).clamp_(-LIMIT, LIMIT))
+
+
+class _Nudge(nn.Module):
+    """Add a very small number in place."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.add_(NUDGE)
 
 
 def _named(**layers: nn.Module) -> nn.Sequential:
@@ -40,7 +48,7 @@ def _case(rng: Draw) -> Case:
     """Return a model in training mode and two pictures, the second with larger numbers.
 
     What overwrites the output of `stem` can only raise its numbers. What overwrites that of `body.mix` lowers those of the
-    first channel, which are not negative, by less than 1e-4, and raises those of the second by less. Those of `last` are not positive. Tracing a model for an extractor is slow, hence a single case.
+    first channel, which are not negative, by less than 1e-4, and raises those of the second by less; that of `body.pool` gets hardly larger, everywhere. Those of `last` are not positive. Tracing a model for an extractor is slow, hence a single case.
     """
     mix, last = conv(rng, 2, 2, 1), conv(rng, 2, 1, 1)
     with torch.no_grad():
@@ -48,8 +56,10 @@ def _case(rng: Draw) -> Case:
         mix.weight[1] /= -4
         last.weight.abs_()
         last.weight[:, 0] *= -1
-    model = _named(stem=conv(rng, 1, 2, 2), act=nn.ReLU(True), body=_Body(mix), last=last, end=nn.ReLU(True))
-    return Case(model, picture(rng, 2) * torch.tensor([UNIT, 2 * UNIT]).reshape(2, 1, 1, 1))
+    begin = {"stem": conv(rng, 1, 2, 2), "act": nn.ReLU(True), "body": _Body(mix), "nudge": _Nudge()}
+    model = _named(**begin, last=last, end=nn.ReLU(True))
+    x = picture(rng, 2) * torch.tensor([UNIT, 2 * UNIT]).reshape(2, 1, 1, 1)
+    return Case(model.double(), x.double())
 
 
 def observe(disagreement: Any, case: Case) -> dict[str, Any]:
