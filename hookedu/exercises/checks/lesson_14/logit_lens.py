@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.nn.functional import layer_norm
 
-from hookedu.exercises.checks.common import equals
+from hookedu.exercises.checks.common import equals, none_left
 from hookedu.exercises.checks.forward_hooks import CALLS_NOW
 from hookedu.exercises.checks.lesson_14.shared import first_difference, near
 from hookedu.exercises.criteria import Check, Gives, Saw
@@ -80,7 +80,7 @@ EXERCISE = Exercise(
             "lens",
             "result",
             want=lambda key: key.lens,
-            points=4,
+            points=3,
             essential=True,
             equal=near,
             **first_difference("result", lambda saw, key: saw.result, lambda key: key.lens),
@@ -121,6 +121,7 @@ EXERCISE = Exercise(
             {"runs_twice": lambda saw, key: saw.runs > 1, "never_runs": lambda saw, key: saw.runs == 0},
             words="runs",
         ),
+        none_left("logit_lens(model, ids)", "lens_raises", observed="left_by_lens"),
     ],
     raises={
         "args_is_tuple": r"'tuple' object has no attribute|tuple indices must be integers|not tuple$|got (a )?tuple",

@@ -1,12 +1,14 @@
 """What is observed of 14.2, `logit_lens(model, ids)`: the logits at every depth, and how often a block ran."""
 
+import contextlib
 from typing import Any, NamedTuple
 
 import torch
 
+from hookedu.exercises.conduct import Interruption
 from hookedu.exercises.probes.lesson_14.shared import Sizes, draw_prompts, draw_sizes, look_on, make_model
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import copies
+from hookedu.exercises.tools import copies, module_hooks
 
 CONTEXT = 20  # the most words
 
@@ -32,8 +34,27 @@ def observe(logit_lens: Any, case: Case) -> dict[str, Any]:
     """Look through a model on which others have left things; `runs` counts the calls of its block 0 alone."""
     model = make_model(case.sizes, CONTEXT)
     calls, first = look_on(model), model.blocks[0]
+    hooks = module_hooks(model)
     result = copies(logit_lens(model, case.ids))
-    return {"result": result, "runs": calls[first]}
+    # What is left without an exception, too, is left for another reason, and conduct tells.
+    left = _left_by_lens(logit_lens, case) if module_hooks(model) == hooks else 0
+    return {"result": result, "runs": calls[first], "left_by_lens": left}
+
+
+def _left_by_lens(logit_lens: Any, case: Case) -> int:
+    """Return how many hooks are left by an exception that `unembed` raises when the model has run."""
+    model, ran = make_model(case.sizes, CONTEXT), []
+    model.register_forward_hook(lambda *of: ran.append(1))
+
+    def interrupt(module: Any, args: Any) -> None:
+        if ran:
+            raise Interruption("out of memory")
+
+    model.unembed.register_forward_pre_hook(interrupt)
+    hooks = module_hooks(model)
+    with contextlib.suppress(Interruption):
+        logit_lens(model, case.ids)
+    return module_hooks(model) - hooks
 
 
 PROBE = Probe("14.2", "logit_lens", make_case, observe, cases=3, restores=True)

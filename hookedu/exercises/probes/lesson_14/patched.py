@@ -27,14 +27,17 @@ _AFTER = ("", "other weights", "error", "")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case; prompts differ in all words but one at most, so that each word that is patched shows."""
+    """Return a case; prompts differ in all words, so that each word that is patched shows.
+
+    In turn 2 they have their beginnings in common, as in the lesson, and the word to patch, which follows one that differs.
+    """
     batch, words, depth, number, place = _PLACES[rng.turn]
     sizes = draw_sizes(rng, (depth,))
     clean, corrupted = draw_prompts(rng, batch, words), draw_prompts(rng, batch, words)
     while bool((clean == corrupted).any()):
         corrupted = draw_prompts(rng, batch, words)
-    if rng.turn == 2:  # as in the lesson, they have their beginnings in common
-        corrupted[:, :2] = clean[:, :2]
+    if rng.turn == 2:
+        corrupted[:, [0, 1, place]] = clean[:, [0, 1, place]]
     return Case(sizes, clean, corrupted, number, place, _AFTER[rng.turn])
 
 
