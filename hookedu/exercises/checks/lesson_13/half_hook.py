@@ -143,6 +143,15 @@ EXERCISE = Exercise(
             mistakes={"half_first": _overflows, "own_scale": _scales_otherwise},
         ),
         Check(
+            "zeros",
+            ok=lambda saw, key: saw.zeros is not False,
+            essential=True,
+            given=Say("only_zeros"),
+            expected=Say("zeros_sent"),
+            got=Say("nothing_sent"),
+            mistakes={"skips_zeros": True},
+        ),
+        Check(
             "bytes",
             "bytes_sent",
             want=lambda key: 2 * len(key.x),

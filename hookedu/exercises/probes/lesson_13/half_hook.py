@@ -186,17 +186,20 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
     """Run backward with the hook of the answer in two steps, as far as what it returns allows.
 
     In the second the hook is called for another bucket first, and for both before any communication ends, as happens in
-    training. At the end it is called as on a rank that has larger gradients, and no nan.
+    training. At the end it is called as on a rank that has larger gradients, and no nan, and on one that has only zeros.
     """
     x, shares = case
     group, layer = Peers(shares), nn.Linear(len(x), 1)  # its two gradients share a bucket
-    report: dict[str, Any] = dict.fromkeys(("returned", "done", "value", "earlier", "part", "larger_part"))
+    report: dict[str, Any] = dict.fromkeys(
+        ("returned", "done", "value", "earlier", "part", "larger_part", "zeros")
+    )
     grads: list[torch.Tensor] = []
 
     def hook(state, bucket):  # DDP accepts only its own annotations, or none
         other = _OtherBucket(bucket, -1) if grads else None
         # An answer may change the bucket, so these are made before.
         same, more = _OtherBucket(bucket, 1), _OtherBucket(bucket, larger(*case), no_nan=True)
+        zeros = _OtherBucket(bucket, 0, no_nan=True)
         earlier = half_hook(group, other) if other else None
         returned = half_hook(group, bucket)
         group.settle()
@@ -206,6 +209,7 @@ def observe(half_hook: Any, case: tuple[torch.Tensor, list[int]]) -> dict[str, A
         if other:
             report["earlier"] = other.values_of(earlier)
             report["part"], report["larger_part"] = (_part(half_hook, b, shares) for b in (same, more))
+            report["zeros"] = _part(half_hook, zeros, shares).numel() > 0
         else:
             report.update(
                 returned=returned, done=done, value=value, sent=list(group.sent), infinite=group.infinite
