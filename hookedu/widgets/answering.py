@@ -63,6 +63,11 @@ class Answering(ipywidgets.Widget):
             self._waiting = True
             self._loop.call_soon_threadsafe(self._loop.call_later, _BURST, self._answer)
 
+    def again(self, after: float) -> None:
+        """Schedule an update in so many seconds, for work that may wait; a plain script has no time at which to do it."""
+        if self._loop is not None and self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._loop.call_later, after, self._answer)
+
     def settle(self) -> None:
         """Run a scheduled update now, for code that reads the result in the same cell."""
         if self._waiting:

@@ -1,5 +1,6 @@
 """GradCamPlayground: drag shapes, switch channels off, and see what a model says and where it looks."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -24,11 +25,14 @@ from hookedu.widgets.playground_words import (
     REFUSED,
     WORDS,
 )
+from hookedu.widgets.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 12  # shapes
+_REST = 0.1  # seconds after the last choice, before channels are tried one by one: a shape in motion does not wait for them
+_TRYING, _PAUSE = 0.03, 0.01  # seconds at a time for that, and between two times
 _PLACES = (1 / 6, 1 / 3, 1 / 2, 2 / 3, 5 / 6)  # of a shape that is added, as shares of width and height
 
 Shape = tuple[str, float, float]  # its class, column and row
@@ -40,7 +44,8 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
 
     Shapes can be added, dragged or moved with the arrow keys, and removed; a picture of your own can be uploaded behind
     them. A click on a channel of the layer switches it off, and a click on a class explains that class. Each time the model
-    runs once with a forward hook, and once more if channels are off, to compare; "Show code" gives the hooks.
+    runs once with a forward hook, and once more if channels are off, to compare; "Show code" gives the hooks. Then each channel
+    is tried by itself, in batches: which class would be the highest if it alone were switched off, or on again.
 
     The model runs in its current mode. Its modes, buffers, gradients and hooks and the states of the random number
     generators are restored afterwards. An exception that the model raises is shown in the widget and kept in ``error``.
@@ -73,6 +78,9 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         The picture that the model got, (3, H, W).
     logits, heat : torch.Tensor or None
         Its logits (classes,), and Grad-CAM (H, W).
+    verdicts : list of str or None
+        For each channel the class that would be the highest if this channel alone were switched; None where that cannot be
+        known, as for a model that mixes the pictures of a batch.
     code : str
         The program of "Show code".
     error : Exception or None
@@ -130,6 +138,7 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         )  # of all logits so far, so that bars of one picture compare with those of the next
         self._done: Any = None  # the choice that has been answered
         self._behind: torch.Tensor | None = None  # its ground
+        self._rests = 0.0  # time from which channels are tried
         self._forget()
         super().__init__()
         height, width = self._size
@@ -142,6 +151,7 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         self._picture: torch.Tensor | None = None
         self._now: Explanation | None = None
         self._high = 0.0
+        self._verdicts: Verdicts | None = None
 
     # -- choices ---------------------------------------------------------------------------------------------
 
@@ -242,6 +252,8 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         shapes, off, explained = cast("list[Shape]", list(self.shapes)), list(self.off), self.explained
         choice = shapes, off, explained
         if choice == self._done and ground is self._behind:
+            if time.monotonic() >= self._rests:
+                self._try()
             return
         # Not repeated before something else is chosen, also if it fails.
         self._done, self._behind = choice, ground
@@ -257,8 +269,23 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         self._picture, self._now, self._channels = picture, now, len(now.maps)
         self._high = before.heat.nan_to_num(0, 0, 0).max().item()
         self._post(before)
+        self._verdicts = Verdicts(self._layer, picture, now, off)
+        self._rests = time.monotonic() + _REST
+        self.again(_REST)
         self.say(failed=FAILED_LATER)
         self._no_error()
+
+    def _try(self) -> None:
+        """Try some channels by themselves, and come back for the others, after what is chosen meanwhile."""
+        verdicts, model = self._verdicts, self._model
+        if verdicts is None or model is None or not verdicts.left:
+            return
+        with restored(model, numpy=False):
+            verdicts.more(model, _TRYING)
+        tried = len(verdicts.found) - len(verdicts.left)
+        self.post("verdicts", {"tried": tried, "mixed": verdicts.mixed}, verdicts=verdicts.found)
+        if verdicts.left:
+            self.again(_PAUSE)
 
     def _post(self, before: Explanation) -> None:
         now, picture = self._now, self._picture
@@ -334,6 +361,15 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
         """Grad-CAM of the picture."""
         self.settle()
         return self._now and self._now.heat
+
+    @property
+    def verdicts(self) -> list[str | None]:
+        """What each channel, switched alone, would make the highest class."""
+        self.settle()
+        while self._verdicts is not None and self._verdicts.left:
+            self._try()
+        found = [] if self._verdicts is None else self._verdicts.found.tolist()
+        return [None if verdict < 0 else self._classes[verdict] for verdict in found]
 
     @property
     def code(self) -> str:

@@ -48,16 +48,48 @@ WORDS = {
         zh="`{layer}` 的 **{n} 个通道**：点一下就关掉，再点就打开",
         en="**{n} channels** of `{layer}`: click to switch off or on",
     ),
+    "sort": Text(zh="排序", en="Sort"),
+    "by_share": Text(zh="按贡献", en="by contribution"),
+    "by_number": Text(zh="按编号", en="by number"),
     "legend": Text(
-        zh="小条是通道的贡献：从左边起的支持 {name}，从右边起的反对它。",
-        en="Bars: what each channel contributes, from the left for {name}, from the right against it.",
+        zh="条是通道对 {name} 的贡献：向右是支持，向左是反对。箭头后面是单独切换这个通道之后最高的一类。",
+        en="Bars: what each channel contributes to {name}, to the right for it, to the left against it. Behind an arrow: the "
+        "highest class once this channel alone is switched.",
     ),
     "channel": Text(
         zh="通道 {n}，对 {name} 的贡献是 {value}", en="channel {n}, contributes {value} to {name}"
     ),
+    "channel_turns": Text(
+        zh="通道 {n}，对 {name} 的贡献是 {value}；单独切换它，最高的就变成 {to}",
+        en="channel {n}, contributes {value} to {name}; switched alone, it makes {to} the highest",
+    ),
     "channel_off": Text(
         zh="通道 {n} 已关掉；打开时对 {name} 的贡献是 {value}",
         en="channel {n} is off; switched on, it contributes {value} to {name}",
+    ),
+    "channel_off_turns": Text(
+        zh="通道 {n} 已关掉；打开时对 {name} 的贡献是 {value}，最高的就变成 {to}",
+        en="channel {n} is off; switched on, it contributes {value} to {name} and makes {to} the highest",
+    ),
+    "stays": Text(zh="", en=""),
+    "turns": Text(zh="→ {to}", en="→ {to}"),
+    "is_off": Text(zh="已关掉", en="off"),
+    "is_off_turns": Text(zh="已关掉 → {to}", en="off → {to}"),
+    "turn": Text(
+        zh="单独切换就能改变结论的通道有 {n} 个：{which}",
+        en="Channels that change the verdict when switched alone: {n} ({which})",
+    ),
+    "turn_none": Text(
+        zh="没有哪个通道单独切换就能改变结论。", en="No channel changes the verdict when switched alone."
+    ),
+    "trying": Text(
+        zh="正在逐个试：{of} 个通道试过 {tried} 个。",
+        en="Trying them one by one: {tried} of {of} channels so far.",
+    ),
+    "mixed": Text(
+        zh="这个模型不能把一张图和一批图同样对待（例如训练模式的批归一化），所以没有逐个去试通道。",
+        en="This model does not treat one picture and a batch of them alike (as with batch norm in training mode), so the "
+        "channels have not been tried one by one.",
     ),
     "all_on": Text(zh="全部打开", en="Switch all on"),
     # Once there is a picture, FAILED_LATER.

@@ -40,7 +40,26 @@ def row(widget: Locator, name: str) -> Locator:
 
 
 def logits(widget: Locator) -> list[float]:
-    return [float(text) for text in widget.locator(".hookedu-play-value").all_inner_texts()]
+    return [float(text) for text in values(widget).all_inner_texts()]
+
+
+def values(widget: Locator) -> Locator:
+    return widget.locator(".hookedu-play-classes .hookedu-play-value")
+
+
+def channel(widget: Locator, number: int) -> Locator:
+    return widget.get_by_role("switch", name=re.compile(rf"^channel {number}\b|^通道 {number}\b"))
+
+
+def by_share(widget: Locator) -> list[tuple[int, float]]:
+    """Return the number of each channel and what it contributes, from above to below."""
+    names = [switch.get_attribute("aria-label") for switch in widget.get_by_role("switch").all()]
+    return [
+        (int(number), float(share))
+        for number, share in (
+            re.match(r"channel (\d+), contributes (\S+) to", name).groups() for name in names
+        )
+    ]
 
 
 def picture(widget: Locator) -> Locator:
@@ -73,7 +92,7 @@ def test_a_shape_is_dragged_and_logits_and_heat_follow(notebook, theme):
     expect(picture(widget)).to_have_accessible_name(re.compile("heat map of cross"))
     drag(widget, shape(widget, "cross"), 4, -16)
     expect(shape(widget, "cross")).to_have_accessible_name("cross, column 22, row 16")
-    expect(widget.locator(".hookedu-play-value").first).not_to_have_text(f"{before[0]:.1f}")
+    expect(values(widget).first).not_to_have_text(f"{before[0]:.1f}")
     asked = notebook.run("asked").inner_text()
     assert "[('cross', 22, 16), ('star', 46, 32)] [] None" in asked
     assert logits(widget) == [float(v) for v in re.findall(r"-?\d+\.\d", asked)]
@@ -139,17 +158,17 @@ def test_a_channel_is_switched_off_by_a_click(notebook):
     before = logits(widget)
     row(widget, "cross").click()
     expect(row(widget, "cross")).to_have_attribute("aria-pressed", "true")
-    names = [s.get_attribute("aria-label") for s in widget.get_by_role("switch").all()]
-    brings = [float(name.split("contributes ")[1].split(" to")[0]) for name in names]
-    most = brings.index(max(brings))
-    place = widget.get_by_role("switch").nth(most).bounding_box()
-    widget.get_by_role("switch").nth(most).click()
-    expect(widget.get_by_role("switch").nth(most)).to_have_attribute("aria-checked", "false")
+    expect(widget.get_by_text(re.compile("^Bars: what each channel contributes to cross"))).to_be_visible()
+    most, brings = by_share(widget)[0]
+    channel(widget, most).scroll_into_view_if_needed()
+    place = channel(widget, most).bounding_box()
+    channel(widget, most).click()
+    expect(channel(widget, most)).to_have_attribute("aria-checked", "false")
     expect(row(widget, "cross")).to_have_accessible_name(
         re.compile(rf"with all channels on {before[4]:.1f}$")
     )
-    assert logits(widget)[4] == pytest.approx(before[4] - brings[most], abs=0.11)
-    assert widget.get_by_role("switch").nth(most).bounding_box() == place  # nothing jumps under the hand
+    assert logits(widget)[4] == pytest.approx(before[4] - brings, abs=0.11)
+    assert channel(widget, most).bounding_box() == place  # nothing jumps under the hand
     assert f"[{most}] cross" in notebook.run("asked").inner_text()
     widget.get_by_role("button", name="Show code").click()
     expect(widget.locator(".hookedu-code pre")).to_contain_text(f"output[:, [{most}]] = 0")
@@ -157,6 +176,61 @@ def test_a_channel_is_switched_off_by_a_click(notebook):
     expect(second.get_by_role("switch", checked=False)).to_have_count(1)
     assert logits(second) == logits(widget) and named(second) != named(widget)
     notebook.type_into("again", "play")
+
+
+def test_channels_are_rows_to_read_and_hit_sorted_as_one_likes(notebook):
+    widget = played(notebook)
+    shares = [share for _, share in by_share(widget)]
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0 > shares[-1]
+    first = widget.get_by_role("switch").first
+    box = first.bounding_box()
+    assert box["width"] > 280 and box["height"] >= 24  # WCAG 2.5.8
+    bar = first.locator(".hookedu-play-share").bounding_box()
+    track = first.locator(".hookedu-play-shares").bounding_box()
+    assert bar["x"] == pytest.approx(track["x"] + track["width"] / 2, abs=1)
+    widget.get_by_role("button", name="by number").click()
+    assert [n for n, _ in by_share(widget)] == list(range(64))
+    first.focus()
+    notebook.page.keyboard.press("End")
+    expect(channel(widget, 63)).to_be_focused()
+    widget.get_by_role("button", name="by contribution").focus()
+    notebook.page.keyboard.press("Enter")
+    expect(widget.get_by_role("button", name="by number")).to_have_attribute("aria-pressed", "false")
+    assert [share for _, share in by_share(widget)] == shares
+    row(widget, "heart").click()
+    expect(row(widget, "heart")).to_have_attribute("aria-pressed", "true")
+    others = [share for _, share in by_share(widget)]
+    assert others == sorted(others, reverse=True) != shares
+
+
+def test_the_channel_that_changes_the_verdict_is_named_and_does_it(notebook):
+    """A reader was asked which channel, switched off, changes the verdict, and could not tell."""
+    notebook.type_into("play", CELLS["play"].replace("block4", "block3").replace("star", "triangle"))
+    widget = fresh(notebook, "play")
+    notebook.type_into("play", CELLS["play"])
+    expect(widget.get_by_role("switch")).to_have_count(48)
+    turning = widget.locator(".hookedu-play-turning")
+    expect(turning).to_have_text(
+        re.compile(r"Channels that change the verdict when switched alone: \d+ \(\d+ → cross")
+    )
+    number = int(re.search(r"\((\d+) →", turning.inner_text())[1])
+    expect(widget.get_by_text("The highest is triangle")).to_be_visible()
+    expect(channel(widget, number)).to_have_accessible_name(
+        re.compile("switched alone, it makes cross the highest$")
+    )
+    expect(channel(widget, number)).to_contain_text("→ cross")
+    readable(notebook, widget)
+    channel(widget, number).click()
+    expect(widget.locator(".hookedu-play-says")).to_have_text(
+        re.compile(r"^The highest is cross: .* \(channels off: 1\)$")
+    )
+    expect(channel(widget, number)).to_have_accessible_name(
+        re.compile("is off; .* and makes triangle the highest$")
+    )
+    readable(notebook, widget)
+    notebook.choose("zh")
+    expect(channel(widget, number)).to_have_accessible_name(re.compile("已关掉；.*最高的就变成 triangle$"))
+    expect(turning).to_have_text(re.compile("^单独切换就能改变结论的通道有 "))
 
 
 def test_a_picture_is_uploaded_and_dropped(notebook, tmp_path):

@@ -127,11 +127,14 @@ def test_the_playground_says_what_its_lines_are_and_what_is_off(notebook):
     lines = widget.get_by_text("Upright lines: with all channels on")
     expect(widget.get_by_role("switch")).to_have_count(64)
     expect(lines).to_be_hidden()
-    place = widget.get_by_role("switch").nth(5).bounding_box()
-    widget.get_by_role("switch").nth(5).click()
-    expect(widget.get_by_text("channel 5 is off; switched on, it contributes")).to_be_visible()
+    fifth = widget.get_by_role("switch", name=re.compile(r"^channel 5\b"))
+    fifth.scroll_into_view_if_needed()
+    place = fifth.bounding_box()
+    fifth.click()
+    expect(fifth).to_contain_text("off")
+    expect(fifth).to_have_accessible_name(re.compile("^channel 5 is off; switched on, it contributes"))
     expect(lines).to_be_visible()
-    assert widget.get_by_role("switch").nth(5).bounding_box() == place  # nothing jumps under the hand
+    assert fifth.bounding_box() == place  # nothing jumps under the hand
 
 
 def test_an_exception_before_the_first_picture_says_what_to_do(notebook):

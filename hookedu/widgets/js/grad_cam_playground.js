@@ -1,9 +1,9 @@
 // GradCamPlayground: shapes to move, classes to explain, channels to switch off. Python runs the model for each of them.
 
 import { codeBox, press, pressed, toggle } from "./controls.js";
-import { pixels } from "./drawing.js";
 import { element } from "./elements.js";
-import { paint, read, stageOf } from "./play_stage.js";
+import { channelsOf } from "./play_channels.js";
+import { read, stageOf } from "./play_stage.js";
 import { widget } from "./shared.js";
 
 /** @typedef {import("./shared.js").View} View */
@@ -25,7 +25,7 @@ import { widget } from "./shared.js";
  * @property {boolean} uploaded
  * @property {string} code
  */
-/** @typedef {Record<string, Tensor>} Tensors "picture" and "heated", "maps", "brings", "logits" and "before" */
+/** @typedef {Record<string, Tensor>} Tensors "picture" and "heated", "maps", "brings", "logits" and "before"; "verdicts" */
 
 /** @param {View} view */
 function build(view) {
@@ -120,6 +120,8 @@ function build(view) {
     asked = false;
     top = content.top;
   });
+
+  view.receive("verdicts", channels.tell);
 
   const tools = element(
     "div",
@@ -221,86 +223,6 @@ function classesOf(view) {
         const said = { name: classes[i], value: logit.toFixed(1), before: usual.toFixed(1) };
         view.label(button, off.length ? "class_before" : "class", said, "aria-label");
       });
-    },
-  };
-}
-
-/**
- * The feature maps of the layer, each of them a switch, with a bar for what the channel contributes.
- *
- * @param {View} view
- */
-function channelsOf(view) {
-  const title = element("div");
-  const allOn = view.label(element("button", { type: "button", disabled: true }), "all_on");
-  const grid = element("div", { class: "hookedu-play-channels", role: "group" });
-  const says = element("div", { class: "hookedu-play-faint" });
-  const root = element("div", {}, title, grid, says, allOn);
-  /** @type {{tile: HTMLElement, canvas: HTMLCanvasElement, bar: HTMLElement}[]} */
-  let parts = [];
-  /** @type {(kind: string, content?: object) => void} */
-  let ask = () => {};
-  /** @type {number | null} the channel that the pointer or the focus is on */
-  let here = null;
-  /** @type {(n: number) => import("./shared.js").Values} */
-  let values = () => ({});
-  const speak = () => {
-    const on = here === null || parts[here].tile.getAttribute("aria-checked") === "true";
-    view.label(says, here === null ? "legend" : on ? "channel" : "channel_off", values(here ?? 0));
-  };
-  /** @param {number | null} n */
-  const point = (n) => {
-    here = n;
-    speak();
-  };
-  view.on(allOn, "click", () => {
-    ask("all_on");
-    parts.find(({ tile }) => tile.tabIndex === 0)?.tile.focus(); // the button will be disabled
-  });
-  view.on(grid, "pointerleave", () => point(null));
-  view.on(grid, "focusout", () => point(null));
-
-  /** @param {number} n */
-  const made = (n) => {
-    const canvas = element("canvas", { "aria-hidden": "true" });
-    const bar = element("span", { class: "hookedu-play-share" });
-    const tile = element("button", { type: "button", role: "switch", "aria-checked": "true" }, canvas, bar);
-    view.on(tile, "click", () =>
-      ask("switch", { channel: n, on: tile.getAttribute("aria-checked") !== "true" }),
-    );
-    for (const event of ["pointerenter", "focus"]) view.on(tile, event, () => point(n));
-    return { tile, canvas, bar };
-  };
-  return {
-    root,
-    /** @param {typeof ask} asking */
-    listen(asking) {
-      ask = asking;
-    },
-    /** @param {Content} content @param {Tensors} tensors */
-    show({ layer, off, scale, classes, explained }, { maps, brings }) {
-      const [n, rows, columns] = maps.shape;
-      if (!parts.length) {
-        parts = Array.from({ length: n }, (_, i) => made(i));
-        grid.append(...parts.map(({ tile }) => tile));
-        const first = parts[0]?.tile;
-        const across = () => parts.filter(({ tile }) => tile.offsetTop === first.offsetTop).length;
-        view.rove(grid, { columns: across });
-      }
-      view.label(title, "channels", { layer, n });
-      view.label(grid, "channels", { layer, n }, "aria-label");
-      values = (i) => ({ n: i, name: classes[explained], value: brings.values[i].toFixed(2) });
-      const most = Math.max(...Array.from(brings.values, Math.abs), 1e-30);
-      parts.forEach(({ tile, canvas, bar }, i) => {
-        const map = maps.values.subarray(i * rows * columns, (i + 1) * rows * columns);
-        paint(canvas, pixels(map, columns, scale));
-        tile.setAttribute("aria-checked", String(!off.includes(i)));
-        bar.style.width = `${(100 * Math.abs(brings.values[i])) / most}%`;
-        bar.dataset.speaks = brings.values[i] < 0 ? "against" : "for";
-        view.label(tile, "channel", values(i), "aria-label");
-      });
-      allOn.disabled = off.length === 0;
-      speak();
     },
   };
 }
