@@ -17,3 +17,19 @@ def half_hook(group, bucket):
     sent = (grads / group.size()).half()
     future = dist.all_reduce(sent, group=group, async_op=True).get_future()
     return future.then(lambda done: done.value()[0].float())
+
+
+# What later layers raise is swallowed.
+@mistake("13.2", "swallows_it", points=7)
+def layer_output(compiled, name, x):
+    kept, layer = [], compiled.get_submodule(name)
+    with (
+        torch.compiler.set_stance("force_eager"),
+        layer.register_forward_hook(lambda module, args, output: kept.append(output.detach().clone())),
+    ):
+        try:
+            compiled(x)
+        except Exception:
+            if not kept:
+                raise
+    return kept[-1]

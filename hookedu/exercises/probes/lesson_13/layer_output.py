@@ -51,21 +51,20 @@ def _look(module: nn.Module, args: Any, output: Any) -> None:
 class _Raising:
     """In place of the `forward` of a layer: raise an exception, as if somebody interrupted the kernel, and note it."""
 
-    def __init__(self) -> None:
-        self.raised = False
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error, self.raised = error, False
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         self.raised = True
-        raise Stopped("interrupted")
+        raise self.error("interrupted")
 
 
 def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list[str]:
-    """Raise two exceptions inside the model, and return what the answer leaves of its own.
+    """Raise exceptions inside the model, and return what the answer leaves of its own.
 
-    The first is a RuntimeError, from an input that is too wide, the second no Exception at all, and it comes after the layer
-    that is asked for has run. What is left is "swallowed"
-    if one does not come out of the answer. The hooks that it leaves are removed, and grad mode, if it was on, is on
-    again: else the model would be compiled anew.
+    The first is a RuntimeError, from an input that is too wide. The others come after the layer that is asked for has run,
+    one a ValueError, one no Exception at all. What is left is "swallowed" if one does not come out of the answer. The
+    hooks that it leaves are removed, and grad mode, if it was on, is on again: else the model would be compiled anew.
     """
     frames, left = torch._dynamo.eval_frame, []
     stance, tables = str(frames._stance), [module._forward_hooks for module in compiled.modules()]
@@ -73,14 +72,15 @@ def _unrestored(layer_output: Any, compiled: nn.Module, x: torch.Tensor) -> list
     with contextlib.suppress(Exception):
         layer_output(compiled, LAYERS[1], x.repeat(1, 2))
         left.append("swallowed")
-    layer, raising = compiled.get_submodule(LAYERS[1]), _Raising()
-    layer.forward = raising
-    try:
-        with contextlib.suppress(Exception, Stopped):
-            layer_output(compiled, LAYERS[0], x)
-            left += ["swallowed"] * raising.raised  # compiled code does not ask for it
-    finally:
-        del layer.forward
+    layer = compiled.get_submodule(LAYERS[1])
+    for error in (ValueError, Stopped):
+        layer.forward = raising = _Raising(error)
+        try:
+            with contextlib.suppress(Exception, Stopped):
+                layer_output(compiled, LAYERS[0], x)
+                left += ["swallowed"] * raising.raised  # compiled code does not ask for it
+        finally:
+            del layer.forward
     for table, kept in zip(tables, before, strict=True):
         for added in table.keys() - kept:
             left.append("hooks")
