@@ -53,8 +53,12 @@ class Choice:
         return Selection(self.sample, self.page, self.channel)
 
     def after(self, before: "Choice | None") -> "Choice":
-        """Return what is chosen where `before` was: another layer starts at its first call and page, with all channels."""
-        if before is None or self.subject != before.subject:
+        """Return what is chosen where `before` was.
+
+        Another layer, view or part starts at its first call and page, with all channels; on another input all stay, so that
+        one channel can be compared on several pictures.
+        """
+        if before is None or self.subject != replace(before, input=self.input).subject:
             return replace(self, call=0, page=0, channel=None)
         on_page = self.channel != before.channel or self.page == before.page
         return self if on_page else replace(self, channel=None)

@@ -125,11 +125,16 @@ FAILED_HERE = Text(
     en="Something went wrong in the browser's part of this widget; the rest of it still works. Run the cell again to "
     "begin anew.",
 )
+ENDED = Text(
+    zh="内核重启过，这个控件不会再回应：重新运行这个单元，它就回来了。",
+    en="The kernel has been restarted, and this no longer answers: run its cell again to have it back.",
+)
 TRACEBACK = Text(zh="详细的报错信息", en="Traceback")
 _WORDS = {
     "failed": FAILED,
     "out_of_memory": OUT_OF_MEMORY,
     "failed_here": FAILED_HERE,
+    "ended": ENDED,
     "traceback": TRACEBACK,
     "copy": Text(zh="复制", en="Copy"),
     "copied": Text(zh="已复制", en="Copied"),

@@ -80,7 +80,8 @@ WORDS = {
         en="Channels that change the verdict when switched alone: {n} ({which})",
     ),
     "turn_none": Text(
-        zh="没有哪个通道单独切换就能改变结论。", en="No channel changes the verdict when switched alone."
+        zh="没有哪个通道单独切换就能改变结论。挪一挪形状，让两类的分数靠近，就可能有了。",
+        en="No channel changes the verdict when switched alone. Move a shape until two classes are close, and one may.",
     ),
     "trying": Text(
         zh="正在逐个试：{of} 个通道试过 {tried} 个。",

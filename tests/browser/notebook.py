@@ -115,6 +115,11 @@ class Notebook:
         self._command(3, "runmenu:run-all")
         self._wait_for(self.page.locator(".jp-CodeCell").last)
 
+    def restart(self) -> None:
+        """Restart the kernel through the menu; outputs stay."""
+        self._command(4, "kernelmenu:restart")
+        self.page.locator(".jp-Dialog .jp-mod-accept").click()
+
     def run(self, cell_id: str) -> Locator:
         """Run one cell with Shift+Enter, wait for it, and return its output area."""
         cell = self.cell(cell_id)

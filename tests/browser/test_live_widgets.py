@@ -312,3 +312,21 @@ def wait_for_output(page, path, cell: str) -> dict:
                 return saved
         page.wait_for_timeout(50)
     raise AssertionError("not saved")
+
+
+def test_after_a_restart_of_the_kernel_it_says_what_brings_it_back(open_cells):
+    # So that no cell gets the number again that it had before.
+    notebook = open_cells({"first": "None"} | {name: CELLS[name] for name in ("setup", "toggle", "trial")})
+    notebook.choose("zh")
+    parts = [notebook.cell(name).locator(".hookedu-live") for name in ("toggle", "trial")]
+    for part in parts:
+        expect(part.locator(".hookedu-ended")).to_be_hidden()
+    notebook.restart()
+    for part in parts:
+        expect(part.locator(".hookedu-ended")).to_have_text(re.compile("内核重启过"))
+        expect(part.locator(".hookedu-ended")).to_be_visible()
+    notebook.run("setup")
+    notebook.run("toggle")
+    expect(parts[0].locator(".hookedu-ended")).to_be_hidden()
+    notebook.choose("en")
+    notebook.close()

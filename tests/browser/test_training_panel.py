@@ -112,7 +112,7 @@ def test_a_step_is_told_by_mouse_and_by_keys_and_its_numbers_are_the_kernels(not
     for key in ("Home", "ArrowDown", "ArrowDown", *["ArrowRight"] * 4):
         press(key)
     said = widget.locator("[aria-live]")
-    expect(said).to_have_text(re.compile("^Step 4, 2: loss"))
+    expect(said).to_have_text(re.compile("^Step 4, layer 2: loss"))
     expect(reading(widget)).to_have_text(said.inner_text())
     numbers = [float(part.split()[-1]) for part in said.inner_text().split(": ")[1].split(", ")]
     assert numbers == pytest.approx(told, rel=0.01)
@@ -123,14 +123,14 @@ def test_a_step_is_told_by_mouse_and_by_keys_and_its_numbers_are_the_kernels(not
         ("ArrowUp", 11, 1),
     ):
         press(key)
-        expect(said).to_have_text(re.compile(f"^Step {step}, {layer}:"))
+        expect(said).to_have_text(re.compile(f"^Step {step}, layer {layer}:"))
     press("Escape")
     expect(reading(widget)).to_contain_text("A row per layer, a column per step")
     canvas.blur()
     box = canvas.bounding_box()
     canvas.hover(position={"x": box["width"] - 10, "y": 8})
-    expect(reading(widget)).to_have_text(re.compile("^Step 11, 0: loss"))
-    expect(said).to_have_text(re.compile("^Step 11, 1:"))  # the pointer is not announced
+    expect(reading(widget)).to_have_text(re.compile("^Step 11, layer 0: loss"))
+    expect(said).to_have_text(re.compile("^Step 11, layer 1:"))  # the pointer is not announced
     curve = widget.get_by_role("application", name="Curve of the loss")
     curve.hover(position={"x": box["width"] - 10, "y": 40})
     expect(reading(widget)).to_have_text(re.compile(r"^Step 11: loss [\d.]+$"))

@@ -234,6 +234,16 @@ def test_another_layer_starts_at_its_first_call_and_page_with_all_channels():
     assert tuple(picker.shown.shape) == (64, 2, 2)
 
 
+def test_on_another_picture_the_same_channel_is_shown():
+    picker = LayerPicker(conv_relu(), images(), images={"other": torch.zeros_like(images())})
+    picker.value, picker.channel = "1", 1
+    picker.input = "images['other']"
+    assert (picker.channel, tuple(picker.shown.shape)) == (
+        1,
+        tuple(picker.recording["1"].activation.shape[2:]),
+    )
+
+
 def test_value_can_be_set_and_observed_and_a_wrong_name_says_which_are_close():
     picker, seen = LayerPicker(conv_relu(), images()), []
     picker.observe(lambda change: seen.append(change["new"]), "value")

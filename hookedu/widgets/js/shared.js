@@ -5,6 +5,7 @@
 // classes and constants, nothing else.
 
 import { element, inline, step } from "./elements.js";
+import { decode } from "./messages.js";
 
 /** @typedef {import("@anywidget/types").AnyModel<any>} Model */
 /** @typedef {Float32Array | Int32Array | Uint8Array} Numbers */
@@ -43,9 +44,11 @@ export class View {
     this.body = element("div");
     this.failure = element("div", { class: "hookedu-failure", role: "alert", hidden: true });
     this.live = element("div", { class: "hookedu-unseen", "aria-live": "polite" });
-    this.root.append(this.body, this.failure, this.live);
+    this.ended = this.label(element("div", { class: "hookedu-ended", role: "status", hidden: true }), "ended");
+    this.root.append(this.ended, this.body, this.failure, this.live);
     this.watch(["words", "language"], () => this.speak());
     this.watch(["failure"], () => this.fail(this.get("failure")));
+    this.noteEnd();
     this.keepKeys();
   }
 
@@ -87,6 +90,22 @@ export class View {
         this.fail({ says: "failed_here", error: String(error), trace: error.stack ?? "" });
       }
     };
+  }
+
+  /** Say so when the kernel no longer knows this widget, as after a restart, until something comes from Python. */
+  noteEnd() {
+    const end = this.guard(() => {
+      this.ended.hidden = false;
+    });
+    const alive = this.guard(() => {
+      this.ended.hidden = true;
+    });
+    this.model.on("comm_live_update", end); // of ipywidgets, which tells nobody but its own views
+    this.model.on("msg:custom", alive);
+    this.signal.addEventListener("abort", () => {
+      this.model.off("comm_live_update", end);
+      this.model.off("msg:custom", alive);
+    });
   }
 
   /** @param {Failure | Record<string, never>} failure {} for none */
@@ -374,23 +393,4 @@ export class View {
     probe.remove();
     return colour;
   }
-}
-
-// -- numbers ------------------------------------------------------------------------------------------------------
-
-/**
- * @param {{name: string, shape: number[], kind: "float32" | "int32" | "uint8"}[]} tensors
- * @param {DataView[]} buffers
- */
-function decode(tensors, buffers) {
-  const kinds = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
-  /** @type {Record<string, Tensor>} */
-  const found = {};
-  tensors.forEach(({ name, shape, kind }, number) => {
-    const { buffer, byteOffset, byteLength } = buffers[number];
-    // A copy, because a typed array must begin at a multiple of its size.
-    const bytes = new Uint8Array(buffer, byteOffset, byteLength).slice().buffer;
-    found[name] = { shape, values: new kinds[kind](bytes) };
-  });
-  return found;
 }
