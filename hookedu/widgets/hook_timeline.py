@@ -17,6 +17,7 @@ from hookedu.hooks.timeline import FORWARD, Timeline, timeline
 from hookedu.widgets.live import LiveWidget
 from hookedu.widgets.model_drawing import Boxes
 from hookedu.widgets.runs import has_no_values
+from hookedu.widgets.timeline_reasons import why
 from hookedu.widgets.timeline_words import KINDS, WORDS
 
 if TYPE_CHECKING:
@@ -254,7 +255,8 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
                 content |= {
                     "chosen": self._chosen,
                     "correct": answers.index(self._name(self._events[number + 1])),
-                    "fires": self._fires(answers[self._chosen], number + 1) + 1,
+                    "fires": (fires := self._fires(answers[self._chosen], number + 1)) + 1,
+                    "why": why(self._events, self._events[number + 1], self._events[fires]),
                 }
         self.post("question", content)
 

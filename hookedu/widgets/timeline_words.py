@@ -137,6 +137,33 @@ WORDS = {f"says_{kind}": says for kind, (_, _, says) in KINDS.items()} | {
         zh="✗ 不对：你选的是 `{guess}`，实际触发的是 `{answer}`。你选的已经触发过了，是第 {fires} 个。",
         en="✗ Not this time: you chose `{guess}`, and `{answer}` fired. Yours has fired already, as event {fires}.",
     ),
+    "why_backward_waits": Text(
+        zh="整个模型的前向传播结束以后，反向传播才开始。",
+        en="Backward begins only when the forward pass of the whole model has ended.",
+    ),
+    "why_forward_over": Text(
+        zh="前向传播已经结束，它的钩子不会再触发。", en="The forward pass has ended: its hooks fire no more."
+    ),
+    "why_after": Text(
+        zh="`forward_pre` 钩子在模块的 `forward` 之前触发，`forward` 钩子在它之后。",
+        en="A `forward_pre` hook fires before the module's `forward`, a `forward` hook after it.",
+    ),
+    "why_inside": Text(
+        zh="模块里面的都运行完了，它的 `forward` 钩子才触发。",
+        en="The `forward` hook of a module fires only when everything inside the module has run.",
+    ),
+    "why_outside": Text(
+        zh="外面的模块先开始，里面的才开始。", en="A module begins before what is inside of it."
+    ),
+    "why_order": Text(
+        zh="前向传播里，先被调用的模块先触发。",
+        en="In the forward pass, the module that is called first comes first.",
+    ),
+    "why_reverse": Text(
+        zh="反向传播倒着走：后运行的模块先得到梯度。",
+        en="Backward goes the other way: the module that ran last gets its gradient first.",
+    ),
+    "why_waits": Text(zh="你选的还在等：{moment}", en="Yours still waits for this: {moment}"),
     "score": Text(zh="得分：**{right} / {asked}**。", en="Score: **{right} / {asked}**."),
     "next_question": Text(zh="下一题", en="Next question"),
     "the_end": Text(zh="到此为止，没有更多事件。", en="That was the last event."),

@@ -105,6 +105,8 @@ def test_a_wrong_guess_is_told_when_its_hook_fires(notebook):
     said = widget.locator(".hookedu-run-verdict")
     expect(said).to_contain_text(re.compile(r"Yours fires later, as event \d+\."))
     number = int(re.findall(r"event (\d+)", said.inner_text())[0])
+    reasons = "Backward begins only|fires only when everything|fires before the module|is called first|begins before what"
+    expect(widget.get_by_role("status")).to_contain_text(re.compile(reasons))
     press(widget, "Watch")
     widget.get_by_role("slider").fill(str(number - 1))
     name = chosen.split(" (")[0]

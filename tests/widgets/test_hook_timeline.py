@@ -1,6 +1,7 @@
 """HookTimeline without a browser; tests/browser/test_hook_timeline.py has the rest."""
 
 import json
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,10 @@ from torch import nn
 
 from hookedu import HookTimeline, timeline
 from hookedu.hooks.tensors import tensors_in
+from hookedu.hooks.timeline import FORWARD
 from hookedu.language import preference
+from hookedu.widgets.timeline_reasons import why
+from hookedu.widgets.timeline_words import WORDS
 from tests.hooks.capture_models import Failing, Repeated, conv_relu, images
 
 
@@ -96,6 +100,45 @@ def test_what_is_no_tensor_is_none_and_not_too_large():
 
     said = shown(HookTimeline(Quiet(), torch.ones(1)))[-1]
     assert (said["name"], said["value"]) == ("forward", ["None", ""])
+
+
+@pytest.mark.parametrize(
+    ("build", "width"),
+    [
+        (small, 2),
+        (lambda: nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.Tanh(), small()), 2),
+        (Repeated, 3),
+    ],
+)
+def test_a_wrong_answer_that_comes_later_gets_a_reason_that_holds(build, width):
+    steps = HookTimeline(build(3) if build is Repeated else build(), torch.ones(4, width))
+    events, told = steps.recording, Counter()
+    order = {e.path: e.order for e in events if e.kind == "forward_pre"}  # of the last call
+    for number in range(len(events) - 1):
+        fired = events[number + 1]
+        for answer in steps.answers(number):
+            guessed = events[steps._fires(answer, number + 1)]
+            if guessed is fired:
+                continue
+            told[key := why(events, fired, guessed)] += 1
+            later, among = guessed.order > fired.order, f".{guessed.path}.".startswith(f".{fired.path}.")
+            assert key in ("", *WORDS)
+            assert later or key in ("", "why_forward_over")
+            assert not (later and key == "") or build is Repeated
+            if key == "why_backward_waits":
+                assert fired.kind in FORWARD and guessed.kind not in FORWARD
+            elif key == "why_forward_over":
+                assert not any(event.kind in FORWARD for event in events[fired.order :])
+            elif key == "why_reverse":
+                assert order[guessed.path] < order[fired.path] and not among
+            elif key == "why_order":
+                assert order[fired.path] < order[guessed.path] and not among
+            elif key == "why_inside":
+                assert (guessed.kind, guessed.path) != ("forward", fired.path) and not among
+            elif key in ("why_outside", "why_after"):
+                assert fired.kind == "forward_pre" and among
+    assert {"why_backward_waits", "why_waits"} <= told.keys()
+    assert build is Repeated or {"why_reverse", "why_inside", "why_order"} <= told.keys()
 
 
 def test_all_right_answers_give_full_score_and_a_wrong_one_does_not():

@@ -13,6 +13,7 @@ import { element } from "./elements.js";
  * @property {number} [chosen] once it is answered
  * @property {number} [correct]
  * @property {number} [fires] of which event the chosen answer is the hook, from 1
+ * @property {string} [why] key of the words that say why another one fired; "" for none
  */
 
 /**
@@ -25,13 +26,14 @@ export function prediction(view) {
   const choices = element("div", { class: "hookedu-run-answers", role: "group" });
   view.label(choices, "answers", {}, "aria-label");
   const verdict = element("div", { class: "hookedu-run-verdict" });
+  const reason = element("div", { hidden: true });
   const score = element("div");
-  const status = element("div", { role: "status" }, verdict, score);
+  const status = element("div", { role: "status" }, verdict, reason, score);
   const next = view.label(element("button", { type: "button", hidden: true }), "next_question");
   view.on(next, "click", () => view.send("next"));
   const root = element("div", { class: "hookedu-run-question", hidden: true }, words, choices, status, next);
   view.receive("question", (/** @type {Question} */ question) => {
-    const { answers = [], chosen, correct, number = 0, total, right, asked, fires = 0 } = question;
+    const { answers = [], chosen, correct, number = 0, total, right, asked, fires = 0, why = "" } = question;
     const focused = root.contains(document.activeElement);
     const answered = chosen !== undefined;
     words.hidden = !number;
@@ -53,6 +55,11 @@ export function prediction(view) {
       const wrong = fires > number ? "wrong_later" : "wrong_before";
       view.label(verdict, chosen === correct ? "right" : wrong, said);
     } else if (!number) view.label(verdict, "the_end");
+    reason.hidden = !answered || chosen === correct || !why;
+    if (!reason.hidden) {
+      const kind = answers[chosen ?? 0].split(" ")[0]; // an answer begins with the kind of its event
+      view.label(reason, why, { moment: view.get("words")[`says_${kind}`] });
+    }
     view.label(score, "score", { right, asked });
     score.hidden = asked === 0;
     next.hidden = !answered;

@@ -44,7 +44,10 @@ export class View {
     this.body = element("div");
     this.failure = element("div", { class: "hookedu-failure", role: "alert", hidden: true });
     this.live = element("div", { class: "hookedu-unseen", "aria-live": "polite" });
-    this.ended = this.label(element("div", { class: "hookedu-ended", role: "status", hidden: true }), "ended");
+    this.ended = this.label(
+      element("div", { class: "hookedu-ended", role: "status", hidden: true }),
+      "ended",
+    );
     this.root.append(this.ended, this.body, this.failure, this.live);
     this.watch(["words", "language"], () => this.speak());
     this.watch(["failure"], () => this.fail(this.get("failure")));
