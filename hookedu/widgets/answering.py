@@ -53,6 +53,7 @@ class Answering(ipywidgets.Widget):
         except RuntimeError:  # a plain script, where every change is answered immediately
             self._loop = None
         preference.observe(self._speak)
+        self._speak()  # a click, which comes in another thread, may have chosen a language while the widget was made
         end_earlier_run(self)
 
     def changed(self, _: Any = None) -> None:

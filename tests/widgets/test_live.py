@@ -5,6 +5,7 @@ import gc
 import io
 import weakref
 
+import ipywidgets
 import pytest
 import torch
 from matplotlib.figure import Figure
@@ -108,3 +109,13 @@ def test_a_guess_holds_little_and_says_one_line():
     assert len(str(state)) < 10_000
     assert repr(asked) == "guess 02.a" and asked._repr_mimebundle_()[0]["text/plain"] == "guess 02.a"
     assert asked.choices == list(guesses.find("02.a").choices)
+
+
+def test_a_language_chosen_while_a_widget_is_made_is_spoken():
+    """In JupyterLab a click on the buttons arrives in another thread than the one that runs the cell."""
+    preference.language = "zh"
+    ipywidgets.Widget.on_widget_constructed(lambda _: setattr(preference, "language", "en"))
+    try:
+        assert Drawn().language == "en"
+    finally:
+        ipywidgets.Widget.on_widget_constructed(None)
