@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.autograd.graph import get_gradient_edge
 
 from hookedu.hooks.modules import modules_by_name, why_never_called
 from hookedu.hooks.tensors import shape_of, shape_text
@@ -60,7 +61,7 @@ def explain(
     `.grad`; what the model itself changes is for the caller to restore.
     """
     module = modules_by_name(model)[layer]
-    seen: dict[str, torch.Tensor] = {}
+    seen: dict[str, Any] = {}
 
     def keep(_: nn.Module, args: Any, output: Any) -> torch.Tensor:
         if not isinstance(output, torch.Tensor) or output.dim() != 4:
@@ -69,12 +70,13 @@ def explain(
             raise ValueError(str(TWICE.format(layer=layer)))
         on = output.clone()
         on[:, off] = 0
-        seen.update(maps=output.detach().clone(), on=on.detach().clone())
-        on.register_hook(lambda grad: seen.update(grads=grad.detach().clone()))
+        # The edge, as an operation in place may change `on` later. Backward goes no further than that, which takes half as
+        # long as to go on to the picture.
+        seen.update(maps=output.detach().clone(), on=on.detach().clone(), edge=get_gradient_edge(on))
         return on
 
     like = next((p for p in model.parameters() if p.is_floating_point()), picture)
-    # So that there is a gradient where all parameters are frozen; it is also all that is asked for.
+    # So that there is a gradient where all parameters are frozen.
     x = picture.detach()[None].to(like.device, like.dtype, copy=True).requires_grad_()
     with torch.enable_grad():
         handle = module.register_forward_hook(keep)
@@ -87,8 +89,8 @@ def explain(
         if not isinstance(logits, torch.Tensor) or logits.dim() != 2 or len(logits) != 1:
             raise ValueError(str(NO_LOGITS.format(shape=shape_text(shape_of(logits)))))
         chosen = int(logits[0].argmax()) if explained is None else explained
-        torch.autograd.grad(logits[0, chosen], x)
-    weights = seen["grads"].mean(dim=(2, 3), keepdim=True)
+        [grads] = torch.autograd.grad(logits[0, chosen], seen["edge"])
+    weights = grads.mean(dim=(2, 3), keepdim=True)
     cam = (weights * seen["on"]).sum(dim=1, keepdim=True).relu()
     heat = F.interpolate(cam, size=picture.shape[-2:], mode="bilinear")[0, 0]
     found = logits.detach()[0], seen["maps"][0], weights.flatten(), heat
