@@ -210,6 +210,21 @@ def test_high_contrast_and_reduced_motion(notebook):
     assert pixel(canvas, 122, 8) not in ([0, 0, 0], [255, 255, 255])
 
 
+def test_a_theme_that_is_chosen_later_is_drawn(notebook):
+    notebook.use("light")
+    canvas = chart(trained(notebook), "norm of the gradient")
+    for theme, brightest in (("dark", "> 120"), ("light", "< 120"), ("dark", "> 120")):
+        notebook.use(theme)
+        notebook.page.wait_for_function(  # of the names of the layers, by which stands nothing else
+            "canvas => { const {data} = canvas.getContext('2d').getImageData(0, 0, 117, canvas.height);"
+            "const inked = data.filter((_, i) => i % 4 === 0 && data[i + 3] > 60);"
+            f"return inked.length > 2 && Math.max(...inked) {brightest}; }}",
+            arg=canvas.element_handle(),
+            timeout=5000,
+        )
+    notebook.use("light")
+
+
 def test_twenty_runs_leave_nothing(notebook):
     def shown(times: int) -> str:
         for _ in range(times):

@@ -97,12 +97,8 @@ export class View {
 
   /** Say so when the kernel no longer knows this widget, as after a restart, until something comes from Python. */
   noteEnd() {
-    const end = this.guard(() => {
-      this.ended.hidden = false;
-    });
-    const alive = this.guard(() => {
-      this.ended.hidden = true;
-    });
+    const end = this.guard(() => this.ended.removeAttribute("hidden"));
+    const alive = this.guard(() => this.ended.setAttribute("hidden", ""));
     this.model.on("comm_live_update", end); // of ipywidgets, which tells nobody but its own views
     this.model.on("msg:custom", alive);
     this.signal.addEventListener("abort", () => {
@@ -374,6 +370,7 @@ export class View {
     const guarded = this.guard(draw);
     const themes = new MutationObserver(guarded);
     themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "class"] });
+    themes.observe(document.head, { childList: true }); // JupyterLab takes the old theme's sheet away later
     this.signal.addEventListener("abort", () => themes.disconnect());
     const queries = [
       "(forced-colors: active)",
