@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from tests.browser.test_live_widgets import CHINESE, fresh, named, readable, settled
+from tests.browser.memory import leaves_nothing
+from tests.browser.test_live_widgets import CHINESE, fresh, named, readable
 
 pytestmark = pytest.mark.usefixtures("no_errors")
 CELLS = {
@@ -288,11 +289,7 @@ def test_twenty_runs_leave_nothing(notebook):
             expect(shape(widget, "star")).to_have_accessible_name("star, column 46, row 24")
         return notebook.run("census").inner_text().split("(")[-1]
 
-    before, (views, listeners) = shown(2), settled(notebook.page)
-    assert shown(20) == before and before.endswith("0, None)")
-    left = settled(notebook.page)
-    # As in test_live_widgets: a busy browser may still hold the view before the last.
-    assert left[0] <= views + 1 and left[1] <= listeners, (views, listeners, left)
+    assert leaves_nothing(notebook, shown).endswith("0, None)")
 
 
 def test_a_saved_notebook_has_the_still_picture_and_no_state(notebook, tmp_path):

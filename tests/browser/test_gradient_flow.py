@@ -6,7 +6,8 @@ import time
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.test_live_widgets import CHINESE, fresh, named, readable, settled
+from tests.browser.memory import leaves_nothing
+from tests.browser.test_live_widgets import CHINESE, fresh, named, readable
 
 pytestmark = pytest.mark.usefixtures("no_errors")
 CELLS = {
@@ -211,14 +212,9 @@ def test_twenty_runs_leave_nothing(notebook):
             box(widget, "a").click()
             widget.locator("[data-kind=double]").click()
             expect(box(widget, "a")).to_have_attribute("data-state", "changed")
-        return notebook.run("census").inner_text()
+        return notebook.run("census").inner_text().split("(")[-1]
 
-    before, (views, listeners) = shown(2), settled(notebook.page)
-    after = shown(20)
-    assert after.split("(")[-1] == before.split("(")[-1] and "None, 0)" in after
-    left = settled(notebook.page)
-    # As in test_live_widgets: a busy browser may still hold the view before the last.
-    assert left[0] <= views + 1 and left[1] <= listeners, (views, listeners, left)
+    assert leaves_nothing(notebook, shown).endswith("None, 0)")
 
 
 def test_another_place_shows_the_same(notebook):

@@ -5,9 +5,10 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.browser.memory import leaves_nothing
 from tests.browser.test_gradient_flow import faint
 from tests.browser.test_layer_picker import COUNT
-from tests.browser.test_live_widgets import CHINESE, fresh, named, readable, settled
+from tests.browser.test_live_widgets import CHINESE, fresh, named, readable
 
 SETUP = """\
 import ipywidgets, torch
@@ -314,8 +315,4 @@ def test_twenty_runs_leave_nothing(notebook):
             press(fresh(notebook, "small"), "Play")
         return notebook.run("census").inner_text()
 
-    in_kernel, (views, listeners) = shown(2), settled(notebook.page)
-    assert shown(20) == in_kernel
-    left = settled(notebook.page)
-    # As in test_live_widgets: a busy browser may still hold the view before the last.
-    assert left[0] <= views + 1 and left[1] <= listeners, (views, listeners, left)
+    leaves_nothing(notebook, shown)

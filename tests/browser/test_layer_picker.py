@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from tests.browser.test_live_widgets import CHINESE, fresh, readable, settled
+from tests.browser.memory import leaves_nothing
+from tests.browser.test_live_widgets import CHINESE, fresh, readable
 
 SETUP = """\
 import ipywidgets, torch
@@ -322,8 +323,4 @@ def test_twenty_runs_leave_nothing_in_the_page_or_in_the_kernel(notebook):
         shows(notebook.cell("picker").locator(".hookedu-live"), "conv1")
         return notebook.run("census").inner_text()
 
-    in_kernel, (views, listeners) = shown(2), settled(notebook.page)
-    assert shown(20) == in_kernel
-    after = settled(notebook.page)
-    # A busy browser may still hold the view of the run before the last; a leak would be those of all twenty.
-    assert after[0] <= views + 1 and after[1] <= listeners, (views, listeners, after)
+    leaves_nothing(notebook, shown)

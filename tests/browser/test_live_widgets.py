@@ -7,6 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.browser.memory import leaves_nothing
+
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SETUP = """\
 import torch
@@ -191,39 +193,7 @@ def test_twenty_runs_leave_nothing_in_the_page_and_in_the_kernel(notebook):
             expect(notebook.cell(name).locator(".hookedu-live")).to_have_count(1)
         return notebook.run("census").inner_text().split("(")[-1]
 
-    in_kernel, (views, listeners) = shown(2), settled(notebook.page)
-    assert shown(20) == in_kernel
-    after = settled(notebook.page)
-    # A busy browser may still hold the views of the run before the last; a leak would be those of all twenty.
-    assert after[0] <= views + len(names) and after[1] <= listeners, (views, listeners, after)
-
-
-def settled(page) -> tuple[int, int]:
-    """Return what is in the page once that no longer changes: JupyterLab disposes of an output a moment later."""
-    found, before = in_page(page), None
-    while found != before:
-        page.wait_for_timeout(500)
-        found, before = in_page(page), found
-    return found
-
-
-def in_page(page) -> tuple[int, int]:
-    """Return how many views of widgets are in the memory of the page, shown or not, and how many listeners on its window."""
-    devtools = page.context.new_cdp_session(page)
-
-    def of(method: str, **given) -> dict:
-        return devtools.send(method, given)
-
-    divs = of("Runtime.evaluate", expression="HTMLDivElement.prototype")["result"]["objectId"]
-    found = of("Runtime.queryObjects", prototypeObjectId=divs)["objects"][
-        "objectId"
-    ]  # collects garbage first
-    count = "function() { return this.filter(e => e.classList.contains('hookedu-live')).length }"
-    views = of("Runtime.callFunctionOn", objectId=found, functionDeclaration=count)["result"]["value"]
-    window = of("Runtime.evaluate", expression="window")["result"]["objectId"]
-    listeners = of("DOMDebugger.getEventListeners", objectId=window)["listeners"]
-    devtools.detach()
-    return views, len(listeners)
+    leaves_nothing(notebook, shown, cells=len(names))
 
 
 # -- guess() --------------------------------------------------------------------------------------------------------

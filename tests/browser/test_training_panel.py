@@ -8,7 +8,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.test_live_widgets import CHINESE, fresh, readable, settled
+from tests.browser.memory import leaves_nothing
+from tests.browser.test_live_widgets import CHINESE, fresh, readable
 
 pytestmark = pytest.mark.usefixtures("no_errors")
 PANEL = """\
@@ -94,9 +95,9 @@ def test_strips_grow_while_a_model_trains(notebook, theme):
         ("zh", re.compile("step|layer|gradient|activation", re.IGNORECASE)),
     ):
         notebook.choose(language)
-        expect(widget.locator("> div").first).not_to_contain_text(others)
+        expect(widget.locator("> div:not(.hookedu-ended)").first).not_to_contain_text(others)
         for canvas in charts(widget).all():
-            assert not others.search(canvas.get_attribute("aria-label"))
+            expect(canvas).not_to_have_attribute("aria-label", others)
         readable(notebook, widget)
     assert pixel(charts(widget).first, 2, 2) == [0, 0, 0]  # transparent: the page is its ground
 
@@ -231,11 +232,7 @@ def test_twenty_runs_leave_nothing(notebook):
             trained(notebook)
         return notebook.run("census").inner_text().split("(")[-1]
 
-    before, (views, listeners) = shown(2), settled(notebook.page)
-    assert shown(20) == before and before.endswith(" 0)")
-    left = settled(notebook.page)
-    # As in test_live_widgets: a busy browser may still hold the view before the last.
-    assert left[0] <= views + 1 and left[1] <= listeners, (views, listeners, left)
+    assert leaves_nothing(notebook, shown).endswith(" 0)")
 
 
 def test_a_saved_notebook_has_the_still_picture_and_no_state(notebook, tmp_path):
