@@ -38,7 +38,7 @@ class GradientFlow(LiveWidget, module="gradient_flow"):
     Attributes
     ----------
     hooks : dict of str to str
-        What hangs on which tensor: "look", "double", "halve", "zero", "double_in_place" or "zero_in_place". Set it to
+        What hangs on which tensor: "print", "double", "halve", "zero", "double_in_place" or "zero_in_place". Set it to
         choose from Python; in a notebook ``settle()`` then waits for the result.
     gradients : dict of str to torch.Tensor
         The gradient that left each tensor in the last pass, in the order in which backward reached them.

@@ -40,7 +40,7 @@ class Kind:
     says : Text
         Its name for people.
     function : callable or None
-        The hook; None for looking, which needs the name of the tensor.
+        The hook; None for printing, which needs the name of the tensor.
     instead : callable or None
         Of a hook that works in place, the one that returns the same numbers in a new tensor.
     """
@@ -56,7 +56,7 @@ class Kind:
 
 
 KINDS = {
-    "look": Kind("print", Text(zh="看一看", en="look"), None),
+    "print": Kind("print", Text(zh="打印", en="print"), None),
     "double": Kind("* 2", Text(zh="加倍", en="double"), double),
     "halve": Kind("/ 2", Text(zh="减半", en="halve"), halve),
     "zero": Kind("zeros", Text(zh="变成零", en="zero"), zero),

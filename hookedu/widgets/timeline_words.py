@@ -91,11 +91,15 @@ WORDS = {f"says_{kind}": says for kind, (_, _, says) in KINDS.items()} | {
     "fold": Text(zh="收起 {name}", en="Close {name}"),
     "parameters": Text(zh="参数", en="parameters"),
     "legend": Text(
-        zh="蓝色向右：前向传播。紫色向左：反向传播。圆：模块上的钩子；菱形：张量上的钩子；方块：梯度累加之后的钩子。点一个标记，"
-        "就跳到它下一次触发的时候。这些钩子是控件自己挂上的；你的钩子照常运行，但不画在这里。",
+        zh="蓝色向右：前向传播。紫色向左：反向传播。圆：模块上的钩子；菱形：张量上的钩子；方块：梯度累加之后的钩子。"
+        "这些钩子是控件自己挂上的；你的钩子照常运行，但不画在这里。",
         en="Blue, to the right: forward. Purple, to the left: backward. Circle: a hook on a module; diamond: on a tensor; "
-        "square: after the gradient was accumulated. Click a mark to jump to the next time that it fires. "
+        "square: after the gradient was accumulated. "
         "These hooks are the widget's own; yours run as usual, but are not drawn.",
+    ),
+    "jump": Text(
+        zh="点一个标记，就跳到它下一次触发的时候。",
+        en="Click a mark to jump to the next time that it fires.",
     ),
     # Going through the events.
     "controls": Text(zh="播放控制", en="Playback"),

@@ -191,7 +191,7 @@ def test_an_exception_is_shown_in_one_language_and_the_next_widget_works(noteboo
     expect(failure).not_to_contain_text(CHINESE)
     widget = fresh(notebook, "sum")
     box(widget, "a").click()
-    widget.locator("[data-kind=look]").click()
+    widget.locator("[data-kind=print]").click()
     expect(widget.locator(".hookedu-flow-printed")).to_have_text("a: tensor(1.)\n")
 
 

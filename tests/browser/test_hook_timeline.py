@@ -178,7 +178,9 @@ def test_what_a_hook_sees_travels_unless_the_reader_wants_no_motion(notebook, wi
 def test_predict_has_its_verdict_beside_the_question(notebook, theme):
     notebook.use(theme)
     widget, page = fresh(notebook, "small"), notebook.page
+    expect(widget.get_by_text("Click a mark")).to_be_visible()
     press(widget, "Predict")
+    expect(widget.get_by_text("Click a mark")).to_be_hidden()  # marks would give the answer away
     expect(widget.get_by_role("slider")).to_be_hidden()
     answers = widget.locator(".hookedu-run-answers button")
     expect(answers).to_have_count(4)

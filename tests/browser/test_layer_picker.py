@@ -222,6 +222,10 @@ def test_pin_compare_and_unpin(notebook):
         widget.get_by_role("button", name="Pin", exact=True).click()
     expect(widget.locator(".hookedu-pane")).to_have_count(4)
     readable(notebook, widget)
+    for part in ("stage", "says", "sums"):  # at one height, although titles take one line or two
+        boxes = [box.bounding_box() for box in widget.locator(f".hookedu-pane .hookedu-pane-{part}").all()]
+        rows, columns = ({round(box[side]) for box in boxes} for side in "yx")
+        assert len(rows) * len(columns) == len(boxes), boxes
     for left in (3, 2, 1):
         widget.get_by_role("button", name="Unpin conv1").first.click()
         expect(widget.locator(".hookedu-pane")).to_have_count(left)

@@ -31,7 +31,7 @@ OPERATIONS = {
 }
 # What a hook makes of a gradient, without autograd.
 MAKES = {
-    "look": lambda g: g,
+    "print": lambda g: g,
     "double": lambda g: 2 * g,
     "halve": lambda g: g / 2,
     "zero": lambda g: torch.zeros_like(g),
@@ -86,7 +86,7 @@ def expected(program: Program, tensors: dict, hooks: dict, own: set) -> tuple[di
         if target not in arrived:
             continue
         arrived[target] = 3 * arrived[target] if target in own else arrived[target]
-        left[target] = MAKES[hooks.get(target, "look")](arrived[target])
+        left[target] = MAKES[hooks.get(target, "print")](arrived[target])
         if tensors[target].is_leaf:
             continue
         copies = {name: tensor.detach().requires_grad_() for name, tensor in tensors.items()}
@@ -252,14 +252,14 @@ def test_in_place_where_nobody_else_holds_the_gradient_says_so():
 
 
 def test_a_gradient_that_is_spoiled_before_its_own_hook_runs():
-    flow = flow_of(sum_of_two(), a="zero_in_place", b="look")
+    flow = flow_of(sum_of_two(), a="zero_in_place", b="print")
     assert flow.spoiled == ["b"] and "before its own hook ran" in summary(flow)
 
 
 def test_what_hooks_print_is_shown(capsys):
     tensors = fork()
     tensors["w"].register_hook(lambda grad: print("mine", grad))
-    flow = flow_of(tensors, a="look")
+    flow = flow_of(tensors, a="print")
     assert flow._posted["run"][0]["content"]["printed"] == "a: tensor(2.)\nmine tensor(5.)\n"
     assert "Hooks of your own on `w` run each time" in summary(flow)
     assert capsys.readouterr().out == ""
@@ -332,7 +332,7 @@ def test_pieces_of_one_operation():
     assert flow.gradients["x"].tolist() == [6, 8, 1, 2]
 
 
-@pytest.mark.parametrize("hooks", [{}, {"a": "double_in_place"}, {"a": "halve", "b": "look", "c": "zero"}])
+@pytest.mark.parametrize("hooks", [{}, {"a": "double_in_place"}, {"a": "halve", "b": "print", "c": "zero"}])
 def test_the_code_does_what_the_widget_shows(hooks):
     tensors = sum_of_two()
     flow = flow_of(tensors, **hooks)

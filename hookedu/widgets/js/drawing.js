@@ -91,27 +91,6 @@ export function enlarge(context, image, x, y, width, height) {
 }
 
 /**
- * Several canvases in a row, on one ground.
- *
- * @param {HTMLCanvasElement[]} canvases
- * @param {string} ground
- */
-export function beside(canvases, ground) {
-  const row = document.createElement("canvas");
-  row.width = canvases.reduce((sum, canvas) => sum + canvas.width, 0);
-  row.height = Math.max(...canvases.map((canvas) => canvas.height));
-  const context = /** @type {CanvasRenderingContext2D} */ (row.getContext("2d"));
-  context.fillStyle = ground;
-  context.fillRect(0, 0, row.width, row.height);
-  let left = 0;
-  for (const canvas of canvases) {
-    context.drawImage(canvas, left, 0);
-    left += canvas.width;
-  }
-  return row;
-}
-
-/**
  * Offer a canvas as a PNG file.
  *
  * @param {HTMLCanvasElement} canvas

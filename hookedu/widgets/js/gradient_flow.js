@@ -99,7 +99,7 @@ function hooksOf(view) {
   const off = view.label(element("button", { hidden: true }), "all_off");
   const root = element("div", { class: "hookedu-flow-hooks" }, title, group, off);
   let chosen = "";
-  const choices = ["none", "look", "double", "halve", "zero", "double_in_place", "zero_in_place"];
+  const choices = ["none", "print", "double", "halve", "zero", "double_in_place", "zero_in_place"];
   const buttons = choices.map((kind) => {
     const button = view.label(element("button", { "data-kind": kind }), kind);
     view.on(button, "click", () => {

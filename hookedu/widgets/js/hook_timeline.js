@@ -55,7 +55,14 @@ function build(view) {
   view.label(player, "controls", {}, "aria-label");
   const about = element("div", { class: "hookedu-run-about" });
   const note = view.label(element("div", { class: "hookedu-run-note" }), "note");
-  const legend = view.label(element("div", { class: "hookedu-run-legend" }), "legend");
+  const jump = view.label(element("span"), "jump");
+  const legend = element(
+    "div",
+    { class: "hookedu-run-legend" },
+    view.label(element("span"), "legend"),
+    " ",
+    jump,
+  );
   const asked = prediction(view);
   const bar = element("div", { class: "hookedu-run-bar" }, modes, again);
   view.body.append(element("div", { class: "hookedu-run" }, bar, scene, player, asked, about, note, legend));
@@ -165,6 +172,7 @@ function build(view) {
   view.watch(["mode"], () => {
     halt();
     asked.hidden = watching();
+    jump.hidden = !watching(); // where the answer would be given away, marks do nothing
     describe();
   });
 

@@ -2,10 +2,11 @@
 
 import { choiceList } from "./choice_list.js";
 import { codeBox, press, pressed, toggle } from "./controls.js";
-import { beside, save } from "./drawing.js";
+import { save } from "./drawing.js";
 import { element } from "./elements.js";
 import { InputPane } from "./input_pane.js";
 import { Pane } from "./pane.js";
+import { fileName, picture } from "./pane_file.js";
 import { widget } from "./shared.js";
 
 /** @typedef {import("./shared.js").View} View */
@@ -81,13 +82,7 @@ function build(view) {
   const keep = view.label(element("button", { type: "button" }), "save");
   view.on(keep, "click", () => {
     const all = [main, ...pins]; // what is compared on the page belongs into one file
-    save(
-      beside(
-        all.map((pane) => pane.sheet),
-        view.colour("--paper"),
-      ),
-      `${all.map((pane) => pane.file).join("+")}.png`,
-    );
+    save(picture(all), fileName(all));
   });
 
   const source = select(view, "input", (index) => choose({ input: main.content.inputs[index] }));

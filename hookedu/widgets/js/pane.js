@@ -370,29 +370,4 @@ export class Pane {
     event.preventDefault();
     if (this.one !== before) this.view.announce("of_channel", { n: this.one ?? "" });
   }
-
-  /** The picture with its title, for a file. */
-  get sheet() {
-    const density = this.canvas.width / Math.max(this.plan?.width ?? 1, 1);
-    const copy = document.createElement("canvas");
-    copy.width = this.canvas.width + Math.round(16 * density);
-    copy.height = this.canvas.height + Math.round(38 * density);
-    const context = /** @type {CanvasRenderingContext2D} */ (copy.getContext("2d"));
-    context.fillStyle = this.view.colour("--paper");
-    context.fillRect(0, 0, copy.width, copy.height);
-    context.fillStyle = this.view.colour("--ink");
-    context.font = `${12 * density}px system-ui, sans-serif`;
-    const title = heading(this)
-      .map(([key, values]) => this.view.text(key, values))
-      .join(" · ");
-    context.fillText(title, 8 * density, 20 * density, copy.width - 16 * density);
-    context.drawImage(this.canvas, 8 * density, 30 * density);
-    return copy;
-  }
-
-  /** What a file of this picture is called. */
-  get file() {
-    const { layer, view } = this.content;
-    return `${layer || "model"}-${view}${this.one === null ? "" : `-${this.one}`}`;
-  }
 }
