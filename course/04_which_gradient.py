@@ -476,18 +476,18 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 从来只有 1 个。所有梯度加在一起，和所有参数一样大；训练大模型时，省下的差不多就是这么多内存。
+# 从来只有 1 个。所有梯度加在一起，和在学的参数一样大；训练大模型时，最多可以省下差不多这么多内存。
 #
-# 既然如此，参数也可以在钩子里当场更新。可是要就地修改一个需要梯度的叶子，梯度模式得关着才行，也就是 `torch.no_grad()` 做的那件事。**先猜。**
+# 既然如此，参数也可以在钩子里当场更新。可是梯度模式开着的时候，PyTorch 不让人就地修改需要梯度的叶子，得先把它关上，也就是 `torch.no_grad()` 做的那件事。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# There is never more than 1. All gradients together are as large as all parameters, so in training a large model
-# nearly that much memory is saved.
+# There is never more than 1. All gradients together are as large as the parameters that learn, so in training a
+# large model up to nearly that much memory can be saved.
 #
-# This being so, a hook might as well update its parameter on the spot. But a leaf that requires a gradient may only
-# be changed in place while grad mode is off, which is what `torch.no_grad()` sees to. **Guess first.**
+# This being so, a hook might as well update its parameter on the spot. But while grad mode is on, PyTorch refuses
+# any change in place of a leaf that requires a gradient; `torch.no_grad()` turns that mode off. **Guess first.**
 #
 # </div>
 
@@ -961,7 +961,7 @@ check("04.3", freeze_rows)
 # %% [markdown]
 # <div lang="zh">
 #
-# 梯度是零，这一行就一定不动了吗？下面权重是 `1`，梯度是 `0`，先用 SGD、再用 AdamW 各走一步。**先猜。**
+# 梯度是零，这一行就一定不动了吗？下面有两个权重，都是 `1`，梯度都是 `0`：一个用 SGD 走一步，另一个用 AdamW。**先猜。**
 #
 # </div>
 # <div lang="en">
@@ -986,14 +986,14 @@ for optimizer in (torch.optim.SGD, torch.optim.AdamW):
 # %% [markdown]
 # <div lang="zh">
 #
-# SGD 没有动它，AdamW 却把它缩小了一点：它的权重衰减不看梯度，梯度是零也照样衰减。要让这些行在任何优化器下都不动，就得在每一步之后把它们写回去，或者给它们单独一个冻结的张量。
+# SGD 没有动它，AdamW 却把它缩小了一点：AdamW 默认就有权重衰减（SGD 要自己设），它不看梯度，梯度是零也照样衰减。要让这些行在任何优化器下都不动，就得在每一步之后把它们写回去，或者给它们单独一个冻结的张量。
 #
 # </div>
 # <div lang="en">
 #
-# SGD left it alone, but AdamW shrank it a little: its weight decay does not look at the gradient and goes on where
-# that is zero. For rows that stay put under any optimizer, write them back after each step, or give them a frozen
-# tensor of their own.
+# SGD left it alone, but AdamW shrank it a little: it has weight decay by default (SGD only when told to), which does
+# not look at the gradient and goes on where that is zero. For rows that stay put under any optimizer, write them back
+# after each step, or give them a frozen tensor of their own.
 #
 # </div>
 #
@@ -1086,12 +1086,12 @@ check("04.4", watch_norms)
 #
 # <div lang="zh">
 #
-# torchtune 微调大模型时，就把优化器放进反向传播，做法和练习 04.2 一样，可以搜索 `register_optim_in_bwd_hooks`。PyTorch 的 FSDP 用 `register_multi_grad_hook` 来收拾冻结的参数：它们自己没有梯度，只好等所属模块的输入的梯度到齐，再释放内存（见 `_runtime_utils.py`）。下面是你到目前为止的进度。
+# torchtune 微调大模型时，可以把优化器放进反向传播，做法和练习 04.2 一样，可以搜索 `register_optim_in_bwd_hooks`。PyTorch 的 FSDP 用 `register_multi_grad_hook` 来收拾冻结的参数：它们自己没有梯度，只好等所属模块的输入的梯度到齐，再释放内存（见 `_runtime_utils.py`）。下面是你到目前为止的进度。
 #
 # </div>
 # <div lang="en">
 #
-# torchtune fine-tunes large models with the optimizer inside backward, just as in exercise 04.2; search for
+# torchtune can fine-tune large models with the optimizer inside backward, just as in exercise 04.2; search for
 # `register_optim_in_bwd_hooks`. PyTorch's FSDP uses `register_multi_grad_hook` for frozen parameters: as they have no
 # gradients themselves, it waits until those of their module's inputs are all there, and then frees the memory (in
 # `_runtime_utils.py`). Below is your progress so far.
