@@ -402,12 +402,12 @@ print(f"under no_grad: holds {held(seen['attached']):.1f} MB")
 #
 # <div lang="zh">
 #
-# 留下 `output`，就留下了它后面的整张图。反向传播会放掉图上的张量。只要值，就留 `output.detach()`。
+# 留下 `output`，就留下了它后面的整张图。反向传播走过这张图，就会放掉图上的张量。只要值，就留 `output.detach()`。
 #
 # </div>
 # <div lang="en">
 #
-# Keep `output` and you keep the whole graph behind it. A backward pass frees the tensors of that graph. For the values alone, keep `output.detach()`.
+# Keep `output` and you keep the whole graph behind it. A backward pass through that graph frees its tensors. For the values alone, keep `output.detach()`.
 #
 # </div>
 # </div>
@@ -1060,7 +1060,7 @@ print(inspect.getsource(type(rec).__exit__))
 # <div lang="zh">
 #
 # 1. 前向钩子是 `hook(module, args, output)`，`args` 是位置参数的元组。`module(x)` 会触发它，`module.forward(x)` 不会。
-# 2. 返回 `None` 是只看；返回别的任何东西，都会取代输出。
+# 2. 返回 `None`，输出还是原来那个张量；返回别的任何东西，都会取代输出。
 # 3. 只要值，就留 `output.detach()`。输出可能是元组或字典，那就走进去。
 # 4. 一个模块可以运行多次，所以用列表。函数不是模块，什么也不触发。
 # 5. 用 `with` 或 `try`/`finally` 取下钩子，出了异常也不会留下。
@@ -1069,7 +1069,7 @@ print(inspect.getsource(type(rec).__exit__))
 # <div lang="en">
 #
 # 1. A forward hook is `hook(module, args, output)`, where `args` is the tuple of positional arguments. `module(x)` fires it, `module.forward(x)` does not.
-# 2. To return `None` is to look; anything else replaces the output.
+# 2. Return `None`, and the output stays the tensor that it was; anything else replaces it.
 # 3. For the values alone, keep `output.detach()`. Outputs may be tuples or dictionaries, so walk into them.
 # 4. A module may run several times, so keep a list. A function is no module and fires nothing.
 # 5. Take hooks off by `with` or `try`/`finally`, and none stays on after an exception.
