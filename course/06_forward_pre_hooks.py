@@ -147,12 +147,12 @@ for handle in handles:
 # %% [markdown]
 # <div lang="zh">
 #
-# 不同种类之间，次序由种类决定，与谁先注册无关：前置钩子、`forward`、`register_forward_hook` 的钩子，然后才是反向传播。同一种类的，先注册的先运行（6.6 节）。
+# 不同种类之间，次序由种类决定，与谁先注册无关：前置钩子、`forward`、`register_forward_hook` 的钩子，然后才是反向传播。同一种类的，先注册的先运行（6.6 节），除非注册时写了 `prepend=True`（8.3 节）。
 #
 # </div>
 # <div lang="en">
 #
-# Between kinds, the kind decides and not the order of registration: the pre-hook, `forward`, the hook of `register_forward_hook`, and then backward. Within one kind, the first registered runs first (section 6.6).
+# Between kinds, the kind decides and not the order of registration: the pre-hook, `forward`, the hook of `register_forward_hook`, and then backward. Within one kind, the first registered runs first (section 6.6), unless one is registered with `prepend=True` (section 8.3).
 #
 # </div>
 #
