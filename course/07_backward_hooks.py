@@ -89,12 +89,12 @@ with warnings.catch_warnings(record=True) as caught, net[0].register_backward_ho
 #
 # <div lang="zh">
 #
-# 别用 `register_backward_hook`：它的 `grad_input` 属于一个运算，不属于模块。torch 2.15.0 会警告，不过措辞不合这里的情形：什么也没有少（missing），反而多出两项。同一个模块上，旧式和完整的反向钩子不能混用。
+# 别用 `register_backward_hook`：它的 `grad_input` 属于一个运算，不属于模块。torch 2.15.0 在这里会警告，不过措辞不合：什么也没有少（missing），反而多出两项。同一个模块上，旧式和完整的反向钩子不能混用。
 #
 # </div>
 # <div lang="en">
 #
-# Do not use `register_backward_hook`: its `grad_input` belongs to an operation and not to the module. torch 2.15.0 warns about it, in words that do not fit this case: nothing is missing here, two entries are too many. One module cannot have both legacy and full backward hooks.
+# Do not use `register_backward_hook`: its `grad_input` belongs to an operation and not to the module. torch 2.15.0 warns here, in words that do not fit: nothing is missing, two entries are too many. One module cannot have both legacy and full backward hooks.
 #
 # </div>
 # </div>
@@ -254,12 +254,12 @@ handle.remove()
 #
 # <div lang="zh">
 #
-# `grad_input` 里可能有 `None`，别直接问它的形状。几个输入张量里只有一部分需要梯度时，其余各项不是 `None`，而是全零的张量。也别指望钩子触发时 `weight.grad` 已经写好。
+# `grad_input` 里可能有 `None`，别直接问它的形状。几个输入张量里只有一部分需要梯度时，其余张量的那几项不是 `None`，而是全零的张量。也别指望钩子触发时 `weight.grad` 已经写好。
 #
 # </div>
 # <div lang="en">
 #
-# `grad_input` may hold `None`: do not ask it for a shape. If only some of several input tensors need a gradient, the other entries are not `None` but tensors of zeros. And do not rely on `weight.grad` being there when the hook fires.
+# `grad_input` may hold `None`: do not ask it for a shape. If only some of several input tensors need a gradient, the entries of the other tensors are not `None` but zeros. And do not rely on `weight.grad` being there when the hook fires.
 #
 # </div>
 # </div>
@@ -945,7 +945,7 @@ check("07.5", stop_gradient)
 # <div lang="zh">
 #
 # 1. 用 `register_full_backward_hook`，别用旧式的 `register_backward_hook`。
-# 2. `grad_output` 是输出的梯度，`grad_input` 是输入的梯度；都是元组，`grad_input` 里可以有 `None`。
+# 2. `grad_output` 是输出的梯度，`grad_input` 是输入的梯度；都是元组，`grad_input` 里可以有 `None`；损失没有用到其中一个输出时，`grad_output` 里也会有。
 # 3. 最大池化把梯度只交给每个窗口的赢家。
 # 4. 返回元组会替换梯度：改 `grad_input` 不影响这一层的权重，改 `grad_output` 会。返回零和返回 `None`，优化器的反应不同。
 # 5. 后面有就地操作，或者输出是字典时，用前向钩子里的张量钩子。
@@ -954,7 +954,7 @@ check("07.5", stop_gradient)
 # <div lang="en">
 #
 # 1. Use `register_full_backward_hook`, not the legacy `register_backward_hook`.
-# 2. `grad_output` is the gradient of the output, `grad_input` that of the input; both are tuples, and `grad_input` may hold `None`.
+# 2. `grad_output` is the gradient of the output, `grad_input` that of the input; both are tuples, and `grad_input` may hold `None`. So may `grad_output`, where the loss does not use one of several outputs.
 # 3. A max pool hands the gradient only to the winner of each window.
 # 4. A returned tuple replaces gradients: changing `grad_input` spares the weights of the layer, changing `grad_output` does not. An optimizer treats zeros differently from `None`.
 # 5. Where an in-place operation follows, or the output is a dictionary, use tensor hooks set inside a forward hook.
@@ -965,12 +965,12 @@ check("07.5", stop_gradient)
 # ## 7.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>这一个输入不需要梯度。几个输入张量里只有一部分需要时，其余各项是全零的张量。</details>
+# <details><summary>1. 完整钩子收到的 <code>grad_input</code> 为什么会是 <code>(None,)</code>？</summary>这一个输入不需要梯度。几个输入张量里只有一部分需要时，其余张量的那几项全是零。</details>
 # <details><summary>2. 怎样让前面的层收不到梯度，而本层照常学习？</summary>完整钩子返回一个元组，每一项是零，或者是 <code>None</code>。权重衰减只有在 <code>None</code> 时才会停下。</details>
 # <details><summary>3. 完整钩子遇上 <code>nn.ReLU(inplace=True)</code> 报错，怎么办？</summary>改用前向钩子，在里面给输出挂张量钩子。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>Its one input needs no gradient. Where only some of several input tensors do, the other entries are tensors of zeros.</details>
+# <details><summary>1. Why can a full hook receive <code>(None,)</code> as <code>grad_input</code>?</summary>Its one input needs no gradient. Where only some of several input tensors do, the entries of the other tensors are zeros.</details>
 # <details><summary>2. How do you stop the gradient from reaching earlier layers while this one goes on learning?</summary>A full hook returns a tuple whose entries are zeros, or <code>None</code>. Weight decay stops only with <code>None</code>.</details>
 # <details><summary>3. A full hook fails before <code>nn.ReLU(inplace=True)</code>. What now?</summary>Use a forward hook that sets a tensor hook on the output.</details>
 # </div>
