@@ -198,14 +198,14 @@ HookTimeline(net, x)
 #
 # 是包在里面的，像括号一样：外层的 `forward_pre` 最先，`forward` 要等里面全部跑完；反向传播时，外层的 `backward_pre` 先于里面的一切，`backward` 在里面的模块都触发之后才触发。
 #
-# 中间的张量有两个身份：它是前一层的输出，又是后一层的输入，所以同一个梯度在时间线里出现两次，先是前一层的 `output_grad`，紧接着是后一层的 `input_grad`。下面的图只画两个 `Linear`，绿色的是权重和偏置；现在 ReLU 不在图里，两层不共用张量，一层的事件就全部走完，才轮到下一层。
+# 中间的张量有两个身份：它是前一层的输出，又是后一层的输入，所以同一个梯度在时间线里出现两次，先是前一层的 `output_grad`，紧接着是后一层的 `input_grad`。下面的图只画两个 `Linear`，绿色的是权重和偏置。ReLU 照样在它们之间运行，只是没有画出来；这两层因此不共用张量，一层的事件全部走完，才轮到下一层。
 #
 # </div>
 # <div lang="en">
 #
 # They are around all of them, like brackets: the outer `forward_pre` comes first, and its `forward` waits until everything inside has run; in backward, the outer `backward_pre` comes before everything inside, and its `backward` fires after all modules inside have fired theirs.
 #
-# A tensor in the middle has two roles: it is the output of one layer and the input of the next. So the same gradient appears twice in the timeline, first as `output_grad` of the earlier layer and right after it as `input_grad` of the later one. The picture below shows only the two `Linear` layers, with weight and bias in green; without the ReLU they share no tensor, and all events of one layer are over before the other's turn comes.
+# A tensor in the middle has two roles: it is the output of one layer and the input of the next. So the same gradient appears twice in the timeline, first as `output_grad` of the earlier layer and right after it as `input_grad` of the later one. The picture below shows only the two `Linear` layers, with weight and bias in green. The ReLU still runs between them and is just not drawn, so these two share no tensor, and all events of one layer are over before the other's turn comes.
 #
 # </div>
 
@@ -992,14 +992,14 @@ check("08.5", outline)
 # ## 8.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>输入需要梯度时，像 <code>Linear</code> 这样的层已经写好了；输入不需要梯度时还没有（7.3 节）。</details>
+# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>像 <code>Linear</code> 这样的层，若只运行一次，输入又需要梯度，就已经写好了；输入不需要梯度时还没有（7.3 节）。</details>
 # <details><summary>2. 重新运行一个挂钩子的单元格，怎样不让钩子叠加？</summary>把句柄存在单元格之外，先 <code>remove()</code> 旧的，再注册新的。</details>
-# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）。反向钩子所在的模块返回的是字典（7.7 节）。模型先编译过，钩子后挂。</details>
+# <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）。反向钩子所在的模块返回的是字典（7.7 节）。编译好的模型运行过以后，才挂上钩子。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>For a layer such as <code>Linear</code> it has, where the input needs a gradient; otherwise not yet (section 7.3).</details>
+# <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>For a layer such as <code>Linear</code> that runs once it has, where the input needs a gradient; where the input needs none, not yet (section 7.3).</details>
 # <details><summary>2. A cell that registers a hook is run again. How do you keep hooks from stacking?</summary>Store the handle outside of the cell; <code>remove()</code> the old hook before you register the new one.</details>
-# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>). It is a backward hook, and its module returns a dictionary (section 7.7). The model was compiled before the hook came.</details>
+# <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>). It is a backward hook, and its module returns a dictionary (section 7.7). The compiled model had run before the hook came.</details>
 # </div>
 
 # %% [markdown]
