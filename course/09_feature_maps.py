@@ -95,12 +95,12 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 # %% [markdown] tags=["F14"]
 # <div lang="zh">
 #
-# 前两份里一个负数也没有，只有 `clone()` 留住了当时的样子。`detach()` 剪断的是计算图，数据仍和 `output` 在同一块内存里（3.8 节）；下一层是 `ReLU(inplace=True)`，它就地把负数改成 `0`，留下的那份也就跟着变了。`cpu()` 也帮不上忙：只有从 GPU 上取，它才会复制，所以在那里对的代码，换一台机器就可能错。
+# 前两份里一个负数也没有，只有 `clone()` 留住了当时的样子。`detach()` 剪断的是计算图，数据仍和 `output` 在同一块内存里（3.8 节）；下一层是 `ReLU(inplace=True)`，它就地把负数改成 `0`，留下的那份也就跟着变了。`cpu()` 也帮不上忙：张量不在 CPU 上（例如在 GPU 上）时，它才会复制，所以在那里对的代码，换一台机器就可能错。
 #
 # </div>
 # <div lang="en">
 #
-# There is not one negative number in the first two; only `clone()` kept what was there at the time. What `detach()` cuts is the graph; what it returns still shares the memory of `output` (section 3.8). The next layer is `ReLU(inplace=True)`, which turns the negatives into `0` right there, and so in what we kept. `cpu()` is no help: it only copies when the tensor comes from a GPU, so code that was right there may be wrong on another machine.
+# There is not one negative number in the first two; only `clone()` kept what was there at the time. What `detach()` cuts is the graph; what it returns still shares the memory of `output` (section 3.8). The next layer is `ReLU(inplace=True)`, which turns the negatives into `0` right there, and so in what we kept. `cpu()` is no help: it copies only what is not on the CPU yet, such as a tensor on a GPU, so code that was right there may be wrong on another machine.
 #
 # </div>
 #
@@ -110,12 +110,12 @@ for ax, way in zip(axes, ("detach()", "detach().clone()"), strict=True):
 #
 # <div lang="zh">
 #
-# `detach()` 和 `cpu()` 都不是备份。张量本来就在 CPU 上时，`cpu()` 并不复制，给的还是同一块内存。没有异常，只有一个痕迹：`_version` 从 `0` 变成了 `1`。要留住那一刻，就在钩子里写 `output.detach().clone()`。
+# `detach()` 和 `cpu()` 都不是备份。张量本来就在 CPU 上时，`cpu()` 并不复制，给的还是同一块内存。不会有异常；除了负数不见了，能说明问题的就是 `_version`：它从 `0` 变成了 `1`。要留住那一刻，就在钩子里写 `output.detach().clone()`。
 #
 # </div>
 # <div lang="en">
 #
-# Neither `detach()` nor `cpu()` is a backup. For a tensor that is on the CPU already, `cpu()` copies nothing and gives the same memory. No exception is raised; the only trace is a `_version` of `1` instead of `0`. To keep the moment, write `output.detach().clone()` inside the hook.
+# Neither `detach()` nor `cpu()` is a backup. For a tensor that is on the CPU already, `cpu()` copies nothing and gives the same memory. No exception is raised; besides the missing negatives, what gives it away is a `_version` of `1` instead of `0`. To keep the moment, write `output.detach().clone()` inside the hook.
 #
 # </div>
 # </div>
