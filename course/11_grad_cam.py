@@ -137,14 +137,14 @@ print("the head's own weights, divided by 64:", same)
 #
 # 梯度处处相同。`block4` 之后先对 64 处取平均，再经过线性层，所以一个通道里每一处的梯度都相同，都是线性层的权重除以 64。
 #
-# 换一个网络，各处的梯度一般并不相同。所以 Grad-CAM 对各处取**平均**，得到的数就是这个通道的**权重**：正的支持十字，负的反对十字。
+# 在更靠前的层，或者换一个不这样结尾的网络（例如 AlexNet），各处的梯度一般并不相同。所以 Grad-CAM 对各处取**平均**，得到的数就是这个通道的**权重**：正的支持十字，负的反对十字。
 #
 # </div>
 # <div lang="en">
 #
 # The gradients are all equal. What follows `block4` is an average over 64 places and then a linear layer, so every place of a channel has the same gradient: the weight of the linear layer, divided by 64.
 #
-# In other networks the gradient usually differs from place to place. Grad-CAM therefore takes the **average**, and that number is the **weight** of the channel: a positive one speaks for the cross, a negative one against it.
+# At earlier layers, and in networks that do not end like this one, such as AlexNet, the gradient usually differs from place to place. Grad-CAM therefore takes the **average**, and that number is the **weight** of the channel: a positive one speaks for the cross, a negative one against it.
 #
 # </div>
 #
