@@ -26,12 +26,19 @@ _GROUP = re.compile(r"(?:groups?|teams?|第.{1,3}组).*", re.IGNORECASE)
 _SECTION = re.compile(rf"(?:sections?|班级|[^班]{{1,9}}班|{_GROUP.pattern}).*", re.IGNORECASE)
 # What else stands in the name of a notebook and is no student's name.
 _NO_PERSON = re.compile(
-    rf"(?>{_WORD}|copy|of|my|untitled|solutions?|answers?|key|template|reference|draft|副本|答案|模板|未命名|\d+)*+|[a-z]",
+    rf"(?>{_WORD}|copy|of|my|untitled|solutions?|answers?|key|template|reference|draft|副本|答案|模板|未命名|\d{{1,3}}(?!\d))*+"
+    r"|[a-z]",
     re.IGNORECASE,
+)
+# What stands before or after a student's name in that of a notebook: the task or the version, "hw2", "第二课", "Copy1".
+_NUMBERED = (
+    rf"(?>(?>{_WORD})[\s_-]*+\d++|第.{{1,3}}[课章周次组](?:作业|练习)?+|copy\d*+|副本\d*+|v\d++|final)"
 )
 _ARCHIVE = re.compile(r"\.(zip|rar|7z|tar|tgz|tar\.(gz|bz2|xz))$", re.IGNORECASE)
 _NOTEBOOK = re.compile(r"(\.ipynb)?(\.(txt|json))?$", re.IGNORECASE)
 _APART = r"[\s_.#(),-]"
+_ASIDE = rf"(?:{_APART}|\(\d+\)|(?<![a-zA-Z0-9]){_NUMBERED}(?![a-zA-Z0-9]))"
+_AT_ENDS = re.compile(rf"^{_ASIDE}+|{_ASIDE}+$", re.IGNORECASE)
 
 CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?:\d+_.+|(?:text|link)\.html)", re.IGNORECASE)
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?")
@@ -78,10 +85,10 @@ def person(file: str) -> str:
     if lesson and lesson.file.lower() in name.lower():
         at = name.lower().index(lesson.file.lower())
         before, after = name[:at], name[at + len(lesson.file) :]
-        name = before if re.search(r"[^\W\d_]", before) else after
+        name = before if re.search(r"[^\W\d_]|\d{4}", before) else after
     else:
-        name = re.sub(r"^\d\d(?!\d)|[\s_-]\d\d$", "", name)  # the lesson's number
-    name = re.sub(rf"^{_APART}+|(?:{_APART}|\(\d+\))+$", "", name.strip())
+        name = re.sub(r"^\d\d(?!\d)|(?<!\d)[\s_-]\d\d$", "", name)  # the lesson's number
+    name = _AT_ENDS.sub("", name)
     return "" if all(_NO_PERSON.fullmatch(word) for word in re.split(rf"{_APART}+", name)) else name
 
 

@@ -173,6 +173,19 @@ LAYOUTS = {
         {"李雷", "ann"},
     ),
     "files alone": (["ann_02_tensor_hooks.ipynb", "02_tensor_hooks - Bob Lee.ipynb"], {"ann", "Bob Lee"}),
+    "files with the task in their names": (
+        [
+            "hw2/ann hw2.ipynb",
+            "hw3/ann_hw3_final.ipynb",
+            "hw2/第2次作业-李雷.ipynb",
+            "hw3/李雷第三课-Copy1.ipynb",
+        ],
+        {"ann", "李雷"},
+    ),
+    "files with the numbers of students": (
+        ["hw2/20230001.ipynb", "hw2/20230002_02_tensor_hooks.ipynb", "hw3/1003.ipynb", "hw3/2 ann.ipynb"],
+        {"20230001", "20230002", "1003", "2 ann"},
+    ),
     "files of groups": (
         ["Group 1/ann.ipynb", "Group 1/bob.ipynb", "Group 2/02.ipynb"],
         {"Group 1", "Group 2"},
