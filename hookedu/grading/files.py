@@ -57,6 +57,9 @@ _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, Val
 
 _NOTEBOOK = re.compile(r"\.ipynb(\.(txt|json))?$", re.IGNORECASE)  # mail and learning platforms add suffixes
 _ARCHIVES = re.compile(r"\.(rar|7z|tar|tgz|gz|bz2|xz|zst)$", re.IGNORECASE)
+_PERHAPS_ZIP = re.compile(
+    r"\.zip\W*+\w*+\W*+$|^[^.]*$", re.IGNORECASE
+)  # "hw.zip (1)", or a name without a suffix
 _NOISE = frozenset(("__MACOSX", "__pycache__", "site-packages", "node_modules"))
 _NOISE_FILES = frozenset(("thumbs.db", "desktop.ini"))
 
@@ -138,6 +141,15 @@ def _wanted(parts: Parts) -> bool:
     return not hidden and parts[-1].lower() not in _NOISE_FILES and not parts[-1].startswith("~$")
 
 
+def _is_zip(name: str, head: Read) -> bool:
+    """Check whether a file is a zip, by its name; where that leaves it open, by its first bytes."""
+    if name.lower().endswith(".zip") or not _PERHAPS_ZIP.search(name):
+        return name.lower().endswith(".zip")
+    with contextlib.suppress(Unreadable):
+        return head().startswith(b"PK\3\4")
+    return False
+
+
 def _kind(name: str, head: Read) -> Kind:
     """Return what a file is, by its name; where that says nothing, by its first bytes: browsers and people rename."""
     if _NOTEBOOK.search(name):
@@ -193,12 +205,12 @@ def _in_folder(folder: Path) -> Iterator[Found]:
 
 
 def _file(parts: Parts, path: str) -> Iterator[Found]:
-    time = partial(_modified, path)
-    if parts[-1].lower().endswith(".zip"):
+    time, head = partial(_modified, path), partial(_read_file, path, _HEAD)
+    if _is_zip(parts[-1], head):
         archive = _Zip(partial(_opened, path))
         yield from _within(archive, parts, ((len(parts), time),), (_Budget(),))
         return
-    kind = _kind(parts[-1], partial(_read_file, path, _HEAD))
+    kind = _kind(parts[-1], head)
     read = partial(refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(_read_file, path)
     yield Found(parts, kind, read, time)
 
@@ -266,9 +278,11 @@ class _Zip:
             return archive.infolist()
 
     def read(self, member: zipfile.ZipInfo, head: int = 0) -> bytes:
-        """Return the bytes of a member, or the first `head` of them; the size in its header is not trusted."""
+        """Return the bytes of a member, or the first `head` of them; a size in its header that is too small is no use."""
         if member.flag_bits & _ENCRYPTED:
             raise Unreadable(_LOCKED)
+        if not head and member.file_size > MAX_BYTES:  # two hundred bombs would be minutes of unpacking
+            raise Unreadable(_TOO_LARGE)
         try:
             with self.opened() as archive, archive.open(member) as file:
                 return file.read(head) if head else _limited(file.read(MAX_BYTES + 1))
@@ -316,6 +330,7 @@ def _in_zip(
         if not parts or member.is_dir() or not _wanted(parts):
             continue
         whole, time = (*prefix, *parts), partial(_member_time, member)
+        head = partial(archive.read, member, _HEAD)
         if name.startswith("/") or "\\" in name or ":" in parts[0] or {".", ".."} & set(parts):
             # In a zip within another it stays that student's who handed the zip in.
             yield _broken((*prefix, name) if prefix else ("", name), _BAD_PATH)
@@ -325,7 +340,7 @@ def _in_zip(
             yield _broken(whole, _COMPRESSION)  # LZMA allocates as much memory as the member asks for
         elif len(parts) > MAX_DEPTH:
             yield _broken(whole, _TOO_DEEP)
-        elif parts[-1].lower().endswith(".zip"):
+        elif _is_zip(parts[-1], head):
             # All zips within one zip share its budget.
             budget = budgets[0] if budgets else _Budget()
             inner = _Zip(partial(archive.unpacked, member, budget))
@@ -335,7 +350,7 @@ def _in_zip(
             else:
                 yield _broken(whole, _ZIPS)
         else:
-            kind = _kind(parts[-1], partial(archive.read, member, _HEAD))
+            kind = _kind(parts[-1], head)
             read = partial(refuse, _ARCHIVE) if kind is Kind.BROKEN else partial(archive.read, member)
             yield Found(whole, kind, read, time, zips)
 

@@ -183,10 +183,13 @@ def clean(text: str) -> str:
     if text.isprintable():  # the common case
         return text
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(
+        c if c.isprintable() or unicodedata.category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
 
 
-_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # part of Persian and Indic names
+# Joiners are part of Persian and Indic names; a wide space fills up Chinese names of two characters.
+_IN_NAMES = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}\N{IDEOGRAPHIC SPACE}"
 
 
 def clean_name(name: str) -> str:
@@ -203,4 +206,4 @@ def one_form(name: str) -> str:
 
 
 def _shown(character: str) -> bool:
-    return (character.isprintable() and character != "\\") or character in _JOINERS
+    return (character.isprintable() and character != "\\") or character in _IN_NAMES

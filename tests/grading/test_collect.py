@@ -193,7 +193,7 @@ def test_names_stay_as_they_are(tmp_path, name):
 @example("\udcff", "\ufffd")
 def test_two_names_never_become_one(one, other):
     assert (clean_name(one) == clean_name(other)) == (one == other)
-    assert all(c.isprintable() or c in "\u200c\u200d" for c in clean_name(one))
+    assert all(c.isprintable() or c in "\u200c\u200d\u3000" for c in clean_name(one))
 
 
 # --- the time of submission ------------------------------------------------------------------------------------

@@ -309,6 +309,10 @@ OTHERS = {
     "upper/02.IPYNB": NOTEBOOK,
     "mailed/02.ipynb.txt": NOTEBOOK,
     "renamed/02.json": NOTEBOOK,
+    "downloaded/hw.zip (1)": zipped(["02.ipynb"]),
+    "unnamed/hw": zipped(["02.ipynb"]),
+    "otherwise/hw.zipx": zipped(["02.ipynb"]),
+    "张\u3000三/02.ipynb": NOTEBOOK,
     "bare/02": b'\xef\xbb\xbf{\n "metadata": {}, "cells": []}',
     "eight/a/b/c/d/e/f/g/h/02.ipynb": NOTEBOOK,
     "rar/02.rar": b"Rar!\x1a\x07",
@@ -475,6 +479,15 @@ def test_a_bomb_of_zips_costs_its_student_alone(tmp_path, monkeypatch):
         except Unreadable as reason:
             ends.append(reason.says.en)
     assert any("too much in them" in str(end) for end in ends)
+
+
+def test_what_is_too_large_by_its_header_is_not_unpacked(tmp_path):
+    data = bytearray(zipped(["ann/02.ipynb"]))
+    size = data.index(b"PK\1\2") + 24  # in the zip's list of its files; what is packed is short
+    data[size : size + 4] = (files.MAX_BYTES + 1).to_bytes(4, "little")
+    (tmp_path / "class.zip").write_bytes(data)
+    with pytest.raises(Unreadable, match="larger than"):
+        collect(tmp_path / "class.zip").submissions[0].read()
 
 
 def test_notebooks_beyond_the_limit_are_one_row(tmp_path):
