@@ -30,6 +30,11 @@ _NAMED_OTHERWISE = Text(
     zh="文件名说的是第 {named} 课，单元是第 {lesson} 课的；按第 {lesson} 课评",
     en="the file's name says lesson {named}, its cells are of lesson {lesson}; graded as lesson {lesson}",
 )
+_OTHERS_TOO = Text(
+    zh="里面还有第 {others} 课的练习，没有评；请把它们分到各自的文件里再评一次",
+    en="exercises of lesson {others} are in it as well and were not graded; put each lesson into a file of its own and "
+    "grade again",
+)
 _BY_ID = Text(zh="{id}：元数据丢失，按单元 id 找到", en="{id}: metadata lost, found by its cell id")
 _BY_NAME = Text(
     zh="{id}：元数据丢失，按名字 `{name}` 找到", en="{id}: metadata lost, found by the name `{name}`"
@@ -166,10 +171,10 @@ def lesson_by_name(stem: str) -> catalog.Lesson | None:
 
 
 def lesson_of(cells: list[Cell], named: catalog.Lesson | None) -> tuple[catalog.Lesson, list[Text]]:
-    """Return the lesson of a notebook, and a note if its file name says another one.
+    """Return the lesson of a notebook, with notes if its file name says another one, or if others are in it as well.
 
     The cells decide: the ids of exercises that they carry, else the names that they define. Only a notebook that shows
-    neither is of the lesson that its file name says.
+    neither, or all exercises of the lesson that its file name says, is of that lesson.
 
     Parameters
     ----------
@@ -186,17 +191,27 @@ def lesson_of(cells: list[Cell], named: catalog.Lesson | None) -> tuple[catalog.
     carried = {name for cell in cells for name in (cell.grade_id, cell.id)}
     defined = {name for cell in cells for name in _defined(cell.source)}
 
-    def shown(lesson: catalog.Lesson) -> tuple[int, int, bool]:
+    def shown(lesson: catalog.Lesson) -> tuple[bool, int, int, bool]:
         of = exercises.of_lesson(lesson.id)
-        return sum(e.slug in carried for e in of), len(defined & {e.answer for e in of}), lesson == named
+        ids = sum(e.slug in carried for e in of)
+        return (
+            lesson == named and ids == len(of),
+            ids,
+            len(defined & {e.answer for e in of}),
+            lesson == named,
+        )
 
     lesson = max(catalog.lessons(), key=shown)
-    if shown(lesson)[:2] == (0, 0):
+    if not any(shown(lesson)[1:3]):
         if named is None:
             raise Unreadable(_NO_LESSON)
         return named, []
-    other = named is not None and lesson != named
-    return lesson, [_NAMED_OTHERWISE.format(named=named.id, lesson=lesson.id)] if named and other else []
+    told = []
+    if named is not None and lesson != named:
+        told.append(_NAMED_OTHERWISE.format(named=named.id, lesson=lesson.id))
+    if others := [other.id for other in catalog.lessons() if other != lesson and shown(other)[1]]:
+        told.append(_OTHERS_TOO.format(others=", ".join(others)))
+    return lesson, told
 
 
 def plan(cells: list[Cell], key: Key) -> Plan:
@@ -253,6 +268,11 @@ def _defining(exercise: Exercise, cells: list[Cell], places: list[int]) -> list[
     return [i for i in places if exercise.answer in _defined(cells[i].source)]
 
 
+def _binding(exercise: Exercise, cells: list[Cell], places: list[int]) -> list[int]:
+    """Return those of the cells at these places that may define the exercise's name in another way than most do."""
+    return [i for i in places if _binds(cells[i].source, exercise.answer)]
+
+
 def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[list[int], list[Text]]:
     """Return the indices of the cells that answer an exercise, in order, and notes on what was repaired."""
 
@@ -265,12 +285,14 @@ def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[l
 
     found, notes = defining(edited), []
     if found or (edited and not defining(own)):
-        found = found or edited  # the name may be defined in a way that the regular expression misses
+        # The name may be defined in a way that the regular expression misses: imported, by %run.
+        anywhere = [i for i in own if _UNNAMED.search(cells[i].source)]
+        found = found or sorted({*edited, *anywhere, *_binding(exercise, cells, own)})
         if all(cells[i].grade_id != exercise.slug for i in found):
             say(_BY_ID)
     else:
         texts = [i for i, cell in enumerate(cells) if cell.kind != "code" and i not in marked]
-        found = defining(own) or defining(texts)
+        found = defining(own) or defining(texts) or _binding(exercise, cells, own)
         if found:
             say(_ELSEWHERE if marked else _BY_NAME)
     for kind in sorted({cells[i].kind for i in found} - {"code"}):
@@ -280,8 +302,11 @@ def _answering(exercise: Exercise, cells: list[Cell], own: list[int]) -> tuple[l
     return found, notes
 
 
-# What an unindented line checks: check("02.1", watch).
-_CHECK = re.compile(r"""(?m)^check\([ ]*["'](\d\d\.\d+)["'][ ]*,[ ]*(\S|\S.*\S)[ ]*\)[ ]*;?[ ]*$""")
+# What an unindented statement checks: check("02.1", watch).
+_CHECK = re.compile(
+    r"""(?m)^(?:\w++[ ]*+=[ ]*+)?check\(\s*+["'](\d\d\.\d+)["']\s*+,\s*+(?:answer[ ]*+=[ ]*+)?"""
+    r"""(\S|\S.*?\S)\s*+,?\s*+\)[ ;]*+(?:\#.*)?$"""
+)
 # Code in a cell of text.
 _FENCED = re.compile(r"(?ms)^```[^`\n]*\n(.*?)^```[ ]*$")
 
@@ -296,5 +321,26 @@ def _unfenced(cell: Cell) -> Cell:
 _DEFINED = re.compile(r"(?m)^(?:(?:(?:async[ ]+)?def|class)[ ]+(\w+)|(\w+)[ ]*(?::[^=\n]+)?=(?!=))")
 
 
+# What defines names without saying which.
+_UNNAMED = re.compile(r"(?m)^(?:%run[ ]|from[ ][^\n]*[ ]import[ ]+\*)")
+# A cell that only writes a file.
+_WRITES = re.compile(r"\s*%%(?:writefile|file)\b")
+
+
+def _binds(source: str, name: str) -> bool:
+    """Check whether a cell imports a name, or assigns it together with others."""
+    if name not in source or _WRITES.match(source):
+        return False
+    word = re.compile(rf"\b{name}\b")
+    for line in source.splitlines():
+        targets, _, value = line.partition("=")
+        assigned = "," in targets and "(" not in targets and value and not value.startswith("=")
+        if (assigned or line.startswith(("from ", "import "))) and word.search(targets):
+            return True
+    return False
+
+
 def _defined(source: str) -> set[str]:
+    if _WRITES.match(source):
+        return set()
     return {defined or assigned for defined, assigned in _DEFINED.findall(source)}

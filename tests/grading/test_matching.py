@@ -150,6 +150,30 @@ def test_a_mention_is_no_definition(key, source):
     assert planned({"cells": [nb.code(source)]}, key)[0].probes == ()
 
 
+@pytest.mark.parametrize(
+    "binding",
+    [
+        "from mine import watch",
+        "import mine as watch",
+        "other, watch = mine.f, mine.g",
+        "%run mine.py",
+        "from mine import *",
+    ],
+)
+def test_an_answer_that_is_imported_or_assigned_with_others_is_probed_there(key, binding):
+    file = "%%writefile mine.py\ndef watch(y, seen): return y.register_hook(seen.append)"
+    notebook = nb.before(nb.answered({"02.1": file}), "02.2", [nb.code("1"), nb.code(binding), nb.code("2")])
+    made, _ = planned(notebook, key)
+    assert [step.source for step in made.steps if step.probes] == [binding]
+
+
+@pytest.mark.parametrize(
+    "mention", ["print(watch, 1 == 2)", "watch(y, seen=1)", "  from mine import watch_1"]
+)
+def test_a_mention_elsewhere_is_no_import(key, mention):
+    assert planned({"cells": [nb.code(mention)]}, key)[0].probes == ()
+
+
 def test_an_edited_cell_without_a_visible_definition_is_still_the_answer(key):
     notebook = nb.answered({"02.1": "exec('def watch(y, seen): return y.register_hook(seen.append)')"})
     assert planned(notebook, key)[0].probes == ("02.1",)
@@ -219,6 +243,32 @@ def test_one_cell_of_another_lesson_changes_nothing():
     notebook = nb.handed_out()
     notebook["cells"].insert(0, nb.code("1", id=other.slug))
     assert lesson_of(read_cells(json.dumps(notebook).encode()), catalog.find("03"))[0].id == "02"
+
+
+def test_of_two_lessons_in_one_notebook_the_one_that_the_file_says_is_graded_and_the_other_told():
+    two = cells_of(*nb.handed_out()["cells"], *(nb.code("1", id=e.slug) for e in exercises.of_lesson("03")))
+    for named, other in (("02", "03"), ("03", "02")):
+        lesson, notes = lesson_of(two, catalog.find(named))
+        assert lesson.id == named
+        assert [f"lesson {other} are in it as well" in note.en for note in notes] == [True]
+    assert len(lesson_of(two, None)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'check("02.1", mine)  # (mine)',
+        'verdict = check("02.1", mine)',
+        "check(\n    '02.1',\n    mine,\n)",
+        'check("02.1", answer=mine)',
+        'check("02.1", mine); ',
+    ],
+)
+def test_what_is_checked_counts_however_the_call_is_written(key, call):
+    notebook = nb.answered({"02.1": "def mine(y, seen): pass"})
+    nb.check_of(notebook, "02.1")["source"] = call
+    made, notes = planned(notebook, key)
+    assert made.probes == ("02.1",) and ["what is checked is `mine`" in note for note in notes] == [True]
 
 
 def test_an_answer_in_the_check_cell_counts(key):
