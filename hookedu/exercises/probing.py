@@ -264,6 +264,9 @@ def _elsewhere() -> bool:
         return True
 
 
+_TRACEBACK = vars(BaseException)["__traceback__"]  # a learner's class may have one of its own
+
+
 def describe_error(error: BaseException) -> dict[str, Any]:
     """Return an exception as plain values: type, message and the learner's own frames.
 
@@ -272,7 +275,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     """
     frames = [
         {"line": frame.lineno or 0, "name": frame.name, "code": (frame.line or "")[:200]}
-        for frame in traceback.extract_tb(error.__traceback__)
+        for frame in traceback.extract_tb(_TRACEBACK.__get__(error))
         if not _is_library(frame.filename)
     ]
     message = _text(error)

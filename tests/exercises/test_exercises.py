@@ -15,7 +15,7 @@ from hookedu import catalog
 from hookedu.exercises import Outcome, UnknownExercise, find, lessons, of_lesson
 from hookedu.exercises.judging import judge
 from hookedu.exercises.observation import MAX_BYTES, ObservationError, decode, dumps, encode, loads
-from hookedu.exercises.probing import STUB, Draw, observe
+from hookedu.exercises.probing import STUB, Draw, describe_error, observe
 from tests.answers import Answer, answers, messages, verdict_on
 
 EXERCISES = [exercise for lesson in lessons() for exercise in of_lesson(lesson)]
@@ -313,3 +313,14 @@ def test_too_deep_too_long_and_wrong_records_are_refused():
     for cases in ([], [{"dict": []}], [{"dict": []}] * 5, [{"dict": []}] * 6):
         with pytest.raises(ObservationError):
             judge(find("02.1"), {"status": "observed", "observations": cases}, find("02.1").seeds(0))
+
+
+def test_an_exception_whose_class_hides_its_traceback_is_described():
+    class Hides(Exception):
+        __traceback__ = property(lambda self: 1 / 0)
+
+    try:
+        raise Hides("wrong")
+    except Hides as error:
+        told = describe_error(error)
+    assert (told["type"], told["message"], len(told["frames"])) == ("Hides", "wrong", 1)

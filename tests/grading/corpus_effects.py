@@ -35,7 +35,7 @@ ENDINGS = {
     "waits-for-a-child": Case(WAIT_FOR_CHILD, *STOPPED),
     "loops-in-the-text-of-its-error": Case(STRINGS_LOOP, *STOPPED),
     "aborts": Case("import os\nos.abort()", *KILLED, notes=("ended by signal",)),
-    "calls-what-is-no-function": Case("import ctypes\nctypes.CFUNCTYPE(None)(1)()", *KILLED, notes=("it was in cell ",)),
+    "calls-what-is-no-function": Case("import ctypes\nctypes.CFUNCTYPE(None)(1)()", *KILLED, notes=("it was in cell ",), reached=("ctypes",)),
     "becomes-another-program": Case("import os\nos.execv('/bin/sh', ['/bin/sh', '-c', 'exit 0'])", *KILLED, notes=("exit code 0",)),
     "lowers-its-limits": Case(LIMITS, *KILLED),
 }  # fmt: skip

@@ -6,6 +6,7 @@ the grader, by a line of its own that is sent before anything happens and cannot
 
     {"reached": "sys._getframe"}                              the learner's own code asked for a frame
     {"reached": "import hookedu.exercises.probing"}           it imported the engine
+    {"reached": "ctypes"}                                     it imported or called what reads all memory
     {"reached": "hookedu.exercises.probing.encode = ..."}     it changed the engine; the change is undone
 
 Code is the learner's own unless its file is a library's. It also answers for a library that calls on its behalf: one
@@ -22,6 +23,7 @@ import os
 import sys
 import traceback
 import types
+from asyncio import base_tasks
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.abc import Loader
@@ -36,6 +38,7 @@ from hookedu.exercises import probing
 Tell = Callable[[str], None]
 
 _HIDDEN = ("hookedu.exercises", "hookedu.grading", "hookedu.learner")  # no cell has a reason to import them
+_OF_MEMORY = ("ctypes",)  # reads and writes all memory, and much of what it does raises no event
 _KEPT = ("hookedu.exercises", "hookedu.hooks.state", "hookedu.grading.run.worker")
 
 # Audit event -> the name under which a library calls what raises it; None: the caller may be written in C.
@@ -60,7 +63,7 @@ _HAND_OUT = {
     function.__code__
     for function in (
         *(inspect.currentframe, inspect.stack, inspect.trace, inspect.getouterframes, inspect.getinnerframes),
-        *(traceback.walk_stack, traceback.walk_tb, logging.currentframe),
+        *(traceback.walk_stack, traceback.walk_tb, logging.currentframe, base_tasks._task_get_stack),
     )
 }
 _ON_BEHALF = (
@@ -156,7 +159,7 @@ def _add_hook(tell: Tell, modules: "Modules") -> None:
         elif event == importing:
             if args[0] in modules.hidden:
                 if is_learners(None):
-                    tell(f"import {args[0]}")
+                    tell("ctypes" if args[0].startswith("ctypes") else f"import {args[0]}")
                 args[1].append(modules.hidden[args[0]])
         elif event.startswith("ctypes.") and is_learners(None):
             tell("ctypes")
@@ -167,14 +170,15 @@ def _add_hook(tell: Tell, modules: "Modules") -> None:
 class Modules:
     """The modules of hookedu's engine as they are now, before any learner's cell.
 
-    Made in the warm process: a fork would have to copy every page of memory that this looks at. In the fork they are
-    hidden: gone from `sys.modules`, so that whoever imports one comes by `_Finder` and gets the very same one.
+    Made in the warm process: a fork would have to copy every page of memory that this looks at. In the fork they, and
+    ctypes, are hidden: gone from `sys.modules`, so that whoever imports one comes by `_Finder` and gets the very same one.
     """
 
     def __init__(self) -> None:
         self._modules, self._package = sys.modules, vars(sys.modules["hookedu"])
         own = {name: module for name, module in sys.modules.items() if name.startswith("hookedu.")}
-        self.hidden = {name: module for name, module in own.items() if _within(name, _HIDDEN)}
+        hidden = (*_HIDDEN, *_OF_MEMORY)
+        self.hidden = {name: module for name, module in sys.modules.items() if _within(name, hidden)}
         self._tables: list[_Table] = []
         self._functions: list[tuple[str, types.FunctionType, list[Any]]] = []
         for module in [module for name, module in own.items() if _within(name, _KEPT)]:
