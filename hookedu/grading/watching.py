@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from hookedu.catalog import CourseError
 from hookedu.grading.batch import grade
 from hookedu.grading.book.gradebook import Gradebook
 from hookedu.grading.collect import NothingToGrade
@@ -33,7 +34,8 @@ def watch(
 ) -> None:
     """Grade a folder whenever something in it has changed, and write the report after it.
 
-    A file that is still being written is left until it no longer changes. What ended in a timeout, out of memory or a
+    A file that is still being written is left until it no longer changes; a shared folder that is gone for a while is
+    waited for. What ended in a timeout, out of memory or a
     grader error is tried again once, when the command starts. Ctrl-C, or a kill, loses nothing: the same command goes
     on where it stopped.
 
@@ -69,7 +71,10 @@ def watch(
         if now != graded and (now == before or before is None):
             try:
                 grade(folder, out, console=console, retry=graded is None, **options)  # type: ignore[arg-type]
-            except NothingToGrade as error:
+            except CourseError as error:
+                gone = graded is not None and not folder.exists()
+                if not (gone or isinstance(error, NothingToGrade)):
+                    raise
                 reason = _NOT_NOW.format(time=_clock(), reason=str(error.says[0]))
                 console.print(str(reason), markup=False, soft_wrap=True)
             else:

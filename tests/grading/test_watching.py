@@ -77,3 +77,16 @@ def test_what_arrives_is_graded_and_a_killed_watch_goes_on(tmp_path, watching):
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[0]
     assert process.returncode == 0 and "Traceback" not in said
+
+
+def test_a_folder_that_is_gone_for_a_while_is_waited_for(tmp_path, watching):
+    folder, away, out = tmp_path / "class", tmp_path / "away", tmp_path / "out"
+    nb.hand_in(folder / "ann" / FILE, nb.answered(nb.right()))
+    process = watching()
+    wait_for({"ann": "15"}, out, process)
+    folder.rename(away)
+    while "There is no" not in (line := process.stdout.readline()):
+        assert line
+    nb.hand_in(away / "bob" / FILE, nb.handed_out())
+    away.rename(folder)
+    wait_for({"ann": "15", "bob": "0"}, out, process)
