@@ -83,10 +83,11 @@ class Keeper:
             return alias
         if self.device is None:
             return clone(tensor)
+        # Case 25: a copy even if the tensor is already on that device.
+        moved = tensor.detach().to(self.device, non_blocking=True, copy=True)
         if tensor.device.type not in ("cpu", self.device.type):
             self.pending.add(tensor.device)  # a hook never waits for a GPU; reading a value does, once
-        # Case 25: a copy even if the tensor is already on that device.
-        return tensor.detach().to(self.device, non_blocking=True, copy=True)
+        return moved
 
 
 def _may_share(kept: Tensor, tensor: Tensor) -> bool:

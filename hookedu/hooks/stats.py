@@ -35,13 +35,14 @@ class Stats:
     NUMBERS = ("count", "nan", "inf", "min", "max", "mean", "std", "zeros")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.shape, self.dtype = sizes(tensor), tensor.dtype
-        try:
-            self._numbers = _numbers(tensor.detach())
-        except RuntimeError:
-            if not is_functorch_wrapped_tensor(tensor):
-                raise
-            self._numbers = _unknown(tensor)  # a wrapper of vmap that has left its function has no numbers
+        with torch._C.DisableTorchFunctionSubclass():  # a subclass may refuse to be looked at
+            self.shape, self.dtype = sizes(tensor), tensor.dtype
+            try:
+                self._numbers = _numbers(tensor.detach())
+            except (
+                Exception
+            ):  # such as float4, which has no operations, or a wrapper of vmap that has left its function
+                self._numbers = _unknown(tensor)
 
     def __getattr__(self, name: str) -> float:
         if name not in self.NUMBERS:

@@ -5,6 +5,7 @@ Comments that start with a case number refer to CASES.md, the table beside this 
 
 import itertools
 import sys
+from functools import partial
 from typing import Any
 
 import torch
@@ -85,7 +86,8 @@ class Tap:
 
     def _kept(self, recorder: Log, value: Any) -> Any:
         """Return a copy of a value; what cannot be copied is kept as it is, and `summary` says so (case 34)."""
-        return map_tensors(recorder._keep, value, lambda _: recorder._uncopied.add(self.name))
+        keep = partial(_kept, recorder, self.name)
+        return map_tensors(keep, value, lambda _: recorder._uncopied.add(self.name))
 
     def _watch_gradients(self, recorder: Log, event: Returned, output: Any) -> None:
         """Register a tensor hook on each tensor of the output.
@@ -111,6 +113,25 @@ class Tap:
             event.reason = _why_no_gradient(tensors)
 
 
+def _kept(recorder: Log, name: str, tensor: Tensor) -> Any:
+    """Return what a recorder keeps of a tensor.
+
+    Case 34: some tensors cannot be copied to another device (from "meta"), and a subclass may refuse any operation.
+    That is no reason for the model's forward to raise. What the user's own function raises is.
+    """
+    try:
+        return recorder._keep(tensor)
+    except Exception:
+        if callable(recorder._keep.keep):
+            raise
+    with torch._C.DisableTorchFunctionSubclass():
+        try:
+            return clone(tensor)
+        except Exception:
+            recorder._uncopied.add(name)
+            return tensor.detach()
+
+
 class _GradientHook:
     """A tensor hook for one tensor of one call's output. It never refers to the graph (case 15)."""
 
@@ -128,7 +149,12 @@ class _GradientHook:
             self.last.size, self.last.value = self.last.shape, None
         # A copy: autograd may pass the same tensor to other hooks, which may change it in place.
         self.last = Event(
-            len(log), "output_grad", self.name, self.call, self.recorder._keep(grad), leaf=self.leaf
+            len(log),
+            "output_grad",
+            self.name,
+            self.call,
+            _kept(self.recorder, self.name, grad),
+            leaf=self.leaf,
         )
         log.append(self.last)
 

@@ -1,9 +1,12 @@
 """Tensors inside nested values, such as the arguments and outputs of modules."""
 
 import copy
+import copyreg
 import dataclasses
 import functools
+import gc
 import types
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,10 +19,10 @@ def map_tensors(
 ) -> Any:
     """Return the same structure with `fn(tensor)` in the place of each tensor.
 
-    Tuples, named tuples, lists, dicts, dataclasses and plain objects that hold tensors (a cache, an image list) are
+    Tuples, named tuples, lists, deques, dicts, dataclasses and plain objects that hold tensors (a cache, an image list) are
     traversed, and subclasses keep their type and attributes; see `parts`. Everything else is passed through without a
     copy. Nothing but `fn` raises: a container that cannot be built anew is passed through as it is, too, and
-    `uncopied` is called with it.
+    `uncopied` is called with it, as it is with anything else that holds tensors: a set, a generator.
     """
     return fn(value) if isinstance(value, torch.Tensor) else _mapped(fn, value, uncopied, {})
 
@@ -31,7 +34,9 @@ def _mapped(fn: Callable, value: Any, uncopied: Callable, begun: dict[int, Any])
     if id(value) in begun:
         return begun[id(value)]
     inside = parts(value)
-    if not inside and not isinstance(value, list | dict):
+    if not inside and not isinstance(value, list | dict | deque):
+        if _refers_to_tensors(value):
+            uncopied(value)
         return value
     result = value if isinstance(value, tuple) else _shallow(value)
     if result is None:
@@ -65,6 +70,9 @@ def _filled(result: Any, items: list[tuple[Any, Any]]) -> Any:
         return _tuple_like(result, [item for _, item in items])
     if isinstance(result, list):
         result[:] = [item for _, item in items]
+    elif isinstance(result, deque):
+        result.clear()
+        result.extend(item for _, item in items)
     elif isinstance(result, dict):
         for key, item in items:  # keeps the order, the class and the factory of a defaultdict
             result[key] = item
@@ -133,13 +141,13 @@ def parts(value: Any) -> list[tuple[Any, Any]]:
         if isinstance(value, tuple) and hasattr(value, "_make"):
             names = getattr(value, "_fields", ())
             return [(Attribute(f".{name}"), item) for name, item in zip(names, value, strict=False)]
-        if isinstance(value, tuple | list):
+        if isinstance(value, tuple | list | deque):
             return list(enumerate(value))
         if dataclasses.is_dataclass(value):
             names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
             return [(Attribute(f".{name}"), getattr(value, name)) for name in names]
-        if hasattr(value, "__dict__") and _may_hold_tensors(value):
-            return [(Attribute(f".{name}"), item) for name, item in vars(value).items()]
+        if _may_hold_tensors(value):
+            return [(Attribute(f".{name}"), item) for name, item in _attributes(value).items()]
     except Exception:  # somebody else's class may fail at being looked at
         return []
     return []
@@ -165,18 +173,38 @@ _MAX_PARTS = 1000
 
 def _may_hold_tensors(value: Any) -> bool:
     """Check whether an object holds a tensor, or None, a list or a dict where one may be put, at whatever depth."""
-    seen, waiting = {id(value)}, [*vars(value).values()]
+    seen, waiting = {id(value)}, [*_attributes(value).values()]
     while waiting and len(seen) < _MAX_PARTS:
         item = waiting.pop()
-        if item is None or isinstance(item, torch.Tensor | dict | list):
+        if item is None or isinstance(item, torch.Tensor | dict | list | deque):
             return True
         if id(item) in seen or isinstance(item, _OPAQUE):
             continue
         seen.add(id(item))
         if isinstance(item, tuple):
             waiting += item
-        elif hasattr(item, "__dict__"):
-            waiting += vars(item).values()
+        else:
+            waiting += _attributes(item).values()
+    return False
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, be they in its `__dict__` or in `__slots__`."""
+    slots: Any = copyreg._slotnames(type(value))  # pyright: ignore[reportAttributeAccessIssue]
+    found = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    return found | vars(value) if hasattr(value, "__dict__") else found
+
+
+def _refers_to_tensors(value: Any) -> bool:
+    """Check whether something that is not gone into, such as a set or a generator, holds tensors all the same."""
+    seen, waiting = set(), [value]
+    while waiting and len(seen) < _MAX_PARTS:
+        item = waiting.pop()
+        if isinstance(item, torch.Tensor):
+            return True
+        if id(item) not in seen and not isinstance(item, _OPAQUE):
+            seen.add(id(item))
+            waiting += gc.get_referents(item)
     return False
 
 

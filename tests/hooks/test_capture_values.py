@@ -1,0 +1,133 @@
+"""record() on values and tensors that few models have: more of case 34 of hookedu/hooks/CASES.md."""
+
+import functools
+from collections import deque
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.masked import masked_tensor
+
+from hookedu import diagnose, record, timeline
+from tests.hooks.capture_models import Passes
+
+
+class Step:
+    """An object without a `__dict__`."""
+
+    __slots__ = ("empty", "keys", "n")
+
+    def __init__(self, keys):
+        self.keys, self.n = keys, 1
+
+
+@dataclass(slots=True)
+class Cache:
+    steps: list
+
+
+HOLDERS = {
+    "slots": (Step, lambda kept: kept.keys),
+    "slots of slots": (lambda tensor: Cache([Step(tensor)]), lambda kept: kept.steps[0].keys),
+    "a deque": (lambda tensor: deque([tensor], maxlen=3), lambda kept: kept[0]),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+@pytest.mark.parametrize("option", ["outputs", "inputs"])
+def test_what_holds_tensors_is_copied_with_them(kind, option):
+    make, read = HOLDERS[kind]
+    tensor = torch.ones(2, requires_grad=True) * 3
+    model, value = Passes(), make(tensor)
+    with record(model, "", outputs=option == "outputs", inputs=option == "inputs", gradients=True) as rec:
+        assert model(value) is value
+        tensor.sum().backward()
+    tensor.detach().zero_()
+    kept = rec[""].activation if option == "outputs" else rec[""].input[0]
+    assert type(kept) is type(value) and kept is not value
+    assert read(kept).tolist() == [3, 3] and not read(kept).requires_grad
+    assert read(rec[""].gradient).tolist() == [1, 1] and rec.nbytes == 8 + 8
+    assert "could not be copied" not in str(rec.summary())
+
+
+def test_a_caller_s_deque_and_slots_stay_as_they_are():
+    class Grows(nn.Module):
+        def forward(self, x, cache, step):
+            cache.append(x)
+            step.keys.add_(1)
+            return x * 2
+
+    cache, step = deque([torch.ones(2)]), Step(torch.zeros(2))
+    x = torch.ones(2, requires_grad=True)
+    timeline(Grows(), x, cache, step)
+    diagnose(Grows(), x, cache, step)
+    assert len(cache) == 1 and step.keys.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda tensor: {tensor},
+        lambda tensor: (one for one in [tensor]),
+        lambda tensor: iter([tensor]),
+        lambda tensor: {"a": tensor}.values(),
+        lambda tensor: functools.partial(torch.add, tensor),
+        lambda tensor: ValueError(tensor),
+    ],
+)
+def test_of_what_is_not_gone_into_it_is_told(make):
+    model, value = nn.Sequential(Passes()), make(torch.ones(2))
+    with record(model, "0") as rec:
+        assert model(value) is value
+    assert rec["0"].activation is value and "could not be copied" in str(rec.summary())
+
+
+@pytest.mark.parametrize("value", ["text", 3, {3, 4}, iter([1, 2]), torch.Size([1]), nn.Linear(1, 1), print])
+def test_what_holds_no_tensor_is_not_worth_a_word(value):
+    model = nn.Sequential(Passes())
+    with record(model, "0") as rec:
+        model(value)
+    assert "could not be copied" not in str(rec.summary())
+
+
+class Strict(torch.Tensor):
+    """A tensor that refuses what a recorder does with it."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function.__name__ in ("detach", "clone", "numel", "to"):
+            raise TypeError("refused")
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+TENSORS = {
+    "float4": lambda: torch.zeros(2, 4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
+    "on meta": lambda: torch.ones(2, 4, device="meta"),
+    "mkldnn": lambda: torch.ones(2, 4).to_mkldnn(),
+    "masked": lambda: masked_tensor(torch.ones(2, 4), torch.eye(2, 4).bool()),
+    "a subclass that refuses": lambda: torch.ones(2, 4).as_subclass(Strict),
+    "fake": lambda: torch.ones(2, 4),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # masked tensors are a prototype, and values past max_bytes are dropped
+@pytest.mark.parametrize("kind", TENSORS)
+@pytest.mark.parametrize(
+    "options", [{}, {"copy": False}, {"device": "cpu"}, {"keep": "stats"}, {"max_bytes": 1}]
+)
+def test_no_tensor_makes_the_forward_raise_or_the_recording_unreadable(kind, options):
+    with FakeTensorMode() if kind == "fake" else nullcontext():
+        value, model = TENSORS[kind](), nn.Sequential(Passes(), nn.Identity())
+        with record(model, nn.Module, inputs=True, gradients=True, **options) as rec:
+            assert model(value) is value
+        assert "2×4" in repr(rec) and rec.nbytes >= 0
+        assert rec["0"].stats().shape == (2, 4) and "2×4" in repr(rec["0"].stats())
+
+
+def test_what_the_user_s_own_function_raises_passes():
+    model = nn.Sequential(nn.Linear(2, 2))
+    with pytest.raises(ZeroDivisionError), record(model, "0", keep=lambda tensor: 1 / 0):
+        model(torch.ones(1, 2))
