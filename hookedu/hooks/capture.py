@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.jit import ScriptModule
 
 from hookedu.hooks.keeping import Keeper
 from hookedu.hooks.modules import Choice, choose, is_compiled, survey, unwrap
@@ -99,8 +100,8 @@ def record(
         ``gradients`` are all false; if ``max_bytes`` is not positive; if ``device`` or ``keep`` is combined
         with ``copy=False``; if ``keep`` is another word than "stats"; or if the model is a ``DataParallel`` on several devices.
     TypeError
-        If the model is not a ``torch.nn.Module``, if it or a chosen layer is TorchScript, or if a choice is
-        none of the types listed above.
+        If the model is not a ``torch.nn.Module``, if it is TorchScript or a layer chosen by its name is, or if a
+        choice is none of the types listed above.
     RuntimeError
         If PyTorch does not know the device or cannot use it here.
 
@@ -230,6 +231,8 @@ class Recorder(Recording):
         # Case 6: one hook per module, however many names it has.
         inputs, handles = self._wants["inputs"], self._handles
         for name, (module, _) in self._chosen.items():
+            if isinstance(module, ScriptModule):  # case 21: it runs no hooks, as `missed` says
+                continue
             before = inputs or _may_call_itself(module)
             tap = Tap(name, self, before)
             self._taps.add(tap)

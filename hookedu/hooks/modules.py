@@ -100,9 +100,12 @@ def choose(
     found = {name: (module, ()) for name, module in named.items() if id(module) in chosen}
     if len(found) > len(chosen):
         found = _first_names(found)
-    if any(issubclass(kind, ScriptModule) for kind in {type(module) for module, _ in found.values()}):
-        scripted = next(name for name, (module, _) in found.items() if isinstance(module, ScriptModule))
-        raise TypeError(str(TORCHSCRIPT_PART.format(name=scripted)))
+    scripted = [name for name, (module, _) in found.items() if isinstance(module, ScriptModule)]
+    if scripted:  # one that a type or a pattern has chosen among others is left without hooks
+        wanted = {id(named.get(choice) if isinstance(choice, str) else choice) for choice in choices}
+        refused = [name for name in scripted if id(found[name][0]) in wanted or len(scripted) == len(found)]
+        if refused:
+            raise TypeError(str(TORCHSCRIPT_PART.format(name=refused[0])))
     return found
 
 
@@ -176,6 +179,8 @@ def why_never_called(
     `failed_at` is the module in which the forward pass raised, if it did.
     That it was not called does not mean that it is of no use: fused attention reads the weights of its parts.
     """
+    if isinstance(module, ScriptModule):
+        return TORCHSCRIPT_PART.format(name=name)
     if isinstance(module, nn.ModuleList | nn.ModuleDict | nn.ParameterList | nn.ParameterDict):
         return CONTAINER.format(name=name, type=type(module).__name__)
     if failed_at is not None:

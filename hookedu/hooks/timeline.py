@@ -29,6 +29,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.jit import ScriptModule
 from torch.nn.parameter import is_lazy
 from torch.utils.hooks import RemovableHandle
 
@@ -122,8 +123,8 @@ def timeline(
     Raises
     ------
     TypeError
-        If the model is not a ``torch.nn.Module``, if it or a watched module is TorchScript, or if ``layers``
-        contains an object of another type. Also if the model fails because several inputs came as one tuple or
+        If the model is not a ``torch.nn.Module``, if it is TorchScript or a module is that ``layers`` names, or if
+        ``layers`` contains an object of another type. Also if the model fails because several inputs came as one tuple or
         dict; the message says what to write.
     KeyError
         If ``layers`` names a module that the model does not have.
@@ -135,8 +136,8 @@ def timeline(
     What the model and ``loss`` raise is propagated.
 
     A full backward hook turns the module's inputs and outputs into views, and PyTorch refuses to change these
-    in place. A model that does so, or that raises another ``RuntimeError``, runs a second time without the
-    events ``"backward_pre"`` and ``"backward"``. If it succeeds, ``note`` of the result says so.
+    in place. A model that does so, or that raises another error, runs a second time without the events
+    ``"backward_pre"`` and ``"backward"``. If it succeeds, ``note`` of the result says so.
 
     Examples
     --------
@@ -158,11 +159,15 @@ def timeline(
     inner = unwrap(model)
     named, compiled = survey(inner)
     chosen = {name: module for name, (module, _) in choose(named, layers).items()}
+    scripted = [name for name, module in chosen.items() if isinstance(module, ScriptModule)]
+    for name in scripted:
+        del chosen[name]
     run = _Run(values, full_backward=True)
     try:
         run.take(inner, chosen, compiled, loss, inputs, kwargs)
+        run.events.note = SCRIPTED.format(names=", ".join(scripted)) if scripted else None
         return run.events
-    except RuntimeError as error:
+    except Exception as error:
         reason = str(error)
     # Once more without the hooks that may have been refused. If they were not the reason, it raises again.
     run = _Run(values, full_backward=False)
@@ -297,6 +302,10 @@ class _Run:
         object.__setattr__(module, "_compiled_call_impl", call)
 
 
+SCRIPTED = Text(
+    zh="TorchScript 模块不运行钩子，这里没有它们的事件：{names}",
+    en="TorchScript modules run no hooks, so these have no events here: {names}",
+)
 IN_PLACE = Text(
     zh="模型里有就地操作，不能用完整反向钩子：这里没有 backward_pre 和 backward 事件",
     en="an op of this model works in place, where full backward hooks are refused: no backward_pre and backward here",

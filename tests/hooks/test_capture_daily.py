@@ -298,12 +298,17 @@ def test_a_plot_of_what_was_not_recorded_says_what_to_do():
         plot_stats(rec, of="gradient")
 
 
-def test_a_scripted_layer_is_named_and_the_others_can_be_recorded():
+@pytest.mark.parametrize("everything", [nn.Module, "*", lambda name, module: True])
+def test_of_all_layers_a_scripted_one_is_missed_with_the_reason(everything):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = nn.Sequential(nn.Linear(2, 2), torch.jit.script(nn.Linear(2, 2)))
-    with pytest.raises(TypeError, match="`1`"):
-        record(model, nn.Module)
-    with record(model, "0") as rec:
+    for choice in ("1", model[1], ["0", "1"], lambda name, module: name == "1"):
+        with pytest.raises(TypeError, match="`1`"):
+            record(model, choice)
+    with record(model, everything, inputs=True, gradients=True) as rec:
         model(torch.ones(1, 2))
-    assert rec["0"].activation.shape == (1, 2)
+    assert rec["0"].activation.shape == (1, 2) and "TorchScript" in str(rec.summary())
+    assert list(rec.missed) == ["1"] and "TorchScript" in rec.missed["1"].en
+    events = timeline(model, torch.ones(1, 2))
+    assert {event.path for event in events} == {"", "0"} and events.note.en.endswith(": 1")

@@ -177,6 +177,24 @@ def test_a_failing_model_raises_and_has_no_hook_left():
     assert [set(vars(module)) for module in model.modules()] == attributes
 
 
+class Locked(nn.Module):
+    """A module that refuses attributes, such as the one that PyTorch sets for a full backward hook."""
+
+    def forward(self, x):
+        return x * 2
+
+    def __setattr__(self, name, value):
+        raise AttributeError("locked")
+
+
+@pytest.mark.parametrize("make", [Locked, lambda: Returns(lambda x: x.max(1))])
+def test_without_full_backward_hooks_where_they_cannot_be_whatever_the_error(make):
+    model = make()
+    events = timeline(model, torch.ones(1, 3, requires_grad=True))
+    assert "backward" not in kinds(events, "") and {"forward", "output_grad"} <= {*kinds(events, "")}
+    assert "full backward hooks" in events.note.en
+
+
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
 def test_a_legacy_backward_hook_is_left_alone():
     model, seen = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1)), []
