@@ -251,15 +251,17 @@ FAILED = Text(
     en="`{name}` finished no call: the forward pass raised in `{failed_at}`",
 )
 NEVER_CALLED = Text(
-    zh="`{name}` 从未被调用：模型没有运行（或者在别的进程里运行，例如 DataLoader 的工作进程），或者上层没有用到它、"
-    "只读取它的权重（例如融合的注意力），或者调用的是它的 `.forward()`（会跳过钩子）",
-    en="`{name}` was never called: the model did not run (or ran in another process, such as a DataLoader worker), or "
-    "what is above does not use it, only reads its weights (as fused attention does), or calls its `.forward()`, "
-    "which skips hooks",
+    zh="`{name}` 从未被调用：模型没有运行（或者在挂上钩子之前就运行完了，或者在 `torch.compile` 编译的函数里、"
+    "在 DataLoader 的工作进程这样的别的进程里运行），或者上层没有用到它、只读取它的权重（例如融合的注意力），"
+    "或者调用的是它的 `.forward()`（会跳过钩子）",
+    en="`{name}` was never called: the model did not run (or had run before the hooks were there, or ran inside a "
+    "function compiled by `torch.compile`, or in another process, such as a DataLoader worker), or what is above does "
+    "not use it, only reads its weights (as fused attention does), or calls its `.forward()`, which skips hooks",
 )
 USED_UNCALLED = Text(
-    zh="`{name}` 从未被调用，但它的参数有 `.grad`，可见用到了它们：上层多半直接读取这些参数（例如融合的注意力），"
-    "或者调用的是它的 `.forward()`（会跳过钩子）",
-    en="`{name}` was never called, but its parameters have a `.grad`, so they are used: most likely what is above reads "
-    "them directly (as fused attention does), or calls its `.forward()`, which skips hooks",
+    zh="`{name}` 从未被调用，但它的参数有 `.grad`，可见用到了它们：模型多半在挂上钩子之前就运行完了，"
+    "或者上层直接读取这些参数（例如融合的注意力），或者调用的是它的 `.forward()`（会跳过钩子）",
+    en="`{name}` was never called, but its parameters have a `.grad`, so they are used: most likely the model had run "
+    "before the hooks were there, or what is above reads the parameters directly (as fused attention does), or calls "
+    "its `.forward()`, which skips hooks",
 )

@@ -298,6 +298,16 @@ def test_a_plot_of_what_was_not_recorded_says_what_to_do():
         plot_stats(rec, of="gradient")
 
 
+@pytest.mark.parametrize("backward", [True, False])
+def test_of_a_model_that_ran_too_early_the_reason_says_so(backward):
+    model = net()
+    loss = model(torch.ones(1, 3)).sum()
+    loss.backward() if backward else None
+    with record(model, "0") as rec:
+        pass
+    assert "had run before the hooks were there" in rec.missed["0"].en
+
+
 @pytest.mark.parametrize("everything", [nn.Module, "*", lambda name, module: True])
 def test_of_all_layers_a_scripted_one_is_missed_with_the_reason(everything):
     with warnings.catch_warnings():
