@@ -152,7 +152,8 @@ class Snapshot:
             if "_hooks" in name and type(table) in CONTAINERS:  # put back, without a look at the hooks
                 self._seen[id(table)] = table
                 self._container(table)
-        return [vars(module), *names.values()]
+        # A scripted module has its children in something else than a dict, too.
+        return [vars(module), *names.values(), *module._modules.values()]
 
     def _container(self, box: Any) -> list[Any]:
         kind = next(base for base in CONTAINERS if issubclass(type(box), base))

@@ -312,13 +312,17 @@ def test_of_a_model_that_ran_too_early_the_reason_says_so(backward):
 def test_of_all_layers_a_scripted_one_is_missed_with_the_reason(everything):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = nn.Sequential(nn.Linear(2, 2), torch.jit.script(nn.Linear(2, 2)))
+        model = nn.Sequential(nn.Linear(2, 2), torch.jit.script(nn.Sequential(nn.Linear(2, 2))))
     for choice in ("1", model[1], ["0", "1"], lambda name, module: name == "1"):
         with pytest.raises(TypeError, match="`1`"):
             record(model, choice)
     with record(model, everything, inputs=True, gradients=True) as rec:
         model(torch.ones(1, 2))
     assert rec["0"].activation.shape == (1, 2) and "TorchScript" in str(rec.summary())
-    assert list(rec.missed) == ["1"] and "TorchScript" in rec.missed["1"].en
+    assert [name for name in rec.missed if name in model._modules] == ["1"] and "TorchScript" in rec.missed[
+        "1"
+    ].en
+    model.zero_grad()
     events = timeline(model, torch.ones(1, 2))
-    assert {event.path for event in events} == {"", "0"} and events.note.en.endswith(": 1")
+    assert {event.path for event in events} == {"", "0"} and events.note.en.endswith(": 1, 1.0")
+    assert all(parameter.grad is None for parameter in model.parameters())
