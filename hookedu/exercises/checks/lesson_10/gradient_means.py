@@ -21,7 +21,7 @@ class _Key:
     """
 
     def __init__(self, case: tuple) -> None:
-        model, loss = case
+        model, loss, x = case
         self.fresh = [name for name, p in model.named_parameters() if p.grad is None]
         self.means: dict[str, float] = {}
         self.once: dict[str, torch.Tensor] = {}
@@ -35,6 +35,8 @@ class _Key:
                 p.register_hook(lambda grad, name=name: note(name, grad))
         loss.backward()
         self.grads = gradients(model)
+        assert x.grad is not None
+        self.x_grad = x.grad
         self.of_parameters = {n: p.mean().item() for n, p in model.named_parameters() if n in self.means}
 
 
@@ -117,6 +119,15 @@ EXERCISE = Exercise(
                 "fills_none": _fills_none,
                 "changes_gradient": True,
             },
+        ),
+        Check(
+            "x_grad",
+            "x_grad",
+            # Several passes are another mistake, and what a hook returned shows in the gradients of the parameters, too.
+            ok=lambda saw, key: _alike({"x": saw.x_grad}, {"x": key.x_grad}),
+            want=lambda key: key.x_grad,
+            essential=True,
+            label="x.grad",
         ),
         equals_rounded(
             "order",

@@ -58,6 +58,11 @@ class _Key:
         sizes = self._sizes(measure)
         return [name for name, size in sizes.items() if size < self.case.ratio * sizes[self.case.run[-1]]]
 
+    def in_half(self) -> list[str]:
+        """Return the names to be found if half precision holds the sizes, and what they are compared with."""
+        sizes = {name: grad.half().abs().mean() for name, grad in self._grads.items()}
+        return [name for name, size in sizes.items() if size < self.case.ratio * sizes[self.case.run[-1]]]
+
     def behind_relu(self) -> list[str]:
         """Return the names to be found if the child before the ReLU in place has the size behind it."""
         before, relu = self.case.run[self._relu - 1 : self._relu + 1]
@@ -136,7 +141,9 @@ EXERCISE = Exercise(
                 "retains": lambda saw, key: saw.retains,
                 # Some measures find the same, but from tensor hooks that were set in forward.
                 "behind_relu": lambda saw, key: not saw.hooked and saw.found == key.behind_relu(),
-                "other_measure": lambda saw, key: saw.hooked and saw.found in map(key.weak, _OTHERS),
+                "other_measure": lambda saw, key: (
+                    saw.hooked and saw.found in [*map(key.weak, _OTHERS), key.in_half()]
+                ),
                 "against_largest": Gives(lambda key: key.below(key.case.ratio * max(key.means.values()))),
                 "or_equal": Gives(
                     lambda key: [n for n, size in key.means.items() if size <= key.case.ratio * key.last]

@@ -13,8 +13,8 @@ from hookedu.exercises.tools import whole
 Function = Callable[[torch.Tensor], torch.Tensor]
 
 # Per turn, what is tried besides a healthy and an ill model: a nan in the input of either, a flooded model, and a layer
-# that is the model. The first turn is observed several times, so it is short.
-TRIALS = ((), ("flooded", "both"), ("flooded", "input", "bare"))
+# that is the model, also with a nan in another row than the one in which it makes some. The first turn is observed several times, so it is short.
+TRIALS = ((), ("flooded", "both"), ("flooded", "input", "bare", "other_row"))
 NOT_TRIED = "not tried"
 
 
@@ -109,10 +109,17 @@ def observe(first_nan: Any, case: Case) -> dict[str, Any]:
     """Call it on a healthy model, on an ill one, and as the `TRIALS` of this turn say."""
     healthy = make_model(case)
 
+    bare = {
+        "bare": Layer(lambda x: (x - x[:1]) / (x - x[:1])),
+        "other_row": Layer(lambda x: (x - x[-1:]) / (x - x[-1:])),
+    }
+
     def trial(name: str, x: torch.Tensor, **kind: bool) -> Any:
-        model = Layer(lambda x: (x - x[:1]) / (x - x[:1])) if name == "bare" else make_model(case, **kind)
+        model = bare.get(name) or make_model(case, **kind)
         return first_nan(model, x.clone()) if name in TRIALS[case.turn] else NOT_TRIED
 
+    spoilt_first = case.x.clone()
+    spoilt_first[0, 0] = torch.nan
     return {
         "healthy": first_nan(healthy, case.x.clone()),
         "out": healthy.out,
@@ -122,6 +129,7 @@ def observe(first_nan: Any, case: Case) -> dict[str, Any]:
         "flooded": trial("flooded", case.x, ill=True, flooded=True),
         "both": trial("both", case.spoilt, ill=True),
         "bare": trial("bare", case.x),
+        "other_row": trial("other_row", spoilt_first),
     }
 
 

@@ -21,12 +21,12 @@ _RUN = ("stem", "body", "head")
 _ORDERS = [order for order in itertools.permutations(_RUN) if order not in (_RUN, _RUN[::-1])]
 
 
-def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
-    """Return (model, loss), after an earlier backward that left twice the gradient of `loss` in every .grad.
+def make_case(rng: Draw) -> tuple[Chain, torch.Tensor, torch.Tensor]:
+    """Return (model, loss, x), after an earlier backward that left twice the gradient of `loss` in every .grad.
 
-    One layer has a buffer. In turn 0 two gradients have a mean of exactly 0. In turn 1 a layer is used twice, and gradients
-    are small. In turn 2 a layer is nested, and a parameter belongs to the model itself, which has no .grad yet and gets
-    inf and nan.
+    One layer has a buffer, and x needs a gradient. In turn 0 two gradients have a mean of exactly 0, and a parameter has
+    two names. In turn 1 a layer is used twice, gradients are small, and that of one parameter is all zeros. In turn 2 a
+    layer is nested, and a parameter belongs to the model itself, which has no .grad yet and gets inf and nan.
     """
     layers: dict[str, nn.Module] = {
         name: linear(whole(rng, 9).reshape(3, 3), whole(rng, 3)) for name in rng.choice(_ORDERS)
@@ -40,14 +40,20 @@ def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
     frozen = "body.0.bias" if rng.turn == 2 else "body.bias"
     lived_in(model, frozen, still="body").zero_grad()
     x, w = whole(rng, 3 * (rng.turn + 1)).reshape(-1, 3), whole(rng, 3) / (10000 if rng.turn == 1 else 1)
+    x.requires_grad_()
     if rng.turn == 0:
         w = torch.cat([w[:2].abs(), -w[:2].abs().sum(0, keepdim=True)])
+        model["spare"].register_parameter("shared", model.get_parameter("head.weight"))
+    elif rng.turn == 1:
+        model["spare"].register_parameter("idle", nn.Parameter(whole(rng, 2)))
     elif rng.turn == 2:
         model.register_parameter("scale", nn.Parameter(whole(rng, 3)))
 
     def loss() -> torch.Tensor:
         if rng.turn != 2:
-            return (w * model(x)).sum()
+            return (w * model(x)).sum() + (
+                0 * model.get_parameter("spare.idle").sum() if rng.turn == 1 else 0
+            )
         return (w * model(x) * model.get_parameter("scale")[0]).sum() + (
             model.get_parameter("scale") * torch.tensor([0, torch.inf, torch.nan])
         ).sum()
@@ -58,16 +64,16 @@ def make_case(rng: Draw) -> tuple[Chain, torch.Tensor]:
     frozen_parameter.grad = torch.ones_like(frozen_parameter)
     if rng.turn == 2:
         model.get_parameter("scale").grad = None
-    return model, loss()
+    return model, loss(), x
 
 
-def observe(gradient_means: Any, case: tuple[Chain, torch.Tensor]) -> dict[str, Any]:
+def observe(gradient_means: Any, case: tuple[Chain, torch.Tensor, torch.Tensor]) -> dict[str, Any]:
     """Call it once; `names` and `means` are empty where it returns no pairs that begin with a name.
 
     `passes` counts the passes through the loss, `written` how many wrote .grad; `on_parameters` and `on_modules` say how
     many hooks of the answer were on as backward began.
     """
-    model, loss = case
+    model, loss, x = case
     params = list(model.parameters())
 
     def hooks() -> tuple[int, int]:
@@ -87,6 +93,7 @@ def observe(gradient_means: Any, case: tuple[Chain, torch.Tensor]) -> dict[str, 
         "names": [name for name, _ in pairs],
         "means": plain(dict(pairs)),
         "grads": copies(gradients(model)),
+        "x_grad": copies(x.grad),
         "attached": [n for n, p in model.named_parameters() if p.grad is not None and p.grad.requires_grad],
         "passes": len(during),
         "written": len(written),
