@@ -21,8 +21,10 @@ Case = namedtuple("Case", "x shape dtype first bias last log setting")
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case: in turn 0 with a number and a list that holds a tensor, in turn 2 with tensors of rank 0, in turn 3 with a long log."""
-    shape = () if rng.turn == 2 else (rng.randint(1, 4), rng.randint(2, 9))
+    """Return a case: in turn 0 with a number and a list that holds a tensor, in turn 2 with tensors of rank 0, in turn 3 with empty ones and a long log."""
+    shape = [(rng.randint(1, 4), rng.randint(2, 9)), (rng.randint(1, 4), 1), (), (0, rng.randint(2, 9))][
+        rng.turn
+    ]
     numbers = rng.sample([0.25, 0.5, 1.5, 2.0, 2.5, 4.0, 8.0, 16.0], 2)
     inside, listed = (torch.zeros(2), [rng.randint(4, 9)]), [numbers[1], torch.tensor(numbers[0])]
     first, last = [(numbers[0], listed), (None, 0), (True, inside), ("mean", np.array(numbers))][rng.turn]

@@ -18,7 +18,7 @@ def make_case(rng: Draw) -> Case:
     """Return a case whose std is made of powers of two: every form of the formula gives the same bits.
 
     Turn 1 has fractions and a tiny std, turn 2 zeros and inputs that are no tensors, turn 3 large numbers, turn 4 an input of
-    rank 3 beside a mean of rank 1, in numbers that only float64 holds.
+    rank 3 beside a mean of rank 1, in numbers that only float64 holds, which is the second input, too.
     """
     n, turn = rng.randint(2, 3), rng.turn
     shapes = (2, n), (1, n), (2, n, 1, 1), (n,), (1, n, n)
@@ -28,7 +28,7 @@ def make_case(rng: Draw) -> Case:
     )
     std = std * 2**-13 if turn == 1 else std
     mean, gate = whole(rng, std.numel()).reshape(sizes), whole(rng, n)
-    rest = [(gate,), (), (gate, None, 2, whole(rng, 1)), (gate,), ()][turn]
+    rest = [(gate,), (), (gate, None, 2, whole(rng, 1).long()), (gate,), ()][turn]
     x = whole(rng, torch.Size(shape).numel()).reshape(shape)  # all values differ, so no column is constant
     x, dtype = x * [1, 0.25, 0, 64, 1][turn] + 0.0, torch.float64 if turn == 4 else torch.float32
     named, setting = (
@@ -38,6 +38,7 @@ def make_case(rng: Draw) -> Case:
     x, mean, std = x.to(dtype), mean.to(dtype), std.to(dtype)
     if turn == 4:
         x, mean = x + 2**-40, mean + 2**-39
+        rest = (x,)
     return Case(x, rest, named, mean, std, setting)
 
 

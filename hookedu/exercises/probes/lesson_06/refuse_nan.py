@@ -31,7 +31,7 @@ def make_case(rng: Draw) -> Case:
     """Return a case whose batch has more nan than rows or columns, or a single one: turns 1, 2 and 4.
 
     It is in the middle, at the start, at the very end. Turn 2 has thousands of nan in another input: an odd number above
-    2048, which float16 does not hold. Turn 3 has empty inputs, also in front of one with nan, and five inputs at once, turn 4
+    2048, which float16 does not hold, and names that hold what a format string gives a meaning. Turn 3 has empty inputs, also in front of one with nan, and five inputs at once, turn 4
     one in bfloat16.
     """
     places = rng.sample(range(12), rng.randint(5, 6))
@@ -49,7 +49,10 @@ def make_case(rng: Draw) -> Case:
         second = torch.ones(2400, dtype=torch.float16)
         second[-rng.randrange(2051, 2399, 2) :] = float("nan")
     infinite.view(-1)[:2] = torch.tensor([float("inf"), -float("inf")])[: x.numel()]  # their sum is nan
-    name, other = rng.sample(("stem", "norm", "gate", "neck", "head", "encoder"), 2)
+    names = (
+        ("drop 50%", "block {1}") if rng.turn == 2 else ("stem", "norm", "gate", "neck", "head", "encoder")
+    )
+    name, other = rng.sample(names, 2)
     if len(shape) > 2:
         x, infinite = x.transpose(0, -1), infinite.transpose(0, -1)  # not contiguous
     before = [clean, torch.ones(0, 2), *whole(rng, 3)[:2]] if rng.turn == 3 else [clean]
