@@ -27,7 +27,13 @@ class Model(nn.Module):
     """
 
     class Tanh(nn.Tanh):
-        """A class inside another, whose __qualname__ is longer than its __name__, and which may call itself."""
+        """A class inside another, whose __qualname__ is longer than its __name__, and which may call itself.
+
+        It is printed under another name.
+        """
+
+        def __repr__(self) -> str:
+            return "Squash()"
 
         def forward(self, input: torch.Tensor, again: int = 0) -> torch.Tensor:
             return self(input=input, again=again - 1) if again else super().forward(input)

@@ -12,6 +12,13 @@ from hookedu.exercises.probes.lesson_08.shared import SomeonesHook, Watch, is_on
 from hookedu.exercises.probing import Draw, Probe
 
 
+class Score(nn.Module):
+    """Return a single number, of rank 0."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.square().mean()
+
+
 class SmallResNet(nn.Module):
     """The stages of a tiny ResNet by name, in the order in which they run, which need not be that of the children."""
 
@@ -24,10 +31,12 @@ class SmallResNet(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.runs += 1
-        *stages, last = (getattr(self, name) for name in self.order)
+        *stages, last, score = (getattr(self, name) for name in self.order)
         for stage in stages:
             x = stage(x)
-        return last(x.squeeze_(3).squeeze_(2))  # in place: an output that somebody kept has another shape now
+        return score(
+            last(x.squeeze_(3).squeeze_(2))
+        )  # in place: an output that somebody kept has another shape now
 
 
 def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
@@ -45,11 +54,11 @@ def make_case(rng: Draw) -> tuple[SmallResNet, torch.Tensor]:
         first: nn.Conv2d(3, width, 3, stride=2, padding=1),
         "bn": nn.BatchNorm2d(width),
         "relu": nn.ReLU(),
-        "maxpool": nn.MaxPool2d(2),
         "mix": nn.Conv2d(width, width, 1),
         "layer": nn.Sequential(layer),
         "avgpool": nn.AdaptiveAvgPool2d(1),
         "fc": nn.Linear(2 * width, rng.randint(5, 12)),
+        "score": Score(),
     }
     stages = {w if w == first else f"{w}{rng.randint(1, 99)}": module for w, module in modules.items()}
     model = SmallResNet(stages, rng.sample(list(stages), len(stages)) if rng.turn else list(stages))
