@@ -31,7 +31,7 @@ class _Key:
     """The picture, and what it is made of."""
 
     def __init__(self, case: Case) -> None:
-        self.maps, self.columns, self.value = case
+        self.maps, self.columns, self.constant = case
         self.base = CLOSE if self.maps.min() >= CLOSE else 0.0
         self.scaled = _scaled(self.maps)
         self.padded = _padded(self.scaled, self.columns)
@@ -115,10 +115,10 @@ EXERCISE = Exercise(
         Check(
             "constant",
             "constant",
-            want=lambda key: torch.zeros_like(key.picture),
+            want=lambda key: torch.zeros_like(_tiled(key.constant, key.columns)),
             points=1,
             given=lambda saw, key: (
-                f"maps = torch.full({tuple(key.maps.shape)}, {key.value}); columns = {key.columns}"
+                f"maps = torch.full({tuple(key.constant.shape)}, {key.constant.max()}); columns = {key.columns}"
             ),
             label="result",
             equal=close,

@@ -21,7 +21,6 @@ from hookedu.exercises.probing import Draw, Probe
 
 # Its timestamp makes readers read it before any file that is written now.
 _EARLIER = "events.out.tfevents.0000000001.earlier"
-_OTHER_TAG = "another"
 
 
 class Case(NamedTuple):
@@ -74,7 +73,7 @@ def observe(log_maps: Any, case: Case) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         with SummaryWriter(folder) as writer:
             old = [(tag, step, picture) for step, picture in earlier.items()]
-            other = _OTHER_TAG, 1, next(iter(earlier.values()))
+            other = f"{tag}/another", 1, next(iter(earlier.values()))
             # In one case the first tag in the folder is another one, in the other case the last.
             for name, step, picture in [other, *old] if len(old) > 1 else [*old, other]:
                 writer.add_image(name, picture, step, dataformats="HW")
@@ -92,7 +91,7 @@ def observe(log_maps: Any, case: Case) -> dict[str, Any]:
                 writer.stop()
         unread = {path.name for path in Path(folder).glob("*tfevents*")} - read
         reader = EventAccumulator(folder, size_guidance={"images": 0}).Reload()
-        images = {name: reader.Images(name) for name in sorted(reader.Tags()["images"]) if name != _OTHER_TAG}
+        images = {name: reader.Images(name) for name in sorted(reader.Tags()["images"]) if name != other[0]}
     return {
         "result": tell_tuple(result),
         "open": len(open_writers),

@@ -14,15 +14,15 @@ TINY = (
 
 
 class Case(NamedTuple):
-    """Maps, the number of columns, and the number of which the second layer consists."""
+    """Maps, the number of columns, and the maps of a second layer, all of one number."""
 
     maps: torch.Tensor
     columns: int
-    constant: float
+    constant: torch.Tensor
 
 
 def _case(rng: Draw) -> Case:
-    """Return distinct numbers: of both signs, the last row not full; all negative; all close together; a single map.
+    """Return distinct numbers: of both signs, the last row not full; all negative; all close together; a single map, of a single number in the second layer.
 
     The negative ones are cut out of wider maps, which view() refuses. Those that are close together have a range of 19
     steps, no power of 2: products are rounded, which shows where an answer scales before it subtracts.
@@ -42,7 +42,8 @@ def _case(rng: Draw) -> Case:
         ):
             cut = torch.nn.functional.pad(maps, (0, 1))[..., :-1]
             maps = (maps, cut, CLOSE + maps / 2048, maps)[rng.turn]
-            return Case(maps, columns, (-7.0, 0.0, 5.0, 1.0)[rng.turn])
+            constant = maps if rng.turn != 3 else maps[:, :1, :1]
+            return Case(maps, columns, torch.full_like(constant, (-7.0, 0.0, 5.0, 1.0)[rng.turn]))
 
 
 def observe(one_scale: Any, case: Case) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def observe(one_scale: Any, case: Case) -> dict[str, Any]:
         "result": copies(one_scale(maps, columns)),
         "maps": maps,
         "tiny": copies(one_scale(maps * TINY, columns)),
-        "constant": copies(one_scale(torch.full_like(maps, constant), columns)),
+        "constant": copies(one_scale(constant.clone(), columns)),
     }
 
 
