@@ -46,7 +46,7 @@ _MAPS |= {"corners outside": 3, "nearly inside": 1, "barely inside": 3}
 def _case(rng: Draw) -> Batch:
     """Return maps wider than high and higher than wide by turns, some of negative numbers; at last a single map.
 
-    In turn 1 all numbers are negative. In turn 2 the lowest are, and the sums of some maps, but the highest are the largest.
+    In turn 1 all numbers are far below 0, as a search may begin at -1. In turn 2 the lowest are, and the sums of some maps, but the highest are the largest.
     One map is the same everywhere, and its box holds all of it. Of the others, one alone holds the lowest point of its map,
     and the highest as well.
     """
@@ -72,7 +72,7 @@ def _case(rng: Draw) -> Batch:
     if rng.turn < 4:
         cams = torch.cat([cams[:1], torch.zeros(1, height, width), cams[1:]])
         boxes.insert(1, [0, 0, width, height])
-    lowered = {1: torch.ones(1), 2: torch.tensor([0.4, 0.1])}.get(rng.turn, torch.zeros(1))
+    lowered = {1: torch.full((1,), 3.0), 2: torch.tensor([0.4, 0.1])}.get(rng.turn, torch.zeros(1))
     return cams - lowered.repeat(len(cams))[: len(cams), None, None], torch.tensor(boxes)
 
 

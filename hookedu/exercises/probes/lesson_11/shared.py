@@ -29,8 +29,8 @@ def _look(module: nn.Module, args: Any, output: Any) -> None:
     """Stand on the net as the hook of a third party."""
 
 
-def make_net(rng: Draw, pictures: int = 2) -> Net:
-    """Return a net whose labels differ, as do the likeliest classes.
+def make_net(rng: Draw, pictures: int = 3) -> Net:
+    """Return a net in which two labels differ, as do the likeliest classes, and one label is that of two pictures.
 
     It is in training mode but for its dropout, one parameter is frozen, another has a gradient of before: whoever changes
     that and does not restore it one by one is found out. The sizes of pictures and maps have no whole ratio.
@@ -78,7 +78,7 @@ def _labels(rng: Draw, likeliest: list[int]) -> tuple[list[int], int]:
 
     None is the likeliest of its picture. The first two fall in even turns and rise in odd ones, and the lower is 0: whoever
     takes 0 for no label asks for a class which neither of them has. Whoever sorts them asks for other classes, which are
-    not the likeliest ones either.
+    not the likeliest ones either. Two pictures share a label: whoever has one weight for each class mixes them up.
     """
     while True:
         labels = [rng.choice([k for k in range(4) if k != best]) for best in likeliest]
@@ -87,7 +87,7 @@ def _labels(rng: Draw, likeliest: list[int]) -> tuple[list[int], int]:
         other = max(labels[:2]) != likeliest[labels.index(lower)]
         # As all of them move in a circle, those below the lower come out on top.
         ranks = [sorted((k - lower) % 4 for k in labels), [(k - lower) % 4 for k in likeliest]]
-        if turned and other and ranks[0] != ranks[1]:
+        if turned and other and ranks[0] != ranks[1] and len(set(labels)) < len(labels):
             return [(k - lower) % 4 for k in labels], lower
 
 
@@ -99,7 +99,7 @@ def make_call(rng: Draw, second: str = "relu1") -> tuple[Net, str]:
     ReLU then: to ask for it in every case would look like maps that were overwritten.
     """
     model, images, labels, _ = make_net(rng)
-    layer, pictures = (("pool" if second == OVERWRITTEN else AFTER, 2), (second, 2), ("mix", 1))[rng.turn]
+    layer, pictures = (("pool" if second == OVERWRITTEN else AFTER, 3), (second, 3), ("mix", 1))[rng.turn]
     if pictures == 1:
         with torch.no_grad():
             for parameter in model.get_submodule("head").parameters():
