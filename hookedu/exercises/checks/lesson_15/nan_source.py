@@ -59,16 +59,20 @@ EXERCISE = Exercise(
                 ),
                 "late_binding": lambda saw, key: _named(saw) == "spare",
                 "adds_up": lambda saw, key: key.case.turn == 2 and _named(saw) == key.names[1],
-                "only_nan": lambda saw, key: key.case.turn != 1 and _named(saw) == key.names[3],
+                "last_sample": lambda saw, key: (
+                    len(key.case.ill) == 2 and _sample(saw, key) == key.case.ill[-1]
+                ),
+                # In turn 2 the later sample has a nan, and the first only an inf.
+                "only_nan": lambda saw, key: (
+                    (key.case.turn == 0 and _named(saw) == key.names[3])
+                    or (key.case.turn == 2 and saw.finds == [key.culprit, key.case.ill[-1]])
+                ),
                 # In that turn alone the layer behind overwrites it.
                 "too_late": lambda saw, key: key.case.turn == 1 and _named(saw) == key.names[3],
                 "by_definition": lambda saw, key: _named(saw) in key.names[3:5],
                 "returns_module": lambda saw, key: type(_named(saw)) is Opaque,
                 "not_python": lambda saw, key: isinstance(_sample(saw, key), torch.Tensor | Opaque),
                 "all_samples": lambda saw, key: isinstance(_sample(saw, key), list),
-                "last_sample": lambda saw, key: (
-                    len(key.case.ill) == 2 and _sample(saw, key) == key.case.ill[-1]
-                ),
                 "whole_index": lambda saw, key: _sample(saw, key) == key.case.ill[0] * key.size + key.place,
                 "counts_samples": Throughout(lambda saw, key: _sample(saw, key) == len(key.case.ill)),
                 "within_sample": lambda saw, key: _sample(saw, key) == key.place,

@@ -1,5 +1,6 @@
 """What is observed of 15.3, `nan_source(model, x)`: its results on ill models, a healthy one, and for a spoilt input."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ class Layer(nn.Module):
 
 
 class Spoiler(nn.Module):
-    """Puts a value into some samples: one number of the first, one more of each further one."""
+    """Puts a value that is not finite into some samples: into one number of the first, and nan into one more of each further one."""
 
     def __init__(self, value: float, ill: list[int]) -> None:
         super().__init__()
@@ -31,7 +32,7 @@ class Spoiler(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = x.clone()
         for n, sample in enumerate(sample for sample in self.ill if sample < len(x)):
-            x[sample].view(-1)[1 : 2 + n] = self.value
+            x[sample].view(-1)[1 : 2 + n] = torch.nan if n and not math.isfinite(self.value) else self.value
         return x
 
 
@@ -89,7 +90,7 @@ def make_model(case: Case, ill: bool = True) -> Chain:
     - The first layer passes its input on, but in turn 2 it replaces nan by 0.
     - The second, which runs again later, is harmless; in turn 1 it replaces nan by 0, so that only the first layer passes on
       that of a spoilt input; in turn 2 it puts out numbers that are finite, but large.
-    - The third holds another layer, at fault; it and the fourth run again at the end; in turn 0 it makes -inf, in turn 1 nan, in turn 2 inf.
+    - The third holds another layer, at fault; it and the fourth run again at the end; in turn 0 it makes -inf, in turn 1 nan, in turn 2 inf, and nan in a later sample.
       In a healthy model it is the container itself that makes nan.
     - The fourth makes nan of that, and in turn 1 replaces it by 0 in place; in a healthy model it replaces nan by 0. The fifth
       spreads nan to all samples, as a batch normalisation does.
