@@ -182,6 +182,14 @@ EXERCISE = Exercise(
         must_be(
             "float16", "float16", "unpack(pack(torch.ones(2).half()))", "float16", "{saw.float16}", "grows"
         ),
+        Check(
+            "bfloat16",
+            ok=lambda saw, key: saw.bfloat16 in ("bfloat16 1.04858e+06", None),
+            given="unpack(pack(torch.tensor(2.0**20).bfloat16()))",
+            expected="bfloat16 1.04858e+06",
+            got="{saw.bfloat16}",
+            mistakes={"all_halved": True},
+        ),
         must_be(
             "limits",
             "[inf, 0.0, nan]",

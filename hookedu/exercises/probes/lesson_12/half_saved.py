@@ -66,7 +66,17 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [tensor for item in held for tensor in _tensors(item)]
 
 
-_BY_HAND = ("packed", "detached", "float16", "rounded", "single", "transposed", "limits", "let_go")
+_BY_HAND = (
+    "packed",
+    "detached",
+    "float16",
+    "bfloat16",
+    "rounded",
+    "single",
+    "transposed",
+    "limits",
+    "let_go",
+)
 _NUMBERS = 100  # in the tensor of which is watched what becomes of it
 
 
@@ -81,6 +91,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
 
     packed: bytes that are really kept of a tensor of 400 bytes, itself included if it is still alive. detached:
     whether what `pack` keeps of a float64 output holds no graph. float16: the dtype in which such a tensor comes back.
+    bfloat16: what comes back of a number in bfloat16 that float16 cannot hold.
     rounded: whether the tensor of 400 bytes comes back as of float16. single: what comes back of a single number. transposed: what comes back of a matrix that
     lies in memory column by column. limits: what comes back of numbers beyond float16.
     let_go: whether nothing of the tensor of 400 bytes is held any more once autograd would have let go of it.
@@ -89,6 +100,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     # All made at once, so that none comes to lie where another was.
     small, special, handed = torch.ones(2).half(), torch.tensor([7e4, 1e-8, torch.nan]), torch.rand(_NUMBERS)
     single, matrix = torch.tensor(0.1), torch.arange(1.0, 7.0).reshape(3, 2)
+    brain = torch.tensor(2.0**20).bfloat16()
     leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         output = leaf.exp()
@@ -103,7 +115,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     detached = leaf_lives() is None  # a graph holds its leaves
     del kept_of_output
     back, limits, one = unpack(pack(small)), unpack(pack(special)), unpack(pack(single))
-    turned = unpack(pack(matrix.t()))
+    turned, wide = unpack(pack(matrix.t())), unpack(pack(brain))
     as_rounded, packed = torch.equal(unpack(kept), rounded), sum(storages.values()) or None
     del kept, rounded
     if held := _alive():
@@ -118,6 +130,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
         "single": str(one.tolist()),
         "transposed": str(turned.tolist()),
         "limits": str(limits.tolist()),
+        "bfloat16": f"{str(getattr(wide, 'dtype', wide)).removeprefix('torch.')} {wide.item():g}",
         "float16": str(getattr(back, "dtype", back)).removeprefix("torch."),
     }
 
