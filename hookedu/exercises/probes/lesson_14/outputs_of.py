@@ -75,7 +75,7 @@ _MAKE: dict[str, tuple[Callable[[torch.Tensor], Any], Callable[[torch.Tensor], A
         lambda t: (t, {"a": 2 * t, 3: [3 * t, None, "word"]}, ()),
         lambda t: [{"k": (t,), "n": {}}, MARKER, 2.5],
     ),
-    "twice": (lambda t: [t, (t + 1, 7)], lambda t: {"out": t, "more": ([t.long()],)}),
+    "twice": (lambda t: [t, (t + 1, 7)], lambda t: {"out": t, "more": ([t.long(), t.double()],)}),
     "plain": (_no_copy, _no_copy),
     "stem.last": (lambda t: {"x": t, "y": (t > 0, {"z": MARKER})}, lambda t: (t, [], (t, -t))),
     "unused": (_no_copy, _no_copy),

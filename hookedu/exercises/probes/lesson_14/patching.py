@@ -53,15 +53,19 @@ class _Failing:
 
 
 def after_error(answer: Callable[..., Any], sizes: Sizes, *args: Any) -> dict[str, Any]:
-    """Observe calls whose first run of the model fails: in the last block, as by somebody who interrupts it, or at its end.
+    """Observe calls whose first run of the model fails: before any block, in the last, as by somebody who interrupts it, or at its end.
 
     `left_after_error` is the number of hooks that are left on, `swallowed` whether a RuntimeError did not come through.
     """
     left = 0
-    for name, error in (("blocks", Stopped("interrupted")), ("unembed", RuntimeError("out of memory"))):
+    failures: tuple[tuple[str, BaseException], ...] = (
+        ("embed", Stopped("interrupted")),
+        (f"blocks.{sizes.depth - 1}.mlp", Stopped("interrupted")),
+        ("unembed", RuntimeError("out of memory")),
+    )
+    for name, error in failures:
         model, swallowed = make_mixed(sizes), False
-        module: Any = model.blocks[-1] if name == "blocks" else model
-        _Failing(module.mlp if name == "blocks" else module.unembed, error)
+        _Failing(model.get_submodule(name), error)
         before = module_hooks(model)
         with contextlib.suppress(Exception, Stopped):
             answer(model, *args)
