@@ -805,7 +805,7 @@ check("01.4", choose_vector)
 # `retain_grad` 只会把梯度留下。若想趁梯度经过时自己做点什么，就用 `register_hook` 注册一个**钩子**：它是你写的函数，PyTorch 把梯度交给它，
 # 它可以返回一个新的梯度，换掉原来的。
 #
-# 下面的 `v` 是叶子，前面没有任何计算。`v.backward(g)` 就是说「`v` 的梯度是 `g`」，所以 `g` 直接进了 `v.grad`。
+# 下面的 `v` 是叶子，前面没有任何计算。`v.backward(g)` 就是说「`v` 的梯度是 `g`」，所以 `g` 的数直接写进 `v.grad`。
 # 第二次，`g` 还是 `[1, 2, 3]`，半路上多了一个钩子，它把梯度平方。**先猜。**
 #
 # </div>
@@ -814,7 +814,7 @@ check("01.4", choose_vector)
 # All that `retain_grad` does is keep. To do something of your own while the gradient passes, register a **hook** with `register_hook`: a function of yours to which PyTorch
 # hands the gradient, and which may return a new gradient to take its place.
 #
-# Below, `v` is a leaf, with no computation before it. `v.backward(g)` says that `g` is the gradient of `v`, so `g` goes straight into `v.grad`. The second
+# Below, `v` is a leaf, with no computation before it. `v.backward(g)` says that `g` is the gradient of `v`, so the numbers of `g` go straight into `v.grad`. The second
 # time `g` is `[1, 2, 3]` as before, and there is a hook on the way, which squares the gradient. **Guess first.**
 #
 # </div>
@@ -836,7 +836,7 @@ print("with the hook,  v.grad:", v.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# 没有钩子时是 `g` 本身；有了钩子，留在 `v.grad` 里的是它返回的平方。
+# 没有钩子时，`v.grad` 里就是 `g` 的那几个数；有了钩子，留在 `v.grad` 里的是它返回的平方。
 #
 # 钩子也可以只看不改。下面两个钩子只调用 `print`，而 `print` 返回 `None`，梯度就照旧。
 # 1.2 节的 `y` 和 1.4 节的 `a` 没有留下的梯度，钩子看得到吗？
@@ -844,7 +844,7 @@ print("with the hook,  v.grad:", v.grad)
 # </div>
 # <div lang="en">
 #
-# Without a hook it is `g` itself; with the hook, what ends up in `v.grad` are the squares that it returned.
+# Without a hook, `v.grad` holds the numbers of `g`; with the hook, what ends up in `v.grad` are the squares that it returned.
 #
 # A hook may also look and change nothing. The two below just call `print`, and since `print` returns `None`, the gradient goes on as it was.
 # Can they see the gradients that `y` in section 1.2 and `a` in section 1.4 did not keep?
