@@ -353,7 +353,7 @@ course_map()
 #
 # <div lang="zh">
 #
-# 画网络结构的 `torchinfo`、解释图像分类的 Grad-CAM、看语言模型内部的工具，靠的都是钩子。下一课：[01 计算图与叶子](01_graph_and_leaves.ipynb)。
+# 列出网络各层的 `torchinfo`、解释图像分类的 Grad-CAM、看语言模型内部的工具，靠的都是钩子。下一课：[01 计算图与叶子](01_graph_and_leaves.ipynb)。
 #
 # </div>
 # <div lang="en">
