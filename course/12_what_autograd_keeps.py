@@ -26,7 +26,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 训练时内存不够用，占地方的大多不是权重，而是中间结果：前向传播每走一步，autograd 都为反向传播**存下**一些张量，一直留到反向传播用完为止。
+# 训练时内存不够用，占地方的常常不是权重，而是中间结果：前向传播每走一步，autograd 都为反向传播**存下**一些张量，一直留到反向传播用完为止。
 #
 # 这里也能挂钩子，而且一次管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，每当 autograd 要存一个张量，就先调用 `pack`，留下的是 `pack` 返回的东西；等反向传播要用了，再调用 `unpack`，把它换回张量。
 #
@@ -35,7 +35,7 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# When training runs out of memory, it is seldom the weights that fill it. It is what lies between: at every step of forward, autograd **saves** tensors for backward, and they stay until backward has used them.
+# When training runs out of memory, it is often not the weights that fill it but what lies between: at every step of forward, autograd **saves** tensors for backward, and they stay until backward has used them.
 #
 # There are hooks for this as well, and one pair covers every operation. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor, it calls `pack` first, and keeps whatever `pack` returns. When backward needs the tensor, it calls `unpack` to get it back.
 #
@@ -273,14 +273,14 @@ print(f"gradient of conv1 off by {(rounded - exact).norm() / exact.norm():.1%}")
 # %% [markdown]
 # <div lang="zh">
 #
-# 没有省到一半。`ReLU` 的输出会存两次：它自己存一次，下一层当作输入又存一次。原来这两次共用一块内存，减半以后却成了两份 float16 的拷贝。
+# 没有省到一半。几乎每个 `ReLU` 的输出都至少存两次：它自己存一次，拿它当输入的层又各存一次。原来这几次共用一块内存，减半以后却各成了一份 float16 的拷贝。
 #
 # 损失分毫不差，因为前向传播用的还是原来的值；只有反向传播用的是舍入过的，误差只进了梯度。
 #
 # </div>
 # <div lang="en">
 #
-# It saves less than half. The output of a `ReLU` is saved twice: once by itself and once by the next layer, as its input. The two used to share one piece of memory; after halving they are two copies in float16.
+# It saves less than half. The output of almost every `ReLU` is saved at least twice: once by itself, and once by each layer that has it as its input. All these used to share one piece of memory; after halving, each is a copy of its own in float16.
 #
 # The loss is the same to the last bit, because forward still worked with the original values. Only backward used the rounded ones, so the error is in the gradients alone.
 #
@@ -719,12 +719,12 @@ with suppress(NotImplementedError):  # until you have written it
 # %% [markdown]
 # <div lang="zh">
 #
-# 写对了的话，预计的和量到的一样，都是 344 MB；而 ResNet-152 光是中间结果就要 45 GB。从不到一秒的预计就知道，这一步该用检查点。
+# 写对了的话，预计的和量到的一样，都是 344 MB；而 ResNet-152 光是中间结果就要 45 GB。从不到一秒的预计就知道，这一步该用检查点。不过，不是所有的网络都对得这样准：`nn.LSTM` 和 `scaled_dot_product_attention` 在真的设备上用的是另一种实现，存下的东西也就不同。
 #
 # </div>
 # <div lang="en">
 #
-# Once it is written, forecast and measurement agree at 344 MB; and ResNet-152 wants 45 GB for what lies between alone. A forecast of less than a second has told you to use checkpointing here.
+# Once it is written, forecast and measurement agree at 344 MB; and ResNet-152 wants 45 GB for what lies between alone. A forecast of less than a second has told you to use checkpointing here. Not every net agrees so well, though: on a real device, `nn.LSTM` and `scaled_dot_product_attention` may run another implementation than on meta, and it saves other things.
 #
 # </div>
 
