@@ -840,12 +840,12 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # %% [markdown]
 # <div lang="zh">
 #
-# 一共 5 次：第一次看到整个提示，并给出第一个新词；以后的 4 次，每次只看到一个词。在这样的钩子里加引导，每个新词都会加一次。最后一次，钩子留下的 `keys[0]` 就是缓存自己的张量：缓存一被就地清零，它也全成了零（`False`：没有一个数不是零）；`record()` 留的是拷贝，还在（`True`）。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
+# 一共 5 次：第一次看到整个提示，并给出第一个新词；以后的 4 次，每次只看到一个词。在这样的钩子里加引导，读进去的每个词都加一次：提示里的词，还有每个新词，只除了最后一个，它没有再读进去。最后一次，钩子留下的 `keys[0]` 就是缓存自己的张量：缓存一被就地清零，它也全成了零（`False`：没有一个数不是零）；`record()` 留的是拷贝，还在（`True`）。模型还要用缓存，所以只看，不要就地改；要留下，就留一份拷贝。
 #
 # </div>
 # <div lang="en">
 #
-# There are 5 calls: the first sees the whole prompt and gives the first new word, and each of the other 4 sees a single word. Steering in such a hook is added to each new word once. In the last call the `keys[0]` that the hook kept is the cache's own tensor: once the cache is zeroed in place, it holds only zeros too (`False`: nothing else is left), while `record()` kept a copy (`True`). The model still needs its cache, so look at it, never change it in place, and keep a copy if you keep anything.
+# There are 5 calls: the first sees the whole prompt and gives the first new word, and each of the other 4 sees a single word. Steering in such a hook is added once to every word that is read: to those of the prompt, and to each new word except the last, which is never read. In the last call the `keys[0]` that the hook kept is the cache's own tensor: once the cache is zeroed in place, it holds only zeros too (`False`: nothing else is left), while `record()` kept a copy (`True`). The model still needs its cache, so look at it, never change it in place, and keep a copy if you keep anything.
 #
 # </div>
 
