@@ -135,14 +135,14 @@ print("in the graph:", [node.name for node in graphs[0].graph.nodes if node.op =
 #
 # `keep` 每次都重新编译；留在外面的钩子只编译 1 次，照样次次触发。
 #
-# 不过它有代价，最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。钩子不能编译，编译到它那里就断开；断在 `Sequential` 的循环里，循环就照普通的 Python 运行，还编译着的只有挂钩子的那一层在钩子之前的部分。只看一层、看完就取下，没有关系；要一直挂着，就得掂量。
+# 不过它有代价，最后一行看得出来：图里只剩 `linear`，`ReLU` 不见了。钩子不能编译，编译到它那里就断开；断在 `Sequential` 的循环里，循环就照普通的 Python 运行，这里还编译着的只有挂钩子的那一层在钩子之前的部分（循环里若有你自己写的类，它的代码还会单独编译）。只看一层、看完就取下，没有关系；要一直挂着，就得掂量。
 #
 # </div>
 # <div lang="en">
 #
 # `keep` is compiled anew every time; the hook that stays outside fires just as often, and is compiled 1 time.
 #
-# It has its price, though, as the last line shows: all that is left in the graph is `linear`, and the `ReLU` is gone. A hook that may not be compiled breaks the code in two where it stands; and as that is inside the loop of a `Sequential`, the loop runs as plain Python; all that stays compiled is what the layer with the hook does before the hook. For a look that is taken off again this does not matter. Where a hook is to stay, it should be weighed.
+# It has its price, though, as the last line shows: all that is left in the graph is `linear`, and the `ReLU` is gone. A hook that may not be compiled breaks the code in two where it stands; and as that is inside the loop of a `Sequential`, the loop runs as plain Python; all that stays compiled here is what the layer with the hook does before the hook (in the loop, layers of a class of your own would still be compiled, each by itself). For a look that is taken off again this does not matter. Where a hook is to stay, it should be weighed.
 #
 # </div>
 
@@ -509,14 +509,14 @@ check("13.3", half_hook)
 #
 # <div lang="zh">
 #
-# DDP 的每个进程都有整个模型。装不下的模型，就把每个参数切开，一个进程只拿一片，这就是 `fully_shard`（FSDP2）。它自己就是用钩子做的：一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又放掉，只留自己的一片。
+# DDP 的每个进程都有整个模型。装不下的模型，就把每个参数切开，一个进程只拿一片，这就是 `fully_shard`（FSDP2）。它自己就是用钩子做的：一层运行之前，前置钩子把各片凑齐；运行之后，前向钩子又放掉，只留自己的一片（默认只有最外层的模块例外：它自己的参数要留到反向传播）。
 #
 # 下面有两个进程，第一层的权重是 6×4，参数上有一个张量钩子和一个 post-accumulate 钩子。**先猜**，再看在你的前置钩子里、前向钩子里、反向传播之后的 `.grad` 里，手里各有多大一块。
 #
 # </div>
 # <div lang="en">
 #
-# Under DDP every process holds the whole model. Where a model is too large for that, each parameter is cut up, and a process keeps one piece of it: `fully_shard` (FSDP2). It is made of hooks itself: before a layer runs, a pre-hook gathers the pieces, and afterwards a forward hook lets go of all but its own.
+# Under DDP every process holds the whole model. Where a model is too large for that, each parameter is cut up, and a process keeps one piece of it: `fully_shard` (FSDP2). It is made of hooks itself: before a layer runs, a pre-hook gathers the pieces, and afterwards a forward hook lets go of all but its own (only the outermost module, by default, keeps its own parameters whole until backward).
 #
 # Below are two processes. The weight of the first layer is 6×4, and on this parameter are a tensor hook and a post-accumulate hook. **Guess first**, and then see how much of it is there in your own pre-hook, in your forward hook, and in `.grad` after backward.
 #
@@ -603,14 +603,14 @@ for rank, printed in enumerate(run_ranks(start + sharding + script)):
 #
 # 写 `whole_norm(shards, group)`：`shards` 是这个进程手里的各片梯度（float32 张量的列表，片可以是空的，列表也可以是空的），`group` 是各进程。返回整个模型的梯度的 L2 范数，每个进程得到的都一样。
 #
-# 通信恰好一次，用 `dist.all_reduce(tensor, group=group)`，它把各进程的张量就地相加。哪个进程少通信一次，别的就一直等下去。不要改动 `shards` 里的张量。
+# 通信恰好一次，用 `dist.all_reduce(tensor, group=group)`，它把各进程的张量就地相加。哪个进程少通信一次，别的就白等，直到超时（默认 30 分钟）。不要改动 `shards` 里的张量。
 #
 # </div>
 # <div lang="en">
 #
 # Write `whole_norm(shards, group)`: `shards` are the pieces of gradients that this process has (a list of float32 tensors; pieces may be empty, and so may the list), `group` the processes. Return the L2 norm of the gradient of the whole model, the same in every process.
 #
-# Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in place. Where one process communicates once less, the others wait for ever. Do not change the tensors in `shards`.
+# Communicate exactly once, by `dist.all_reduce(tensor, group=group)`, which adds up the tensors of all processes in place. Where one process communicates once less, the others wait in vain until they time out (after 30 minutes by default). Do not change the tensors in `shards`.
 #
 # </div>
 
