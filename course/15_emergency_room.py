@@ -695,12 +695,12 @@ for fault in (HEALTHY, "forgotten_hook"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 两层归一化里，只有 `embed.level` 在评估模式。钩子呢？有钩子不一定有病：健康的病人身上也有，只看不改。这里凭名字就认得出，别处的代码可不会这样起名，要看它**做了什么**。不管是什么钩子，都适用的办法：`build()` 每次给出同样的初始值，所以造两个一样的，把其中一个的钩子全部取下，用同一批数据，比损失和梯度。
+# 两层归一化里，只有 `embed.level` 在评估模式。钩子呢？有钩子不一定有病：健康的病人身上也有，只看不改。这里凭名字就认得出，别处的代码可不会这样起名，要看它**做了什么**。只要钩子在第一批数据上就起作用，有一个办法总能查出来：`build()` 每次给出同样的初始值，所以造两个一样的，把其中一个的钩子全部取下，用这批数据，比损失和梯度。
 #
 # </div>
 # <div lang="en">
 #
-# Of the two normalisations only `embed.level` is in evaluation mode. And hooks? Not every patient with one is ill: healthy ones carry hooks as well, which look and change nothing. Here the names give them away, but elsewhere names will not: see what a hook **does**. This works for any hook: `build()` always gives the same initial values, so make two models, take all hooks off one of them, and compare loss and gradients for the same batch.
+# Of the two normalisations only `embed.level` is in evaluation mode. And hooks? Not every patient with one is ill: healthy ones carry hooks as well, which look and change nothing. Here the names give them away, but elsewhere names will not: see what a hook **does**. There is a test for any hook that acts on the first batch already: `build()` always gives the same initial values, so make two models, take all hooks off one of them, and compare loss and gradients for that batch.
 #
 # </div>
 #
