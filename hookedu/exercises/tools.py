@@ -69,12 +69,12 @@ def close(got: Any, expected: torch.Tensor, tolerance: float = 1e-4) -> bool:
     )
 
 
-def all_close(got: Any, expected: Mapping[str, torch.Tensor | None]) -> bool:
+def all_close(got: Any, expected: Mapping[str, torch.Tensor | None], tolerance: float = 1e-4) -> bool:
     """Check whether `got` has the same names, and for each a close tensor or None in both."""
     return (
         isinstance(got, dict)
         and got.keys() == expected.keys()
-        and all(close(got[k], v) if v is not None else got[k] is None for k, v in expected.items())
+        and all(close(got[k], v, tolerance) if v is not None else got[k] is None for k, v in expected.items())
     )
 
 

@@ -80,7 +80,7 @@ edited(
 )
 edited(
     "04.2",
-    "rebinds_param",
+    "one_mode",
     ("            param -= lr", "            if model.training:\n                param -= lr"),
 )
 
@@ -165,7 +165,7 @@ edited(
 )
 edited(
     "04.4",
-    "rebinds_list",
+    "one_mode",
     _noting(
         "                if model.training:\n                    seen.append((name, grad.norm().item()))"
     ),

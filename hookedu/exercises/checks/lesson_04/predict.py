@@ -13,7 +13,7 @@ from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_04.predict import PROBE, Case
 
 # The four values, and known wrong formulas for each by the id of the mistake. The settings of the probe are such
-# that none of them gives the right values, nor those of another, in all three.
+# that none of them gives the right values, nor those of another, in all of them.
 _VALUES = {
     "look": {"hook_sees_later_change": lambda k, m, s: m + s, "hook_adds_up": lambda k, m, s: 2 * m},
     "y.grad": {
@@ -107,4 +107,5 @@ EXERCISE = Exercise(
         ),
         *(_value(place, what, wrong) for place, (what, wrong) in enumerate(_VALUES.items())),
     ],
+    raises={"divides": r"^ZeroDivisionError"},
 )

@@ -27,6 +27,7 @@ class _Key:
 
     def __init__(self, case: Case) -> None:
         self._case, self.lr, self.start = case, case.lr, parameters(case.model)
+        self.tolerance = 1e-4 if case.inputs[0].dtype == torch.float32 else 1e-9
         self.trained = [name for name, p in case.model.named_parameters() if p.requires_grad]
         self.mode = "" if case.model.training else "model.eval(); "
         self.any_zero = False  # whether a gradient is 0 altogether
@@ -69,7 +70,7 @@ def _none_is_zero(case: Case) -> bool:
 
 def _wrong(key: _Key, got: _Values, step: int) -> str:
     """Return the name of the last parameter that is wrong after a step, or of the last of all."""
-    wrong = [name for name, value in key.right[step].items() if not close(got[name], value)]
+    wrong = [name for name, value in key.right[step].items() if not close(got[name], value, key.tolerance)]
     return [key.trained[-1], *wrong][-1]
 
 
@@ -82,7 +83,10 @@ def _line(values: Any, step: int, sign: str = "==") -> Any:
 
     def line(saw: Any, key: _Key) -> str:
         name = _wrong(key, _after(saw, step), step)
-        return f"model.{name} {sign} {show(values(saw, key)[name])}"
+        got, wanted = values(saw, key)[name], key.right[step][name]
+        differs = show(got) == show(wanted) and not same(got, wanted)
+        off = f" ± {(got - wanted).abs().max():.1g}" if differs else ""
+        return f"model.{name} {sign} {show(got)}{off}"
 
     return line
 
@@ -120,7 +124,9 @@ def _given_left(saw: Any, key: _Key) -> str:
         return _CALL.format(key=key)
     if saw.zero_left is not None:
         return f"{_CALL.format(key=key)}; (0 * model.{key.trained[0]}).sum().backward()"
-    return "sgd_in_backward(model, lr=0); model(x1).sum().backward()"
+    if saw.left_by_zero_lr:
+        return "sgd_in_backward(model, lr=0); model(x1).sum().backward()"
+    return f"sgd_in_backward(model, lr=0); (nan * model.{key.trained[0]}).sum().backward()"
 
 
 def _changed(saw: Any, key: _Key) -> list[str]:
@@ -149,7 +155,7 @@ EXERCISE = Exercise(
         ),
         Check(
             "first_step",
-            ok=lambda saw, key: all_close(saw.first, key.right[0]),
+            ok=lambda saw, key: all_close(saw.first, key.right[0], key.tolerance),
             points=1,
             essential=True,
             given=lambda saw, key: (
@@ -163,8 +169,10 @@ EXERCISE = Exercise(
                 "not_registered": lambda saw, key: not _moved(saw) and not any(saw.hooks.values()),
                 "frozen_learns": lambda saw, key: not set(_moved(saw)) <= set(key.trained),
                 "misses_parameters": misses_parameters,
+                "one_mode": lambda saw, key: not _moved(saw) and saw.moves_in_other_mode,
                 "rebinds_param": lambda saw, key: not _moved(saw),
                 "wrong_sign": lambda saw, key: all_close(saw.first, key.wrong_sign),
+                "float32": lambda saw, key: all_close(saw.first, key.right[0]),
                 "removes_itself": removes_itself,
                 "late_binding": lambda saw, key: _moved(saw) == key.trained[-1:],
                 "takes_param_for_gradient": lambda saw, key: all(
@@ -185,7 +193,9 @@ EXERCISE = Exercise(
         ),
         Check(
             "freed",
-            ok=lambda saw, key: not saw.most and saw.zero_left is None and not saw.left_by_zero_lr,
+            ok=lambda saw, key: (
+                not saw.most and saw.zero_left is None and not saw.left_by_zero_lr and not saw.left_by_nan
+            ),
             points=1,
             given=_given_left,
             expected=Say("no_grad_left"),
@@ -250,7 +260,9 @@ EXERCISE = Exercise(
         ),
         one_memory(
             "sgd_in_backward(model, lr); sgd_in_backward(model2, 0)",
-            ok=lambda saw, key: all_close(saw.beside, key.right[0]),
+            ok=lambda saw, key: (
+                all_close(saw.beside, key.right[0]) and all_close(saw.beside_with_zero_lr, key.start)
+            ),
         ),
         handles_given("sgd_in_backward(model, lr)"),
     ],

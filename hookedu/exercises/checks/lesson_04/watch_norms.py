@@ -34,6 +34,7 @@ class _Key:
     def __init__(self, case: Case) -> None:
         seen: list[tuple[str, float]] = []  # in a pass of scale 1
         self.before, self.training = case.before, case.model.training
+        self.tolerance = 1e-4 if case.x.dtype == torch.float32 else 1e-9
         trained = {name: p for name, p in case.model.named_parameters() if p.requires_grad}
         for name, parameter in trained.items():
             parameter.register_hook(lambda grad, name=name: seen.append((name, grad.norm().item())))
@@ -91,14 +92,16 @@ def _first(saw: Any, key: _Key) -> tuple[str, str]:
     return f"seen[{n}] == ({key.names[n]!r}, …)", f"seen[{n}] == {f'({got[1:-1]})' if names[n] else got}"
 
 
-def _close(value: Any, norm: float) -> bool:
-    return type(value) in (int, float) and math.isclose(value, norm, rel_tol=1e-4)
+def _close(value: Any, norm: float, tolerance: float = 1e-4) -> bool:
+    return type(value) in (int, float) and math.isclose(value, norm, rel_tol=tolerance)
 
 
-def _wrong(saw: Any, key: _Key, norms: _Norms) -> list[tuple[str, float, Any]]:
+def _wrong(
+    saw: Any, key: _Key, norms: _Norms, tolerance: float | None = None
+) -> list[tuple[str, float, Any]]:
     """Return name, norm and noted value of those that differ, each pass sorted by name."""
     rows = [(of[1], norm, _noted(saw, key).get(of)) for of, norm in sorted(norms.items())]
-    return [row for row in rows if not _close(row[2], row[1])]
+    return [row for row in rows if not _close(row[2], row[1], tolerance or key.tolerance)]
 
 
 def _rounds(saw: Any, key: _Key) -> bool:
@@ -126,6 +129,12 @@ def _rounded_off(saw: Any, key: _Key) -> bool:
 def _shown(saw: Any, key: _Key) -> tuple[str, float, Any]:
     small = (*key.alone[1], saw.alone[1][1] if _rounds(saw, key) else None)
     return next(iter(_wrong(saw, key, key.norms)), small)
+
+
+def _got_norm(saw: Any, key: _Key) -> str:
+    name, norm, value = _shown(saw, key)
+    off = f" ± {abs(value - norm):.1g}" if _close(value, norm, 1e-6) else ""
+    return f"{name}: {show(_rounded(value))}{off}"
 
 
 def _rounded(value: Any) -> Any:
@@ -214,6 +223,7 @@ EXERCISE = Exercise(
                 "never_ran": never_ran,
                 "not_registered": lambda saw, key: not saw.seen and not any(saw.hooks.values()),
                 "misses_parameters": misses_parameters,
+                "one_mode": lambda saw, key: not saw.seen and saw.notes_in_other_mode,
                 "rebinds_list": lambda saw, key: not saw.seen,
                 "no_pairs": lambda saw, key: not _pairs(saw),
                 "removes_itself": removes_itself,
@@ -243,9 +253,10 @@ EXERCISE = Exercise(
             ok=lambda saw, key: not _wrong(saw, key, key.norms) and not _rounds(saw, key),
             points=1,
             expected=lambda saw, key: "{}: {:g}".format(*_shown(saw, key)),
-            got=lambda saw, key: f"{_shown(saw, key)[0]}: {show(_rounded(_shown(saw, key)[2]))}",
+            got=_got_norm,
             mistakes={
                 "rounds": _rounds_to_four,
+                "float32": lambda saw, key: not _wrong(saw, key, key.norms, 1e-6),
                 "keeps_gradients": lambda saw, key: any(torch.numel(v) > 1 for _, v in saw.seen),
                 "keeps_tensors": lambda saw, key: any(type(v) in (torch.Tensor, Opaque) for _, v in saw.seen),
                 "norm_of_the_parameter": lambda saw, key: not _wrong(saw, key, key.own),

@@ -6,13 +6,14 @@ import numpy as np
 
 from hookedu.exercises.probing import Draw, Probe
 
-# Signs of k, m and s; m is always larger than s, which is a fraction in the last setting. With these, no two formulas of the lesson agree in all settings.
-_SIGNS = ((1, 1, 1), (1, 1, -1), (-1, -1, 1))
+# Signs of k, m and s; m is always larger than s, which is a fraction in the third setting. With these, no two formulas of the lesson agree in all settings. In
+# the last setting k is 0, by which nothing can be divided.
+_SIGNS = ((1, 1, 1), (1, 1, -1), (-1, -1, 1), (0, 1, 1))
 Case = dict[str, tuple[float, float, float]]
 
 
 def make_case(rng: Draw) -> Case:
-    """Return three settings (k, m, s) by the call."""
+    """Return four settings (k, m, s) by the call."""
     found: Case = {}
     for a, b, c in _SIGNS:
         k, m, s = a * rng.randint(2, 6), b * rng.randint(6, 9), c * rng.randint(2, 5)

@@ -31,19 +31,21 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return two linear layers, the first bias frozen, or more kinds of parameters, used before and in eval mode.
 
-    Of those two have equal values, and are two parameters all the same.
+    Of those two have equal values, and are two parameters all the same. They are float64, of which float32 would lose digits.
     """
     if rng.turn:
         model = Unusual()
         fill(model, rng, 1 / 8)
         model.head.weight.data = copies(model.get_parameter("inner.0.0.weight"))
-        use(model.eval())
+        use(model.double().eval())
     else:
         model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
         fill(model, rng)
         model[0].bias.requires_grad_(False)
     shape = (1, 1, 3) if rng.turn else (1, 3)
-    return Case(model, (0.25, 0.5)[rng.turn], [whole(rng, 3).reshape(shape) for _ in range(2)])
+    dtype = (torch.float32, torch.float64)[rng.turn]
+    inputs = [whole(rng, 3).reshape(shape).to(dtype) for _ in range(2)]
+    return Case(model, (0.25, 0.5)[rng.turn], inputs)
 
 
 def parameters(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -75,12 +77,12 @@ def _under_graph(model: nn.Module) -> str:
 def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     """Run backward for both inputs and for one parameter alone, without the hooks, with two calls alive, and with lr 0.
 
-    Once with `create_graph=True`, under which grad mode is on.
+    Once with `create_graph=True`, under which grad mode is on, and once in the other mode, training or evaluation.
 
     That parameter gets a gradient of 0 first. When it then gets another, all others have an older .grad.
     """
     model, lr, (x1, x2) = case
-    first, second, third = (copy.deepcopy(model) for _ in range(3))
+    first, second, third, switched = (copy.deepcopy(model) for _ in range(4))
     still = [p for p in model.parameters() if not p.requires_grad]
     learn = [p for p in model.parameters() if p.requires_grad]
     before = list(model.parameters())
@@ -128,11 +130,20 @@ def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     handles = sgd_in_backward(third, lr)
     report["under_graph"] = _under_graph(third)
     remove_handles(handles)
+    before = parameters(switched.train(not model.training))
+    handles = sgd_in_backward(switched, lr)
+    switched(x1).sum().backward()
+    report["moves_in_other_mode"] = not all_close(parameters(switched), before)
+    remove_handles(handles)
     both = [sgd_in_backward(first, lr), sgd_in_backward(second, 0.0)]
     first(x1).sum().backward()
     report["beside"] = parameters(first)
     second(x1).sum().backward()
-    report["left_by_zero_lr"] = sum(p.grad is not None for p in second.parameters() if p.requires_grad)
+    report["beside_with_zero_lr"] = parameters(second)
+    zeroed = [p for p in second.parameters() if p.requires_grad]
+    report["left_by_zero_lr"] = sum(p.grad is not None for p in zeroed)
+    (torch.nan * zeroed[0]).sum().backward()
+    report["left_by_nan"] = zeroed[0].grad is not None
     for handles in both:
         remove_handles(handles)
     return report

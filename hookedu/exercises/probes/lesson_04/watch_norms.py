@@ -39,7 +39,7 @@ class _Net(torch.nn.ModuleDict):
 def make_case(rng: Draw) -> Case:
     """Return a case with linear layers, one bias frozen, or with more kinds of layers, used before and in eval mode.
 
-    That one has a parameter that is a single number, and two of equal values. The rows of w differ, so that gradients
+    That one is float64, and has a parameter that is a single number, and two of equal values. The rows of w differ, so that gradients
     of matrices have a rank above 1.
     """
     if rng.turn:
@@ -47,13 +47,14 @@ def make_case(rng: Draw) -> Case:
         model.shift = torch.nn.Parameter(torch.zeros(()))
         fill(model, rng, 1 / 8)
         model.head.weight.data = copies(model.get_parameter("inner.0.0.weight"))
-        use(model.eval())
+        use(model.double().eval())
     else:
         model = _Net({name: torch.nn.Linear(3, 3) for name in rng.choice(_DEFINED)})
         fill(model, rng)
         model.get_parameter("body.bias").requires_grad_(False)
     shape = (2, 1, 3) if rng.turn else (2, 3)
-    x, w = (whole(rng, 6).reshape(shape) for _ in range(2))
+    dtype = (torch.float32, torch.float64)[rng.turn]
+    x, w = (whole(rng, 6).reshape(shape).to(dtype) for _ in range(2))
     return Case(model, x, w, ["before"] * rng.turn)
 
 
@@ -69,9 +70,12 @@ def pairs(seen: list[Any]) -> list[Any]:
 
 
 def observe(watch_norms: Any, case: Case) -> dict[str, Any]:
-    """Watch the model; run the passes, some through one parameter alone, without the hooks, and with two calls alive."""
+    """Watch the model; run the passes, some through one parameter alone, without the hooks, and with two calls alive.
+
+    The last pass is in the other mode, training or evaluation.
+    """
     model, seen, n_before = case.model, [*case.before], len(case.before)
-    other = copy.deepcopy(model)
+    other, switched = (copy.deepcopy(model) for _ in range(2))
     handles = watch_norms(model, seen)
     report = {"handles": copies(handles), "early": len(seen[n_before:]), "hooks": hooked(model)}
     loss, summed = forward(case), gradients(model)
@@ -108,7 +112,11 @@ def observe(watch_norms: Any, case: Case) -> dict[str, Any]:
     forward(case).backward()
     for handles in both:
         remove_handles(handles)
-    return report | {"beside": pairs(noted[:60])}
+    in_other_mode: list[Any] = []
+    handles = watch_norms(switched.train(not model.training), in_other_mode)
+    forward(case._replace(model=switched)).backward()
+    remove_handles(handles)
+    return report | {"beside": pairs(noted[:60]), "notes_in_other_mode": bool(in_other_mode)}
 
 
 PROBE = Probe("04.4", "watch_norms", make_case, observe, cases=2, changes=(1,), leaves=(HANDLES,))
