@@ -91,6 +91,16 @@ EXERCISE = Exercise(
             {"freezes": lambda saw, key: saw.frozen, "detaches_in_place": lambda saw, key: saw.detached},
         ),
         Check(
+            "input_uncut",
+            "cut_input",
+            lambda key: False,
+            essential=True,
+            given="x = 2 * torch.full((1, 1, 4, 4), 3.0, requires_grad=True); capture(conv, []); conv(x)",
+            expected="x.requires_grad == True",
+            got="x.requires_grad == False",
+            mistakes={"detaches_input": True},
+        ),
+        Check(
             "sees",
             ok=lambda saw, key: same(saw.seen, key.seen),
             points=1,

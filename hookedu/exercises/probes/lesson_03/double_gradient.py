@@ -18,4 +18,4 @@ def observe(double_gradient: Any, paths: Paths) -> dict[str, Any]:
     return saw | asked(paths, double_gradient, double_gradient)
 
 
-PROBE = Probe("03.1", "double_gradient", Paths.make, observe, cases=4, leaves=(HANDLES,))
+PROBE = Probe("03.1", "double_gradient", Paths.make, observe, cases=5, leaves=(HANDLES,))

@@ -15,7 +15,7 @@ from hookedu.exercises.probing import Draw, remove_handle
 from hookedu.exercises.tools import copies, noted, whole
 
 ALL = slice(None)
-_SHAPES = (None, (2, 3), (2, 1, 3), ())  # by turn; a vector in turn 0
+_SHAPES = (None, (2, 3), (2, 1, 3), (), ())  # by turn; a vector in turn 0
 
 
 def transposed(values: torch.Tensor) -> torch.Tensor:
@@ -50,7 +50,7 @@ class Paths(NamedTuple):
 
         In turn 1 it is float16, which becomes float32 with any float32 tensor, and the further w holds an infinity, in
         turn 3 float64, and the further w is tiny. In turns 2 and 3 a small power of two is added to w, which every smaller
-        dtype would lose. A w of several dimensions is not contiguous.
+        dtype would lose. In turn 4 all are single numbers of float32. A w of several dimensions is not contiguous.
         """
         if shape is None:
             shape = _SHAPES[rng.turn]

@@ -45,6 +45,7 @@ def observe(capture: Any, case: Case) -> dict[str, Any]:
     """Capture the convolution; run the network on the pictures, and without the hook.
 
     Before the last, capture it into a second list as well, a longer one; run the network in the other mode, and another convolution.
+    The last input needs a gradient.
     """
     conv, seen = Conv(case.kernels), list(case.before)
     net = nn.Sequential(conv.train(case.mode == "train"), nn.MaxPool2d(2), nn.Flatten())
@@ -79,13 +80,18 @@ def observe(capture: Any, case: Case) -> dict[str, Any]:
     conv.training = not conv.training
     saw |= {"in_other_mode": len(seen) - len(saw["seen"]), "also": len(also)}
     saw["lost"] = onlooker.lost()
-    Conv(case.kernels)(pictures[0])
+    another = Conv(case.kernels)
+    another(pictures[0])
     saw["with_other"] = len(seen) - len(saw["seen"])
     remove_handle(handle)
     net(pictures[0])
     saw["after_removal"] = len(seen) - len(saw["seen"]) - saw["with_other"]
     remove_handle(handle_of_also)
-    return saw
+    learned = 2 * pictures[0].clone().requires_grad_()
+    handle_of_another = capture(another, [])
+    another(learned)
+    remove_handle(handle_of_another)
+    return saw | {"cut_input": not learned.requires_grad}
 
 
 PROBE = Probe("05.1", "capture", make_case, observe, cases=2, changes=(1, "seen"), leaves=(HANDLES,))

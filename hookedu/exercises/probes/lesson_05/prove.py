@@ -19,6 +19,13 @@ Case = namedtuple("Case", "x weights skip lies reuses act")
 _SHAPES = (5, 3), (2,), (1, 3, 2)
 
 
+class Layers:
+    """Holds a class, whose full name is thus another than its name."""
+
+    class Rectify(nn.ReLU):
+        """A ReLU."""
+
+
 class Net(nn.Module):
     """Network of example E4, which adds ``lies[i]`` to the i-th intermediate result that it reports."""
 
@@ -74,7 +81,7 @@ def make_case(rng: Draw) -> Case:
         lies[1][lies[1] > 4] = torch.inf
         lies[2].fill_(torch.nan)
     # Exact on whole numbers; names that begin alike, of which the one and then the other is skipped.
-    skip, act = ((nn.ReLU6, nn.ReLU), (nn.ReLU, nn.ReLU6), (nn.Identity, nn.ReLU))[rng.turn]
+    skip, act = ((nn.ReLU6, nn.ReLU), (nn.ReLU, nn.ReLU6), (nn.Identity, Layers.Rectify))[rng.turn]
     return Case(x, weights, skip, lies, reuses, act)
 
 
