@@ -23,6 +23,7 @@ class Key:
         }
         self.leaves = [name for name, tensor in needed.items() if tensor.is_leaf]
         self.others = [name for name in needed if name not in self.leaves]
+        self.twice = [n for n, t in needed.items() if sum(t is other for other in needed.values()) > 1]
 
 
 def _of_wrong(saw: Any, key: Key, grads: dict[str, Any]) -> str:
@@ -79,6 +80,11 @@ EXERCISE = Exercise(
                 "backward_in_loop": lambda saw, key: saw.passes > 1,
                 "stores_twice": lambda saw, key: (
                     _times(saw, key, key.leaves, 2) and _times(saw, key, key.others)
+                ),
+                "adds_per_name": lambda saw, key: (
+                    key.twice
+                    and _times(saw, key, key.twice, 2)
+                    and _times(saw, key, [n for n in key.leaves + key.others if n not in key.twice])
                 ),
                 "retains_too_late": lambda saw, key: _missing(saw, key) == key.others and saw.retains,
                 "leaves_only": lambda saw, key: _missing(saw, key) == key.others,

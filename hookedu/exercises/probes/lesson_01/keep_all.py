@@ -21,7 +21,8 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return a chain; or, under random names, a graph with two leaves, a shortcut and several ranks.
 
-    In that graph, what requires no gradient has an old one all the same. In the last case all is in float64.
+    In that graph, what requires no gradient has an old one all the same, and one tensor goes by two names. In the last
+    case all is in float64, and instead of that a tensor gets a gradient of 0.
     """
     if rng.turn == 0:
         n = rng.randint(2, 3)
@@ -31,7 +32,7 @@ def make_case(rng: Draw) -> Case:
         tensors, loss = {"x": x, "data": data, "h": h, "y": y}, (data * y).sum()
         given = f"x = {x.tolist()}; data = {data.tolist()}; h = {k} * x; y = h**2; loss = (data * y).sum()"
     else:
-        a, b, c, d, e, f = names = rng.sample("abcdefgkmnpqrs", 6)
+        a, b, c, d, e, f, g = names = rng.sample("abcdefgkmnpqrs", 7)
         one, two, data = (
             whole(rng, 4).reshape(2, 2).requires_grad_(),
             whole(rng, 1)[0].requires_grad_(),
@@ -47,11 +48,15 @@ def make_case(rng: Draw) -> Case:
         product = one * two
         total = product + one
         first = total[0, 0]
-        tensors = dict(zip(names, (one, two, data, product, total, first), strict=True))
+        last, last_given = (total, e) if rng.turn == 1 else (2 * one, f"2 * {a}")
+        tensors = dict(zip(names, (one, two, data, product, total, first, last), strict=True))
         loss = first * (data * total).sum()
+        if rng.turn == 2:
+            loss = loss + (0 * last).sum()
         given = "; ".join(f"{n} = {v}" for n, v in zip((a, b, c, f"{c}.grad"), values, strict=True))
         given += f"; {d} = {a} * {b}; {e} = {d} + {a}; "
-        given += f"{f} = {e}[0, 0]; loss = {f} * ({c} * {e}).sum()"
+        given += f"{f} = {e}[0, 0]; {g} = {last_given}; loss = {f} * ({c} * {e}).sum()"
+        given += f" + (0 * {g}).sum()" * (rng.turn == 2)
     order = reversed(tensors) if rng.turn == 1 else tensors
     return Case({name: tensors[name] for name in order}, loss, given.replace(".0", ""))
 
