@@ -57,7 +57,7 @@ def after_error(answer: Callable[..., Any], sizes: Sizes, *args: Any) -> dict[st
 
     `left_after_error` is the number of hooks that are left on, `swallowed` whether a RuntimeError did not come through.
     """
-    left = 0
+    left, swallowed = 0, False
     failures: tuple[tuple[str, BaseException], ...] = (
         ("embed", Stopped("interrupted")),
         (f"blocks.{sizes.depth - 1}.mlp", Stopped("interrupted")),
