@@ -57,9 +57,8 @@ _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, Val
 
 _NOTEBOOK = re.compile(r"\.ipynb(\.(txt|json))?$", re.IGNORECASE)  # mail and learning platforms add suffixes
 _ARCHIVES = re.compile(r"\.(rar|7z|tar|tgz|gz|bz2|xz|zst)$", re.IGNORECASE)
-_PERHAPS_ZIP = re.compile(
-    r"\.zip\W*+\w*+\W*+$|^[^.]*$", re.IGNORECASE
-)  # "hw.zip (1)", or a name without a suffix
+# "hw.zip (1)", or a name without a suffix.
+_PERHAPS_ZIP = re.compile(r"\.zip\W*+\w*+\W*+$|^[^.]*$", re.IGNORECASE)
 _NOISE = frozenset(("__MACOSX", "__pycache__", "site-packages", "node_modules"))
 _NOISE_FILES = frozenset(("thumbs.db", "desktop.ini"))
 
@@ -143,8 +142,10 @@ def _wanted(parts: Parts) -> bool:
 
 def _is_zip(name: str, head: Read) -> bool:
     """Check whether a file is a zip, by its name; where that leaves it open, by its first bytes."""
-    if name.lower().endswith(".zip") or not _PERHAPS_ZIP.search(name):
-        return name.lower().endswith(".zip")
+    if name.lower().endswith(".zip"):
+        return True
+    if not _PERHAPS_ZIP.search(name):
+        return False
     with contextlib.suppress(Unreadable):
         return head().startswith(b"PK\3\4")
     return False
@@ -278,7 +279,7 @@ class _Zip:
             return archive.infolist()
 
     def read(self, member: zipfile.ZipInfo, head: int = 0) -> bytes:
-        """Return the bytes of a member, or the first `head` of them; a size in its header that is too small is no use."""
+        """Return the bytes of a member, or the first `head` of them; a size in its header is believed only if it is too large."""
         if member.flag_bits & _ENCRYPTED:
             raise Unreadable(_LOCKED)
         if not head and member.file_size > MAX_BYTES:  # two hundred bombs would be minutes of unpacking

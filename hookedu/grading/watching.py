@@ -35,9 +35,8 @@ def watch(
     """Grade a folder whenever something in it has changed, and write the report after it.
 
     A file that is still being written is left until it no longer changes; a shared folder that is gone for a while is
-    waited for. What ended in a timeout, out of memory or a
-    grader error is tried again once, when the command starts. Ctrl-C, or a kill, loses nothing: the same command goes
-    on where it stopped.
+    waited for. What ended in a timeout, out of memory or a grader error is tried again once, when the command starts.
+    Ctrl-C, or a kill, loses nothing: the same command goes on where it stopped.
 
     Parameters
     ----------

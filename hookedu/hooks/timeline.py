@@ -162,21 +162,28 @@ def timeline(
     scripted = [name for name, module in chosen.items() if isinstance(module, ScriptModule)]
     for name in scripted:
         del chosen[name]
+    notes = [SCRIPTED.format(names=", ".join(scripted))] if scripted else []
     run = _Run(values, full_backward=True)
     try:
         run.take(inner, chosen, compiled, loss, inputs, kwargs)
-        run.events.note = SCRIPTED.format(names=", ".join(scripted)) if scripted else None
+        run.events.note = _joined(notes)
         return run.events
     except Exception as error:
         reason = str(error)
     # Once more without the hooks that may have been refused. If they were not the reason, it raises again.
     run = _Run(values, full_backward=False)
     run.take(inner, chosen, compiled, loss, inputs, kwargs)
-    if "is a view and is being modified inplace" in reason:
-        run.events.note = IN_PLACE
-    else:
-        run.events.note = REFUSED.format(error=textwrap.shorten(reason, 90, placeholder=" …"))
+    in_place = "is a view and is being modified inplace" in reason
+    refused = REFUSED.format(error=textwrap.shorten(reason, 90, placeholder=" …"))
+    run.events.note = _joined([IN_PLACE if in_place else refused, *notes])
     return run.events
+
+
+def _joined(notes: list[Text]) -> Text | None:
+    """Return several notes as one, None for none."""
+    if not notes:
+        return None
+    return Text(zh="；".join(note.zh for note in notes), en="; ".join(note.en for note in notes))
 
 
 class _Run:

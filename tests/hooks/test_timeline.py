@@ -121,6 +121,14 @@ def test_an_in_place_model_goes_without_module_backward_hooks_and_says_so():
     assert timeline(conv_relu(inplace=False), images()).note is None
 
 
+def test_what_is_missing_for_two_reasons_is_said_of_both():
+    with warnings.catch_warnings(action="ignore"):  # torch.jit is deprecated
+        model = nn.Sequential(conv_relu(inplace=True), torch.jit.script(nn.Flatten()))
+    note = timeline(model, images()).note
+    assert "in place" in note.en and note.en.endswith("no events here: 1")
+    assert "就地" in note.zh and "TorchScript" in note.zh
+
+
 def test_a_frozen_model_has_no_backward_half():
     events = timeline(conv_relu().requires_grad_(False), images())
     assert {event.kind for event in events} == {"forward_pre", "forward"}
