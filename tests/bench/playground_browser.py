@@ -1,4 +1,4 @@
-"""Benchmark of GradCamPlayground in a real JupyterLab and Chromium: from the move of a shape to the painted heat map.
+"""Benchmark of GradCamPlayground in a real JupyterLab and Notebook 7: from the move of a shape to the painted heat map.
 
     python -m tests.bench.playground_browser [moves]
 
@@ -6,14 +6,12 @@ Bound: 100 ms (issue 26) for a picture of 64×64, with all channels on and with 
 """
 
 import sys
-import tempfile
-from pathlib import Path
 from statistics import median
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import chromium, of_this_clone
-from tests.browser.notebook import write_cells
+from tests.browser.lab import everywhere
+from tests.browser.notebook import Notebook
 
 MOVES = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 BOUND = 100  # ms
@@ -53,24 +51,17 @@ def report(what: str, times: list[float]) -> None:
 
 
 if __name__ == "__main__":
-    with (
-        tempfile.TemporaryDirectory() as home,
-        chromium() as browser,
-        of_this_clone(Path(home) / "home") as lab,
-    ):
-        notebook = lab.open(write_cells(Path(home) / "bench.ipynb", {"play": CELL}), browser)
-        notebook.run_all()
+    for place, notebook in everywhere({"play": CELL}):
         cell = notebook.cell("play")
         switches = cell.get_by_role("switch")
         expect(switches).to_have_count(64)
 
-        def timed(key: str) -> float:
+        def timed(key: str, notebook: Notebook = notebook, cell: Locator = cell) -> float:
             return notebook.page.evaluate(_TIME, [cell.element_handle(), key])
 
         timed("ArrowLeft")
-        report("a move, all channels on", [timed("ArrowRight") for _ in range(MOVES)])
+        report(f"{place}: a move, all channels on", [timed("ArrowRight") for _ in range(MOVES)])
         for channel in (4, 17, 51):
             switches.nth(channel).click()
             expect(switches.nth(channel)).to_have_attribute("aria-checked", "false")
-        report("a move, three channels off", [timed("ArrowLeft") for _ in range(MOVES)])
-        lab.shut_down(browser)
+        report(f"{place}: a move, three channels off", [timed("ArrowLeft") for _ in range(MOVES)])

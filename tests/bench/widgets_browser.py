@@ -1,4 +1,4 @@
-"""Benchmark of LayerPicker in a real JupyterLab and Chromium: from what the hand does to what the page shows.
+"""Benchmark of LayerPicker in a real JupyterLab and Notebook 7: from what the hand does to what the page shows.
 
     python -m tests.bench.widgets_browser [times]
 
@@ -7,14 +7,12 @@ one that has to be recorded, 300 ms. A round trip to the kernel that changes a l
 """
 
 import sys
-import tempfile
-from pathlib import Path
 from statistics import median
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import chromium, of_this_clone
-from tests.browser.notebook import write_cells
+from tests.browser.lab import everywhere
+from tests.browser.notebook import Notebook
 
 TIMES = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 CELL = """\
@@ -56,7 +54,7 @@ _CLICK = """async ([cell, name]) => {
 }"""
 _POINT = """async ([cell, share]) => {
   const canvas = cell.querySelector('.hookedu-pane canvas');
-  const says = cell.querySelector('.hookedu-pane-says');
+  const says = canvas.closest('.hookedu-pane').querySelector('.hookedu-pane-says');
   const {left, top, width, height} = canvas.getBoundingClientRect();
   const before = says.textContent;
   const started = performance.now();
@@ -73,19 +71,14 @@ def report(what: str, times: list[float], bound: float | None = None) -> None:
 
 
 if __name__ == "__main__":
-    with (
-        tempfile.TemporaryDirectory() as home,
-        chromium() as browser,
-        of_this_clone(Path(home) / "home") as lab,
-    ):
-        notebook = lab.open(write_cells(Path(home) / "bench.ipynb", {"picker": CELL}), browser)
-        notebook.run_all()
+    for place, notebook in everywhere({"picker": CELL}):
+        print(place)
         cell = notebook.cell("picker")
         expect(cell.get_by_role("application")).to_be_visible()
         names = cell.get_by_role("option").evaluate_all("all => all.map(one => one.dataset.key)")
         convolutions = [name for name in names if "conv" in name][1 : TIMES + 1]
 
-        def click(name: str) -> float:
+        def click(name: str, notebook: Notebook = notebook, cell: Locator = cell) -> float:
             return notebook.page.evaluate(_CLICK, [cell.element_handle(), name])
 
         report("a round trip", [notebook.page.evaluate(_ECHO, cell.element_handle()) for _ in range(TIMES)])
@@ -95,4 +88,3 @@ if __name__ == "__main__":
         shares = [0.1 + 0.8 * n / TIMES for n in range(TIMES)]
         pointed = [notebook.page.evaluate(_POINT, [cell.element_handle(), share]) for share in shares]
         report("pointing, until the value is said", pointed, 16)
-        lab.shut_down(browser)

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +17,7 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from hookedu import catalog
-from tests.browser.notebook import Notebook
+from tests.browser.notebook import Notebook, write_cells
 
 # Shuts down all kernels: one with torch takes 600 MB, so none may outlive the tests of its file.
 _SHUT_DOWN = """async () => {
@@ -104,6 +105,27 @@ def of_this_clone(home: Path, *options: str) -> Iterator[Lab]:
     command = [sys.executable, "-m", "hookedu", "lab", "--folder", home / "lessons", *options]
     with running(command, home / "lessons", newcomer(home) | {"PYTHONPATH": str(catalog.ROOT)}) as lab:
         yield lab
+
+
+@contextmanager
+def notebook_7(home: Path) -> Iterator[Lab]:
+    """Run Jupyter Notebook 7 with the hookedu of this clone, on an empty folder of a new user."""
+    (folder := home / "lessons").mkdir(parents=True)
+    command = [sys.executable, "-m", "notebook", f"--ServerApp.root_dir={folder}", "--allow-root"]
+    env = newcomer(home) | {"PYTHONPATH": str(catalog.ROOT)}
+    with running(command, folder, env, classic=True) as served:
+        yield served
+
+
+def everywhere(cells: dict[str, str]) -> Iterator[tuple[str, Notebook]]:
+    """Open these cells in JupyterLab, then in Notebook 7, run them, and yield the name of the place and the notebook."""
+    with chromium() as browser:
+        for name, served in {"JupyterLab": of_this_clone, "Notebook 7": notebook_7}.items():
+            with tempfile.TemporaryDirectory() as home, served(Path(home) / "home") as lab:
+                notebook = lab.open(write_cells(Path(home) / "cells.ipynb", cells), browser)
+                notebook.run_all()
+                yield name, notebook
+                lab.shut_down(browser)
 
 
 @contextmanager

@@ -1,13 +1,11 @@
 """Every widget in Jupyter Notebook 7, whose commands see a key before a widget does."""
 
 import re
-import sys
 
 import pytest
 from playwright.sync_api import expect
 
-from hookedu import catalog
-from tests.browser.lab import newcomer, running
+from tests.browser.lab import notebook_7
 from tests.browser.notebook import write_cells
 from tests.browser.test_grad_cam_playground import drag, logits, shape
 from tests.browser.test_gradient_flow import box, sees
@@ -54,12 +52,8 @@ with panel:
 
 @pytest.fixture(scope="module")
 def notebook(browser, tmp_path_factory):
-    home = tmp_path_factory.mktemp("classic")
-    (folder := home / "lessons").mkdir()
-    write_cells(folder / "widgets.ipynb", CELLS)
-    command = [sys.executable, "-m", "notebook", f"--ServerApp.root_dir={folder}", "--allow-root"]
-    env = newcomer(home) | {"PYTHONPATH": str(catalog.ROOT)}
-    with running(command, folder, env, classic=True) as classic:
+    with notebook_7(tmp_path_factory.mktemp("classic")) as classic:
+        write_cells(classic.folder / "widgets.ipynb", CELLS)
         notebook = classic.visit("widgets.ipynb", browser)
         notebook.run_all()
         yield notebook
