@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import sys
+import tempfile
 import urllib.request
 import webbrowser
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import cast
 
 from hookedu import catalog
 from hookedu.language import BOTH, LANGUAGES, Text, preference
+from hookedu.learner import preload
 
 # Beside the course in a clone. A wheel is installed where few users look and some cannot write: then in the
 # home folder.
@@ -104,8 +106,22 @@ def open_lab(folder: Path, language: str, extra: list[str]) -> None:
     arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{first}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         arguments.append("--allow-root")  # root is usual in containers; Jupyter would refuse to run
-    main([*arguments, *extra])
-    _end_requests()
+    with tempfile.TemporaryDirectory(prefix="hookedu-") as data:
+        add_kernel(Path(data))
+        main([*arguments, *extra])
+        _end_requests()
+
+
+def add_kernel(data: Path) -> None:
+    """Let Jupyter start our kernel for Python in place of any other: this interpreter, which imports torch at once.
+
+    `data` is the folder in which Jupyter is to find it.
+    """
+    from ipykernel.kernelspec import KERNEL_NAME, write_kernel_spec
+
+    argument = f"--InteractiveShellApp.extra_extensions={preload.__name__}"
+    write_kernel_spec(data / "kernels" / KERNEL_NAME, extra_arguments=[argument])
+    os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(data), os.environ.get("JUPYTER_PATH")]))
 
 
 def _end_requests() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from hookedu import catalog, storage
 from hookedu.language import Preference
-from hookedu.learner import lab
+from hookedu.learner import lab, preload
 from tests.browser.lab import newcomer, running
 
 
@@ -117,6 +117,27 @@ def menus(language, settings, monkeypatch):
         schema_name="@jupyterlab/translation-extension:plugin",
     )
     return found["schema"]["properties"]["locale"]["default"], found["settings"]
+
+
+def test_the_kernel_is_this_interpreter_and_has_imported_torch_and_nothing_else_that_a_cell_sees(
+    tmp_path, monkeypatch
+):
+    from jupyter_client.manager import run_kernel
+
+    monkeypatch.setenv("JUPYTER_PATH", "")
+    lab.add_kernel(tmp_path)
+    asked = f"""
+import json, sys, threading
+for thread in threading.enumerate():
+    if thread.name == {preload.__name__!r}:
+        thread.join()
+print(json.dumps([sys.executable, "torch" in sys.modules, "torch" in dir()]))"""
+    said = []
+    with run_kernel(kernel_name="python3") as client:
+        client.execute_interactive(
+            asked, timeout=60, output_hook=lambda message: said.append(message["content"].get("text"))
+        )
+    assert json.loads("".join(filter(None, said))) == [sys.executable, True, False]
 
 
 # Files are written by a thread, as JupyterLab's own manager of files does, which here waits until it may go on.
