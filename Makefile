@@ -19,14 +19,15 @@ test zoo scale wheel release: export OMP_NUM_THREADS := 1
 help:
 	@sed -n '1,4p' Makefile
 
-# Install with uv where it is available (its cache is shared between clones), else with pip; the pins are the same.
+# Install with uv where it is available (its cache is shared between clones), else with pip; the pins are the same. Either
+# compiles Python's files here, in a quarter of a minute, which the first start and the first cell would otherwise wait for.
 # `.venv/ready-lab` holds what a learner needs, `.venv/ready-NAME` adds the extra NAME (`test`, `book`, `zoo`, `release`, `bench`).
 .venv/ready-%: pyproject.toml requirements.lock
 	@[ -x $(BIN)/python ] || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) .venv; } || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || $(BIN)/python -m pip install -q uv \
 	    || echo "uv could not be installed; going on with pip, which takes longer"
 	@uv=$$(command -v uv || echo $(BIN)/uv); \
-	if [ -x "$$uv" ]; then VIRTUAL_ENV="$(CURDIR)/.venv" "$$uv" pip install \
+	if [ -x "$$uv" ]; then VIRTUAL_ENV="$(CURDIR)/.venv" "$$uv" pip install --compile-bytecode \
 	    $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c requirements.lock -e '.$(filter-out [lab],[$*])'; \
 	else $(BIN)/python -m pip install -c requirements.lock -e '.$(filter-out [lab],[$*])'; fi
 	@touch $@
