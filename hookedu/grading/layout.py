@@ -3,6 +3,7 @@
     STUDENT/LESSON.ipynb                              the plain layout; STUDENT may be a zip
     submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb       nbgrader; the course folder around it is skipped
     NAME_12_34_FILE.ipynb                             Canvas, "Download submissions": NAME, user id, submission id
+    anon_ab1Cd_34_FILE.ipynb                          Canvas, of an anonymous assignment
     NAME_12_assignsubmission_file/FILE.ipynb          Moodle, "Download all submissions", as folders or as files
     TASK_LOGIN_attempt_2026-11-01-10-11-12_FILE.ipynb Blackboard, "Assignment file download"
     12-34 - NAME - Nov 1, 2026 1011 AM/FILE.ipynb     Brightspace: user id, NAME, time
@@ -112,7 +113,7 @@ def _around(files: Sequence[Found], level: int, stem: str) -> set[str]:
             return {name}
     if not tops or any(map(of_platform, paths)):
         return set()
-    if len(tops) == 1 and any(of_platform(parts[1:]) for parts in paths if len(parts) > 1):
+    if len(tops) == 1 and any(map(_leads_to_platform, paths)):
         return tops
     if {parts[0] for parts in paths if len(parts) > 2} != tops:
         return set()
@@ -129,6 +130,12 @@ def _around(files: Sequence[Found], level: int, stem: str) -> set[str]:
     if all(naming.is_initial(parts[0], [parts[1]]) for parts in paths if len(parts) > 2):
         return tops
     return tops if len(tops) == 1 and _several_people(files, level + 1) else set()
+
+
+def _leads_to_platform(parts: Parts) -> bool:
+    """Check whether what a learning platform names lies in a folder, or below it in folders of nobody's."""
+    below = range(1, len(parts))
+    return any(of_platform(parts[n:]) for n in below if all(map(is_nobody, parts[1:n])))
 
 
 def _of(folders: set[str], files: Sequence[Found], level: int) -> list[list[Found]]:
@@ -174,7 +181,8 @@ def _student(file: Found, level: int, names: dict[str, str]) -> str:
     if found := of_platform(parts):
         if platform := naming.NUMBERED.get(found.re):
             return f"{clean_name(found['name'])} ({platform} {found['id']})"
-        return clean_name(found["name"] if found.re is naming.EXCHANGE else names.get(first, first))
+        named = found.re in (naming.EXCHANGE, naming.ANONYMOUS)
+        return clean_name(found["name"] if named else names.get(first, first))
     # A file is a student's if it stands for a folder: an archive that could not be opened.
     return clean_name(first) if first != parts[0] or len(parts) > 1 else ""
 

@@ -10,7 +10,7 @@ from hookedu.grading.matching import lesson_by_name
 _WORD = (
     "hw|homework|problem[ _-]?sets?|pset|ps|assignments?|exercises?|lessons?|weeks?|labs?|units?|modules?|parts?|tasks?|"
     "sessions?|days?|class(?:es)?|courses?|sections?|groups?|teams?|submissions?|submitted|exports?|downloads?|"
-    "hand[ _-]?ins?|inbound|students?|final|notebooks?|files?|work|drive|onedrive|"
+    "hand[ _-]?ins?|inbound|archives?|downloaded|students?|final|notebooks?|files?|work|drive|onedrive|"
     "作业|练习|课程|提交|学生|班级|第.{1,3}[课章周次组]"
 )
 # No name can take long: nothing that was matched is tried in another way (`(?>...)`, `*+`), and no name is longer.
@@ -40,7 +40,14 @@ _APART = r"[\s_.#(),-]"
 _ASIDE = rf"(?:{_APART}|\(\d+\)|(?<![a-zA-Z0-9]){_NUMBERED}(?![a-zA-Z0-9]))"
 _AT_ENDS = re.compile(rf"^{_ASIDE}+|{_ASIDE}+$", re.IGNORECASE)
 
-CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?:\d+_.+|(?:text|link)\.html)", re.IGNORECASE)
+# A name with underscores needs numbers of three digits, or it may be a date. The two of the user and the file, or
+# "anon_" and five letters where the assignment is anonymous: lib/content_zipper.rb of canvas-lms.
+_CANVAS_FILE = r"(?:\d+_.+|(?:text|link)\.html)"
+CANVAS = re.compile(
+    rf"(?P<name>[^_]+|\w+?(?=(?:_LATE)?_\d{{3,}}_(?:\d{{3,}}_|[tl])))(?:_LATE)?_(?P<id>\d+)_{_CANVAS_FILE}",
+    re.IGNORECASE,
+)
+ANONYMOUS = re.compile(rf"(?:LATE_)?(?P<name>anon_[A-Za-z0-9]{{5}})_{_CANVAS_FILE}")
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(?:_.*)?")
 BRIGHTSPACE = re.compile(r"(?P<id>\d+)-\d+ - (?P<name>.+) - .*\d{4} \d{3,4}(?: [AP]M)?")
 GRADESCOPE = re.compile(r"submission_\d+")
@@ -98,7 +105,9 @@ def of_platform(parts: Parts) -> re.Match[str] | None:
     for pattern in (MOODLE, BRIGHTSPACE, GRADESCOPE, BLACKBOARD, EXCHANGE):
         if found := pattern.fullmatch(first):
             return found
-    return CANVAS.fullmatch(first) if len(parts) == 1 or first != parts[0][:_LONGEST] else None
+    if len(parts) > 1 and first == parts[0][:_LONGEST]:
+        return None  # Canvas has no folders, only archives
+    return ANONYMOUS.fullmatch(first) or CANVAS.fullmatch(first)
 
 
 def without_task(heads: set[str]) -> dict[str, str]:

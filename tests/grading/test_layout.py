@@ -80,6 +80,26 @@ LAYOUTS = {
         ["lovelaceada_12_345_02.ipynb", "leilei_LATE_13_346_hw-2.ipynb", "leilei_14_347_02.ipynb"],
         {"lovelaceada (Canvas 12)", "leilei (Canvas 13)", "leilei (Canvas 14)"},
     ),
+    "Canvas, names with underscores": (
+        [
+            "lee_ann_123_4567_02.ipynb",
+            "lee_bob_LATE_124_4568_ps_2_03.ipynb",
+            "group_3_lei_125_4569_2026_11_02.ipynb",
+        ],
+        {"lee_ann (Canvas 123)", "lee_bob (Canvas 124)", "group_3_lei (Canvas 125)"},
+    ),
+    "Canvas, without names": (
+        ["anon_xK3bz_4567_02.ipynb", "LATE_anon_9aBcD_4568_hw_1_2_.ipynb", "anon_9aBcD_4569_03.ipynb"],
+        {"anon_xK3bz", "anon_9aBcD"},
+    ),
+    "dates are no numbers of Canvas": (
+        ["li_lei_2026_11_02.ipynb", "han_mei_2026_11_02.ipynb"],
+        {"li_lei_2026_11_02", "han_mei_2026_11_02"},
+    ),
+    "nbgrader, downloaded": (
+        [f"downloaded/ps1/archive/{who}_456_02.ipynb" for who in ("ann_123", "bob_124")],
+        {"ann (Canvas 123)", "bob (Canvas 124)"},
+    ),
     "Canvas, in a folder": (["submissions/ada_12_345_02.ipynb"], {"ada (Canvas 12)"}),
     "Moodle, folders": (
         ["Ada Lovelace_123_assignsubmission_file_/02.ipynb", "Bob_124_assignsubmission_file/02.ipynb"],
