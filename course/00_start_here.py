@@ -353,12 +353,12 @@ course_map()
 #
 # <div lang="zh">
 #
-# 列出网络各层的 `torchinfo`、解释图像分类的 Grad-CAM、看语言模型内部的工具，靠的都是钩子。下一课：[01 计算图与叶子](01_graph_and_leaves.ipynb)。
+# 列出网络各层的 `torchinfo`、解释图像分类的 Grad-CAM 的常见实现、许多看语言模型内部的工具，靠的都是钩子。下一课：[01 计算图与叶子](01_graph_and_leaves.ipynb)。
 #
 # </div>
 # <div lang="en">
 #
-# `torchinfo`, which prints a network's layers, Grad-CAM, which explains an image classifier, and the tools that look into
-# large language models all rest on hooks. Next: [01 Graph and leaves](01_graph_and_leaves.ipynb).
+# `torchinfo`, which prints a network's layers, most code for Grad-CAM, which explains an image classifier, and many
+# tools that look into large language models rest on hooks. Next: [01 Graph and leaves](01_graph_and_leaves.ipynb).
 #
 # </div>
