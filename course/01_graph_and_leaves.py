@@ -911,7 +911,7 @@ GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 # </div>
 # <div lang="en">
 #
-# 1. A tensor keeps its gradient of its own accord if both are true: `requires_grad` and `is_leaf`.
+# 1. A tensor keeps its gradient of its own accord only if both are true: `requires_grad` and `is_leaf`.
 # 2. To have a non-leaf keep its gradient, call `retain_grad()` before backward.
 # 3. Within one backward pass, the gradients of paths add up where the paths meet. From pass to pass, `.grad` keeps adding, until you clear it with `w.grad = None`.
 # 4. To go through the same graph twice, say `retain_graph=True` the first time.
@@ -938,7 +938,7 @@ GradientFlow(y, {"w": w, "x": x, "a": a, "b": b, "y": y})
 #
 # <div lang="zh">
 #
-# 显存放不下一个大批次时，可以把它拆成几个同样大的小批次，每个都做一次反向传播，梯度自己会累加（损失若是平均值，先除以份数）；走完一轮，才更新权重并清零。这叫**梯度累积**，
+# 显存放不下一个大批次时，可以把它拆成几个同样大的小批次，每个都做一次反向传播，梯度自己会累加（损失若是平均值，先除以份数）；走完最后一份，才更新权重并清零。这叫**梯度累积**，
 # 许多训练框架都有这个选项（搜索 `gradient_accumulation_steps`）。
 #
 # 下一站是第 02 课，主角是钩子。下面是你的进度。
