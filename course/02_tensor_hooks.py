@@ -61,15 +61,15 @@ print("z.grad:", z.grad)
 #
 # <div lang="zh">
 #
-# **钩子**是你写的一个函数，用 `register_hook` 注册到张量上。反向传播一算好这个张量的梯度，就会调用这个函数，把梯度作为唯一的参数交给它。
+# **钩子**是你写的一个函数，用 `register_hook` 注册到张量上。反向传播走到这个张量，就会调用这个函数，把张量的梯度作为唯一的参数交给它。
 #
 # 下面的钩子叫 `keep`，它把梯度放进列表 `seen`。注册时写的是函数本身，后面没有括号：要由 PyTorch 来调用它，而不是我们。
 #
 # </div>
 # <div lang="en">
 #
-# A **hook** is a function of yours that you register on a tensor with `register_hook`. As soon as backward has the gradient of that tensor, PyTorch calls the
-# function with the gradient as its only argument.
+# A **hook** is a function of yours that you register on a tensor with `register_hook`. When backward comes to that tensor, PyTorch calls the
+# function with the tensor's gradient as its only argument.
 #
 # The hook below is called `keep`, and it puts the gradient into the list `seen`. It is registered without parentheses, because PyTorch will call it, not we.
 #
@@ -108,7 +108,7 @@ print("y.grad:", y.grad)
 # <div lang="zh">
 #
 # 再看 1.4 节那张有岔路的图：`w` 同时通向 `a` 和 `b`，两条路给它带来 2 和 3。这一次，`a` 和 `w` 上各有一个钩子，而且都只看不改：
-# `update` 和 `print` 都返回 `None`，钩子返回 `None`，梯度就照旧。
+# `update` 和 `print` 都返回 `None`，钩子返回 `None`，梯度就不会被换掉。
 #
 # **先猜**，再想一想：`w` 上的钩子运行几次，是每条路一次吗？
 #
@@ -116,7 +116,7 @@ print("y.grad:", y.grad)
 # <div lang="en">
 #
 # Back to the graph of section 1.4 with its fork: `w` leads to both `a` and `b`, and the two paths bring it 2 and 3. This time there is a hook on `a` and one on `w`. Both only
-# look: `update` and `print` return `None`, and a hook that returns `None` changes nothing.
+# look: `update` and `print` return `None`, and a hook that returns `None` puts nothing in the gradient's place.
 #
 # **Guess**; and think about this as well: how often does the hook on `w` run, once for each path?
 #
@@ -936,12 +936,12 @@ for step in range(3):
 # %% [markdown]
 # <div lang="zh">
 #
-# 损失一步步下降，案子结了。这办法到处能用：在一串中间结果上都挂上钩子，找到第一个不正常的梯度，凶手就是它和上一个正常的之间的那一步。
+# 损失一步步下降，案子结了。这办法在别处也能用：在一串中间结果上都挂上钩子，找到第一个不正常的梯度，凶手就是它和上一个正常的之间的那一步。
 #
 # </div>
 # <div lang="en">
 #
-# The loss falls, and the case is closed. The method works anywhere: put hooks on a chain of results and find the first bad gradient; the culprit is
+# The loss falls, and the case is closed. The method serves elsewhere, too: put hooks on a chain of results and find the first bad gradient; the culprit is
 # the operation between it and the last good one.
 #
 # </div>
