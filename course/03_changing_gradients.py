@@ -24,7 +24,7 @@ LanguageToggle()
 #
 # 到目前为止，我们的钩子多半只是看。这一课要动手改梯度；梯度一改，反向传播后面算出来的也会跟着变。所以先要弄清楚：一个钩子改到的究竟是谁的梯度？
 #
-# 设 `c = a + b`，那么 `a` 和 `b` 的梯度都是 1。我们只在 `a` 上挂一个钩子，用 `mul_` 把收到的梯度乘以 2。方法名末尾的下划线表示**就地**操作：它不新建张量，而是直接改写原来那块内存里的数。
+# 设 `c = a + b`，那么 `a` 和 `b` 的梯度都是 1。我们只在 `a` 上挂一个钩子，用 `mul_` 把收到的梯度乘以 2。方法名末尾的下划线表示**就地**操作：`mul_` 不新建张量，而是直接改写原来那块内存里的数。
 #
 # 反向传播之后，`a.grad` 会是 2。**先猜** `b`。
 #
@@ -36,7 +36,7 @@ LanguageToggle()
 #
 # Take `c = a + b`: the gradients of `a` and `b` are both 1. We put one hook on `a`, and none on `b`. It multiplies the
 # gradient it receives by 2, using `mul_`. The underscore at the end means **in place**: instead of making a new
-# tensor, the method overwrites the numbers of the old one.
+# tensor, `mul_` overwrites the numbers of the old one.
 #
 # After backward, `a.grad` will be 2. **Guess first** what becomes of `b`.
 #
@@ -1065,7 +1065,7 @@ check("03.5", reverse_gradient)
 # 1. 钩子返回的张量取代梯度；什么也不返回，继续往下传的就是它收到的那个张量，连同就地做过的改动。
 # 2. 返回的张量，形状和 dtype 都要和收到的梯度一样。
 # 3. 一个张量上的钩子按注册的次序运行，每一个都从前一个的结果开始。
-# 4. `a + b` 把同一个张量交给两边。就地修改它，可能平安无事，也可能弄坏别人的；张量是扩展出来的，还可能报错。所以要返回新张量。
+# 4. 形状和 dtype 相同的 `a + b`，把同一个张量交给两边。就地修改它，可能平安无事，也可能弄坏别人的；张量是扩展出来的，还可能报错。所以要返回新张量。
 # 5. 要留下记录，就用 `grad.detach().clone()`。只想改一条路，就给它一个自己的张量。
 #
 # </div>
@@ -1075,7 +1075,7 @@ check("03.5", reverse_gradient)
 #    with any change that was made to it in place.
 # 2. A returned tensor must have the shape and dtype of the gradient.
 # 3. The hooks of a tensor run in the order of registration, each on the result of the one before.
-# 4. `a + b` hands one tensor to both sides. Changing it in place may do no harm, or spoil somebody else's gradient. If
+# 4. `a + b`, of the same shape and dtype, hands one tensor to both sides. Changing it in place may do no harm, or spoil somebody else's gradient. If
 #    the tensor is expanded, it may raise an error. So return a new tensor.
 # 5. To keep a record, use `grad.detach().clone()`. To change one path only, give it a tensor of its own.
 #
