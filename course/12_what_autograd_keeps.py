@@ -26,7 +26,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 训练时内存不够用，占地方的常常不是权重，而是中间结果：前向传播每走一步，autograd 都为反向传播**存下**一些张量，一直留到反向传播用完为止。
+# 训练时内存不够用，占地方的常常不是权重，而是中间结果：前向传播一路走，autograd 一路为反向传播**存下**要用的张量，一直留到反向传播用完为止。
 #
 # 这里也能挂钩子，而且一次管住所有运算。在 `with saved_tensors_hooks(pack, unpack):` 里面，每当 autograd 要存一个张量，就先调用 `pack`，留下的是 `pack` 返回的东西；等反向传播要用了，再调用 `unpack`，把它换回张量。
 #
@@ -35,7 +35,7 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# When training runs out of memory, it is often not the weights that fill it but what lies between: at every step of forward, autograd **saves** tensors for backward, and they stay until backward has used them.
+# When training runs out of memory, it is often not the weights that fill it but what lies between: as forward goes along, autograd **saves** the tensors that backward will need, and they stay until backward has used them.
 #
 # There are hooks for this as well, and one pair covers every operation. Inside `with saved_tensors_hooks(pack, unpack):`, whenever autograd is about to save a tensor, it calls `pack` first, and keeps whatever `pack` returns. When backward needs the tensor, it calls `unpack` to get it back.
 #
@@ -719,7 +719,7 @@ with suppress(NotImplementedError):  # until you have written it
 # %% [markdown]
 # <div lang="zh">
 #
-# 写对了的话，预计的和量到的一样，都是 344 MB；而 ResNet-152 光是中间结果就要 45 GB。从不到一秒的预计就知道，这一步该用检查点。不过，不是所有的网络都对得这样准：`nn.LSTM` 和 `scaled_dot_product_attention` 在真的设备上用的是另一种实现，存下的东西也就不同。
+# 写对了的话，预计的和量到的一样，都是 344 MB；而 ResNet-152 光是中间结果就要 45 GB。从不到一秒的预计就知道，这一步该用检查点。不过，不是所有的网络都对得这样准：`nn.LSTM` 和 `scaled_dot_product_attention` 在真的设备上可能用另一种实现，存下的东西也就不同。
 #
 # </div>
 # <div lang="en">
