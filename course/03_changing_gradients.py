@@ -290,7 +290,7 @@ print("mended dtype: v.grad is", v.grad.tolist())
 #
 # 梯度偶尔会大得离谱，一步就把模型带偏；按范数裁剪就是给它的大小设一个上限。
 #
-# 写 `clip_by_norm(y, max_norm)`，并返回句柄。整个梯度的范数超过 `max_norm` 时，方向不变，缩小到范数等于 `max_norm`（舍入不计）；没有超过时原样通过，很小的、全是 0 的梯度也一样。`y` 可以是任何形状、任何浮点 dtype。
+# 写 `clip_by_norm(y, max_norm)`，并返回句柄。整个梯度的范数超过 `max_norm` 时，方向不变，缩小到范数等于 `max_norm`（舍入和溢出不计）；没有超过时原样通过，很小的、全是 0 的梯度也一样。`y` 可以是任何形状、任何浮点 dtype。
 #
 # </div>
 # <div lang="en">
@@ -298,8 +298,9 @@ print("mended dtype: v.grad is", v.grad.tolist())
 # Now and then a gradient is so large that one step throws the model off course. Clipping by norm limits its size.
 #
 # Write `clip_by_norm(y, max_norm)` and return the handle. If the norm, taken over the whole gradient, is above
-# `max_norm`, the gradient keeps its direction and is scaled down until its norm is `max_norm`, up to rounding. If not,
-# it passes as it is, and so do tiny gradients and those of all 0. `y` may have any shape and any floating-point dtype.
+# `max_norm`, the gradient keeps its direction and is scaled down until its norm is `max_norm`, rounding and overflow
+# aside. If not, it passes as it is, and so do tiny gradients and those of all 0. `y` may have any shape and any
+# floating-point dtype.
 #
 # </div>
 
