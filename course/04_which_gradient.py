@@ -487,7 +487,7 @@ for handle in handles:
 # large model up to nearly that much memory can be saved.
 #
 # This being so, a hook might as well update its parameter on the spot. But while grad mode is on, PyTorch refuses
-# any change in place of a leaf that requires a gradient; `torch.no_grad()` turns that mode off. **Guess first.**
+# to change in place a leaf that requires a gradient; `torch.no_grad()` turns that mode off. **Guess first.**
 #
 # </div>
 
@@ -515,7 +515,7 @@ except RuntimeError as error:
 # %% [markdown]
 # <div lang="zh">
 #
-# 平常的反向传播里它关着，所以 `w` 走了一步。到了 `backward(create_graph=True)` 却开着：这时梯度还要再被求导，反向传播的每一步都得记进图里，包括钩子做的事。于是同一行代码就报错了。
+# 平常的反向传播里它关着，所以 `w` 走了一步。到了 `backward(create_graph=True)` 却开着：这时梯度还要再被求导，所以反向传播也像前向传播一样记进图里，包括钩子做的事。于是同一行代码就报错了。
 #
 # 关于这种钩子，还有两个问题：在钩子里写上 `torch.no_grad()`，就不再报错了吗？钩子可以返回东西吗？
 #
@@ -523,8 +523,8 @@ except RuntimeError as error:
 # <div lang="en">
 #
 # In a plain backward it is off, and so `w` took its step. Under `backward(create_graph=True)` it is on: there the
-# gradients are to be differentiated again, so every step of backward is recorded in a graph, whatever hooks do
-# included. Hence the error, from the very same line.
+# gradients are to be differentiated again, so backward is recorded in a graph just as a forward pass is, whatever
+# hooks do included. Hence the error, from the very same line.
 #
 # Two more questions about this kind of hook: does `torch.no_grad()` inside of it prevent the error? And may it return
 # something?
@@ -557,13 +557,13 @@ except RuntimeError as error:
 #
 # <div lang="zh">
 #
-# 指望反向传播里梯度模式总是关着。要在钩子里更新参数，就自己写上 `with torch.no_grad():`，两种反向传播里就都不会报错。另外，post-accumulate 钩子应当返回 `None`；`lambda` 会把算出来的东西返回去，用 `def` 更稳妥。
+# 指望反向传播里梯度模式总是关着。要在钩子里更新参数，就自己写上 `with torch.no_grad():`，两种反向传播里就都没有这个错误。另外，post-accumulate 钩子应当返回 `None`；`lambda` 会把算出来的东西返回去，用 `def` 更稳妥。
 #
 # </div>
 # <div lang="en">
 #
 # Relying on grad mode to be off in backward. If a hook updates a parameter, write `with torch.no_grad():` yourself,
-# and neither kind of backward raises. Besides, a post-accumulate hook should return `None`; since a `lambda` returns
+# and neither kind of backward raises this error. Besides, a post-accumulate hook should return `None`; since a `lambda` returns
 # whatever it computes, a `def` is the safer choice.
 #
 # </div>
