@@ -81,7 +81,7 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 #
 # 卷积给出了两张 `2×2` 的**特征图**，每个通道一张。每个窗口里有 9 个 1，所以权重全是 1 的通道得 9，全是 2 的得 18；池化从每张里取最大的。
 #
-# `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以输入是 `args[0]`，就是我们传进去的那个张量，不是副本。这个钩子只看不改，所以什么也不返回。
+# `args` 是一个**元组**，装着所有的位置参数，哪怕只有一个。所以输入是 `args[0]`，在这里就是我们传进去的那个张量，不是副本。这个钩子只看不改，所以什么也不返回。
 #
 # 下面的控件把这个网络走一遍，这一课讲的是其中名叫 `forward` 的事件。`net` 自己也是模块，它的 `forward` 在 `conv` 和 `pool` 的之前还是之后？选 **预测** 就可以猜。
 #
@@ -90,7 +90,7 @@ print("args[0]:", tuple(args[0].shape), "is x itself:", args[0] is x)
 #
 # The convolution gave two **feature maps** of `2×2`, one for each channel. Every window holds 9 ones, so the channel whose weights are all 1 gives 9, and the one of all 2 gives 18; the pool takes the largest of each map.
 #
-# `args` is a **tuple** of all positional arguments, even if there is only one. So the input is `args[0]`, the very tensor that we passed in and not a copy. This hook only looks, so it returns nothing.
+# `args` is a **tuple** of all positional arguments, even if there is only one. So the input is `args[0]`, here the very tensor that we passed in and not a copy. This hook only looks, so it returns nothing.
 #
 # The widget below takes the net through one pass; this lesson is about the events called `forward`. `net` is a module too. Does its `forward` come before or after those of `conv` and `pool`? Choose **Predict** to guess.
 #
