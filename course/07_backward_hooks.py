@@ -601,12 +601,12 @@ print(textwrap.fill(f"{caught[0].category.__name__}: {caught[0].message}", 90))
 #
 # <div lang="zh">
 #
-# 一次也没有，只有一句警告。输出必须是张量或张量的元组；否则就在前向钩子里，给里面的张量挂张量钩子（7.8 节）。
+# 一次也没有，只有一句警告。输出必须是张量，或者装着张量的元组；否则就在前向钩子里，给里面的张量挂张量钩子（7.8 节）。
 #
 # </div>
 # <div lang="en">
 #
-# Never, and there is only a warning. The output must be a tensor or a tuple of tensors; for anything else, set tensor hooks on the tensors inside it, in a forward hook (section 7.8).
+# Never, and there is only a warning. The output must be a tensor or a tuple that holds tensors; for anything else, set tensor hooks on the tensors inside it, in a forward hook (section 7.8).
 #
 # </div>
 # </div>
@@ -740,14 +740,25 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 后面有就地操作时，别用完整反向钩子，用前向钩子里的张量钩子：它留在改写之前的值那里。`retain_grad` 会跟着张量走到 ReLU 之后（4.6 节），给出的是另一个梯度。
+# 像 `Linear` 这样的层，后面有就地操作时，别用完整反向钩子，用前向钩子里的张量钩子：它留在改写之前的值那里。`retain_grad` 会跟着张量走到 ReLU 之后（4.6 节），给出的是另一个梯度。
 #
 # </div>
 # <div lang="en">
 #
-# Where an in-place operation follows, use a tensor hook set inside a forward hook instead of a full backward hook: it stays with the value before the change. `retain_grad` moves with the tensor behind the ReLU (section 4.6) and gives another gradient.
+# Where an in-place operation follows a layer such as `Linear`, use a tensor hook set inside a forward hook instead of a full backward hook: it stays with the value before the change. `retain_grad` moves with the tensor behind the ReLU (section 4.6) and gives another gradient.
 #
 # </div>
+# </div>
+#
+# <div lang="zh">
+#
+# 有些层的输出本身就是视图，例如 `nn.Flatten` 的。后面就地改写视图，PyTorch 就重写它的历史，改写之前挂上的张量钩子不再触发，也没有任何报错。那就让前向钩子返回 `output.clone()`：就地操作改写的是拷贝，钩子照常触发。
+#
+# </div>
+# <div lang="en">
+#
+# The output of some layers is itself a view, that of `nn.Flatten` for example. Where a view is changed in place, PyTorch rewrites its history, and a tensor hook from before the change no longer fires, without any error. Then let the forward hook return `output.clone()`: what is overwritten is the copy, and the hook fires as usual.
+#
 # </div>
 #
 # ### 练习 07.4：用张量钩子修好它 · Exercise 07.4: Mend it with a tensor hook
@@ -756,14 +767,14 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 #
 # <div lang="zh">
 #
-# 写 `watch_output(layer, seen)`：每次反向传播，把 `layer` 输出的梯度原样放到列表 `seen` 的末尾，全是零也放，哪怕后面是就地 ReLU。
+# 写 `watch_output(layer, seen)`：每次反向传播，把 `layer` 的输出（不是视图）的梯度原样放到列表 `seen` 的末尾，全是零也放，哪怕后面是就地 ReLU。
 # `torch.no_grad()` 里也不能出错，输出和流过的梯度都不变。返回句柄。
 #
 # </div>
 # <div lang="en">
 #
-# Write `watch_output(layer, seen)`: each backward appends the gradient of `layer`'s output, even all zeros, to list
-# `seen`, despite an in-place ReLU behind. No crash under `torch.no_grad()`; outputs and gradients stay
+# Write `watch_output(layer, seen)`: each backward appends the gradient of `layer`'s output (which is no view), even all
+# zeros, to list `seen`, despite an in-place ReLU behind. No crash under `torch.no_grad()`; outputs and gradients stay
 # unchanged. Return the handle.
 #
 # </div>
@@ -771,9 +782,9 @@ print("in place, retain_grad:   ", retained, torch.equal(retained, wanted))
 
 # %% exercise="07.4"
 def watch_output(layer, seen):
-    """把 layer 输出的每个梯度放进 seen，不怕后面的就地操作；返回句柄。
+    """把 layer 输出的每个梯度放进 seen，不怕后面的就地 ReLU；返回句柄。
 
-    Put each gradient of layer's output into seen, whatever happens in place; return the handle.
+    Put each gradient of layer's output into seen, even before an in-place ReLU; return the handle.
     """
 
     ### BEGIN SOLUTION
@@ -842,7 +853,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # 图里看得到：池化之后最多剩四分之一，ReLU 再减去一些，而卷积把梯度又摊到几乎所有的位置。卷积那里剩下的零多半在下边和右边的边缘：往后走到池化，那边的行和列凑不满一个窗口，被丢掉了。
 #
-# 最后一个问题来自微调：让一层自己继续学，而它前面的层不再动。按 7.6 节，完整钩子把 `grad_input` 换成零就行，看上去是这样。钩子也可以返回 `(None,)`，那就根本没有梯度往回流。（单独返回一个 `None`，是什么也不改。）
+# 最后一个问题来自微调：让一层自己继续学，而它前面的层不再动。按 7.6 节，完整钩子把 `grad_input` 换成零就行，看上去是这样。钩子也可以返回 `(None,)`，那就根本没有梯度从这一层往回流。（单独返回一个 `None`，是什么也不改。）
 #
 # 两种办法各用 AdamW（带权重衰减）训练 5 步。**先猜。**
 #
@@ -851,7 +862,7 @@ print("share that comes back through a pool is at most 1/4:", most <= 0.25)
 #
 # The picture shows it: at most a quarter comes back through a pool, a ReLU removes some more, and a convolution spreads the gradient over nearly all places again. Most of the remaining zeros lie along the bottom and the right edge: what comes from there reaches only rows and columns that a later pool drops, because they fill no window.
 #
-# The last question comes from fine-tuning: one layer should go on learning, and the layers before it should not move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. The hook may also return `(None,)`, and then no gradient flows back at all. (To return a plain `None` changes nothing.)
+# The last question comes from fine-tuning: one layer should go on learning, and the layers before it should not move. By section 7.6, a full hook that puts zeros into `grad_input` seems to be enough. The hook may also return `(None,)`, and then no gradient flows on from this layer at all. (To return a plain `None` changes nothing.)
 #
 # We train for 5 steps with AdamW, which has weight decay, in both ways. **Guess first.**
 #
@@ -890,12 +901,12 @@ for title, returns in (("zeros", torch.zeros_like), ("None", lambda grad: None))
 #
 # <div lang="zh">
 #
-# 梯度是零，不等于不动：优化器看到一个零梯度，照样做权重衰减，这里移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。要让前面的层不动，就返回 `(None,)`，或者设 `requires_grad_(False)`。
+# 梯度是零，不等于不动：优化器看到一个零梯度，照样做权重衰减，这里移动了 0.0285。`.grad` 是 `None` 的参数，优化器会跳过。要让前面的层不动，就返回 `(None,)`（前面若还有一层也挂着反向钩子，它可能又变成零），或者设 `requires_grad_(False)`。
 #
 # </div>
 # <div lang="en">
 #
-# A gradient of zeros does not mean standing still: the optimizer sees a gradient and applies weight decay all the same; here the weight moved by 0.0285. Parameters whose `.grad` is `None` are skipped. To keep earlier layers where they are, return `(None,)`, or set `requires_grad_(False)`.
+# A gradient of zeros does not mean standing still: the optimizer sees a gradient and applies weight decay all the same; here the weight moved by 0.0285. Parameters whose `.grad` is `None` are skipped. To keep earlier layers where they are, return `(None,)` (which a backward hook on one of them may turn into zeros again), or set `requires_grad_(False)`.
 #
 # </div>
 # </div>
