@@ -992,12 +992,12 @@ check("08.5", outline)
 # ## 8.12 回想一下 · Recall
 #
 # <div lang="zh">
-# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>像 <code>Linear</code> 这样的层，若只运行一次，输入又需要梯度，就已经写好了；输入不需要梯度时还没有（7.3 节）。</details>
+# <details><summary>1. 模块的 <code>backward</code> 钩子触发时，这一层权重的 <code>.grad</code> 写好了吗？</summary>像 <code>Linear</code> 这样的层，若权重只用到一次，输入又需要梯度，就已经写好了；输入不需要梯度时还没有（7.3 节）。</details>
 # <details><summary>2. 重新运行一个挂钩子的单元格，怎样不让钩子叠加？</summary>把句柄存在单元格之外，先 <code>remove()</code> 旧的，再注册新的。</details>
 # <details><summary>3. 说出三个原因，为什么挂好的钩子从不触发。</summary>模块没有被调用（如 <code>out_proj</code>）。反向钩子所在的模块返回的是字典（7.7 节）。编译好的模型运行过以后，才挂上钩子。</details>
 # </div>
 # <div lang="en">
-# <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>For a layer such as <code>Linear</code> that runs once it has, where the input needs a gradient; where the input needs none, not yet (section 7.3).</details>
+# <details><summary>1. When a module's <code>backward</code> hook fires, has the <code>.grad</code> of the layer's weight been written?</summary>For a layer such as <code>Linear</code> whose weight is used once it has, where the input needs a gradient; where the input needs none, not yet (section 7.3).</details>
 # <details><summary>2. A cell that registers a hook is run again. How do you keep hooks from stacking?</summary>Store the handle outside of the cell; <code>remove()</code> the old hook before you register the new one.</details>
 # <details><summary>3. Give three reasons why a registered hook never fires.</summary>Its module is never called (such as <code>out_proj</code>). It is a backward hook, and its module returns a dictionary (section 7.7). The compiled model had run before the hook came.</details>
 # </div>
