@@ -18,14 +18,14 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。8.9 节见过它的脾气：编译过、运行过的模型不理会新钩子；要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让它暂时照普通的 Python 运行。现在再往前走一步。
+# `torch.compile` 读懂 `forward` 的 Python 代码，换成更快的代码。8.9 节见过它的脾气：模型编译过、运行过以后，编译好的代码不理会新钩子；要么先挂钩子再编译，要么用 `set_stance("force_eager")`，让它暂时照普通的 Python 运行。现在再往前走一步。
 #
 # `one` 先编译、运行。`two` 是同一个类的另一个模型，各层也一样，先挂钩子，后编译。**先猜**，再看钩子挂在编译好的模型**自己**身上时触发不触发。
 #
 # </div>
 # <div lang="en">
 #
-# `torch.compile` reads the Python code of `forward` and puts faster code in its place. Section 8.9 met its temper: a model that was compiled and has run ignores new hooks. Either register before compiling, or use `set_stance("force_eager")`, which makes it run as plain Python for a while. Now we go one step further.
+# `torch.compile` reads the Python code of `forward` and puts faster code in its place. Section 8.9 met its temper: once a model has been compiled and has run, the compiled code ignores new hooks. Either register before compiling, or use `set_stance("force_eager")`, which makes it run as plain Python for a while. Now we go one step further.
 #
 # `one` is compiled and run first. `two` is another model of the same class, with the same layers, and its hook is registered before compiling. **Guess first**, and then see whether a hook on the compiled model **itself** fires.
 #
@@ -665,7 +665,7 @@ with suppress(RanksFailed):  # until you have written it
 # <div lang="zh">
 #
 # 1. 编译好的代码不理会新钩子；同一个类、构造也相同的模型共用它，先 `reset()` 再编译。
-# 2. 会变的钩子次次重新编译，到 8 次为止；`torch.compiler.disable` 让它留在外面，代价是编译断开。
+# 2. 钩子里的列表一变长，就重新编译，到 8 次为止；`torch.compiler.disable` 让它留在外面，代价是编译断开。
 # 3. DDP 里，参数的钩子看到的是自己的梯度，平均在后。
 # 4. 通信钩子每桶一次，返回 Future：先除再求和，结果到了才读。
 # 5. `fully_shard` 里，手里只有一片；张量钩子不触发，范数要通信才算得出。
@@ -674,7 +674,7 @@ with suppress(RanksFailed):  # until you have written it
 # <div lang="en">
 #
 # 1. Compiled code ignores new hooks, and models of a class that are built alike share it: `reset()` before you compile.
-# 2. A hook whose data changes is compiled anew each time, up to 8 times; `torch.compiler.disable` keeps it outside, at the price of a break.
+# 2. A hook with a list that grows is compiled anew each time, up to 8 times; `torch.compiler.disable` keeps it outside, at the price of a break.
 # 3. Under DDP, hooks on a parameter see their own rank's gradient; the average comes later.
 # 4. A communication hook is called once for each bucket and returns a Future: divide before the sum, and read only what has arrived.
 # 5. Under `fully_shard` a process has one piece; tensor hooks do not fire, and a norm takes communication.
