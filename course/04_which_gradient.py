@@ -17,7 +17,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 「这里的梯度是多少？」听起来只有一个答案。可是 PyTorch 有四种工具来看它：张量钩子、`retain_grad`、post-accumulate 钩子，还有一次看几个梯度的 multi-grad 钩子。看的是同一个梯度，给出的数却可能不同。
+# 「这里的梯度是多少？」听起来只有一个答案。可是在 PyTorch 里，看它的工具不止一种，这一课用四种：张量钩子、`retain_grad`、post-accumulate 钩子，还有一次看几个梯度的 multi-grad 钩子。看的是同一个梯度，给出的数却可能不同。
 #
 # 我们把四种全用在一张小图上：`y = 10 * w`，损失是 `3 * y`，所以 `y` 的梯度是 3，`w` 的是 30。反向传播做两次，中间不清零。到第 2 次的时候，谁看到的还是 3 和 30，谁看到的是 6 和 60？
 #
@@ -26,9 +26,9 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# “What is the gradient here?” sounds like a question with one answer. Yet PyTorch has four tools for looking at it:
-# the tensor hook, `retain_grad`, the post-accumulate hook, and the multi-grad hook, which looks at several gradients
-# at once. They look at the same gradient and may still show different numbers.
+# “What is the gradient here?” sounds like a question with one answer. Yet PyTorch has more than one tool for looking
+# at it, and this lesson takes four: the tensor hook, `retain_grad`, the post-accumulate hook, and the multi-grad
+# hook, which looks at several gradients at once. They look at the same gradient and may still show different numbers.
 #
 # We use all four on one small graph: `y = 10 * w`, and the loss is `3 * y`, so the gradient of `y` is 3 and that of `w`
 # is 30. Backward runs twice, and nothing is zeroed in between. In pass 2, who still sees 3 and 30, and who sees 6 and
