@@ -40,7 +40,7 @@ LanguageToggle()
 guess("14.a")
 
 # %%
-torch.set_grad_enabled(False)  # this lesson only looks
+torch.set_grad_enabled(False)  # no gradients are needed here
 torch.manual_seed(0)
 model = load_model()
 
@@ -56,6 +56,7 @@ def likeliest(logits, n=3):
     return ", ".join(f"{decode([i])} {p:.2f}" for p, i in pairs)
 
 
+# Two prompts that differ in one word.
 clean = "Today is sunny . Anna and Ben went to the park . Ben gave the ball to"
 corrupted = "Today is sunny . Anna and Ben went to the park . Anna gave the ball to"
 print(tell(random.Random(7)), tell(random.Random(4)), sep="\n", end="\n\n")
@@ -83,14 +84,14 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 #
 # <div lang="zh">
 #
-# 先看注意力。它有 4 个头，同时工作，各看各的词。它的 `forward` 返回两样东西：加到每个词上的向量，和一张「哪个词看哪个词」的表（注意力权重）。
+# 先看注意力。它有 4 个头，同时工作，看哪些词由各自决定。它的 `forward` 返回两样东西：加到每个词上的向量，和一张「哪个词看哪个词」的表（注意力权重）。
 #
 # **先猜一猜**：在 `attention` 上挂一个照 5.4 节那样写的钩子，`output.detach()` 会怎样？
 #
 # </div>
 # <div lang="en">
 #
-# Attention first. It has 4 heads that work side by side, and each looks at different words. Its `forward` returns two things: what it adds to each word, and a table of which word looks at which, the attention weights.
+# Attention first. It has 4 heads that work side by side, and each decides for itself which words to look at. Its `forward` returns two things: what it adds to each word, and a table of which word looks at which, the attention weights.
 #
 # **Guess first**: a hook written as in section 5.4 goes on `attention`. What will `output.detach()` do?
 #
@@ -141,7 +142,7 @@ print("pattern:", tuple(pattern.shape), "batch, heads, words, words looked at")
 # </div>
 
 # %% picture="attention"
-with record(model, ["blocks.*.attention"]) as recording:  # * stands for any name
+with record(model, ["blocks.*.attention"]) as recording:  # * stands for one part of a name
     model(ids(clean))
 words = clean.split()
 fig, axes = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True)
@@ -221,7 +222,7 @@ check("14.1", outputs_of)
 #
 # <div lang="zh">
 #
-# 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream），起初是词的向量加上位置的向量。最后，`norm` 和 `unembed` 把它变成 logit。
+# 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))[0]`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream），起初是词的向量加上位置的向量。最后，`norm` 和 `unembed` 把它变成 logit。
 #
 # 既然每一块之后它都是同样宽的向量，就可以提前问：要是模型到这里为止，它会说什么？把残差流直接交给 `norm` 和 `unembed`，这就是 logit lens。
 #
@@ -230,7 +231,7 @@ check("14.1", outputs_of)
 # </div>
 # <div lang="en">
 #
-# Every block **adds** something to the same vector: `x + attention(norm1(x))`, then `x + mlp(norm2(x))`. The vector that flows through all of them is called the residual stream; it starts as the vector of the word plus one for its position. At the end `norm` and `unembed` turn it into logits.
+# Every block **adds** something to the same vector: `x + attention(norm1(x))[0]`, then `x + mlp(norm2(x))`. The vector that flows through all of them is called the residual stream; it starts as the vector of the word plus one for its position. At the end `norm` and `unembed` turn it into logits.
 #
 # As it has the same width after every block, we may ask early: if the model ended here, what would it say? Hand the residual stream to `norm` and `unembed` right away; that is the logit lens.
 #
@@ -265,7 +266,7 @@ for handle in handles:
 # </div>
 # <div lang="en">
 #
-# After one block the lens can hardly say anything; after two it guesses names. After three it says Anna in both stories, though in one the answer is Ben: a name that it favours, not the answer (swap the two names at the beginning of the prompts, and it still says Anna: try it). Only the last block tells the two stories apart. So the lens shows what the model would guess so far, and a right guess is not knowledge: compare with a story whose answer is another. At the last depth the lens is the model's own logits to the last bit: it is the model's own last two steps.
+# After one block the lens can hardly say anything; after two it guesses names. After three it says Anna in both stories, though in one the answer is Ben: a name that it favours, not the answer (swap the two names at the beginning of the prompts, and it still says Anna: try it). Only after the last block does it say Anna in the one and Ben in the other. So the lens shows what the model would guess so far, and a right guess is not knowledge: compare with a story whose answer is another. At the last depth the lens is the model's own logits to the last bit: it is the model's own last two steps.
 #
 # </div>
 
@@ -316,14 +317,14 @@ check("14.2", logit_lens)
 # %% [markdown]
 # <div lang="zh">
 #
-# 两个故事说明不了什么。下面新讲 200 个，只看那些要靠前面的句子才知道的词（`story.fixed` 记着它们在故事里的位置），数一数每个深度答对多少；`to` 后面的名字，也就是谁收到东西，另外再数一遍（`receives | True` 是全部都要）。
+# 两个故事说明不了什么。下面新讲 200 个，每个故事里挑几个要靠前面的句子才知道的词（`story.fixed` 记着它们的位置），数一数每个深度答对多少；`to` 后面的名字，也就是谁收到东西，另外再数一遍（`receives | True` 是全部都要）。
 #
 # 代码里，`inputs=True` 让 `record` 连每一层的输入也留下：`.calls[0].input` 是第一次调用的参数，一个元组；`.activations` 是字典，列出每一层的输出。`blocks.*` 里的 `*` 代表一段名字，不跨过点。
 #
 # </div>
 # <div lang="en">
 #
-# Two stories prove little. Below are 200 freshly told ones. In each, `story.fixed` lists the positions of those words that can be known only from earlier sentences, and we count the share that each depth gets right. The names after `to`, those who receive, are counted once more by themselves (`receives | True` takes all words).
+# Two stories prove little. Below are 200 freshly told ones. In each, `story.fixed` lists the positions of a few words that can be known only from earlier sentences, and we count the share that each depth gets right. The names after `to`, those who receive, are counted once more by themselves (`receives | True` takes all words).
 #
 # In the code, `inputs=True` makes `record` keep what goes into each layer as well: `.calls[0].input` is the tuple of arguments of its first call, and `.activations` is a dictionary with the output of every layer. The `*` in `blocks.*` stands for one part of a name, without dots.
 #
@@ -435,16 +436,16 @@ for number, place in [(0, 12), (0, 16), (3, 12), (3, 16)]:
 #
 # <div lang="zh">
 #
-# 写 `patched(model, clean, corrupted, number, place)`：`clean` 和 `corrupted` 是词的编号，一个词一个整数，形状都是 `(batch, words)`，逐个配对。返回模型读 `corrupted` 的 logit，`(batch, words, vocabulary)`，只是第 `number` 块的输出，在第 `place` 个词上，换成读 `clean` 时的值。都从 0 数起。
+# 写 `patched(model, clean, corrupted, number, place)`：`clean` 和 `corrupted` 是词的编号，一个词一个整数，形状都是 `(batch, words)`，同一行的两个提示是一对。返回模型读 `corrupted` 的 logit，`(batch, words, vocabulary)`，只是第 `number` 块的输出，在第 `place` 个词上，换成读 `clean` 时的值。都从 0 数起。
 #
-# 别的词、别的块照旧。输出只在拷贝上改：别的钩子也许还留着它。不留下钩子，中途出了异常也一样。
+# 别的词、别的块都不换。输出只在拷贝上改：别的钩子也许还留着它。不留下钩子，中途出了异常也一样。
 #
 # </div>
 # <div lang="en">
 #
-# Write `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are word ids, one integer per word, both of shape `(batch, words)`, prompt by prompt. Return the model's logits for `corrupted`, `(batch, words, vocabulary)`, but with what block `number` puts out at word `place` replaced by its value when the model reads `clean`. Both count from 0.
+# Write `patched(model, clean, corrupted, number, place)`. `clean` and `corrupted` are word ids, one integer per word, both of shape `(batch, words)`; the two prompts in the same row are a pair. Return the model's logits for `corrupted`, `(batch, words, vocabulary)`, but with what block `number` puts out at word `place` replaced by its value when the model reads `clean`. Both count from 0.
 #
-# Other words and other blocks stay as they are. Change a block's output only in a copy: other hooks may have kept it. Leave no hook behind, even if something is raised half-way.
+# Patch no other word and no other block. Change a block's output only in a copy: other hooks may have kept it. Leave no hook behind, even if something is raised half-way.
 #
 # </div>
 
@@ -633,14 +634,14 @@ for head in range(4):
 #
 # <div lang="zh">
 #
-# 另一个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个最简单的分类器（线性探针）试试就知道；这里用岭回归，也就是最小二乘加一点惩罚（`+ eye`），不让权重太大。可是几十维的向量、几百个故事，就连打乱的标签，探针在训练用过的故事上也能「读」出一些。所以要在别的故事上测验；还要有对照：标签全部打乱，照样训练，照样测验，看看瞎猜是什么样子。
+# 另一个问题：某样东西，比如天气，在某一层的激活里还读得出来吗？训练一个很简单的分类器（线性探针）试试就知道；这里用岭回归，也就是最小二乘加一点惩罚（`+ eye`），不让权重太大。可是几十维的向量、几百个故事，就连打乱的标签，探针在训练用过的故事上也能「读」出一些。所以要在别的故事上测验；还要有对照：标签全部打乱，照样训练，照样测验，看看瞎猜是什么样子。
 #
 # **先猜一猜**：在「went to the」的 `the` 上，天气从第几层起读得出来？打乱标签的对照呢？
 #
 # </div>
 # <div lang="en">
 #
-# Another question: can something, the weather say, still be read from the activations of a layer? Train the simplest classifier there is, a linear probe, and see; ours is a ridge regression, least squares with a penalty (`+ eye`) that keeps weights small. But with dozens of dimensions and a few hundred stories, a probe "reads" even shuffled labels to some degree in the stories it was fitted to. So it is tested on other stories. And there has to be a control: the same probe, fitted and tested alike, with all labels shuffled, shows what guessing looks like.
+# Another question: can something, the weather say, still be read from the activations of a layer? Train a very simple classifier, a linear probe, and see; ours is a ridge regression, least squares with a penalty (`+ eye`) that keeps weights small. But with dozens of dimensions and a few hundred stories, a probe "reads" even shuffled labels to some degree in the stories it was fitted to. So it is tested on other stories. And there has to be a control: the same probe, fitted and tested alike, with all labels shuffled, shows what guessing looks like.
 #
 # **Guess first**: at the `the` of "went to the", from which layer on can the weather be read? And what does the control say?
 #
@@ -689,12 +690,12 @@ for name in x:
 # %% [markdown]
 # <div lang="zh">
 #
-# 词嵌入里读不出来，`the` 就是 `the`；第 0 块之后，天气已经读得出来，一个也没有读错，对照却到哪一层都在瞎猜。括号里的数说明，为什么要在别的故事上测验。可是读得出来，不等于模型用了它：这还要靠修补或引导来说。
+# 词嵌入里读不出来，`the` 就是 `the`；第 0 块之后，天气已经读得出来，一个也没有读错，对照却到哪一层都在瞎猜。括号里的数说明，为什么要在别的故事上测验。可是读得出来，不等于模型用了它：用没用，要靠修补或引导来查。
 #
 # </div>
 # <div lang="en">
 #
-# The embedding does not tell: `the` is `the`. After block 0 the weather can be read without a mistake, while the control guesses at every layer; the numbers in brackets show why a test takes other stories. Yet what can be read need not be used: that takes patching, or steering.
+# The embedding does not tell: `the` is `the`. After block 0 the weather can be read without a mistake, while the control guesses at every layer; the numbers in brackets show why a test takes other stories. Yet what can be read need not be used: whether it is, patching or steering can show.
 #
 # </div>
 
@@ -763,14 +764,14 @@ for strength in [0, 1, 2]:
 #
 # 写 `steering(model, number, direction, strength)`，返回一个上下文管理器：在它里面，第 `number` 块的输出处处加上 `strength * direction`，方向不另外归一化；出来以后，不论有没有异常，一切照旧。
 #
-# 强度是 0 时，输出一位不差。可以一个套一个，效果相加。梯度照样流过（这一课关掉了梯度，自己试时用 `with torch.enable_grad():`）。不要就地改动块的输出：残差流里，别人也拿着它。
+# 强度是 0 时，输出一位不差。可以一个套一个，各加各的。梯度照样流过（这一课关掉了梯度，自己试时用 `with torch.enable_grad():`）。不要就地改动块的输出：残差流里，别人也拿着它。
 #
 # </div>
 # <div lang="en">
 #
 # Write `steering(model, number, direction, strength)`, which returns a context manager: inside it, `strength * direction`, with the direction as given and not normalised, is added everywhere to what block `number` puts out; afterwards all is as before, whether something was raised or not.
 #
-# At strength 0 the output is the same to the last bit. One inside another adds up, and gradients flow as ever (this lesson has switched them off: use `with torch.enable_grad():` to try). Do not change a block's output in place: others hold the residual stream as well.
+# At strength 0 the output is the same to the last bit. One may stand inside another, and each adds its own; gradients flow as ever (this lesson has switched them off: use `with torch.enable_grad():` to try). Do not change a block's output in place: others hold the residual stream as well.
 #
 # </div>
 
@@ -864,7 +865,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # | `model(ids)` 是 logit | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
-# 一块的输出，5.x 版里是张量；4.x 版里，许多模型（GPT-2 就是）给的是元组，第一项才是残差流。
+# 这两种模型的块，5.x 版里输出张量；4.x 版里，GPT-2 的块输出元组，第一项才是残差流，那时的许多模型也一样。
 #
 # </div>
 # <div lang="en">
@@ -879,7 +880,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # | `model(ids)` gives logits | `model(ids).logits` | `model(ids).logits` |
 # | `Cache` | `DynamicCache` | `DynamicCache` |
 #
-# What a block puts out is a tensor in version 5.x; in 4.x many models, GPT-2 among them, give a tuple, whose first item is the residual stream.
+# A block of these two models puts out a tensor in version 5.x; in 4.x that of GPT-2, as of many models then, puts out a tuple, whose first item is the residual stream.
 #
 # </div>
 #
@@ -916,7 +917,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # 2. 每块往残差流上加；提前交给 `norm` 和 `unembed`，就是 logit lens：看模型到此为止会怎么猜。
 # 3. 修补一处，看答案挽回多少：先在不同的词上，后在最后一个词上。
 # 4. 探针要有对照，要在没见过的例子上测；读得出来不等于用上了。
-# 5. 引导就是在钩子里加一个方向；生成时每个词一次调用，钩子每次都触发。
+# 5. 引导就是在钩子里加一个方向；生成时，每个新词调用模型一次，钩子每次都触发。
 #
 # </div>
 # <div lang="en">
@@ -925,7 +926,7 @@ print("and later? kept by the hook:", kept[-1].any().item(), " by record():", re
 # 2. Every block adds to the residual stream; hand it to `norm` and `unembed` early, and the logit lens shows what the model would guess so far.
 # 3. Patch one place and see how much of the answer comes back: early at the word that differs, late at the last word.
 # 4. A probe needs a control, and examples it has not seen; what can be read need not be used.
-# 5. Steering adds a direction in a hook; generation calls the model once for each word, and the hook fires every time.
+# 5. Steering adds a direction in a hook; generation calls the model once for each new word, and the hook fires every time.
 #
 # </div>
 

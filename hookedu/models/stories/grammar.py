@@ -47,7 +47,7 @@ NUMBER = {word: number for number, word in enumerate(WORDS)}
 
 @dataclass(frozen=True)
 class Story:
-    """Words, and the places of those that follow from the words of earlier sentences."""
+    """Words, and the places of some that follow from earlier sentences; the thing in "Who has the ball ?" is left out."""
 
     words: tuple[str, ...]
     fixed: tuple[int, ...]
