@@ -60,12 +60,12 @@ for fault in (HEALTHY, *FAULTS):
 # %% [markdown]
 # <div lang="zh">
 #
-# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 和健康的一样降了下去，光看损失，你会放他们回家。另外几个不如它，可损失说不出是什么病。要往里面看，就得装仪表，而仪表全是钩子。下面一件一件地装，每件先用在最需要它的病人身上。
+# `frozen_layer`、`detached_branch`、`norm_in_eval`、`forgotten_hook` 和健康的一样降了下去，光看损失，你会放他们回家。另外几个不如它，可损失说不出是什么病。要往里面看，就得装仪表，仪表就用钩子来做。下面一件一件地装，每件先用在最需要它的病人身上。
 #
 # </div>
 # <div lang="en">
 #
-# `frozen_layer`, `detached_branch`, `norm_in_eval` and `forgotten_hook` come down as the healthy one does, and by the loss alone you would send them home. The others do less well, but their loss does not tell what they have. To look inside we need instruments, and all of them are hooks. We build them one by one, and try each on the patient who needs it most.
+# `frozen_layer`, `detached_branch`, `norm_in_eval` and `forgotten_hook` come down as the healthy one does, and by the loss alone you would send them home. The others do less well, but their loss does not tell what they have. To look inside we need instruments, and we make them of hooks. We build them one by one, and try each on the patient who needs it most.
 #
 # </div>
 #
@@ -434,14 +434,14 @@ check("15.3", nan_source)
 #
 # <div lang="zh">
 #
-# 四件仪表合成一块：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，色带一边训练一边长出来，每行一层，每列一步；结束时钩子都取下。指着哪一步（鼠标或方向键），就说出那一步的数；循环里写一句 `panel.note(loss)`，最上面就多一条损失曲线。`panel.rows` 是全部的数，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（这一批里从不为正的单元占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan` 或 `inf`。
+# 四件仪表合成一块：`TrainingPanel(model, optimizer)`。训练循环放进 `with panel:`，色带一边训练一边长出来，每行一层，每列一步；结束时钩子都取下。指着哪一步（鼠标或方向键），就说出那一步的数；循环里写一句 `panel.note(loss)`，最上面就多一条损失曲线。`panel.rows` 是全部的数，每层每步一行：`step`、`layer`，激活的 `mean`、`std`，`dead`（一个 ReLU 的单元，这一批里从不为正的占几成），`gradient`，`ratio`（一层的全部参数合在一起算）。`panel.source` 是第一个 `nan` 或 `inf`。
 #
 # 病人是 `detached_branch`，网络里有一段分成左右两支。**先猜一猜**：断开的那一支，激活、梯度、更新比例各是什么样子？
 #
 # </div>
 # <div lang="en">
 #
-# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow as it trains, a row per layer and a column per step; at the end all hooks are off. Point at a step, with the mouse or the arrow keys, and its numbers are said; `panel.note(loss)` in the loop adds the curve of the loss. `panel.rows` has a row per layer and step: `step`, `layer`, `mean` and `std` of activations, `dead` (the share of units not positive in this batch), `gradient`, and `ratio`, of all parameters of a layer together. `panel.source` is the first `nan` or `inf`.
+# `TrainingPanel(model, optimizer)` puts the four instruments on one panel. The training loop goes inside `with panel:`, and strips grow as it trains, a row per layer and a column per step; at the end all hooks are off. Point at a step, with the mouse or the arrow keys, and its numbers are said; `panel.note(loss)` in the loop adds the curve of the loss. `panel.rows` has a row per layer and step: `step`, `layer`, `mean` and `std` of activations, `dead` (the share of a ReLU's units that are never positive in this batch), `gradient`, and `ratio`, of all parameters of a layer together. `panel.source` is the first `nan` or `inf`.
 #
 # The patient has a `detached_branch`: part of its network consists of a left and a right branch. **Guess first**: how do activations, gradients and update ratios of the branch that is cut off look?
 #
@@ -659,20 +659,20 @@ for fault in (HEALTHY, "shuffled_labels"):
 # </div>
 # <div lang="en">
 #
-# None does: at first they are nearly the healthy one's (activations, not printed, were compared by the guess), but nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Suspect the data only when every other illness is excluded. This loss is measured on **new** data; trained on one batch again and again, a network learns shuffled labels by heart.
+# None does: at first they are nearly the healthy one's (activations, not printed, were compared by the guess), but nothing is learnt, and the loss stays near the $\ln C$ of guessing, with $C$ classes. Suspect the data only when all else is excluded. This loss is measured on **new** data; trained on one batch again and again, a network can learn shuffled labels by heart.
 #
 # </div>
 #
 # <div lang="zh">
 #
-# 最后两种藏得最深。批归一化在训练模式下，每个通道的均值成了 0、标准差成了 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）；在评估模式下用的是存着的统计量，就可能不对。直接看 `module.training` 也行，但只看归一化层：别的模块在评估模式，不一定有病。别人挂在模块和参数上的钩子，`list_hooks`（第 08 课）都列得出来。
+# 最后两种藏得最深。批归一化在训练模式下，把每个通道的均值变成 0、标准差变成约 1，再乘 `weight`、加 `bias`（开始时是 1 和 0）；在评估模式下用的是存着的统计量，就可能不对。直接看 `module.training` 也行，但只看归一化层：别的模块在评估模式，不一定有病。别人挂在模块和参数上的钩子，`list_hooks`（第 08 课）都列得出来。
 #
 # **先猜一猜**：模型上有钩子，就是病了吗？
 #
 # </div>
 # <div lang="en">
 #
-# The last two hide best. In training mode, batch normalisation gives every channel mean 0 and standard deviation 1, then multiplies by `weight` and adds `bias` (1 and 0 at first); in evaluation mode it uses stored statistics, and both may be off. `module.training` tells too, but ask normalisation layers only: others may be in evaluation mode without harm. Others' hooks on modules and parameters are listed by `list_hooks` (lesson 08).
+# The last two hide best. In training mode, batch normalisation gives every channel mean 0 and standard deviation about 1, then multiplies by `weight` and adds `bias` (1 and 0 at first); in evaluation mode it uses stored statistics, and both may be off. `module.training` tells too, but ask normalisation layers only: others may be in evaluation mode without harm. Others' hooks on modules and parameters are listed by `list_hooks` (lesson 08).
 #
 # **Guess first**: is a model ill because there is a hook on it?
 #
@@ -706,12 +706,12 @@ for fault in (HEALTHY, "forgotten_hook"):
 #
 # <div lang="zh">
 #
-# 最后还缺一样：多大才算大？书上没有这个数，自己量：收治一打健康的病人，看每个数的范围。下面最大的更新比例取自所有的步，不像 15.7 节的 `ratio` 只看第一步；门槛要和同一种数比。每种故障也可以这样量，门槛就放在两者之间。
+# 最后还缺一样：多大才算大？这要看是什么网络，所以自己量：收治一打健康的病人，看每个数的范围。下面最大的更新比例取自所有的步，不像 15.7 节的 `ratio` 只看第一步；门槛要和同一种数比。每种故障也可以这样量，门槛就放在两者之间。
 #
 # </div>
 # <div lang="en">
 #
-# One thing is still missing: how large is large? No book has these numbers, so measure them: admit a dozen healthy patients, and see the range of each. The largest ratio below is over all steps, unlike the `ratio` of section 15.7, of the first step alone; compare like with like. Do the same with each fault, and put your threshold between the two.
+# One thing is still missing: how large is large? That depends on the network, so measure: admit a dozen healthy patients, and see the range of each. The largest ratio below is over all steps, unlike the `ratio` of section 15.7, of the first step alone; compare like with like. Do the same with each fault, and put your threshold between the two.
 #
 # </div>
 
@@ -732,12 +732,12 @@ for name, values in numbers.items():
 #
 # <div lang="zh">
 #
-# 写 `diagnose_run(build, data)`：`build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。返回 `HEALTHY` 或 `FAULTS` 里的一个名字。可以训练，可以训练几次，可以用 `train`、`TrainingPanel`、前面三个练习。用没有见过的病人来评分：九成对，每种故障至少认出一次，健康的不冤枉，就是满分。评一次要一分钟左右，每个病人训练几次就更久。不要改 `data`，不要留下钩子；随机数发生器的状态要和原来一样，所以也不要 `torch.manual_seed`。
+# 写 `diagnose_run(build, data)`：`build()` 给出 `(model, optimizer)`，每次都是同样的初始值；`data` 是 `(x, y)` 的列表，每步一批，损失是 `F.cross_entropy(model(x), y)`。返回 `HEALTHY` 或 `FAULTS` 里的一个名字。可以训练，可以训练几次，可以用 `train`、`TrainingPanel`、前面三个练习。用没有见过的病人来评分：九成对，每种故障至少认出一次，三个健康的至多冤枉一个，同一个病人再问一遍回答一样，就是满分。评一次要一分钟左右，每个病人训练几次就更久。不要改 `data`，不要留下钩子；随机数发生器的状态要和原来一样，所以也不要 `torch.manual_seed`。
 #
 # </div>
 # <div lang="en">
 #
-# Write `diagnose_run(build, data)`: `build()` gives `(model, optimizer)`, always with the same initial values; `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`. Return `HEALTHY` or one of the names in `FAULTS`. You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above. It is scored on patients that it has never seen: full marks take nine in ten right, each fault recognised at least once, and healthy ones left in peace. Scoring takes about a minute, and longer if you train each patient several times. Do not change `data`, leave no hooks on, and leave the state of the random number generator as it was, so no `torch.manual_seed` either.
+# Write `diagnose_run(build, data)`: `build()` gives `(model, optimizer)`, always with the same initial values; `data` is a list of `(x, y)`, a batch per step, and the loss is `F.cross_entropy(model(x), y)`. Return `HEALTHY` or one of the names in `FAULTS`. You may train, also several times, and use `train`, `TrainingPanel` and the three exercises above. It is scored on patients that it has never seen: full marks take nine in ten right, each fault recognised at least once, at most one of three healthy ones called ill, and the same answer when a patient is shown again. Scoring takes about a minute, and longer if you train each patient several times. Do not change `data`, leave no hooks on, and leave the state of the random number generator as it was, so no `torch.manual_seed` either.
 #
 # </div>
 
