@@ -751,12 +751,12 @@ print("the same convolution:", extractor.get_submodule("features.0") is model.fe
 #
 # <div lang="zh">
 #
-# 提取器不是一个独立的模型，它和原来的模型共用模块：忘在原模型的层上的钩子照样触发；训练提取器，也就是在训练原来的模型。先取下原模型上的钩子；如果要一个独立的提取器，再从 `copy.deepcopy(model)` 建造，因为副本也会带上模块的钩子（8.8 节）。
+# 提取器不是一个独立的模型，它和原来的模型共用模块：忘在原模型的层上的钩子，只要提取器也运行那一层，照样触发；训练提取器，也就是在训练原来的模型。先取下原模型上的钩子；如果要一个独立的提取器，再从 `copy.deepcopy(model)` 建造，因为副本也会带上模块的钩子（8.8 节）。
 #
 # </div>
 # <div lang="en">
 #
-# An extractor is not an independent model; it shares its modules with the original. A hook left on one of the original's layers fires here too, and to train the extractor is to train the original. So take the hooks off first; for an independent extractor, then build it from `copy.deepcopy(model)`, since copies carry hooks of modules along (section 8.8).
+# An extractor is not an independent model; it shares its modules with the original. A hook left on a layer that the extractor runs fires here too, and to train the extractor is to train the original. So take the hooks off first; for an independent extractor, then build it from `copy.deepcopy(model)`, since copies carry hooks of modules along (section 8.8).
 #
 # </div>
 # </div>
