@@ -19,7 +19,7 @@ LanguageToggle()
 #
 # <div lang="zh">
 #
-# 训练出了毛病，损失往往第一个告诉你，可它只是一个数，说不出毛病在哪一层。这里有五次训练，数据是第 09 课的小图，每张图上一个形状，共 6 类。我们只用 30 张图，让网络把它们背下来：连一小批图都背不下来的网络，一定是哪里坏了。正式训练之前，人们常做这项检查。
+# 训练出了毛病，损失往往第一个告诉你，可它只是一个数，说不出毛病在哪一层。这里有五次训练，数据是第 09 课的小图，每张图上一个形状，共 6 类。我们只用 30 张图，让网络把它们背下来：连一小批图都背不下来的网络，多半是哪里坏了。正式训练之前，人们常做这项检查。
 #
 # A 是健康的；B、C、D 各有改动，下面看得到；E 是同事拿来的，里面有什么，我们不知道。优化器都是带动量的 SGD，学习率 0.1，只有 C 是 1.0；D 在第 10 步收到一张全黑的图。
 #
@@ -28,7 +28,7 @@ LanguageToggle()
 # </div>
 # <div lang="en">
 #
-# When training goes wrong, the loss is usually the first to tell you, but it is a single number and cannot say which layer is at fault. Here are five runs, on the small pictures of lesson 09 with one shape in each, of 6 classes. We let the network learn just 30 pictures by heart: if it cannot memorise a small batch, something is broken. People run this check before real training.
+# When training goes wrong, the loss is usually the first to tell you, but it is a single number and cannot say which layer is at fault. Here are five runs, on the small pictures of lesson 09 with one shape in each, of 6 classes. We let the network learn just 30 pictures by heart: if it cannot memorise a small batch, something is probably broken. People run this check before real training.
 #
 # A is healthy; B, C and D have been changed, as you see below; E comes from a colleague, and we do not know what is inside. All use SGD with momentum at a rate of 0.1, only C has 1.0. At step 10, D receives a picture that is all black.
 #
