@@ -959,7 +959,7 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 # <div lang="zh">
 #
 # 1. 特征图知道「在哪里」，梯度知道「有多要紧」；一个前向钩子能把两样都留下来。
-# 2. 权重是每张图自己那个 logit 的平均梯度。在 eval 模式下各图互不影响，从 logit 之和做一次反向传播就够了。
+# 2. 权重是每张图自己那个 logit 的平均梯度。在 eval 模式下，这样的网络里各图互不影响，从 logit 之和做一次反向传播就够了。
 # 3. Grad-CAM 的次序是加权和、`relu()`、双线性放大；特征图要 `clone()`，因为后面的 ReLU 可能是就地的。
 # 4. 热图要打分：和真的框比，和永远指正中间比，和随机权重比。
 # 5. 准确率看不出网络靠什么作答，热图能提示，挪动贴纸、关掉通道这样的实验能证实。
@@ -968,7 +968,7 @@ print("parameters with a .grad:", sum(with_grad), "of", len(with_grad))
 # <div lang="en">
 #
 # 1. Feature maps know where, and the gradient knows how much it matters; one forward hook can keep both.
-# 2. A weight is the average gradient of the logit of a picture's own class. In eval mode pictures do not influence one another, and one backward pass from the sum of the logits is enough.
+# 2. A weight is the average gradient of the logit of a picture's own class. In eval mode pictures do not influence one another in a network like this one, and one backward pass from the sum of the logits is enough.
 # 3. Grad-CAM is the weighted sum, then `relu()`, then bilinear enlarging; `clone()` the maps, because a ReLU behind the layer may work in place.
 # 4. Score heat maps: against true boxes, against always pointing at the middle, and against random weights.
 # 5. Accuracy does not tell what an answer rests on. A heat map gives a hint, and an experiment, such as moving a sticker or switching off a channel, confirms it.
