@@ -68,14 +68,14 @@ for prompt in [clean, clean.replace("Anna", "Carl"), corrupted, "Ben gave the ba
 #
 # 给了 Anna。把 Anna 换成 Carl，最后一句一个字没动，答案也跟着换；改成 Anna 来给，答案就是 Ben。光有最后半句，它连名字都不猜。可见模型回头看了前文，从两个人里挑出了**另一个**。它是在哪里、怎样做到的？
 #
-# 模型的输入是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 变回来；输出是每个位置上「下一个词」的 logit，最后一个位置的 `[0, -1]` 就是我们要的。
+# 模型的输入是词的编号，每个词一个整数：`encode` 把词变成编号，`decode` 变回来；输出是每个位置上「下一个词」的 logit，最后一个位置的 `[0, -1]` 就是我们要的。整个模型的代码不长，在 [`transformer.py`](../hookedu/models/stories/transformer.py) 里。
 #
 # </div>
 # <div lang="en">
 #
 # To Anna. With Carl in her place the answer changes, although no word of the last sentence does; with Anna as the giver the answer is Ben; and from the last words alone the model does not even guess a name. So it looked back and picked the **other** one of the two. Where does it do that, and how?
 #
-# What goes in are word ids, one integer per word: `encode` makes them, `decode` turns them back. What comes out are the logits of the next word, at every position; ours is the last, `[0, -1]`.
+# What goes in are word ids, one integer per word: `encode` makes them, `decode` turns them back. What comes out are the logits of the next word, at every position; ours is the last, `[0, -1]`. The code of the whole model is short: [`transformer.py`](../hookedu/models/stories/transformer.py).
 #
 # </div>
 
@@ -222,7 +222,7 @@ check("14.1", outputs_of)
 #
 # <div lang="zh">
 #
-# 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))[0]`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream），起初是词的向量加上位置的向量。最后，`norm` 和 `unembed` 把它变成 logit。
+# 每一块都往同一个向量上**加**东西：先 `x + attention(norm1(x))[0]`，再 `x + mlp(norm2(x))`。这个从头流到尾的向量叫残差流（residual stream），起初是词的向量加上位置的向量。最后，`norm`（层归一化，和 `norm1`、`norm2` 一样）和 `unembed`（线性层）把它变成 logit。
 #
 # 既然每一块之后它都是同样宽的向量，就可以提前问：要是模型到这里为止，它会说什么？把残差流直接交给 `norm` 和 `unembed`，这就是 logit lens。
 #
@@ -231,7 +231,7 @@ check("14.1", outputs_of)
 # </div>
 # <div lang="en">
 #
-# Every block **adds** something to the same vector: `x + attention(norm1(x))[0]`, then `x + mlp(norm2(x))`. The vector that flows through all of them is called the residual stream; it starts as the vector of the word plus one for its position. At the end `norm` and `unembed` turn it into logits.
+# Every block **adds** something to the same vector: `x + attention(norm1(x))[0]`, then `x + mlp(norm2(x))`. The vector that flows through all of them is called the residual stream; it starts as the vector of the word plus one for its position. At the end `norm`, a layer normalisation like `norm1` and `norm2`, and `unembed`, a linear layer, turn it into logits.
 #
 # As it has the same width after every block, we may ask early: if the model ended here, what would it say? Hand the residual stream to `norm` and `unembed` right away; that is the logit lens.
 #

@@ -29,7 +29,7 @@ LanguageToggle()
 #
 # 第 10 课给五次训练看了病。这里是急诊室：`admit(seed, fault)` 收治一个病人，也就是一个小网络、它的优化器和几十批数据：`patient.build()` 给出 `(model, optimizer)`，每次都是同样的初始值，`patient.data` 是一批批数据。`fault` 是十种故障之一，或者健康；不写，就由 `seed` 来抽，谁也不告诉你。最后一节的病人就没有标签。
 #
-# 先看有标签的，每种一个。训练循环就是人人都写的那个，每一步都是没有见过的数据。
+# 先看有标签的，每种一个。`train` 就是人人都写的训练循环，返回每一步的损失；每一步都是没有见过的数据。
 #
 # **先猜一猜**：下面只有第一步的损失，和最后 5 步的平均。哪几个病人，光看损失就知道病了？
 #
@@ -38,7 +38,7 @@ LanguageToggle()
 #
 # In lesson 10 you examined five runs. This is the emergency room: `admit(seed, fault)` takes in a patient, which is a small network with its optimizer and a few dozen batches of data: `patient.build()` gives `(model, optimizer)`, always with the same initial values, and `patient.data` the batches. `fault` is one of ten faults, or healthy; leave it out, and `seed` draws one and nobody tells you. The patient of the last section has no label.
 #
-# We begin with labels, one patient of each kind. The training loop is the one that everybody writes, and the data of every step are new.
+# We begin with labels, one patient of each kind. `train` is the loop that everybody writes; it returns the loss of each step, and the data of every step are new.
 #
 # **Guess first**: below are only the loss of the first step and the mean of the last 5. For which patients do they tell that something is wrong?
 #
@@ -226,12 +226,12 @@ for patient in (admit(3, HEALTHY), admit(2, "dying_relus")):
 # %% [markdown]
 # <div lang="zh">
 #
-# 不是一回事：健康的层也有很多零，一半左右，可每个单元总有为正的时候。比例到了 1.0 也让人起疑；可要是一半单元死了，另一半总是为正，它又是 0.5。一个单元一个单元地数，死的和活的才分得开。
+# 不是一回事：健康的层也有很多零，一半左右，可这里每个单元总有为正的时候（别的健康病人身上，也许有几个从不为正）。比例到了 1.0 也让人起疑；可要是一半单元死了，另一半总是为正，它又是 0.5。一个单元一个单元地数，死的和活的才分得开。
 #
 # </div>
 # <div lang="en">
 #
-# It is not the same: a healthy layer too has many zeros, about half, but each of its units is positive at some time. A share of 1.0 is suspicious, yet with half of the units dead and the others always positive it would be 0.5 again. Counted by units, the dead stand apart from the living.
+# It is not the same: a healthy layer too has many zeros, about half, but here each unit is positive at some time (elsewhere a few may never be). A share of 1.0 is suspicious, yet with half the units dead and the others always positive it is 0.5 again. Counted by units, the dead stand apart from the living.
 #
 # </div>
 #
@@ -535,14 +535,14 @@ for fault, panel in panels.items():
 #
 # 一眼看得出的：`vanishing` 的梯度之比很小，`exploding` 的很大（它的更新比例和 `nan` 是后果）；`rate_too_high` 的梯度之比正常，更新比例却很大；`frozen_layer` 有一层不动；`detached_branch` 也有一层，而且它和后面的激活函数都没有梯度；`dying_relus` 的单元；`bad_sample` 别的都正常，只有 `nan`。
 #
-# `shuffled_labels` 和 `norm_in_eval` 的数都像健康的；`forgotten_hook` 这次像轻一点的梯度消失，换一个钩子，也可能什么都不像。它们各要一件别的仪表，见 15.8 节末尾。先看容易混淆的。
+# 这两个病人，`shuffled_labels` 和 `norm_in_eval`，数都像健康的；`forgotten_hook` 这次像轻一点的梯度消失，换一个钩子，也可能什么都不像。它们各要一件别的仪表，见 15.8 节末尾。先看容易混淆的。
 #
 # </div>
 # <div lang="en">
 #
 # At a glance: the small quotient of `vanishing` and the large one of `exploding`, whose update ratio and `nan` follow from it; the large update ratio of `rate_too_high`, while its quotient is normal; a layer that stands still in `frozen_layer`, and one in `detached_branch` too, where it and the activation function behind it have no gradient; the units of `dying_relus`; and `bad_sample`, unusual only in its `nan`.
 #
-# The numbers of `shuffled_labels` and `norm_in_eval` are like the healthy one's. This time `forgotten_hook` looks like mild vanishing; with another hook it may look like nothing at all. Each needs another instrument, added at the end of section 15.8. First, the look-alikes.
+# The numbers of these two, `shuffled_labels` and `norm_in_eval`, are like the healthy one's. This time `forgotten_hook` looks like mild vanishing; with another hook it may look like nothing at all. Each needs another instrument, added at the end of section 15.8. First, the look-alikes.
 #
 # </div>
 #
@@ -596,12 +596,12 @@ for requires_grad in (True, False):
 # %% [markdown]
 # <div lang="zh">
 #
-# 下一对：`exploding` 和 `rate_too_high`，损失都冲上去。前者病在网络，后者病在优化器。**先猜一猜**：要在什么时候看，才分得开？
+# 下一对：`exploding` 和 `rate_too_high`，这两个病人的损失都冲上去。前者病在网络，后者病在优化器。**先猜一猜**：要在什么时候看，才分得开？
 #
 # </div>
 # <div lang="en">
 #
-# The next pair: `exploding` and `rate_too_high`, whose losses both shoot up. One has its illness in the network, the other in the optimizer. **Guess first**: at what time must one look to tell them apart?
+# The next pair: `exploding` and `rate_too_high`, two patients whose losses shoot up. One has its illness in the network, the other in the optimizer. **Guess first**: at what time must one look to tell them apart?
 #
 # </div>
 
@@ -619,12 +619,12 @@ for fault in (HEALTHY, "exploding", "rate_too_high"):
 # %% [markdown]
 # <div lang="zh">
 #
-# 在走第一步之前。`exploding` 那时损失就大得离谱，梯度越靠近输入越大；`rate_too_high` 那时一切正常，和健康的同一副样子，一步走完才坏。更新比例两个都大，单看它分不开：梯度之比正常而更新比例很大的，才是学习率的错。
+# 在走第一步之前。这个 `exploding` 那时损失就大得离谱（激活函数是 tanh 的，损失可能看不出来），梯度越靠近输入越大；`rate_too_high` 那时一切正常，和健康的同一副样子，一步走完才坏。更新比例两个都大，单看它分不开：梯度之比正常而更新比例很大的，才是学习率的错。
 #
 # </div>
 # <div lang="en">
 #
-# Before the first step. By then the loss of `exploding` is far too large already, and its gradients grow towards the input; those of `rate_too_high` are as normal as the healthy one's, and it is the step that ruins it. The update ratio is large for both and does not tell them apart by itself: it is the learning rate only if the quotient of gradients is normal.
+# Before the first step. By then the loss of this `exploding` is far too large already (with tanh it may look normal), and its gradients grow towards the input; those of `rate_too_high` are as normal as the healthy one's, and it is the step that ruins it. The update ratio is large for both and does not tell them apart by itself: it is the learning rate only if the quotient of gradients is normal.
 #
 # </div>
 #
