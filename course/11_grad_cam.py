@@ -152,12 +152,12 @@ print("the head's own weights, divided by 64:", same)
 #
 # <div lang="zh">
 #
-# 反向传播要从一个数出发，我们选的是十字的 logit。为什么不选概率，也不选训练时用的损失？把它们对 6 个 logit 的梯度列成三行，就看得出来。**先猜。**
+# 我们的反向传播从一个数出发，这个数是十字的 logit。为什么不选概率，也不选训练时用的损失？把它们对 6 个 logit 的梯度列成三行，就看得出来。**先猜。**
 #
 # </div>
 # <div lang="en">
 #
-# Backward starts from one number, and we chose the logit of the cross. Why not its probability, or the loss that training uses? Let us put their gradients with respect to the 6 logits into three rows and compare. **Guess first.**
+# Our backward starts from one number, the logit of the cross. Why not its probability, or the loss that training uses? Let us put their gradients with respect to the 6 logits into three rows and compare. **Guess first.**
 #
 # </div>
 
