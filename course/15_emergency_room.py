@@ -475,14 +475,14 @@ panel
 #
 # <div lang="zh">
 #
-# 现在每种故障过一遍仪表，每个病人压缩成一行。第一步里：`first/last`，最前和最后一层的梯度之比；`ratio`，各层里最大的更新比例（15.4 节量的只是第一个权重）。整个训练里：几层没有梯度（`none`），几层的参数从来不动（`still`）。最后一步里：`dead`，哪个 ReLU 从不为正的单元最多，占几成（没有 ReLU 就是 `-`）。`nan`：第一个在第几步。
+# 现在每种故障过一遍仪表，每个病人压缩成一行。第一步里：`first/last`，最前和最后一层的梯度之比；`ratio`，各层里最大的更新比例（15.4 节量的只是第一个权重）。整个训练里：几层没有梯度（`none`），几层的参数从来不动（`still`）。最后一步里：`dead`，哪个 ReLU 从不为正的单元最多，占几成（没有 ReLU 就是 `-`）。`nan`：第一个 `nan` 或 `inf` 在第几步。
 #
 # **先猜一猜**：哪几种故障在这张表里一眼看得出？哪几种，每个数都和健康的差不多？
 #
 # </div>
 # <div lang="en">
 #
-# Now every fault goes through the instruments, one line each. First step: `first/last`, the gradient of the first layer divided by that of the last; `ratio`, the largest update ratio of any layer (15.4 took the first weight alone). Whole run: how many layers have no gradient (`none`) or parameters that never move (`still`). Last step: `dead`, the largest share of units of a ReLU that are not positive (`-` without ReLUs). `nan`: the step of the first.
+# Now every fault goes through the instruments, one line each. First step: `first/last`, the gradient of the first layer divided by that of the last; `ratio`, the largest update ratio of any layer (15.4 took the first weight alone). Whole run: how many layers have no gradient (`none`) or parameters that never move (`still`). Last step: `dead`, the largest share of units of a ReLU that are not positive (`-` without ReLUs). `nan`: the step of the first `nan` or `inf`.
 #
 # **Guess first**: which faults show at a glance? For which is every number much like that of the healthy one?
 #
