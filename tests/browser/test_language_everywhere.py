@@ -73,10 +73,13 @@ def test_what_cells_print_draw_and_show(lesson, started, page, language):
 
 
 def code_of(lesson: catalog.Lesson) -> str:
-    """Return a lesson's code in Chinese, and that of hookedu: an English sentence of neither is PyTorch's or Python's."""
+    """Return a lesson's code in Chinese, and that of hookedu: an English sentence of neither is PyTorch's or Python's.
+
+    Without the exercises, whose words are in the course, and which quote what PyTorch says to recognise it.
+    """
     cells = json.loads(lesson.notebook.read_text(encoding="utf-8"))["cells"]
     said = [said_in(cell, "zh") for cell in cells if cell["cell_type"] == "code"]
-    package = (catalog.ROOT / "hookedu").rglob("*.py")
+    package = [p for p in (catalog.ROOT / "hookedu").rglob("*.py") if "exercises" not in p.parts]
     return "\n".join([*said, *(path.read_text(encoding="utf-8") for path in package)])
 
 
