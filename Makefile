@@ -23,9 +23,11 @@ help:
 # compiles Python's files here, in a quarter of a minute, which the first start and the first cell would otherwise wait for.
 # `.venv/ready-lab` holds what a learner needs, `.venv/ready-NAME` adds the extra NAME (`test`, `book`, `zoo`, `release`, `bench`).
 .venv/ready-%: pyproject.toml requirements.lock
+	@[ -x $(BIN)/python ] || echo "准备 Python 环境，约十秒 … · Setting up Python, some ten seconds …"
 	@[ -x $(BIN)/python ] || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) .venv; } || $(PYTHON) -m venv .venv
 	@command -v uv >/dev/null || [ -x $(BIN)/uv ] || $(BIN)/python -m pip install -q uv \
 	    || echo "uv could not be installed; going on with pip, which takes longer"
+	@echo "下载、安装并编译软件包，可能有一阵没有输出 … · Downloading, installing and compiling; it may be silent for a while …"
 	@uv=$$(command -v uv || echo $(BIN)/uv); \
 	if [ -x "$$uv" ]; then VIRTUAL_ENV="$(CURDIR)/.venv" "$$uv" pip install --compile-bytecode \
 	    $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c requirements.lock -e '.$(filter-out [lab],[$*])'; \

@@ -134,7 +134,7 @@ picker
 # <div lang="zh">
 #
 # 每个练习给你一个函数的开头。把 `raise NotImplementedError(...)` 那一行换成你的代码，运行那个单元，再运行它下面的 `check`：
-# 它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行。标题下面的 ● 是难度，从一个到五个。
+# 它用新的输入试你的函数，告诉你对不对、错在哪里。改了函数，两个单元都要重新运行。标题下面的 ● 是难度，从一个到五个。代码里的括号、逗号和引号要用英文半角的：全角的 Python 不认。
 #
 # 先看一个有毛病的函数。**先猜。**
 #
@@ -203,7 +203,8 @@ check("00.1", double)
 #
 # <div lang="zh">
 #
-# `hint("00.1")` 每运行一次多给一点提示，最后一条几乎就是答案。下面这个单元，运行两次试试。
+# `hint("00.1")` 每运行一次多给一点提示，最后一条几乎就是答案。下面这个单元，运行两次试试：Shift+Enter 会走到下一个单元，
+# 要再运行一次，先点回来。
 #
 # 真正试过之后，`solution("00.1")` 给出参考答案：用工具栏上的 **+** 添一个空单元，写进去，运行。想自己试点什么，也是这样。
 #
@@ -211,7 +212,7 @@ check("00.1", double)
 # <div lang="en">
 #
 # `hint("00.1")` gives a little more each time you run it, and the last one nearly gives it away. Run the cell below
-# twice to see.
+# twice to see: Shift+Enter moves on to the next cell, so click this one before you run it again.
 #
 # Once you have really tried, `solution("00.1")` shows the reference answer: add an empty cell with **+** in the toolbar,
 # write it there and run it. That is also how you try out an idea of your own.
@@ -227,14 +228,14 @@ hint("00.1")
 # <div lang="zh">
 #
 # `progress()` 记着你在所有课里试过什么、解出了什么；关机再来也还在。一行是一课，一格是一个练习，粗框是接下来该做的；
-# 点一下就打开那一课；那一课已经开着时，点格子会跳到那个练习。运行一下：
+# 点一下就打开那一课；已经开始学的课，点格子会直接到那个练习。运行一下：
 #
 # </div>
 # <div lang="en">
 #
 # `progress()` keeps what you tried and solved in all lessons, also after a restart. A row is a lesson, a box in it an
-# exercise, and the one with the thick frame is what to do next. A click opens the lesson; where it is open already, a
-# click on a box goes to the exercise. Run it:
+# exercise, and the one with the thick frame is what to do next. A click opens the lesson; once you have begun it, a click
+# on a box goes straight to the exercise. Run it:
 #
 # </div>
 

@@ -15,14 +15,14 @@ LanguageToggle()
 # <div lang="zh">
 #
 # 神经网络的权重，一开始通常都是些小的数。下面用两种写法各造一份：`a` 直接写出 `0.5`；`b` 先建一串 `1`，再整个乘以 `0.5`。
-# 两者的值一样，也都说自己需要梯度（`requires_grad`）。接着各乘以 `3`、求和，做一次反向传播。`a.grad` 里会是两个 `3`。**先猜** `b`。
+# 两者的值一样，也都说自己需要梯度（`requires_grad`）。接着各乘以 `3`、求和、各做一次反向传播。`a.grad` 里会是两个 `3`。**先猜** `b.grad` 里是什么。
 #
 # </div>
 # <div lang="en">
 #
 # The weights of a neural network usually start as small numbers. Here are two ways to make them: `a` writes `0.5` down directly;
 # `b` starts from ones (`1`) and multiplies them by `0.5`. Both hold the same values and say that they require a gradient
-# (`requires_grad`). Each is multiplied by `3` and summed, and backward runs once. `a.grad` will hold two `3`s. **Guess first** what becomes of `b`.
+# (`requires_grad`). Each is multiplied by `3` and summed, and backward runs once for each. `a.grad` will hold two `3`s. **Guess first** what `b.grad` will hold.
 #
 # </div>
 
@@ -44,13 +44,13 @@ print("b.grad:", b.grad)
 # %% [markdown]
 # <div lang="zh">
 #
-# `a.grad` 里是 `3`，`b.grad` 却是 `None`。这可不是小事，因为优化器要靠 `.grad` 来更新权重。我们把两者各交给一个优化器试试。
+# 值一样，都说需要梯度，留下梯度的却只有一个。这可不是小事，因为优化器要靠 `.grad` 来更新权重。我们把两者各交给一个优化器试试。
 #
 # </div>
 # <div lang="en">
 #
-# `a.grad` holds `3`s, while `b.grad` is `None`. That matters, because an optimizer needs `.grad` to update a weight. Let us hand
-# each of them to one.
+# Both hold the same values and require a gradient, and only one of them has kept it. That matters, because an optimizer
+# needs `.grad` to update a weight. Let us hand each of them to one.
 #
 # </div>
 

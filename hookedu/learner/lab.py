@@ -24,6 +24,11 @@ _RUNS = Text(
     zh="课程已经开着：{address}\n想重新启动，先到它的终端里按两次 Ctrl+C。",
     en="The course is open already: {address}\nTo start it anew, first press Ctrl+C twice in its terminal.",
 )
+_OPENS = Text(
+    zh="浏览器马上会打开课程；没有自己打开，就把下面以 http://127.0.0.1 开头的地址复制进去。按两次 Ctrl+C 结束。",
+    en="Your browser opens the course now; if it does not, copy the address below that begins with http://127.0.0.1. To "
+    "end, press Ctrl+C twice.",
+)
 _ASK = Text(
     zh="用哪种语言学？中文输入 zh，英文输入 en，两种都要输入 both。",
     en="Which language do you want to learn in? Type zh for Chinese, en for English, both for both.",
@@ -104,10 +109,13 @@ def open_lab(folder: Path, language: str, extra: list[str]) -> None:
     config = [*map(str, config_folders(language)), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, config))
     arguments = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{first}"]
+    # Of a hundred lines only the address, which is "critical", and errors are for learners; --debug shows them all.
+    arguments.append("--Application.log_level=ERROR")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         arguments.append("--allow-root")  # root is usual in containers; Jupyter would refuse to run
     with tempfile.TemporaryDirectory(prefix="hookedu-") as data:
         add_kernel(Path(data))
+        print(_OPENS, flush=True)
         main([*arguments, *extra])
         _end_requests()
 
@@ -119,8 +127,12 @@ def add_kernel(data: Path) -> None:
     """
     from ipykernel.kernelspec import KERNEL_NAME, write_kernel_spec
 
-    argument = f"--InteractiveShellApp.extra_extensions={preload.__name__}"
-    write_kernel_spec(data / "kernels" / KERNEL_NAME, extra_arguments=[argument])
+    # In the terminal each kernel would warn that it uses TCP, though of this machine alone.
+    arguments = [
+        f"--InteractiveShellApp.extra_extensions={preload.__name__}",
+        "--Application.log_level=ERROR",
+    ]
+    write_kernel_spec(data / "kernels" / KERNEL_NAME, extra_arguments=arguments)
     os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, [str(data), os.environ.get("JUPYTER_PATH")]))
 
 

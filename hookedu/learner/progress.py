@@ -27,6 +27,8 @@ class Progress:
         Number of checks by exercise id; checks of the untouched stub do not count.
     guesses : dict of str to bool
         By id of the guess whether the first one was right, for those that were made.
+    begun : set of str
+        Lessons in which something was tried or guessed.
     """
 
     _RANK = (Outcome.CORRECT, Outcome.PARTLY, Outcome.INCORRECT, Outcome.RAISED, Outcome.NOT_ATTEMPTED)
@@ -35,6 +37,7 @@ class Progress:
         self.best: dict[str, Outcome] = {}
         self.tries: dict[str, int] = {}
         self.guesses = guesses.score()
+        self.begun = {id.split(".")[0] for id in self.guesses}
         self._last: str | None = None
         for record in storage.read_records("checks"):
             try:
@@ -46,6 +49,7 @@ class Progress:
             if outcome is not Outcome.NOT_ATTEMPTED:  # "Run All" checks every stub, which is no attempt
                 self.tries[exercise_id] = self.tries.get(exercise_id, 0) + 1
                 self._last = exercise_id
+                self.begun.add(exercise_id.split(".")[0])
 
     @property
     def solved(self) -> int:
@@ -131,7 +135,7 @@ class _Picture:
     def html(self) -> str:
         step = self.progress.next_step.inline_html()
         if self.next:
-            step = self.links.around(step, catalog.find(self.next.lesson), self.next)
+            step = self.linked(step, catalog.find(self.next.lesson), self.next)
         numbers = range(1, 1 + max((len(of_lesson) for _, of_lesson in _lessons()), default=0))
         columns = [
             (Text(zh="课", en="Lesson").inline_html(), "left"),
@@ -198,7 +202,11 @@ class _Picture:
             f'style="{style}"{current}><span aria-hidden="true">{sign}</span>'
             f'<span style="{_HIDDEN}">{says.inline_html()}</span></span>'
         )
-        return self.links.around(box, lesson, exercise, "color:inherit;text-decoration:none")
+        return self.linked(box, lesson, exercise, "color:inherit;text-decoration:none")
+
+    def linked(self, inner: str, lesson: Lesson, exercise: Exercise, style: str = "") -> str:
+        """Return `inner` linked to an exercise, or to the top of a lesson that was not begun: its cells need those above."""
+        return self.links.around(inner, lesson, exercise if lesson.id in self.progress.begun else None, style)
 
 
 def _lessons() -> list[tuple[Lesson, tuple[Exercise, ...]]]:

@@ -11,7 +11,7 @@ from torch import nn
 from hookedu.hooks.modules import choose, modules_by_name, unwrap
 from hookedu.hooks.state import restored
 from hookedu.hooks.tensors import shape_text
-from hookedu.widgets import layer_numbers
+from hookedu.widgets import layer_numbers, programs
 from hookedu.widgets.grad_cam import Explanation, explain, overlay, program
 from hookedu.widgets.live import LiveWidget
 from hookedu.widgets.pictures import new_figure
@@ -309,7 +309,7 @@ class GradCamPlayground(LiveWidget, module="grad_cam_playground"):
                 "off": self.off,
                 "scale": layer_numbers.colours(now.maps, False),
                 "uploaded": self.ground is not None,
-                "code": self._program(),
+                "code": programs.sides(self._program()),
             },
             picture=(255 * picture.movedim(0, -1)).clamp(0, 255).round().to(torch.uint8),
             heated=overlay(picture, now.heat, self._high),

@@ -11,7 +11,7 @@ from torch import nn
 from hookedu.hooks.modules import choose, modules_by_name, unwrap
 from hookedu.hooks.recording import Recording
 from hookedu.language import Text
-from hookedu.widgets import layer_numbers
+from hookedu.widgets import layer_numbers, programs
 from hookedu.widgets.layer_look import Choice, Look
 from hookedu.widgets.layer_words import VIEWS, WORDS
 from hookedu.widgets.live import LiveWidget
@@ -209,7 +209,7 @@ class LayerPicker(LiveWidget, module="layer_picker"):
             self._look = self._figure = self._sent = None
             self._code = ""
             self.say(why=WORDS["why"])
-            self.post("code", {"code": ""})
+            self.post("code", programs.sides(""))
             self._post({"form": "none"}, {})
             raise
         finally:
@@ -226,7 +226,7 @@ class LayerPicker(LiveWidget, module="layer_picker"):
             if getattr(self, name) == getattr(asked, name) != getattr(choice, name):
                 setattr(self, name, getattr(choice, name))
         self._code = look.program(self._sources, wrapped=self._runs.model is not self._model)
-        self.post("code", {"code": self._code})
+        self.post("code", programs.sides(self._code))
         if (name := (choice.input, choice.sample if choice.view != "weights" else 0)) != self._pictured:
             content, pixels = layer_numbers.input_picture(self._runs.inputs[choice.input], name[1])
             self.post("input", content, **pixels)

@@ -61,6 +61,18 @@ print("min", values.min(), "max", values.max())
 print("zeros", (values == 0).float().mean())
 """
 
+# The comments of these programs, of a score and of GradCamPlayground's, as a Chinese reader gets them.
+_IN_CHINESE = {
+    ": what the widget was given": "：交给控件的",
+    "; x: its picture,": "；x：它的图片，",
+    "channels that are off": "关掉的通道",
+    "without its wrapper": "去掉外面的包装",
+    "compiled code never calls new hooks": "编译过的代码不会调用新钩子",
+    "clone: a later in-place op must not change it": "克隆：后面的就地操作就改不了它",
+    "backward comes to the calls in reverse order": "反向传播倒着经过各次调用",
+    "adds to the .grad of every parameter, too": "也会加到每个参数的 .grad 上",
+    "of each sample the highest": "每个样本取最高的",
+}
 _KINDS = {"maps": _OUTPUTS, "statistics": _OUTPUTS, "gradients": _GRADIENTS, "weights": _WEIGHTS}
 
 
@@ -93,3 +105,11 @@ def program(
     ]
     call = (_EAGERLY if compiled else "") + ("output = " if view == "gradients" else "") + call
     return "\n".join([*lines, ""]) + "\n" + (_KINDS[view] + _NUMBERS).format(call=call, **values)
+
+
+def sides(program: str) -> dict[str, str]:
+    """Return a program as the browser gets it, with its comments in each language."""
+    chinese = program
+    for comment, in_chinese in _IN_CHINESE.items():
+        chinese = chinese.replace(comment, in_chinese)
+    return {"zh": chinese, "en": program}

@@ -139,10 +139,16 @@ def test_links_lead_to_the_notebooks_that_lie_beside(tmp_path, monkeypatch):
         "02_tensor_hooks.ipynb",
     }
     assert "Tensor hooks" in picture.links["02_tensor_hooks.ipynb"]
+    assert {picture.exercises[f"02.{n}"]["href"] for n in (1, 2, 3)} == {"02_tensor_hooks.ipynb"}, (
+        "not begun: the task would stand there without what it needs"
+    )
+    check("02.1", wrong)
+    picture = Picture(progress()._repr_html_())
+    assert "#" not in picture.exercises["00.1"]["href"]
     place, _, cell = picture.exercises["02.3"]["href"].partition("#cell-id=")
     notebook = nbformat.read(tmp_path / place, as_version=4)
     (task,) = (c.source for c in notebook.cells if c.id == cell)
     assert "Exercise 02.3" in task
-    assert "Next: 00.1" in picture.links[picture.exercises["00.1"]["href"]]
+    assert "Next: 02.1" in picture.links[picture.exercises["02.1"]["href"]]
     monkeypatch.delenv("JPY_SESSION_NAME")
     assert Picture(progress()._repr_html_()).links == {}, "nbval, nbconvert: nothing could follow a link"

@@ -2,7 +2,9 @@
 
 import copy
 import gc
+import io
 import threading
+from tokenize import COMMENT, generate_tokens
 
 import ipywidgets
 import matplotlib
@@ -11,6 +13,8 @@ import pytest
 import torch
 
 from hookedu.language import preference
+from hookedu.widgets.programs import sides
+from tests.authoring.test_localize import CHINESE
 from tests.hooks.capture_models import hook_tables
 
 matplotlib.use("agg")
@@ -71,3 +75,16 @@ def closes():
         assert widget._speak not in preference._observers
 
     return close
+
+
+def english_comments(code: str) -> list[str]:
+    """Return the comments of a program that are English for a Chinese reader as well; only comments may differ."""
+    in_english, in_chinese = (_tokens(sides(code)[language]) for language in ("en", "zh"))
+    assert [t for kind, t in in_english if kind != COMMENT] == [
+        t for kind, t in in_chinese if kind != COMMENT
+    ]
+    return [t for kind, t in in_chinese if kind == COMMENT and not CHINESE.search(t)]
+
+
+def _tokens(code: str) -> list[tuple[int, str]]:
+    return [(token.type, token.string) for token in generate_tokens(io.StringIO(code).readline)]

@@ -17,7 +17,7 @@ from hookedu import GradCamPlayground
 from hookedu.language import preference
 from hookedu.models.shapes import CLASSES, draw_shapes, load_model
 from tests.hooks.capture_models import hook_tables
-from tests.widgets.conftest import marks, same
+from tests.widgets.conftest import english_comments, marks, same
 
 SHAPES = [("cross", 18, 32), ("triangle", 46, 32)]
 
@@ -128,7 +128,7 @@ def test_the_code_computes_what_is_shown(off):
     exec(widget.code, names)
     assert torch.allclose(names["heat"], widget.heat, atol=1e-6)
     assert torch.equal(names["logits"][0], widget.logits) and hook_tables(model) == hook_tables(load_model())
-    assert "hookedu" not in widget.code
+    assert "hookedu" not in widget.code and english_comments(widget.code) == []
 
 
 def test_frozen_and_half_precision_models_are_explained_as_well():

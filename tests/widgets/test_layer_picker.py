@@ -20,6 +20,7 @@ from hookedu.widgets import layer_numbers
 from hookedu.widgets import runs as runs_module
 from hookedu.widgets.answering import png
 from tests.hooks.capture_models import Answer, Failing, Repeated, Residual, Returns, conv_relu, images
+from tests.widgets.conftest import english_comments
 
 
 def still(picker: LayerPicker) -> bytes:
@@ -62,6 +63,7 @@ def reason(picker: LayerPicker) -> str:
 
 def run(code: str, **names) -> torch.Tensor:
     """Run a program of "Show code" as a user would who copies it."""
+    assert english_comments(code) == []
     exec(code, names)
     return names["shown"]
 

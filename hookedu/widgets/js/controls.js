@@ -27,14 +27,16 @@ export function pressed(button) {
  * @param {() => void} [turned]
  */
 export function codeBox(view, turned = () => {}) {
-  let program = "";
+  let sides = { zh: "", en: "" };
   const button = toggle(view, "code");
   const text = element("pre", { tabindex: 0 });
-  const copy = copyButton(view, () => program);
+  const copy = copyButton(view, () => text.textContent ?? "");
   const box = element("div", { class: "hookedu-code", hidden: true }, copy, text);
   const render = () => {
-    box.hidden = !(pressed(button) && program);
+    text.textContent = sides[view.get("language") === "zh" ? "zh" : "en"];
+    box.hidden = !(pressed(button) && text.textContent);
   };
+  view.watch(["language"], render);
   view.on(button, "click", () => {
     press(button, !pressed(button));
     turned();
@@ -43,10 +45,9 @@ export function codeBox(view, turned = () => {}) {
   return {
     button,
     box,
-    /** @param {string} code */
-    show(code) {
-      program = code;
-      text.textContent = code;
+    /** @param {Record<string, any>} program with its comments in each language */
+    show(program) {
+      sides = { zh: program.zh, en: program.en };
       render();
     },
   };

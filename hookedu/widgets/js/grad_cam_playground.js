@@ -23,7 +23,7 @@ import { widget } from "./shared.js";
  * @property {number[]} off
  * @property {import("./drawing.js").Scale} scale
  * @property {boolean} uploaded
- * @property {string} code
+ * @property {Record<"zh" | "en", string>} code
  */
 /** @typedef {Record<string, Tensor>} Tensors "picture" and "heated", "maps", "brings", "logits" and "before"; "verdicts" */
 

@@ -76,7 +76,7 @@ function build(view) {
   view.label(again, "tip_again", {}, "title");
   view.on(again, "click", () => send("again"));
   const code = codeBox(view, tell);
-  view.receive("code", (content) => code.show(content.code));
+  view.receive("code", code.show);
   const pin = view.label(element("button", { type: "button" }), "pin");
   view.label(pin, "tip_pin", {}, "title");
   const keep = view.label(element("button", { type: "button" }), "save");
