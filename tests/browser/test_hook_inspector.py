@@ -5,10 +5,11 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.test_live_widgets import CHINESE, fresh, readable
+from tests.browser.memory import leaves_nothing
+from tests.browser.test_live_widgets import CHINESE, fresh, named, readable
 
 SETUP = """\
-import torch
+import ipywidgets, torch
 from torch import nn
 from hookedu import HookInspector, LanguageToggle"""
 INSPECTED = """\
@@ -33,6 +34,8 @@ CELLS = {
     "watched": "HookInspector(model, torch.ones(1, 2))",
     "broken": "HookInspector(model, torch.ones(1, 7))",
     "after": "print([hook.__qualname__ for hook in model[0]._forward_hooks.values()])",
+    # Each inspector also listens to the cells that run.
+    "census": "print(len(ipywidgets.widgets.widget._instances), len(get_ipython().events.callbacks['post_run_cell']))",
 }
 ALL = "['look', 'look', '<lambda>']"
 
@@ -167,6 +170,37 @@ def test_in_high_contrast_severities_are_words(notebook):
     expect(widget.locator(".hookedu-severity").first).to_be_visible()
     words = widget.locator(".hookedu-severity").all_inner_texts()
     assert {word.split()[-1] for word in words} <= {"Serious", "Warning", "Minor"} and words
+
+
+def test_another_place_shows_the_same(notebook):
+    widget = fresh(notebook, "inspector")
+    hooks(widget).nth(1).click()
+    notebook.type_into("census", "inspector")
+    notebook.run("census")
+    second = notebook.cell("census").locator(".hookedu-live")
+    expect(hooks(second).nth(1)).to_have_attribute("aria-selected", "true")
+    assert named(second) != named(widget)
+    hooks(second).nth(3).click()
+    expect(hooks(widget).nth(3)).to_have_attribute("aria-selected", "true")
+    button(second, "Remove this hook").click()
+    for place in (widget, second):
+        expect(hooks(place)).to_have_count(3)
+        expect(place.locator(".hookedu-hooks-status")).to_contain_text("cut on 1 has been removed")
+    button(widget, "Undo").click()
+    expect(hooks(second)).to_have_count(4)
+    notebook.type_into("census", CELLS["census"])
+    notebook.run("census")
+
+
+def test_twenty_runs_leave_nothing(notebook):
+    def shown(times: int) -> str:
+        for _ in range(times):
+            widget = fresh(notebook, "inspector")
+            hooks(widget).nth(2).click()
+            expect(hooks(widget).nth(2)).to_have_attribute("aria-selected", "true")
+        return notebook.run("census").inner_text()
+
+    leaves_nothing(notebook, shown)
 
 
 def tab_to(notebook, name: str) -> None:
