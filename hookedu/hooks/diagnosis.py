@@ -160,7 +160,7 @@ def diagnose(model: nn.Module, *inputs: Any, **kwargs: Any) -> Findings:
     >>> fault.id
     'registered_twice'
     >>> print(fault.says.en)
-    the same function `report:1` is registered 2 times as a forward hook on 1: was a cell run again? ...
+    the same function `report:1` is registered 2 times as a forward hook on `1`: was a cell run again? ...
     """
     inner = unwrap(model)
     everyone = list_hooks(model)
@@ -210,7 +210,7 @@ def _grouped(seen: list[_Seen], own: set[int]) -> list[Finding]:
 def _finding(group: list[_Seen], own: set[int]) -> Finding:
     id, hook, values = group[0]
     hooks = tuple(dict.fromkeys(hook for _, hook, _ in group))
-    places = ["(process)" if h.path is None else h.path or "(model)" for h in hooks]
+    places = ["`(process)`" if h.path is None else f"`{h.path or '(model)'}`" for h in hooks]
     where = ", ".join(places[:_PLACES]) + (f", … (+{len(places) - _PLACES})" if len(places) > _PLACES else "")
     source = f"{hook.function}:{hook.line}" if hook.line else hook.function
     tensors = [tensor for _, _, more in group for tensor in more.get("tensors", ())]

@@ -26,7 +26,7 @@ class HookInspector(LiveWidget, module="hook_inspector"):
     removed.
 
     With inputs, the model runs once when the widget is made, so that :func:`diagnose` can watch the hooks at work. It
-    does not run again by itself: when the hooks have changed since, a note asks to press "Run again".
+    does not run again by itself: when the hooks have changed since, a note beside the diagnosis asks to press "Run again".
 
     An exception that the model raises is shown in the widget and kept in ``error``; it does not propagate.
 
@@ -227,10 +227,11 @@ class HookInspector(LiveWidget, module="hook_inspector"):
         """Send what was found, the hooks, the selected one, and what was done."""
         hook = self._selected()
         changed = self._runs and self._diagnosed not in (None, self._keys())
+        verdict = NOTHING if self._diagnosed is None else self._verdict()
         self.say(
-            verdict=NOTHING if self._diagnosed is None else self._verdict(),
+            verdict=_joined([verdict, CHANGED], " · ") if changed else verdict,
             about=NOTHING if hook is None else self._about(hook),
-            status=_joined([line for line in (self._said, changed and CHANGED) if line]),
+            status=self._said or NOTHING,
         )
         rows = [(_key(h), h.function, _where(h), h.kind, h.owner, str(h.index)) for h in self._hooks]
         found = [
@@ -351,21 +352,21 @@ def _source(hook: Hook) -> str:
 RUN = Text(zh="重新运行", en="Run again")
 RUN_TIP = Text(zh="再运行一次模型，重新诊断它的钩子", en="Run the model and diagnose its hooks again")
 CHANGED = Text(
-    zh="钩子在这次诊断之后有变化：请点“重新运行”。",
-    en="The hooks have changed since this diagnosis: press “Run again”.",
+    zh="此后钩子有变化：请点“重新运行”",
+    en="The hooks have changed since: press “Run again”",
 )
-REMOVED = Text(zh="已移除 {where} 上的 `{hook}`。", en="`{hook}` on {where} has been removed.")
+REMOVED = Text(zh="已移除 `{where}` 上的 `{hook}`。", en="`{hook}` on `{where}` has been removed.")
 REMOVED_OURS = Text(
-    zh="已移除 {where} 上的 `{hook}`；hookedu 自己的钩子不能放回，要用就再调用一次（如 `record`）。",
-    en="`{hook}` on {where} has been removed. Hooks of hookedu's own are not put back: call what made it again, such as "
+    zh="已移除 `{where}` 上的 `{hook}`；hookedu 自己的钩子不能放回，要用就再调用一次（如 `record`）。",
+    en="`{hook}` on `{where}` has been removed. Hooks of hookedu's own are not put back: call what made it again, such as "
     "`record`.",
 )
 PUT_BACK = Text(
-    zh="`{hook}` 放回了 {where}，位置和原来一样。", en="`{hook}` is back on {where}, where it was."
+    zh="`{hook}` 放回了 `{where}`，位置和原来一样。", en="`{hook}` is back on `{where}`, where it was."
 )
 STAYS_OFF = Text(
-    zh="没有放回 `{hook}`：移除以后，{where} 上的钩子又有变化，说不准它该排在哪里。要用就重新注册。",
-    en="`{hook}` was not put back: hooks on {where} have come or gone since, and its place among them is not known. "
+    zh="没有放回 `{hook}`：移除以后，`{where}` 上的钩子又有变化，说不准它该排在哪里。要用就重新注册。",
+    en="`{hook}` was not put back: hooks on `{where}` have come or gone since, and its place among them is not known. "
     "Register it again if you need it.",
 )
 FINDINGS = Text(zh="**诊断：发现 {n} 个问题**", en="**Diagnosis: {findings}**")

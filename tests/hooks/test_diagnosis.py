@@ -72,7 +72,7 @@ class TestRegisteredTwice:
         model[0].register_forward_hook(silent)
         model[0].register_forward_hook(silent)
         assert faults(model) == ["registered_twice"]
-        assert "2 times as a forward hook on 0" in diagnose(model)[0].says.en
+        assert "2 times as a forward hook on `0`" in diagnose(model)[0].says.en
 
     def test_a_cell_that_was_run_three_times(self):
         model = conv_relu()
@@ -611,7 +611,7 @@ class TestManyHooks:
         found = diagnose(model, torch.ones(1, 3))
         assert [f.id for f in found] == ["registered_twice", "grows", "blocks_pickling"]
         assert [len(f.hooks) for f in found] == [12, 24, 24] and "24 tensors more" in found[1].says.en
-        assert "0, 1, 2, 3, … (+8)" in found[0].says.en
+        assert "`0`, `1`, `2`, `3`, … (+8)" in found[0].says.en
 
     def test_other_functions_and_kinds_are_other_findings(self):
         model = conv_relu()
@@ -791,7 +791,7 @@ def test_the_most_serious_faults_come_first():
     assert severities == sorted(severities, key=["serious", "warning", "minor"].index)
     assert set(severities) == {"serious", "warning", "minor"}
     title = next(finding.title.en for finding in found if finding.id == "cuts_graph")
-    assert title.endswith("(2) cuts the graph") and "<lambda>" in title
+    assert title.endswith("(`2`) cuts the graph") and "<lambda>" in title
 
 
 def test_the_run_leaves_no_mark():

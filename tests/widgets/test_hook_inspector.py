@@ -228,16 +228,16 @@ def test_the_model_runs_when_it_is_asked_to_and_not_again(untouched):
         inspector.refresh()
         choose(inspector, 1)
     assert said.getvalue() == "" and len(inspector.hooks) == 2
-    assert "have changed since" in words(inspector, "status") and "有变化" in words(inspector, "status")
+    assert "have changed since" in words(inspector, "verdict") and "有变化" in words(inspector, "verdict")
     with contextlib.redirect_stdout(io.StringIO()) as said:
         press(inspector, "again")
-    assert said.getvalue() == "a run\n" and "have changed since" not in words(inspector, "status")
+    assert said.getvalue() == "a run\n" and "have changed since" not in words(inspector, "verdict")
     assert words(inspector, "again") == "重新运行 Run again"
     choose(inspector, 1)
     inspector.remove()
-    assert "have changed since" in words(inspector, "status")
+    assert "have changed since" in words(inspector, "verdict")
     inspector.undo()
-    assert "have changed since" not in words(inspector, "status")
+    assert "have changed since" not in words(inspector, "verdict")
     handle.remove()
 
 
