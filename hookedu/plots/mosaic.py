@@ -183,6 +183,8 @@ def range_of(finite: torch.Tensor, signed: bool) -> tuple[float, float]:
     low, high = (end.item() for end in finite.aminmax())
     if signed:
         low, high = -max(-low, high), max(-low, high)
+    if low == high == 0 and not signed:
+        return 0.0, 1.0  # a map of zeros is as dark as zeros elsewhere
     if low == high:
         width = abs(low) / 2 or 0.5
         low, high = low - width, high + width

@@ -56,7 +56,8 @@ WORDS = {f"view_{view}": words for view, words in VIEWS.items()} | {
     "of_page": Text(zh="通道 {first}–{last}（共 {total} 个）", en="channels {first} to {last} of {total}"),
     "of_row": Text(zh="{axis} {n}（共 {total} 个）", en="{axis} {n} of {total}"),
     "of_depth": Text(zh="深度 {n}（共 {total} 层）", en="depth {n} of {total}"),
-    "each_own": Text(zh="每图一把尺子", en="each map on a scale of its own"),
+    "each_own": Text(zh="每图独立色标", en="each map on a scale of its own"),
+    "is_pinned": Text(zh="钉住的", en="pinned"),
     # Below it.
     "numbers": Text(
         zh="所示数值：均值 {mean} · 标准差 {std} · 最小 {min} · 最大 {max} · 零的比例 {zeros}",
@@ -104,8 +105,13 @@ WORDS = {f"view_{view}": words for view, words in VIEWS.items()} | {
     "picture_in": Text(zh="输入 {shape}", en="Input {shape}"),
     "mean_of": Text(zh="{n} 个通道的平均", en="the mean of its {n} channels"),
     "field": Text(
-        zh="感受野 {height}×{width}，步长 {stride}。框出的是这个位置看得见的部分。",
-        en="Receptive field {height}×{width}, stride {stride}. The frame is what this position can see.",
+        zh="感受野 {height}×{width}，步长 {stride}。框出的是这个位置看得见的部分：行 {top}–{bottom}，列 {left}–{right}。",
+        en="Receptive field {height}×{width}, stride {stride}. The frame is what this position can see: rows {top} to "
+        "{bottom}, columns {left} to {right}.",
+    ),
+    "field_padding": Text(
+        zh="感受野 {height}×{width}，步长 {stride}：这个位置看见的全是填充。",
+        en="Receptive field {height}×{width}, stride {stride}: this position sees nothing but padding.",
     ),
     "field_whole": Text(
         zh="感受野 {height}×{width}，步长 {stride}：大过整幅输入。",

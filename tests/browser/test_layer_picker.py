@@ -45,6 +45,7 @@ CELLS = {
     "toggle": "LanguageToggle()",
     "picker": "picker = LayerPicker(model, x, images=images, classes=['disc', 'bar', 'cross', 'ring', 'star'])\npicker",
     "tokens": "LayerPicker(Tokens(), torch.arange(9).repeat(2, 1))",
+    "dead": "LayerPicker(nn.ReLU(), torch.stack([-disc, disc, grid[0]])[None])",
     "shown": "print(picker.page, picker.channel, tuple(picker.shown.shape), f'{picker.shown.mean().item():.4g}')",
     "census": "print(len(ipywidgets.widgets.widget._instances))",
 }
@@ -160,6 +161,28 @@ def test_pointing_enlarging_paging_and_scaling_ask_the_kernel_for_nothing(notebo
     assert float(numbers.partition("mean ")[2].split()[0]) == pytest.approx(float(said.split()[-1]), rel=1e-3)
 
 
+def test_after_a_search_the_chosen_layer_is_in_view(notebook):
+    widget = fresh(notebook, "picker")
+    shows(widget, "conv1")
+    widget.get_by_role("listbox").evaluate(
+        "list => { list.style = 'flex: none; height: 50px; min-height: 0'; }"
+    )  # two layers
+    widget.get_by_label("Search layers").fill("fc")
+    layer(widget, "fc").click()
+    shows(widget, "fc")
+    widget.get_by_label("Search layers").fill("")
+    expect(widget.locator("[role=option]")).to_have_count(8)
+    expect(layer(widget, "fc")).to_be_in_viewport()
+
+
+def test_a_dead_channel_is_dark_on_a_scale_of_its_own(notebook):
+    widget = fresh(notebook, "dead")
+    shows(widget, "channels 0 to 2")
+    widget.get_by_label("A scale for each map").check()
+    picture = Image.open(io.BytesIO(shows(widget, "each map on a scale of its own"))).convert("RGB")
+    assert picture.getpixel((60, 60)) == (68, 1, 84)
+
+
 def test_the_keyboard_alone_is_enough(notebook, theme):
     notebook.use(theme)
     widget, press = fresh(notebook, "picker"), notebook.page.keyboard.press
@@ -196,7 +219,11 @@ def test_the_keyboard_alone_is_enough(notebook, theme):
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
         press(key)
     expect(live).to_have_text(re.compile(r"^ch 9 · row 1, column 1 · "))
-    expect(widget.locator(".hookedu-input")).to_contain_text("Receptive field 5×5")
+    field = widget.locator(".hookedu-input")
+    expect(field).to_contain_text("Receptive field 5×5")
+    expect(field).to_contain_text(
+        "rows 0 to 3, columns 0 to 3"
+    )  # of -1 to 3: the padding is none of the input
     press("PageDown")
     shows(widget, "conv2.*ch 10$")
     press("Escape")
@@ -217,7 +244,11 @@ def test_pin_compare_and_unpin(notebook):
     canvas(widget, 1).click(position={"x": 20, "y": 30})
     shows(widget, "input x.*ch 0", pane=1)
     shows(widget, "channels 0 to 7")
-    point(widget, 20, 30)
+    said = point(widget, 20, 30)
+    expect(widget.locator(".hookedu-pane-says").nth(1)).to_have_text(
+        said
+    )  # the same picture, at the same place
+    expect(widget.locator(".hookedu-pane-title").get_by_text("pinned")).to_have_count(1)
     for _ in range(3):
         widget.get_by_role("button", name="Pin", exact=True).click()
     expect(widget.locator(".hookedu-pane")).to_have_count(4)

@@ -147,6 +147,13 @@ class TestConventions:
         yellow = (253, 231, 36)  # the upper end of viridis
         assert has_colour(own, yellow) == 2 * has_colour(shared, yellow) > 0
 
+    @pytest.mark.parametrize("per_map", [True, False])
+    def test_a_dead_map_is_dark_on_any_scale(self, per_map):
+        assert (mosaic(torch.zeros(2, 4, 4), per_map=per_map).pixels == (68, 1, 84)).all(-1).sum() >= 32
+        beside = mosaic(torch.stack([torch.zeros(4, 4), torch.ones(4, 4).tril()]), per_map=per_map)
+        x, y, _ = beside.corners[0]
+        assert (beside.pixels[y : y + 4, x : x + 4] == (68, 1, 84)).all()
+
     def test_each_pixel_stands_where_its_value_does(self):
         maps = torch.zeros(3, 30, 30)
         maps[1, 4, 9] = 1

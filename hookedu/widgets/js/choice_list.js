@@ -44,6 +44,7 @@ export function choiceList(view, { kind, columns, cells, searched, choose }) {
     view.label(count, kind, { n: found.length, total: rows.length });
     view.label(list, kind, { n: found.length, total: rows.length }, "aria-label");
     reach();
+    reveal();
   };
   const reach = () => {
     const shown = /** @type {HTMLElement[]} */ ([...list.children]);

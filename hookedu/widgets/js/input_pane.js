@@ -92,18 +92,20 @@ export class InputPane {
       Math.min(top + tall, height),
     ];
     const [x, y, right, below] = box.map((edge) => edge * scale);
-    outline(context, [x, y, right - x, below - y], !place.field);
+    const some = right > x && below > y;
+    if (some) outline(context, [x, y, right - x, below - y], !place.field);
     const whole = tall >= height && wide >= width && right - x >= width * scale - 1;
-    const key = !place.field
-      ? "field_unknown"
-      : whole && below - y >= height * scale - 1
-        ? "field_whole"
-        : "field";
+    const seen = whole && below - y >= height * scale - 1 ? "field_whole" : some ? "field" : "field_padding";
+    const key = place.field ? seen : "field_unknown";
     const stride = place.field?.stride ?? [0, 0];
     const values = {
       height: tall,
       width: wide,
       stride: stride[0] === stride[1] ? stride[0] : stride.join("×"),
+      left: box[0],
+      top: box[1],
+      right: box[2] - 1,
+      bottom: box[3] - 1,
     };
     this.says.replaceChildren(this.view.label(element("span"), key, values));
   }

@@ -140,6 +140,7 @@ function build(view) {
   view.on(pin, "click", () => {
     const pane = new Pane(view, { hovered });
     pane.perMap = main.perMap;
+    pane.pinned = true;
     const name = main.content.layer || "(model)";
     const off = element("button", { type: "button", class: "hookedu-unpin" }, "×");
     view.label(off, "unpin", { layer: name }, "aria-label");

@@ -33,6 +33,7 @@ export class Pane {
     /** @type {number | null} the channel that is enlarged, or the row of a matrix that is shown as bars */
     this.one = null;
     this.perMap = false;
+    this.pinned = false;
     /** @type {Spot | null} */
     this.spot = null;
     /** @type {import("./marks.js").Plan | null} */
@@ -206,7 +207,9 @@ export class Pane {
   render() {
     const { form } = this.content;
     const empty = form === "none" || !this.held;
-    this.say(this.title, this.content.layer === undefined ? [] : heading(this));
+    const title = this.content.layer === undefined ? [] : heading(this);
+    if (this.pinned) title.push(["is_pinned", {}]); // not in the heading, which goes into the file as well
+    this.say(this.title, title);
     this.stage.hidden = this.says.hidden = this.sums.hidden = empty;
     this.why.hidden = form !== "none";
     if (form === "none") this.view.label(this.why, "why");
@@ -300,21 +303,24 @@ export class Pane {
   }
 
   /**
-   * Mark the place of another pane's spot.
+   * Mark the place of another pane's spot, and say its value.
    *
    * @param {Spot | null} spot
    * @param {number[]} size of the other's maps
    */
   follow(spot, size) {
     if (!this.plan || this.content.form !== "maps") return;
-    if (!spot || spot.row < 0) {
-      this.mark(null);
-      return;
+    /** @type {Spot | null} */
+    let there = null;
+    if (spot && spot.row >= 0) {
+      const [row, column] = this.size.map((n, axis) =>
+        Math.floor((([spot.row, spot.column][axis] + 0.5) * n) / size[axis]),
+      );
+      there = { channel: this.one ?? spot.channel, row, column };
+      if (this.plan.boxes(there).length === 0) there = null; // it has no such channel, or on another page
     }
-    const [row, column] = this.size.map((n, axis) =>
-      Math.floor((([spot.row, spot.column][axis] + 0.5) * n) / size[axis]),
-    );
-    this.mark({ channel: this.one ?? spot.channel, row, column });
+    this.mark(there);
+    this.view.label(this.says, ...(there ? reading(this, there) : hint(this)));
   }
 
   // -- the hand ---------------------------------------------------------------------------------------------------

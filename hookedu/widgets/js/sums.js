@@ -54,6 +54,7 @@ export function colourScale(values, map) {
     high = Math.max(-low, high);
     low = -high;
   }
+  if (low === 0 && high === 0 && !signed) high = 1; // a map of zeros is as dark as zeros elsewhere
   if (low === high) {
     const width = Math.abs(low) / 2 || 0.5;
     low -= width;
