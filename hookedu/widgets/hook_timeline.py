@@ -11,6 +11,7 @@ import traitlets
 from torch import nn
 
 from hookedu.hooks.events import Event
+from hookedu.hooks.inspection import list_hooks
 from hookedu.hooks.modules import modules_by_name, unwrap
 from hookedu.hooks.tensors import named_tensors, real, shape_text
 from hookedu.hooks.timeline import FORWARD, Timeline, timeline
@@ -18,7 +19,7 @@ from hookedu.widgets.live import LiveWidget
 from hookedu.widgets.model_drawing import Boxes
 from hookedu.widgets.runs import has_no_values
 from hookedu.widgets.timeline_reasons import why
-from hookedu.widgets.timeline_words import KINDS, WORDS
+from hookedu.widgets.timeline_words import KINDS, WORDS, own_hooks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
 
     It draws the model once, with a mark for each hook. What a hook sees travels along the edges, forward from the left and
     backward from the right, and the mark of the hook lights up; beside it stand how the hook is registered, its signature,
-    and the shapes and first values that it receives. Repeated layers are folded, and a click opens or closes a box. In
+    and the shapes and first values that it receives. Hooks of your own are not drawn: they are listed below. Repeated layers are folded, and a click opens or closes a box. In
     "Predict" mode it asks which hook fires next and keeps the score.
 
     The model runs when the widget is created: for the shapes, and again for the values unless the run is too
@@ -185,7 +186,7 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
         events = self._events
         assert events is not None and self._model is not None
         self.value = self.value  # within the events of this run
-        self.say(note=events.note or WORDS["note"])
+        self.say(note=events.note or WORDS["note"], own=own_hooks(list_hooks(self._model)))
         self._boxes = Boxes(modules_by_name(self._model), events)
         kinds, paths, leaves = _Numbered(), _Numbered(), _Numbered()
         shapes, values = _Numbered(), _Numbered()

@@ -1,5 +1,8 @@
 """What HookTimeline says, in both languages; js/hook_timeline.js takes its words from here by key."""
 
+from collections import Counter
+
+from hookedu.hooks.inspection import Hook
 from hookedu.language import Text
 
 # kind of event -> how the hook is registered, its signature, when it fires and what it may return
@@ -92,11 +95,12 @@ WORDS = {f"says_{kind}": says for kind, (_, _, says) in KINDS.items()} | {
     "parameters": Text(zh="参数", en="parameters"),
     "legend": Text(
         zh="蓝色向右：前向传播。紫色向左：反向传播。圆：模块上的钩子；菱形：张量上的钩子；方块：梯度累加之后的钩子。"
-        "这些钩子是控件自己挂上的；你的钩子照常运行，但不画在这里。",
+        "这些钩子是控件自己挂上的；你的钩子照常运行，但不画在图里。",
         en="Blue, to the right: forward. Purple, to the left: backward. Circle: a hook on a module; diamond: on a tensor; "
         "square: after the gradient was accumulated. "
         "These hooks are the widget's own; yours run as usual, but are not drawn.",
     ),
+    "own": Text(zh="", en=""),  # there are none
     "jump": Text(
         zh="点一个标记，就跳到它下一次触发的时候。",
         en="Click a mark to jump to the next time that it fires.",
@@ -172,3 +176,32 @@ WORDS = {f"says_{kind}": says for kind, (_, _, says) in KINDS.items()} | {
     "next_question": Text(zh="下一题", en="Next question"),
     "the_end": Text(zh="到此为止，没有更多事件。", en="That was the last event."),
 }
+_NAMED = 8  # hooks at most in a sentence
+
+
+def own_hooks(hooks: list[Hook]) -> Text:
+    """Return in words which hooks of a run the user has registered, each function once for every place."""
+    own = Counter(
+        (
+            hook.function,
+            hook.kind,
+            hook.path or "(model)",
+            hook.file,
+            hook.line,
+        )  # there may be many a <lambda>
+        for hook in hooks
+        if hook.owner == "user" and hook.path is not None and "state_dict" not in hook.kind
+    )
+    if not own:
+        return WORDS["own"]
+    more = f", … (+{len(own) - _NAMED})" if len(own) > _NAMED else ""
+    said = [
+        OWN_HOOK.format(hook=function, times=f" ×{n}" if n > 1 else "", kind=kind, where=where)
+        for (function, kind, where, *_), n in list(own.items())[:_NAMED]
+    ]
+    hooks = Text(zh="；".join(one.zh for one in said) + more, en=", ".join(one.en for one in said) + more)
+    return OWN.format(hooks=hooks)
+
+
+OWN = Text(zh="你的钩子：{hooks}", en="Your own hooks: {hooks}")
+OWN_HOOK = Text(zh="`{hook}`{times}（{kind}，位于 `{where}`）", en="`{hook}`{times} ({kind} on `{where}`)")

@@ -242,6 +242,34 @@ def names(steps: HookTimeline) -> list[tuple[str, str]]:
     return [(box["name"], box["type"]) for box in posted(steps, "model")[0]["boxes"]]
 
 
+def test_hooks_of_ones_own_are_listed_with_how_often_they_are_registered():
+    model, x = small(), torch.ones(1, 2)
+
+    def look(module, args, output):
+        pass
+
+    steps = HookTimeline(model, x)
+    assert steps.words["own"] == {"zh": "", "en": ""}
+    model.register_forward_hook(look)
+    for _ in range(2):
+        model[2][0].register_forward_hook(look)
+    model[0].weight.register_hook(lambda grad: None)
+    model[1].register_state_dict_pre_hook(lambda *args: None)  # no part of a run
+    steps.run_again()
+    steps.settle()
+    name = look.__qualname__
+    assert f"`{name}` (forward on `(model)`), " in steps.words["own"]["en"]
+    assert f"`{name}` ×2 (forward on `2.0`)" in steps.words["own"]["en"]
+    assert f"`{name}` ×2（forward，位于 `2.0`）" in steps.words["own"]["zh"]
+    assert (
+        "(param_grad on `0.weight`)" in steps.words["own"]["en"] and "state" not in steps.words["own"]["en"]
+    )
+    for layer in 10 * [model[1]]:
+        layer.register_forward_hook(lambda *args: None)
+    steps.run_again()
+    assert steps.recording and "×10" in steps.words["own"]["en"]
+
+
 def test_repeats_are_one_box_that_shows_the_inside_of_all():
     model = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(300)), nn.Flatten())
     steps = HookTimeline(model, torch.ones(1, 2))

@@ -55,6 +55,7 @@ function build(view) {
   view.label(player, "controls", {}, "aria-label");
   const about = element("div", { class: "hookedu-run-about" });
   const note = view.label(element("div", { class: "hookedu-run-note" }), "note");
+  const own = view.label(element("div"), "own");
   const jump = view.label(element("span"), "jump");
   const legend = element(
     "div",
@@ -65,7 +66,7 @@ function build(view) {
   );
   const asked = prediction(view);
   const bar = element("div", { class: "hookedu-run-bar" }, modes, again);
-  view.body.append(element("div", { class: "hookedu-run" }, bar, scene, player, asked, about, note, legend));
+  view.body.append(element("div", { class: "hookedu-run" }, bar, scene, player, asked, about, note, own, legend));
 
   // -- showing one event --------------------------------------------------------------------------------------------
 
