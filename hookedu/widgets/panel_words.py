@@ -1,5 +1,7 @@
 """What TrainingPanel says, in both languages; js/training_panel.js takes its words from here by key."""
 
+from collections.abc import Callable
+
 from hookedu.hooks.monitor import Reading, Source
 from hookedu.language import Text, counted
 from hookedu.plots.strips import STATISTICS
@@ -26,8 +28,9 @@ WORDS = {
         "last step, Escape lets go",
     ),
     "hint": Text(
-        zh="每行一层，每列一步。用鼠标或方向键指着一步，就看到它的数。",
-        en="A row per layer, a column per step. Point at a step with the mouse or the arrow keys to read its numbers.",
+        zh="每行一层，每列一步。用鼠标指着一步，或者点一下再按方向键（加 Shift 十步），就看到它的数。",
+        en="A row per layer, a column per step. Point at a step with the mouse, or click it and use the arrow keys (with "
+        "Shift by ten), to read its numbers.",
     ),
     "thinned": Text(zh="一列是 {n} 步里的一步。", en="A column is one step in {n}."),
     "reading": Text(zh="第 {step} 步，层 `{layer}`：{values}", en="Step {step}, layer `{layer}`: {values}"),
@@ -45,29 +48,48 @@ WORDS = {
 
 def summary(rows: list[Reading], source: Source | None) -> Text:
     """Return in words what matters most in the strips."""
-    last = rows[-1].step
-    now = [row for row in rows if row.step == last]
-    steps, layers = last + 1, len({row.layer for row in rows})
+    steps, layers = rows[-1].step + 1, len({row.layer for row in rows})
     said = {"steps_en": counted(steps, "step"), "layers_en": counted(layers, "layer")}
     parts = [STATE.format(steps=steps, layers=layers, **said)]
-    without = [row.layer for row in now if row.gradient is None]
-    if without:
-        parts.append(NO_GRADIENT.format(layers=_names(without)))
-    still = [row.layer for row in now if row.ratio == 0]
-    if still:
-        parts.append(STILL.format(layers=_names(still)))
-    dead = [row.layer for row in now if row.dead is not None and row.dead > 0.5]
-    if dead:
-        parts.append(DEAD.format(layers=_names(dead)))
+    for says, ails in (
+        (NO_GRADIENT, lambda row: row.gradient is None),
+        (STILL, lambda row: row.ratio == 0),
+        (DEAD, lambda row: row.dead is not None and row.dead > 0.5),
+    ):
+        begun = _begun(rows, ails)
+        if begun:
+            parts.append(says.format(layers=_names(begun)))
     if source is not None:
         layer = source.layer or "(model)"
         parts.append(FIRST_NAN.format(step=source.step, layer=layer, sample=source.sample))
     return Text(zh="".join(part.zh for part in parts), en=" ".join(part.en for part in parts))
 
 
-def _names(layers: list[str]) -> str:
-    more = f", … (+{len(layers) - _NAMED})" if len(layers) > _NAMED else ""
-    return ", ".join(f"`{layer or '(model)'}`" for layer in layers[:_NAMED]) + more
+def _begun(rows: list[Reading], ails: Callable[[Reading], bool]) -> dict[str, int]:
+    """Return the layers that something ails in the last step, with the step since which it has in every one."""
+    begun: dict[str, int] = {}
+    for row in rows:
+        if ails(row):
+            begun.setdefault(row.layer, row.step)
+        else:
+            begun.pop(row.layer, None)
+    last = {row.layer for row in rows if row.step == rows[-1].step}
+    return {layer: step for layer, step in begun.items() if layer in last}
+
+
+def _names(begun: dict[str, int]) -> Text:
+    """Return these layers in words; those since the same step together, and of step 0 nothing is said."""
+    more = f", … (+{len(begun) - _NAMED})" if len(begun) > _NAMED else ""
+    groups: dict[int, list[str]] = {}
+    for layer, step in list(begun.items())[:_NAMED]:
+        groups.setdefault(step, []).append(f"`{layer or '(model)'}`")
+    parts = [
+        (SINCE if step else ALWAYS).format(layers=", ".join(layers), step=step)
+        for step, layers in groups.items()
+    ]
+    return Text(
+        zh="；".join(part.zh for part in parts) + more, en="; ".join(part.en for part in parts) + more
+    )
 
 
 WAITING = Text(
@@ -80,8 +102,10 @@ STILL = Text(zh="参数不动：{layers}。", en="Parameters stand still in {lay
 DEAD = Text(
     zh="一半以上的单元从不为正：{layers}。", en="More than half of the units are never positive in {layers}."
 )
+ALWAYS = Text(zh="{layers}", en="{layers}")
+SINCE = Text(zh="{layers}（第 {step} 步起）", en="{layers} since step {step}")
 FIRST_NAN = Text(
-    zh="第一个 `nan` 或 `inf`：第 {step} 步，`{layer}`，样本 {sample}。",
-    en="The first `nan` or `inf`: step {step}, `{layer}`, sample {sample}.",
+    zh="第一个 `nan` 或 `inf`：第 {step} 步，层 `{layer}`，样本 {sample}。",
+    en="The first `nan` or `inf`: step {step}, layer `{layer}`, sample {sample}.",
 )
 CLOSED = Text(zh="这个面板已经关闭；请另建一个", en="this panel is closed; make another one")

@@ -162,7 +162,9 @@ def test_nan_and_what_is_missing_have_a_colour_and_words(notebook):
     notebook.type_into("train", f"{TRAIN}\n    step(bad=True)\n    trained(torch.ones(1, 4))")
     widget = trained(notebook)
     notebook.type_into("train", TRAIN)
-    expect(widget.locator(".hookedu-run-says")).to_contain_text("The first nan or inf: step 12, 0, sample 0.")
+    expect(widget.locator(".hookedu-run-says")).to_contain_text(
+        "The first nan or inf: step 12, layer 0, sample 0."
+    )
     for title, step, colour, says in (
         ("activation: std", 12, [230, 0, 230], "std NaN"),
         ("norm of the gradient", 13, [208, 208, 208], "gradient norm none"),

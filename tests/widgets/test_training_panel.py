@@ -118,6 +118,23 @@ def test_what_is_missing_zero_or_nan_has_a_colour_and_is_said():
     assert tensors["mean_shades"][-1, -1] == odd and tensors["mean_values"][-1, -1].isnan()
 
 
+def test_a_fault_is_said_with_the_step_since_which_it_lasts():
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with TrainingPanel(model, optimizer) as panel:
+        for step in range(9):
+            model[0].bias.data.fill_(-100 if step in (3, 6, 7, 8) else 0)
+            model[2].requires_grad_(step < 5)
+            if step == 5:
+                optimizer.param_groups[0]["lr"] = 0
+            optimizer.zero_grad()
+            model(torch.rand(16, 4)).square().mean().backward()
+            optimizer.step()
+    assert "stand still in `0`, `2` since step 5." in says(panel)["en"]
+    assert "参数不动：`0`, `2`（第 5 步起）。" in says(panel)["zh"]
+    assert "never positive in `1` since step 6." in says(panel)["en"], "and not since step 3"
+
+
 def test_dead_units_are_said():
     panel, _, _, _ = run("dying_relus")
     assert "More than half of the units" in says(panel)["en"]
