@@ -73,8 +73,8 @@ WORDS = {
     ),
     "stays": Text(zh="", en=""),
     "turns": Text(zh="→ {to}", en="→ {to}"),
-    "is_off": Text(zh="已关掉", en="off"),
-    "is_off_turns": Text(zh="已关掉 → {to}", en="off → {to}"),
+    "is_off": Text(zh="已关", en="off"),
+    "is_off_turns": Text(zh="已关 → {to}", en="off → {to}"),
     "turn": Text(
         zh="单独切换就能改变结论的通道有 {n} 个：{which}",
         en="Channels that change the verdict when switched alone: {n} ({which})",

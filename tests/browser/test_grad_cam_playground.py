@@ -232,6 +232,10 @@ def test_the_channel_that_changes_the_verdict_is_named_and_does_it(notebook):
     notebook.choose("zh")
     expect(channel(widget, number)).to_have_accessible_name(re.compile("已关掉；.*最高的就变成 triangle$"))
     expect(turning).to_have_text(re.compile("^单独切换就能改变结论的通道有 "))
+    heights = widget.get_by_role("switch").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+    assert len(set(heights)) == 1, (
+        "a row that takes a second line pushes those below out from under the pointer"
+    )
 
 
 def test_a_picture_is_uploaded_and_dropped(notebook, tmp_path):
