@@ -186,7 +186,8 @@ class HookTimeline(LiveWidget, module="hook_timeline"):
         events = self._events
         assert events is not None and self._model is not None
         self.value = self.value  # within the events of this run
-        self.say(note=events.note or WORDS["note"], own=own_hooks(list_hooks(self._model)))
+        own = own_hooks(list_hooks(self._model), twice=self._has_values)
+        self.say(note=events.note or WORDS["note"], own=own)
         self._boxes = Boxes(modules_by_name(self._model), events)
         kinds, paths, leaves = _Numbered(), _Numbered(), _Numbered()
         shapes, values = _Numbered(), _Numbered()

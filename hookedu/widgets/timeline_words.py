@@ -179,8 +179,11 @@ WORDS = {f"says_{kind}": says for kind, (_, _, says) in KINDS.items()} | {
 _NAMED = 8  # hooks at most in a sentence
 
 
-def own_hooks(hooks: list[Hook]) -> Text:
-    """Return in words which hooks of a run the user has registered, each function once for every place."""
+def own_hooks(hooks: list[Hook], twice: bool) -> Text:
+    """Return in words which hooks of a run the user has registered, each function once for every place.
+
+    Where the model ran twice, for shapes and for values, what they print stands there twice, which needs saying.
+    """
     own = Counter(
         (
             hook.function,
@@ -199,9 +202,13 @@ def own_hooks(hooks: list[Hook]) -> Text:
         OWN_HOOK.format(hook=function, times=f" ×{n}" if n > 1 else "", kind=kind, where=where)
         for (function, kind, where, *_), n in list(own.items())[:_NAMED]
     ]
-    hooks = Text(zh="；".join(one.zh for one in said) + more, en=", ".join(one.en for one in said) + more)
-    return OWN.format(hooks=hooks)
+    listed = Text(zh="；".join(one.zh for one in said) + more, en=", ".join(one.en for one in said) + more)
+    return (OWN_TWICE if twice else OWN).format(hooks=listed)
 
 
-OWN = Text(zh="你的钩子：{hooks}", en="Your own hooks: {hooks}")
+OWN = Text(zh="你的钩子：{hooks}。", en="Your own hooks: {hooks}.")
+OWN_TWICE = Text(
+    zh="你的钩子：{hooks}。为了画这张图，模型运行了两遍，它们也跟着运行了两遍。",
+    en="Your own hooks: {hooks}. The model ran twice to make this picture, and they ran with it.",
+)
 OWN_HOOK = Text(zh="`{hook}`{times}（{kind}，位于 `{where}`）", en="`{hook}`{times} ({kind} on `{where}`)")

@@ -270,6 +270,16 @@ def test_hooks_of_ones_own_are_listed_with_how_often_they_are_registered():
     assert steps.recording and "×10" in steps.words["own"]["en"]
 
 
+def test_it_is_said_when_hooks_of_ones_own_ran_twice(monkeypatch):
+    model, x, runs = small(), torch.ones(1, 2), []
+    model.register_forward_hook(lambda *args: runs.append(1))
+    steps = HookTimeline(model, x)
+    assert len(runs) == 2 and "The model ran twice" in steps.words["own"]["en"]
+    monkeypatch.setattr("hookedu.widgets.hook_timeline._VALUES", 1)
+    steps.run_again()
+    assert steps.recording and len(runs) == 3 and "The model ran twice" not in steps.words["own"]["en"]
+
+
 def test_repeats_are_one_box_that_shows_the_inside_of_all():
     model = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(300)), nn.Flatten())
     steps = HookTimeline(model, torch.ones(1, 2))
