@@ -57,7 +57,7 @@ WORDS = {f"view_{view}": words for view, words in VIEWS.items()} | {
     "of_row": Text(zh="{axis} {n}（共 {total} 个）", en="{axis} {n} of {total}"),
     "of_depth": Text(zh="深度 {n}（共 {total} 层）", en="depth {n} of {total}"),
     "each_own": Text(zh="每图独立色标", en="each map on a scale of its own"),
-    "is_pinned": Text(zh="钉住的", en="pinned"),
+    "is_pinned": Text(zh="已钉住", en="pinned"),
     # Below it.
     "numbers": Text(
         zh="所示数值：均值 {mean} · 标准差 {std} · 最小 {min} · 最大 {max} · 零的比例 {zeros}",

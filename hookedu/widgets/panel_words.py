@@ -103,7 +103,7 @@ DEAD = Text(
     zh="一半以上的单元从不为正：{layers}。", en="More than half of the units are never positive in {layers}."
 )
 ALWAYS = Text(zh="{layers}", en="{layers}")
-SINCE = Text(zh="{layers}（第 {step} 步起）", en="{layers} since step {step}")
+SINCE = Text(zh="{layers}（第 {step} 步起）", en="{layers} from step {step} on")
 FIRST_NAN = Text(
     zh="第一个 `nan` 或 `inf`：第 {step} 步，层 `{layer}`，样本 {sample}。",
     en="The first `nan` or `inf`: step {step}, layer `{layer}`, sample {sample}.",

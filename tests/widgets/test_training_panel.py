@@ -130,9 +130,9 @@ def test_a_fault_is_said_with_the_step_since_which_it_lasts():
             optimizer.zero_grad()
             model(torch.rand(16, 4)).square().mean().backward()
             optimizer.step()
-    assert "stand still in `0`, `2` since step 5." in says(panel)["en"]
+    assert "stand still in `0`, `2` from step 5 on." in says(panel)["en"]
     assert "参数不动：`0`, `2`（第 5 步起）。" in says(panel)["zh"]
-    assert "never positive in `1` since step 6." in says(panel)["en"], "and not since step 3"
+    assert "never positive in `1` from step 6 on." in says(panel)["en"], "and not since step 3"
 
 
 def test_dead_units_are_said():
