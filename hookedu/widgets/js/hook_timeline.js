@@ -66,7 +66,9 @@ function build(view) {
   );
   const asked = prediction(view);
   const bar = element("div", { class: "hookedu-run-bar" }, modes, again);
-  view.body.append(element("div", { class: "hookedu-run" }, bar, scene, player, asked, about, note, own, legend));
+  view.body.append(
+    element("div", { class: "hookedu-run" }, bar, scene, player, asked, about, note, own, legend),
+  );
 
   // -- showing one event --------------------------------------------------------------------------------------------
 
