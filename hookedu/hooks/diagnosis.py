@@ -210,7 +210,8 @@ def _grouped(seen: list[_Seen], own: set[int]) -> list[Finding]:
 def _finding(group: list[_Seen], own: set[int]) -> Finding:
     id, hook, values = group[0]
     hooks = tuple(dict.fromkeys(hook for _, hook, _ in group))
-    places = ["`(process)`" if h.path is None else f"`{h.path or '(model)'}`" for h in hooks]
+    paths = dict.fromkeys(hook.path for hook in hooks)  # of two hooks on one layer, the layer once
+    places = ["`(process)`" if path is None else f"`{path or '(model)'}`" for path in paths]
     where = ", ".join(places[:_PLACES]) + (f", … (+{len(places) - _PLACES})" if len(places) > _PLACES else "")
     source = f"{hook.function}:{hook.line}" if hook.line else hook.function
     tensors = [tensor for _, _, more in group for tensor in more.get("tensors", ())]
