@@ -46,6 +46,7 @@ CELLS = {
     "picker": "picker = LayerPicker(model, x, images=images, classes=['disc', 'bar', 'cross', 'ring', 'star'])\npicker",
     "tokens": "LayerPicker(Tokens(), torch.arange(9).repeat(2, 1))",
     "dead": "LayerPicker(nn.ReLU(), torch.stack([-disc, disc, grid[0]])[None])",
+    "padded": "LayerPicker(nn.Conv2d(3, 2, 1, padding=2), x[:1])",
     "shown": "print(picker.page, picker.channel, tuple(picker.shown.shape), f'{picker.shown.mean().item():.4g}')",
     "census": "print(len(ipywidgets.widgets.widget._instances))",
 }
@@ -173,6 +174,16 @@ def test_after_a_search_the_chosen_layer_is_in_view(notebook):
     widget.get_by_label("Search layers").fill("")
     expect(widget.locator("[role=option]")).to_have_count(8)
     expect(layer(widget, "fc")).to_be_in_viewport()
+
+
+def test_a_position_that_sees_only_padding_has_no_frame(notebook):
+    widget = fresh(notebook, "padded")
+    shows(widget, "channels 0 to 1 of 2")
+    field = widget.locator(".hookedu-input")
+    point(widget, 100, 100)
+    expect(field).to_contain_text("rows ")
+    point(widget, 2, 20)
+    expect(field).to_contain_text("sees nothing but padding")
 
 
 def test_a_dead_channel_is_dark_on_a_scale_of_its_own(notebook):
