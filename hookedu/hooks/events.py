@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from hookedu.hooks.stats import Stats
 from hookedu.hooks.tensors import map_tensors, sizes
 
@@ -25,7 +23,7 @@ class Event:
     call : int
         Zero-based call index of that module.
     value : object
-        What the hook saw, or None if no value is kept.
+        What the hook saw, or None if no value is kept. In the place of a tensor that was not kept are its `Stats`.
     size : object
         The shape of what the hook saw, if no value is kept; see `shape`.
     leaf : int or str
@@ -45,17 +43,4 @@ class Event:
         """Shape of the value: a tuple, or a structure with a tuple for each tensor."""
         if self.value is None:
             return self.size
-        return map_tensors(lambda t: t.stats.shape if isinstance(t, Dropped) else sizes(t), self.value)
-
-
-class Dropped(torch.Tensor):
-    """Placeholder of a tensor that exceeded `max_bytes`: it has no elements, only `stats`."""
-
-    stats: Stats
-
-    @classmethod
-    def from_tensor(cls, tensor: torch.Tensor) -> "Dropped":
-        """Return the placeholder of a tensor, with its statistics."""
-        dropped = torch.empty(0, dtype=tensor.dtype).as_subclass(cls)
-        dropped.stats = Stats(tensor)
-        return dropped
+        return map_tensors(lambda t: t.shape if isinstance(t, Stats) else sizes(t), self.value)

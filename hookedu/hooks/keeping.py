@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hookedu.hooks.events import Dropped
+from hookedu.hooks.stats import Stats
 from hookedu.language import Text
 
 
@@ -44,7 +44,7 @@ class Keeper:
         if self.plain:
             return clone(tensor)
         if self.keep == "stats":
-            return Dropped.from_tensor(tensor)
+            return Stats(tensor)
         if callable(self.keep):  # case 36
             with torch.no_grad():
                 kept = self.keep(tensor.detach())
@@ -63,7 +63,7 @@ class Keeper:
         """Check whether an in-place operation has changed an alias (copy=False) since its hook ran."""
         return id(alias) in self._versions and self._versions[id(alias)] != alias._version
 
-    def _within_bounds(self, tensor: Tensor, own: Tensor | None = None) -> Tensor:
+    def _within_bounds(self, tensor: Tensor, own: Tensor | None = None) -> Tensor | Stats:
         """Keep a tensor, or `own` in its place if that is a copy already; past `max_bytes` only statistics."""
         if self.max_bytes is not None:  # case 24
             size = tensor.numel() * tensor.element_size()
@@ -71,7 +71,7 @@ class Keeper:
                 if not self._warned:
                     warnings.warn(str(PAST_MAX_BYTES.format(max_bytes=self.max_bytes)), stacklevel=2)
                     self._warned = True
-                return Dropped.from_tensor(tensor)
+                return Stats(tensor)
             self._held += size
         return self._copied(tensor) if own is None else own
 

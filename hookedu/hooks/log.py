@@ -41,7 +41,7 @@ class Log:
         self.closed = False
         self._named, self._chosen, self._wants, self._keep = named, chosen, wants, keep
         self._aliases = {other: name for name, (_, others) in chosen.items() for other in others}
-        self._plain = wants == {"outputs": True, "inputs": False, "gradients": False} and keep.plain
+        self._only_outputs = wants == {"outputs": True, "inputs": False, "gradients": False}
         # An index of the log by layer and call. Layer and Call objects are made on access and not stored: a
         # reference cycle would keep the tensors alive until Python's garbage collector runs.
         self._by_call: dict[str, dict[int, list[Event]]] = {}

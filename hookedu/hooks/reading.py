@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from hookedu.hooks.events import Dropped, Event
+from hookedu.hooks.events import Event
 from hookedu.hooks.log import Log
 from hookedu.hooks.modules import why_never_called
 from hookedu.hooks.stats import Stats
@@ -115,7 +115,7 @@ class Call:
         )
 
     def described(self, of: str) -> Any:
-        """Return the value that `stats` describes; its tensors may be `Dropped`."""
+        """Return the value that `stats` describes; in the place of a tensor may be its `Stats`."""
         self.layer.recording._ready()
         if of == "gradient":
             return self._like_the_output({leaf: event.value for leaf, event in self._gradients().items()})
@@ -143,7 +143,7 @@ class Call:
         return event
 
     def _value(self, event: Event) -> Any:
-        if any(isinstance(tensor, Dropped) for tensor in tensors_in(event.value)):
+        if any(isinstance(tensor, Stats) for tensor in tensors_in(event.value)):
             raise RuntimeError(str(DROPPED.format(name=self.layer.name)))
         self.layer.recording._ready()
         return event.value
@@ -251,7 +251,7 @@ class Layer:
         notes += [] if calls else [self.why_missed().en]
         overwritten = any(self.recording._keep.overwritten(tensor) for tensor in tensors)
         notes += ["overwritten since by an in-place op"] if overwritten else []
-        dropped = any(isinstance(tensor, Dropped) for tensor in tensors)
+        dropped = any(isinstance(tensor, Stats) for tensor in tensors)
         why = "statistics only" if self.recording._keep.keep == "stats" else "values dropped: max_bytes"
         notes += [why] if dropped else []
         notes += ["could not be copied: later changes show"] if self.name in self.recording._uncopied else []
@@ -266,9 +266,9 @@ class Layer:
         ]
 
 
-def stats_of(tensor: torch.Tensor) -> Stats:
-    """Return the statistics of a kept or dropped tensor."""
-    return tensor.stats if isinstance(tensor, Dropped) else Stats(tensor)
+def stats_of(tensor: torch.Tensor | Stats) -> Stats:
+    """Return the statistics of a tensor, or those that were kept in its place."""
+    return tensor if isinstance(tensor, Stats) else Stats(tensor)
 
 
 SEVERAL_CALLS = Text(

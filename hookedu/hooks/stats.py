@@ -8,10 +8,13 @@ from typing import Any
 import torch
 from torch._C._functorch import is_functorch_wrapped_tensor
 
-from hookedu.hooks.tensors import real, shape_text, sizes
+from hookedu.hooks.tensors import Placeholder, real, shape_text, sizes
+
+_OF_TORCH = (torch.Tensor, torch.nn.Parameter)
+_LONG = (torch.int32, torch.int64)  # more than the 24 bits of float32
 
 
-class Stats:
+class Stats(Placeholder):
     """Summary statistics of one tensor, fetched lazily.
 
     They stay on the tensor's device until they are read, so that a hook never waits for a GPU. Reading
@@ -33,12 +36,13 @@ class Stats:
     """
 
     NUMBERS = ("count", "nan", "inf", "min", "max", "mean", "std", "zeros")
+    __slots__ = ("_numbers", "dtype", "shape")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         with torch._C.DisableTorchFunctionSubclass():  # a subclass may refuse to be looked at
             self.shape, self.dtype = sizes(tensor), tensor.dtype
             try:
-                self._numbers = _numbers(tensor.detach())
+                self._numbers = _numbers(tensor.detach() if tensor.requires_grad else tensor)
             except (
                 Exception
             ):  # such as float4, which has no operations, or a wrapper of vmap that has left its function
@@ -77,8 +81,7 @@ def _numbers(tensor: torch.Tensor) -> Sequence[float] | torch.Tensor:
     """Return the eight numbers of `Stats`, as one float64 tensor where reading them would have to wait."""
     if tensor.is_meta or not tensor.numel():  # it has a shape and no numbers
         return _unknown(tensor)
-    # Not float32, which has 24 bits.
-    data = real(tensor.double() if tensor.dtype in (torch.int32, torch.int64) else tensor)
+    data = real(tensor.double() if tensor.dtype in _LONG else tensor)
     if (quick := _numbers_if_finite(data)) is not None:
         return quick
     nan, finite = data.isnan(), data.isfinite()
@@ -109,18 +112,25 @@ def _unknown(tensor: torch.Tensor) -> Sequence[float]:
 
 def _numbers_if_finite(data: torch.Tensor) -> Sequence[float] | None:
     """Return the eight numbers in a fraction of the time; None if not all elements are finite or reading has to wait."""
-    wrapped = data.__class__ not in (torch.Tensor, torch.nn.Parameter) or is_functorch_wrapped_tensor(data)
-    if wrapped or data.device.type != "cpu":
+    wrapped = data.__class__ not in _OF_TORCH or is_functorch_wrapped_tensor(data)
+    if wrapped or not data.is_cpu:
         return None
-    low, high = (edge.item() for edge in data.aminmax())  # NaN if any element is
-    if not (math.isfinite(low) and math.isfinite(high)):
+    low, high = data.aminmax()
+    low, high = low.item(), high.item()  # NaN if any element is
+    if not math.isfinite(high - low):
         return None
     count = data.numel()
     zeros = (count - data.count_nonzero().item()) / count
-    data = data.to(torch.float64, copy=True)  # changed below
-    mean = data.sum().item() / count
-    std = torch.linalg.vector_norm(data.sub_(mean)).item() / math.sqrt(count - 1) if count > 1 else torch.nan
-    return [count, 0, 0, low, high, mean, std, zeros]
+    exact = data.double()
+    total = exact.sum().item()
+    mean = total / count
+    squares = (exact.square() if exact is data else exact.square_()).sum().item()
+    # The sum of the squared distances from the mean, without a pass for the distances. Where the mean is large beside
+    # the std, the difference would lose more than four of its 53 bits: there from the distances themselves.
+    spread = squares - total * mean
+    if not squares / 16 < spread < math.inf:  # also after an overflow
+        spread = torch.linalg.vector_norm(data.to(torch.float64, copy=True).sub_(mean)).item() ** 2
+    return [count, 0, 0, low, high, mean, math.sqrt(spread / (count - 1)) if count > 1 else torch.nan, zeros]
 
 
 def _merged(rows: torch.Tensor) -> torch.Tensor:

@@ -26,15 +26,17 @@ class Tap:
     nothing.
     """
 
-    __slots__ = ("__weakref__", "calls", "name", "plain_log", "recorder", "running")
+    __slots__ = ("__weakref__", "calls", "keep", "name", "outputs_log", "recorder", "running")
 
     def __init__(self, name: str, recorder: Log | None = None, counts_starts: bool = False) -> None:
         self.name, self.recorder = name, recorder
-        # The recorder's log if only outputs are recorded, as plain clones, and no `before` counts the calls; else None.
-        # See `after`.
-        self.plain_log = None
-        if recorder is not None and recorder._plain and not counts_starts:
-            self.plain_log = recorder.events
+        # The recorder's log if only outputs are recorded and no `before` counts the calls; else None. See `after`.
+        self.outputs_log = None
+        # What keeps a tensor; a copied tap has none.
+        if recorder is not None:
+            self.keep = clone if recorder._keep.plain else partial(_kept, recorder, name)
+            if recorder._only_outputs and not counts_starts:
+                self.outputs_log = recorder.events
         self.restart()
 
     def restart(self) -> None:
@@ -58,9 +60,9 @@ class Tap:
         self.running[id(sys._getframe(1))] = call
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        log = self.plain_log
+        log = self.outputs_log
         if log is not None and output.__class__ is Tensor:  # by far the most frequent case, hence a fast path
-            log.append(Event(len(log), "forward", self.name, next(self.calls), clone(output)))
+            log.append(Event(len(log), "forward", self.name, next(self.calls), self.keep(output)))
             return
         recorder = self.recorder
         if recorder is None:

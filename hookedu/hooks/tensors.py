@@ -14,6 +14,17 @@ import torch
 from torch._C._functorch import is_functorch_wrapped_tensor
 
 
+class Placeholder:
+    """What stands in the place of a tensor that was not kept; in a structure it counts as one."""
+
+    __slots__ = ()
+
+
+_TENSORS: Any = (torch.Tensor, Placeholder)
+_INT = {int}
+_EXACT = (torch.float32, torch.float64)
+
+
 def map_tensors(
     fn: Callable[[torch.Tensor], Any], value: Any, uncopied: Callable[[Any], object] = lambda value: None
 ) -> Any:
@@ -24,12 +35,12 @@ def map_tensors(
     copy. Nothing but `fn` raises: a container that cannot be built anew is passed through as it is, too, and
     `uncopied` is called with it, as it is with anything else that holds tensors: a set, a generator.
     """
-    return fn(value) if isinstance(value, torch.Tensor) else _mapped(fn, value, uncopied, {})
+    return fn(value) if isinstance(value, _TENSORS) else _mapped(fn, value, uncopied, {})
 
 
 def _mapped(fn: Callable, value: Any, uncopied: Callable, begun: dict[int, Any]) -> Any:
     """Map one value; `begun` holds the copies in progress, by id of the original: a container may hold itself."""
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, _TENSORS):
         return fn(value)
     if id(value) in begun:
         return begun[id(value)]
@@ -103,11 +114,11 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
 def named_tensors(
     value: Any, path: str = "", above: tuple[int, ...] = ()
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors of a structure with the code that reaches each: `("[1]['out']", tensor)`.
+    """Yield the tensors of a structure, and placeholders, with the code that reaches each: `("[1]['out']", tensor)`.
 
     `above` holds the ids of the containers around the value, which are not entered a second time.
     """
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, _TENSORS):
         yield path, value
     elif id(value) not in above:
         for key, item in parts(value):
@@ -235,7 +246,10 @@ def sizes(tensor: torch.Tensor) -> tuple[int | str, ...]:
     if tensor.is_nested and tensor.layout is torch.strided:
         rows = tensor._nested_tensor_size().T.tolist()
         return (tensor.size(0), *(row[0] if len({*row}) == 1 else "?" for row in rows))
-    return tuple(size if type(size) is int else "?" for size in tensor.shape)
+    shape = tuple(tensor.shape)
+    if {*map(type, shape)} <= _INT:
+        return shape
+    return tuple(size if type(size) is int else "?" for size in shape)
 
 
 def shape_text(shape: Any, above: tuple[int, ...] = ()) -> str:
@@ -265,7 +279,7 @@ def storage_bytes(tensors: Iterator[torch.Tensor]) -> int:
     """Return the memory of tensors in bytes; a storage that several of them share counts once."""
     storages: dict[int, int] = {}
     for tensor in tensors:
-        for part in dense_parts(tensor):
+        for part in [] if isinstance(tensor, Placeholder) else dense_parts(tensor):
             storage = part.untyped_storage()
             storages[storage._cdata] = storage.nbytes()
     return sum(storages.values())
@@ -288,6 +302,8 @@ def dense_parts(tensor: torch.Tensor) -> list[torch.Tensor]:
 
 def real(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor as dense float32 (float64 stays), complex numbers as their absolute values."""
+    if tensor.dtype in _EXACT and tensor.layout is torch.strided and not tensor.is_nested:
+        return tensor  # by far the most frequent case, hence first
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     if tensor.is_nested:  # its parts one after the other
@@ -296,4 +312,4 @@ def real(tensor: torch.Tensor) -> torch.Tensor:
         tensor = tensor.to_dense()
     if tensor.is_complex():
         tensor = tensor.abs()
-    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.to(torch.float32)
+    return tensor if tensor.dtype in _EXACT else tensor.to(torch.float32)

@@ -222,7 +222,8 @@ def _pieces(value: Any, what: str) -> Iterator[_Piece | RuntimeError]:
     else:  # a tensor alone or in a list may well be an image; in any other structure it came out of a model
         alone = isinstance(value, torch.Tensor | list)
         for place, tensor in named_tensors(value):
-            yield _Piece("", place, tensor, None if alone else layout_of(tensor.dim(), None, place))
+            if isinstance(tensor, torch.Tensor):  # and not the `Stats` of one
+                yield _Piece("", place, tensor, None if alone else layout_of(tensor.dim(), None, place))
 
 
 def _stackable(values: list[Any]) -> bool:

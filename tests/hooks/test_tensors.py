@@ -2,6 +2,7 @@
 
 import math
 from collections import OrderedDict, UserDict, defaultdict, deque
+from fractions import Fraction
 
 import pytest
 import torch
@@ -72,6 +73,22 @@ class TestStats:
         assert stats.mean == pytest.approx(tensor.mean().item(), abs=1e-7)
         assert stats.std == pytest.approx(tensor.std().item(), rel=1e-6)
         assert (stats.count, stats.nan, stats.inf, stats.zeros) == (35, 0, 0, 0)
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    @pytest.mark.parametrize("middle", [0, 1, 3.8, 4, 1000, 1e7])
+    def test_std_is_exact_wherever_the_mean_lies(self, middle, dtype):
+        tensor = torch.randn(30, 40, dtype=dtype) + middle
+        before, numbers = tensor.clone(), [Fraction(number) for number in tensor.flatten().tolist()]
+        mean = sum(numbers) / len(numbers)
+        variance = sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1)
+        assert Stats(tensor).std == pytest.approx(math.sqrt(variance), rel=1e-13)
+        assert Stats(tensor).mean == pytest.approx(float(mean), rel=1e-13)
+        assert tensor.equal(before)
+
+    @pytest.mark.parametrize("value", [1.7e308, 1e200, 1e-200, 5e-324])
+    def test_squares_beyond_the_range_of_float64_do_no_harm(self, value):
+        stats = Stats(torch.tensor([value, value], dtype=torch.float64))
+        assert (stats.min, stats.max, stats.count, stats.zeros) == (value, value, 2, 0)
 
     def test_nan_and_inf_are_counted_and_left_out(self):
         stats = Stats(torch.tensor([1.0, 3.0, float("nan"), float("inf"), -float("inf"), 0.0]))

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from hookedu import plot_feature_maps, plot_gradients, plot_stats, record
+from hookedu.hooks.stats import Stats
 from hookedu.plots.layouts import layout_of
 from hookedu.plots.mosaic import NAN, NEGATIVE_INF, POSITIVE_INF, mosaic
 from tests.hooks.capture_models import Repeated, conv_relu, images
@@ -395,7 +396,9 @@ class TestWhatMayBeGiven:
         ax = plot_feature_maps([torch.rand(4, 4), torch.rand(5, 5)])
         assert [title(one)[:3] for one in pictures(ax)] == ["[0]", "[1]"]
 
-    @pytest.mark.parametrize("value", [None, 3, "conv1", [], {}])
+    @pytest.mark.parametrize(
+        "value", [None, 3, "conv1", [], {}, Stats(torch.ones(2)), [Stats(torch.ones(2))]]
+    )
     def test_what_holds_no_tensor(self, value):
         with pytest.raises(TypeError, match="no tensor to draw"):
             plot_feature_maps(value)
