@@ -9,7 +9,7 @@
 
 Every contender runs once per round. The results are the minima over all rounds, their ratios, and the median of the
 differences within a round, so that other load on the machine affects all contenders alike. Libraries that are not
-installed are skipped with a message. Some libraries keep aliases, or only the last call; the note says what each keeps.
+installed are skipped with a message. What a library does to torch itself is undone after each of its turns. Some libraries keep aliases, or only the last call; the note says what each keeps.
 baukit is left out: it is not on PyPI.
 """
 
@@ -20,7 +20,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import torch
 from torch import nn
@@ -44,6 +44,11 @@ def keep_memory() -> None:
             ctypes.CDLL(None).mallopt(parameter, 2**30)
 
 
+def around(run: Callable[[], object]) -> AbstractContextManager:
+    """Return the context in which a contender runs; entering and leaving it is not timed."""
+    return getattr(run, "context", nullcontext)()
+
+
 def timed(
     contenders: dict[str, Callable[[], object]], rounds: int, repeat: int = 1
 ) -> dict[str, list[float]]:
@@ -55,20 +60,22 @@ def timed(
     times: dict[str, list[float]] = {name: [] for name in contenders}
     turns, first = list(contenders), {}
     for name in turns:
-        contenders[name]()
-        start = time.perf_counter()
-        contenders[name]()
-        first[name] = time.perf_counter() - start
+        with around(contenders[name]):
+            contenders[name]()
+            start = time.perf_counter()
+            contenders[name]()
+            first[name] = time.perf_counter() - start
     quick = [name for name in turns if first[name] < 100 * min(first.values())]
     for number in range(rounds):
         turns = quick if number >= 3 else turns
         random.shuffle(turns)
         for name in turns:
             run = contenders[name]
-            start = time.perf_counter()
-            for _ in range(repeat):
-                run()
-            times[name].append((time.perf_counter() - start) / repeat)
+            with around(run):
+                start = time.perf_counter()
+                for _ in range(repeat):
+                    run()
+                times[name].append((time.perf_counter() - start) / repeat)
     return times
 
 
@@ -161,13 +168,14 @@ def captures(model: nn.Module, x: torch.Tensor, layers: list[str]) -> tuple[dict
         "record, keep=the mean": "one number for every call",
         'record, keep="stats"': "eight numbers for every call",
         "record, max_bytes=2**30": "clones of every call, counted",
-        "record, max_bytes=1": "eight numbers for every call, after the limit",
+        "record, max_bytes=1": "eight numbers for every call, after one warning",
     }
     for name, make, note in PEERS:
         try:
             contenders[name] = make(model, x, layers, modules)
             notes[name] = note
-            contenders[name]()
+            with around(contenders[name]):
+                contenders[name]()
         except Exception as error:  # not installed, or incompatible with this PyTorch: report it
             contenders.pop(name, None)
             print(f"  {name} is left out: {type(error).__name__}: {str(error).splitlines()[0][:100]}")
@@ -236,8 +244,25 @@ def nnsight(model, x, layers, modules):
 
 def torchlens(model, x, layers, modules):
     import torchlens
+    from torchlens.backends.torch.wrappers import unwrap_torch, wrap_torch
 
-    return lambda: torchlens.extract(model, x, layers)
+    @contextmanager
+    def wrapped():
+        """Undo what torchlens leaves behind: wrappers around all functions of torch.
+
+        Every other contender that computes something in its hook, such as `keep="stats"`, would pay for them.
+        """
+        wrap_torch()
+        try:
+            yield
+        finally:
+            unwrap_torch()
+
+    def run():
+        return torchlens.extract(model, x, layers)
+
+    run.context = wrapped
+    return run
 
 
 PEERS = [
