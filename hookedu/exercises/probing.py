@@ -28,7 +28,7 @@ from torch import _tensor_str
 from hookedu.exercises.conduct import STATE, Conduct, Interruption, Stopped
 from hookedu.exercises.observation import alike, encode, type_name
 from hookedu.exercises.tools import copies, same
-from hookedu.hooks.state import restored
+from hookedu.hooks.reach import restored
 
 # Message of the NotImplementedError that an exercise cell raises until it is answered. It distinguishes an untouched
 # stub from a NotImplementedError of the learner or of torch.

@@ -17,8 +17,7 @@ from hookedu.hooks.faults import FAULTS
 from hookedu.hooks.inspection import Hook, list_hooks
 from hookedu.hooks.memory import graph_bytes
 from hookedu.hooks.modules import modules_by_name, unwrap, why_never_called
-from hookedu.hooks.reach import Reach
-from hookedu.hooks.state import restored
+from hookedu.hooks.reach import NOT_PUT_BACK, Reach, restored
 from hookedu.hooks.tensors import storage_bytes
 from hookedu.hooks.watching import OF_GRADIENTS, OF_TENSORS, Watch, kind_of
 from hookedu.language import Text, counted, shown
@@ -311,8 +310,4 @@ WITHOUT_MODULES = Text(zh="没有模块被调用", en="No module was called")
 NO_BACKWARD = Text(
     zh="反向传播出错，没能观察梯度的钩子：{error}",
     en="The backward pass raised, so the hooks of gradients could not be watched: {error}",
-)
-NOT_PUT_BACK = Text(
-    zh="钩子或模型够得着、却无法恢复原状的对象：{types}",
-    en="Within reach of the hooks or the model, and impossible to put back if the run has changed it: {types}",
 )

@@ -1,10 +1,12 @@
-"""What Python functions can reach (closures, attributes, containers, globals that they name), put back as it was."""
+"""What a run can change: the state of the process, a model, and all that it and its hooks can reach, put back as it was."""
 
 import contextlib
 import copyreg
 import functools
+import random
+import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import IOBase
 from typing import Any
 
@@ -12,7 +14,8 @@ import torch
 from torch import nn
 
 from hookedu.hooks.inspection import owner_of
-from hookedu.hooks.state import CONTAINERS, Snapshot, is_numbers
+from hookedu.hooks.state import CONTAINERS, GLOBAL_HOOKS, GLOBAL_STEP_HOOKS, Snapshot, is_numbers
+from hookedu.language import Text
 
 # Instances of these packages belong to the process rather than to a hook, and keep account of things elsewhere.
 _OF_THE_PROCESS = (
@@ -22,19 +25,63 @@ _OF_THE_PROCESS = (
 _MOST_OBJECTS, _MOST_BYTES = 200_000, 1_000_000_000
 
 
+@contextlib.contextmanager
+def restored(
+    model: nn.Module | None = None, *own: Any, numpy: bool = True
+) -> Iterator["dict[str, Exception | None]"]:
+    """Return a context manager that restores state at its end, also after an exception.
+
+    It restores the RNGs of Python, PyTorch and, unless told otherwise, NumPy (which takes longer than all the rest),
+    grad mode, the default dtype and the global hooks; and with a model, what it and `own` can reach. The value of the
+    context is `Reach.unrestorable`. What belongs to the model itself and refuses to be put back raises its error.
+    """
+    contents = [(table, dict(table)) for table in (*GLOBAL_HOOKS.values(), *GLOBAL_STEP_HOOKS.values())]
+    python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
+    # NumPy loads it when it is first used.
+    numpy_random: Any = sys.modules.get("numpy.random") if numpy else None
+    numpy_rng = numpy_random.get_state() if numpy_random else None
+    cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    grad_mode = torch.is_grad_enabled()
+    before = None if model is None else Reach(model, own)
+    try:
+        yield {} if before is None else before.unrestorable
+    finally:
+        torch.set_grad_enabled(grad_mode)
+        torch.set_default_dtype(dtype)
+        torch.set_rng_state(torch_rng)
+        torch.cuda.set_rng_state_all(cuda_rng) if cuda_rng else None
+        random.setstate(python_rng)
+        numpy_random.set_state(numpy_rng) if numpy_random else None
+        for table, items in contents:
+            table.clear()
+            table.update(items)
+        if before is not None:
+            before.restore()
+            for error in filter(None, before.unrestorable.values()):
+                raise error
+
+
 class Reach(Snapshot):
     """A snapshot of all that a model, `own` and then the hooks in `roots` refer to, whatever kind of object it is.
 
-    What several of them can reach counts for the first. Of tensors and arrays up to 1 GB is copied; `Memory` copies the
-    tensors that operations write to in any case. Without `copies` there is no `restore`, only `attached`.
+    What several of them can reach counts for the first. The model itself comes first of all: what `Snapshot` covers.
+    Of tensors and arrays elsewhere up to 1 GB is copied; `Memory` copies the tensors that operations write to in any
+    case. Without `copies` there is no `restore`, only `attached`.
     """
 
-    def __init__(self, model: nn.Module, own: list[Any], roots: list[Any], copies: bool = True) -> None:
+    def __init__(
+        self, model: nn.Module, own: Iterable[Any], roots: Iterable[Any] = (), copies: bool = True
+    ) -> None:
         super().__init__(model)
         self._bytes_left, self._objects_left = _MOST_BYTES if copies else -1, _MOST_OBJECTS
         self._tensors: list[list[torch.Tensor]] = [[]]
         self._root: Any = None
+        self._in_model, others = True, []
+        self._others: list[Any] = others
         self.add(model)
+        self._in_model = False
+        for item in others:
+            self.add(*self._enter(item))
         self.add(*own)
         for self._root in roots:
             self._tensors.append([])
@@ -45,16 +92,31 @@ class Reach(Snapshot):
         return [tensor for tensor in self._tensors[1 + n] if tensor.grad_fn is not None]
 
     def _enter(self, item: Any) -> list[Any]:
-        if not issubclass(type(item), nn.Module | torch.Tensor):
+        if not self._in_model and not issubclass(type(item), nn.Module | torch.Tensor):
             self._objects_left -= 1
         if self._objects_left < 0:
             self.unrestorable[f"> {_MOST_OBJECTS:,}"] = None
             return []
         try:
-            return self._enter_any(type(item), item)
+            return super()._enter(item) if self._in_model else self._enter_any(type(item), item)
         except Exception as error:  # somebody else's class may fail at being looked at
-            self.unrestorable[type(item).__name__] = error
+            self.unrestorable[type(item).__name__] = error if self._in_model else None
             return []
+
+    def _note(self, item: Any, undo: Callable[[], object]) -> None:
+        super()._note(item, undo if self._in_model else functools.partial(self._try, item, undo))
+
+    def _try(self, item: Any, undo: Callable[[], object]) -> None:
+        """Put back what does not belong to the model itself; it may refuse."""
+        try:
+            undo()
+        except Exception:
+            self.unrestorable[type(item).__name__] = None
+
+    def _other(self, item: Any) -> list[Any]:
+        """Put off what a model refers to besides modules, tensors and containers, however much that may be."""
+        self._others.append(item)
+        return []
 
     def _enter_any(self, kind: type, item: Any) -> list[Any]:
         # Not by isinstance, which asks the item itself for its class.
@@ -104,6 +166,8 @@ class Reach(Snapshot):
         return [*super()._tensor(tensor), *vars(tensor).values()]
 
     def _copies(self, tensor: torch.Tensor) -> bool:
+        if self._in_model:
+            return self._bytes_left >= 0 and super()._copies(tensor)
         return super()._copies(tensor) and self._affords(tensor.numel() * tensor.element_size())
 
     def _affords(self, size: int) -> bool:
@@ -169,3 +233,9 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _names_in(constant)
+
+
+NOT_PUT_BACK = Text(
+    zh="钩子或模型够得着、却无法恢复原状的对象：{types}",
+    en="Within reach of the hooks or the model, and impossible to put back if the run has changed it: {types}",
+)

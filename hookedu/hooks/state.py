@@ -1,4 +1,4 @@
-"""Run a model or foreign code and restore the state of the model and of the process."""
+"""Note the state of objects and put it back; run a model as its hooks need it."""
 
 import contextlib
 import copy
@@ -41,39 +41,6 @@ _COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.spars
 _MOST_WEIGHTS = 1_000_000_000
 
 
-@contextlib.contextmanager
-def restored(model: nn.Module | None = None, *, numpy: bool = True) -> Iterator[None]:
-    """Return a context manager that restores state at its end, also after an exception.
-
-    It restores the RNGs of Python, PyTorch and, unless told otherwise, NumPy (which takes longer than all the rest),
-    grad mode, the default dtype and the global hooks; and with a model, what `Snapshot` lists.
-    """
-    contents = [(table, dict(table)) for table in (*GLOBAL_HOOKS.values(), *GLOBAL_STEP_HOOKS.values())]
-    python_rng, torch_rng, dtype = random.getstate(), torch.get_rng_state(), torch.get_default_dtype()
-    # NumPy loads it when it is first used.
-    numpy_random: Any = sys.modules.get("numpy.random") if numpy else None
-    numpy_rng = numpy_random.get_state() if numpy_random else None
-    cuda_rng = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    grad_mode = torch.is_grad_enabled()
-    before = None if model is None else Snapshot(model).add(model)
-    try:
-        yield
-    finally:
-        torch.set_grad_enabled(grad_mode)
-        torch.set_default_dtype(dtype)
-        torch.set_rng_state(torch_rng)
-        torch.cuda.set_rng_state_all(cuda_rng) if cuda_rng else None
-        random.setstate(python_rng)
-        numpy_random.set_state(numpy_rng) if numpy_random else None
-        for table, items in contents:
-            table.clear()
-            table.update(items)
-        if before is not None:
-            before.restore()
-            for error in filter(None, before.unrestorable.values()):
-                raise error
-
-
 class Snapshot:
     """Objects before a run. Afterwards `restore` puts back the same objects with the same contents, to the bit.
 
@@ -82,8 +49,8 @@ class Snapshot:
     its form, values, version and `.grad`. So a lazy module is uninitialised again, and an embedding that `max_norm` has
     rescaled has its old weights.
 
-    Not covered are objects of other classes that a module holds (see `Reach` for these), and the values of the
-    parameters, or of an array, if these take more than 1 GB.
+    Not covered are objects of other classes that a module holds, which `Reach` adds, and the values of the parameters,
+    or of an array, if these take more than 1 GB.
 
     Attributes
     ----------
@@ -131,7 +98,11 @@ class Snapshot:
             return self._tensor(item)
         if type(item) in CONTAINERS:
             return self._container(item)
-        return self._numbers(item) if is_numbers(type(item)) else []
+        return self._numbers(item) if is_numbers(type(item)) else self._other(item)
+
+    def _other(self, item: Any) -> list[Any]:
+        """Note how to put back an object of any other class; return what it refers to."""
+        return []
 
     def _module(self, module: nn.Module) -> list[Any]:
         kind, parameters = type(module), module._parameters

@@ -35,7 +35,8 @@ from torch.utils.hooks import RemovableHandle
 
 from hookedu.hooks.events import Event
 from hookedu.hooks.modules import Choice, choose, survey, unwrap
-from hookedu.hooks.state import call_model, deeper, restored, run_uncompiled
+from hookedu.hooks.reach import NOT_PUT_BACK, restored
+from hookedu.hooks.state import call_model, deeper, run_uncompiled
 from hookedu.hooks.tensors import fresh, map_tensors, real, shape_of, shape_text, tensors_in
 from hookedu.language import Text
 from hookedu.tables import Table
@@ -50,7 +51,7 @@ class Timeline(list[Event]):
     Attributes
     ----------
     note : Text or None
-        What had to be left out, or None.
+        What had to be left out, or could not be put back, or None.
     """
 
     note: Text | None = None
@@ -93,8 +94,8 @@ def timeline(
 
     The model runs as ``model(*inputs, **kwargs)`` in its present training modes; compiled models run
     uncompiled. Afterwards its parameters, buffers, gradients, attributes and hooks and the RNGs of Python,
-    NumPy and PyTorch are as they were; a lazy module is uninitialised again. If no output requires a gradient,
-    there is no backward pass.
+    NumPy and PyTorch are as they were, and so are the objects that it holds, such as a cache or an optimizer; a
+    lazy module is uninitialised again. If no output requires a gradient, there is no backward pass.
 
     Parameters
     ----------
@@ -135,6 +136,8 @@ def timeline(
     -----
     What the model and ``loss`` raise is propagated.
 
+    Files and iterators that the model holds stay where the run has left them, and ``note`` names them.
+
     A full backward hook turns the module's inputs and outputs into views, and PyTorch refuses to change these
     in place. A model that does so, or that raises another error, runs a second time without the events
     ``"backward_pre"`` and ``"backward"``. If it succeeds, ``note`` of the result says so.
@@ -166,7 +169,7 @@ def timeline(
     run = _Run(values, full_backward=True)
     try:
         run.take(inner, chosen, compiled, loss, inputs, kwargs)
-        run.events.note = _joined(notes)
+        run.events.note = _joined(notes + run.notes())
         return run.events
     except Exception as error:
         reason = str(error)
@@ -175,7 +178,7 @@ def timeline(
     run.take(inner, chosen, compiled, loss, inputs, kwargs)
     in_place = "is a view and is being modified inplace" in reason
     refused = REFUSED.format(error=textwrap.shorten(reason, 90, placeholder=" …"))
-    run.events.note = _joined([IN_PLACE if in_place else refused, *notes])
+    run.events.note = _joined([IN_PLACE if in_place else refused, *notes, *run.notes()])
     return run.events
 
 
@@ -194,6 +197,7 @@ class _Run:
         self.values, self.full_backward = values, full_backward
         self.undo = contextlib.ExitStack()
         self.watched_parameters: set[int] = set()
+        self.unrestorable: dict[str, Exception | None] = {}  # as of a `Snapshot`
 
     def take(
         self,
@@ -205,9 +209,9 @@ class _Run:
         kwargs: dict[str, Any],
     ) -> None:
         """Run forward and backward, and restore the model."""
-        inputs, kwargs = fresh((inputs, kwargs))  # a model may change its input in place
         with self.undo:
-            self.undo.enter_context(restored(model))
+            self.unrestorable = self.undo.enter_context(restored(model, inputs, kwargs))
+            inputs, kwargs = fresh((inputs, kwargs))  # a model may change its input in place
             self.undo.enter_context(deeper(chosen))
             if compiled:
                 self.undo.callback(run_uncompiled(self))
@@ -223,6 +227,11 @@ class _Run:
             if heads:
                 totals = [loss(output)] if loss else [real(head).sum() for head in heads]
                 torch.autograd.backward(totals)  # not of their sum: they may be on different devices
+
+    def notes(self) -> list[Text]:
+        """Return what has to be said of the run besides."""
+        types = ", ".join(sorted(self.unrestorable))
+        return [NOT_PUT_BACK.format(types=types)] if types else []
 
     def note(self, kind: str, path: str, call: int, value: Any, leaf: int | str = 0) -> None:
         """Log one event."""

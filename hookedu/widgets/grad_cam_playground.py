@@ -9,7 +9,7 @@ import traitlets
 from torch import nn
 
 from hookedu.hooks.modules import choose, modules_by_name, unwrap
-from hookedu.hooks.state import restored
+from hookedu.hooks.reach import restored
 from hookedu.hooks.tensors import shape_text
 from hookedu.widgets import layer_numbers, programs
 from hookedu.widgets.grad_cam import Explanation, explain, overlay, program

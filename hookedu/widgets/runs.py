@@ -13,8 +13,9 @@ from torch._C._functorch import is_functorch_wrapped_tensor
 
 from hookedu.hooks.capture import record
 from hookedu.hooks.modules import modules_by_name, unwrap
+from hookedu.hooks.reach import restored
 from hookedu.hooks.recording import Recording
-from hookedu.hooks.state import call_model, deeper, restored
+from hookedu.hooks.state import call_model, deeper
 from hookedu.hooks.tensors import fresh, named_tensors, shape_text
 from hookedu.language import Text
 from hookedu.widgets.receptive import Field, Fields
@@ -90,7 +91,7 @@ class Runs:
     def _run(self, layer: str, name: str, gradients: bool) -> Recording:
         args, kwargs = fresh(self.inputs[name])
         with ExitStack() as stack:
-            stack.enter_context(restored(self.model))
+            stack.enter_context(restored(self.model, *self.inputs[name]))
             stack.enter_context(deeper(modules_by_name(self.model)))
             # Also for outputs alone: both views show the same numbers then, and a Transformer encoder does
             # not take its fused path, which skips the modules inside and requires that gradients are

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from hookedu.hooks.state import restored
+from hookedu.hooks.reach import restored
 from tests.hooks.capture_models import hook_tables
 
 
