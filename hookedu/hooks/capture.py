@@ -59,7 +59,7 @@ def record(
         modules of this model, or predicates ``(name, module) -> bool``. A layer is recorded once, however many
         of the choices it matches.
     outputs : bool, default True
-        Keep what each call returns. Nested outputs keep their structure; each tensor in them is copied.
+        Keep what each call returns. Nested outputs keep their structure; each tensor and NumPy array in them is copied.
     inputs : bool, default False
         Keep the positional and keyword arguments of each call, as they are before ``forward`` runs.
     gradients : bool, default False
@@ -67,7 +67,7 @@ def record(
         shapes.
     copy : bool, default True
         Keep copies. ``False`` keeps aliases without copying any memory; later in-place operations then show
-        through, and ``summary()`` names the layers where that has happened.
+        through, and ``summary()`` names the layers where that has happened to a tensor.
     device : torch.device or str, optional
         Where the copies go, for example ``"cpu"``. By default each copy stays on the device of its tensor.
         Copies from a GPU to the CPU are asynchronous; reading a value waits for them.

@@ -89,7 +89,9 @@ class Tap:
     def _kept(self, recorder: Log, value: Any) -> Any:
         """Return a copy of a value; what cannot be copied is kept as it is, and `summary` says so (case 34)."""
         keep = partial(_kept, recorder, self.name)
-        return map_tensors(keep, value, lambda _: recorder._uncopied.add(self.name))
+        return map_tensors(
+            keep, value, lambda _: recorder._uncopied.add(self.name), arrays=recorder._keep.copy
+        )
 
     def _watch_gradients(self, recorder: Log, event: Returned, output: Any) -> None:
         """Register a tensor hook on each tensor of the output.
@@ -110,7 +112,7 @@ class Tap:
                     recorder._gradient_handles.append(tensor.register_hook(hook))
                     event.otherwise = "view" if tensor._is_view() else event.otherwise
         if not (recorder._wants["outputs"] and recorder._keep.keep is None):
-            event.skeleton = map_tensors(lambda tensor: torch.empty(0), output)
+            event.skeleton = map_tensors(lambda tensor: torch.empty(0), output, arrays=recorder._keep.copy)
         if not any(tensor.requires_grad for tensor in tensors):
             event.reason = _why_no_gradient(tensors)
 

@@ -5,7 +5,9 @@ import copyreg
 import dataclasses
 import functools
 import gc
+import sys
 import types
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,24 +28,29 @@ _EXACT = (torch.float32, torch.float64)
 
 
 def map_tensors(
-    fn: Callable[[torch.Tensor], Any], value: Any, uncopied: Callable[[Any], object] = lambda value: None
+    fn: Callable[[torch.Tensor], Any],
+    value: Any,
+    uncopied: Callable[[Any], object] = lambda value: None,
+    arrays: bool = False,
 ) -> Any:
     """Return the same structure with `fn(tensor)` in the place of each tensor.
 
     Tuples, named tuples, lists, deques, dicts, dataclasses and plain objects that hold tensors (a cache, an image list) are
     traversed, and subclasses keep their type and attributes; see `parts`. Everything else is passed through without a
-    copy. Nothing but `fn` raises: a container that cannot be built anew is passed through as it is, too, and
+    copy, except for arrays of NumPy and Python if `arrays` is true. Nothing but `fn` raises: a container that cannot be built anew is passed through as it is, too, and
     `uncopied` is called with it, as it is with anything else that holds tensors: a set, a generator.
     """
-    return fn(value) if isinstance(value, _TENSORS) else _mapped(fn, value, uncopied, {})
+    return fn(value) if isinstance(value, _TENSORS) else _mapped(fn, value, uncopied, arrays, {})
 
 
-def _mapped(fn: Callable, value: Any, uncopied: Callable, begun: dict[int, Any]) -> Any:
+def _mapped(fn: Callable, value: Any, uncopied: Callable, arrays: bool, begun: dict[int, Any]) -> Any:
     """Map one value; `begun` holds the copies in progress, by id of the original: a container may hold itself."""
     if isinstance(value, _TENSORS):
         return fn(value)
     if id(value) in begun:
         return begun[id(value)]
+    if arrays and is_array(value):
+        return _own(value, uncopied)
     inside = parts(value)
     if not inside and not isinstance(value, list | dict | deque):
         if _refers_to_tensors(value):
@@ -54,7 +61,7 @@ def _mapped(fn: Callable, value: Any, uncopied: Callable, begun: dict[int, Any])
         uncopied(value)
         return value
     begun[id(value)] = result
-    items = [(key, _mapped(fn, item, uncopied, begun)) for key, item in inside]
+    items = [(key, _mapped(fn, item, uncopied, arrays, begun)) for key, item in inside]
     del begun[id(value)]
     if isinstance(value, tuple) and all(new is old for (_, new), (_, old) in zip(items, inside, strict=True)):
         return value  # it cannot change, and nothing inside of it did: a torch.Size, a row of numbers
@@ -63,6 +70,25 @@ def _mapped(fn: Callable, value: Any, uncopied: Callable, begun: dict[int, Any])
     except Exception:  # such as a class that checks what it holds
         uncopied(value)
         return value
+
+
+def is_array(value: Any) -> bool:
+    """Check whether a value is an array of NumPy or of Python."""
+    numpy: Any = sys.modules.get("numpy")  # nobody has one before it is loaded
+    return isinstance(value, bytearray | array) or (numpy is not None and isinstance(value, numpy.ndarray))
+
+
+def _own(value: Any, uncopied: Callable) -> Any:
+    """Return a copy of an array; of one that holds objects, these would still be shared."""
+    try:
+        if isinstance(value, bytearray | array):
+            return copy.copy(value)
+        if not value.dtype.hasobject:
+            return value.copy(order="K")
+    except Exception:  # such as a subclass that has another `copy`
+        pass
+    uncopied(value)
+    return value
 
 
 def _shallow(value: Any) -> Any:
@@ -141,7 +167,7 @@ def parts(value: Any) -> list[tuple[Any, Any]]:
     """Return what a container holds, each item with its key, index or `Attribute`; [] for anything else.
 
     The containers are those that `map_tensors` goes into: a structure has the same tensors for both. An object of a
-    plain class counts as one if there is a tensor somewhere inside, or room for one, as in a cache that has just been
+    plain class counts as one if there is a tensor or an array somewhere inside, or room for one, as in a cache that has just been
     made; modules, classes and functions never do.
     """
     try:
@@ -183,11 +209,11 @@ _MAX_PARTS = 1000
 
 
 def _may_hold_tensors(value: Any) -> bool:
-    """Check whether an object holds a tensor, or None, a list or a dict where one may be put, at whatever depth."""
+    """Check whether an object holds a tensor, an array, or a list, dict or None where one may be put, at whatever depth."""
     seen, waiting = {id(value)}, [*_attributes(value).values()]
     while waiting and len(seen) < _MAX_PARTS:
         item = waiting.pop()
-        if item is None or isinstance(item, torch.Tensor | dict | list | deque):
+        if item is None or isinstance(item, torch.Tensor | dict | list | deque) or is_array(item):
             return True
         if id(item) in seen or isinstance(item, _OPAQUE):
             continue

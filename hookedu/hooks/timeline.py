@@ -235,7 +235,9 @@ class _Run:
 
     def note(self, kind: str, path: str, call: int, value: Any, leaf: int | str = 0) -> None:
         """Log one event."""
-        kept = map_tensors(lambda tensor: tensor.detach().clone(), value) if self.values else None
+        kept = None
+        if self.values:
+            kept = map_tensors(lambda tensor: tensor.detach().clone(), value, arrays=True)
         self.events.append(Event(len(self.events), kind, path, call, kept, shape_of(value), leaf))
 
     def watch_parameters(self, module: nn.Module, path: str) -> None:

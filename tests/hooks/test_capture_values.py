@@ -1,10 +1,13 @@
 """record() on values and tensors that few models have: more of case 34 of hookedu/hooks/CASES.md."""
 
 import functools
+from array import array
 from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -51,6 +54,52 @@ def test_what_holds_tensors_is_copied_with_them(kind, option):
     assert read(kept).tolist() == [3, 3] and not read(kept).requires_grad
     assert read(rec[""].gradient).tolist() == [1, 1] and rec.nbytes == 8 + 8
     assert "could not be copied" not in str(rec.summary())
+
+
+ARRAYS = {
+    "NumPy": lambda: np.ones((2, 3)),
+    "Fortran": lambda: np.asfortranarray(np.ones((2, 3))),
+    "masked": lambda: np.ma.array(np.ones((2, 3)), mask=np.zeros((2, 3))),
+    "no dimensions": lambda: np.array(1.0),
+    "bytes": lambda: bytearray(b"\1\1"),
+    "Python": lambda: array("d", [1.0, 1.0]),
+}
+
+
+def overwrite(numbers):
+    """Change an array, and of a masked one also the mask."""
+    numbers[... if isinstance(numbers, np.ndarray) else 0] = 0
+    if isinstance(numbers, np.ma.MaskedArray):
+        numbers.mask[:] = True
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+@pytest.mark.parametrize(
+    "around", [lambda a: a, lambda a: (torch.ones(1), [a]), lambda a: SimpleNamespace(a=a)]
+)
+@pytest.mark.parametrize("option", ["outputs", "inputs"])
+def test_arrays_are_copied_as_tensors_are(kind, around, option):
+    model, numbers = Passes(), ARRAYS[kind]()
+    value, before = around(numbers), repr(around(ARRAYS[kind]()))
+    with record(model, "", outputs=option == "outputs", inputs=option == "inputs") as rec:
+        assert model(value) is value
+    overwrite(numbers)
+    kept = rec[""].activation if option == "outputs" else rec[""].input[0]
+    assert repr(kept) == before != repr(value) and type(kept) is type(value)
+    assert "could not be copied" not in str(rec.summary())
+
+
+def test_arrays_in_a_timeline_in_an_alias_and_of_objects():
+    model, numbers = Passes(), np.ones(2)
+    with record(model, "", copy=False) as rec:
+        model(numbers)
+    assert rec[""].activation is numbers
+    events = timeline(model, numbers, values=True)
+    numbers[:] = 0
+    assert [event.value for event in events][-1].tolist() == [1, 1]
+    with record(model, "") as rec:
+        model(np.array([torch.ones(1), None], dtype=object))
+    assert "could not be copied" in str(rec.summary())
 
 
 def test_a_caller_s_deque_and_slots_stay_as_they_are():
