@@ -23,7 +23,7 @@ from hookedu.widgets.layer_words import (
     WORDS,
 )
 from hookedu.widgets.pictures import TILES, Form, Selection
-from hookedu.widgets.runs import Runs, call_as_code, dense, has_no_values, score_text
+from hookedu.widgets.runs import Runs, call_as_code, dense, has_no_values, score_kind, score_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,6 +110,15 @@ class Look:
     @property
     def _whole(self) -> bool:
         return self.choice.view == "statistics"
+
+    @property
+    def score(self) -> dict[str, str | int]:
+        """What a gradient is of: the key of its words and, of one class, its index; empty for other views."""
+        if not self._signed:
+            return {}
+        target = self.runs.target
+        named = {"target": target} if isinstance(target, int) else {}
+        return {"key": score_kind(self.runs.head[1], target), **named}
 
     @property
     def _signed(self) -> bool:

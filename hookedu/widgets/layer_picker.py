@@ -240,6 +240,7 @@ class LayerPicker(LiveWidget, module="layer_picker"):
         look = self._look
         limits = {name: getattr(look, name, 1) for name in ("calls", "samples", "pages")}
         limits |= {"parts": look.parts if look else [""], "inputs": list(self._sources)}
+        limits |= {"score": look.score if look else {}}
         self.post("picture", {**asdict(self._drawn or self._choice()), **limits, **content}, **tensors)
 
     def _list(self) -> None:

@@ -234,6 +234,15 @@ def score(output: Any, target: Target) -> torch.Tensor:
     return head.max(1).values.sum() if head.dim() == 2 else head.sum()
 
 
+def score_kind(dimensions: int, target: Target) -> str:
+    """Return the key of the words for what `score` computes from an output of so many dimensions."""
+    if callable(target):
+        return "score_target"
+    if target is not None:
+        return "score_class" if isinstance(target, int) else "score_classes"
+    return "score_highest" if dimensions == 2 else "score_sum"
+
+
 def score_text(head: str, dimensions: int, target: Target) -> str:
     """Return as code what `score` computes from an output with this head."""
     if callable(target):

@@ -108,7 +108,7 @@ def test_pick_a_layer(notebook, theme):
     canvas(widget).click(position={"x": 30, "y": 30})
     shows(widget, "conv2.*channels 64 to 99 of 100")
     for view, title in (
-        ("Gradients", "channels 0 to 63"),
+        ("Gradients", "of the highest score.*channels 0 to 63"),
         ("Statistics", "Statistics: conv2"),
         ("Weights", "channels 0 to 63"),
     ):
@@ -129,6 +129,7 @@ def test_pick_a_layer(notebook, theme):
     expect(widget.get_by_text(CHINESE)).to_have_count(0)
     notebook.choose("zh")
     shows(widget, "权重：conv2")
+    expect(widget.locator("pre").first).to_contain_text("# model, x：交给控件的")
     expect(widget.get_by_role("spinbutton", name="输入通道")).to_be_visible()
     expect(widget.get_by_text(re.compile("values shown|channel", re.IGNORECASE))).to_have_count(0)
 

@@ -158,13 +158,21 @@ def test_the_program_yields_the_numbers_on_screen(case, view, untouched, capsys)
 
 
 @pytest.mark.parametrize(
-    "target", [1, [0, 1], torch.tensor([1, 0]), lambda output: output[:, 1].square().sum()]
+    ("target", "words"),
+    [
+        (1, {"key": "score_class", "target": 1}),
+        ([0, 1], {"key": "score_classes"}),
+        (torch.tensor([1, 0]), {"key": "score_classes"}),
+        (lambda output: output[:, 1].square().sum(), {"key": "score_target"}),
+    ],
 )
-def test_gradients_start_where_the_target_says(target, untouched):
+def test_gradients_start_where_the_target_says(target, words, untouched):
     model = conv_relu()
     untouched(model)
     picker = LayerPicker(model, images(), target=target)
+    assert sent(picker)[0]["score"] == {}
     picker.view = "gradients"
+    assert sent(picker)[0]["score"] == words
     assert torch.equal(run(picker.code, model=model, x=images(), target=target), picker.shown)
     model.zero_grad()
     other = LayerPicker(model, images(), target=0)

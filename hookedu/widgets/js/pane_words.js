@@ -14,10 +14,12 @@ import { summary } from "./sums.js";
  * @returns {Said[]}
  */
 export function heading(pane) {
-  const { layer, view, call, calls, sample, samples, form, channels, depth, inputs, input } = pane.content;
+  const { layer, view, call, calls, sample, samples, form, channels, depth, inputs, input, score } =
+    pane.content;
   const name = layer || "(model)";
   /** @type {Said[]} */
   const parts = [["of_view", { view: pane.words(`view_${view}`), layer: name }]];
+  if (score?.key) parts.push([score.key, score]);
   if (inputs?.length > 1 && view !== "weights") parts.push(["of_input", { name: input }]);
   if (calls > 1) parts.push(["of_call", { n: call, total: calls }]);
   if (samples > 1)
