@@ -9,7 +9,7 @@ import torch.nn.functional as F
 import torchvision
 from torch import nn
 
-from hookedu import LanguageToggle, check, guess, hint, progress, solution
+from hookedu import LanguageToggle, TrainingPanel, check, guess, hint, progress, solution
 from hookedu.models.shapes import Patient, Shapes, SmallCNN
 
 LanguageToggle()
@@ -696,6 +696,38 @@ describe("C, rate 0.1", losses, seen)
 # <div lang="en">
 #
 # It is exactly 0. Within a few steps the large rate pushed the weights of `block3` and `block4` so far (the loss rose to 16) that no input of their ReLUs is positive: the output is 0, the slope is 0, and the gradient ends there. Those of B are tiny but alive; those of C leave any optimizer with nothing to work on, and one has to start again, with a smaller rate.
+#
+# </div>
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 想看着它们死去吗？`TrainingPanel` 也靠钩子，训练到哪里就画到哪里：一行一层，一列一步。指着哪一步（鼠标或方向键），就说出那一步的数。那两个块，是从第几步起死的？
+#
+# </div>
+# <div lang="en">
+#
+# Would you like to watch them die? `TrainingPanel` works with hooks, too, and draws while the model trains, a row per layer and a column per step. Point at a step, with the mouse or the arrow keys, and its numbers are said. From which step on are the two blocks dead?
+#
+# </div>
+
+# %% picture="dying"
+dying = make("C")
+optimizer = torch.optim.SGD(dying.parameters(), lr=1.0, momentum=0.9)
+panel = TrainingPanel(dying, optimizer)
+with panel:
+    train(dying, optimizer=optimizer)
+panel
+
+# %% [markdown]
+# <div lang="zh">
+#
+# 从第 8 步起。第 4 步更新得最猛，更新比例里那一列最亮；到了第 8 步，`block3` 和 `block4` 的 ReLU 没有一个单元为正，最后一个 ReLU 之前的梯度全是黑的，也就是恰好为 0。权重却还在动：那是动量的余势，越来越小。
+#
+# </div>
+# <div lang="en">
+#
+# From step 8 on. The largest updates come at step 4, the bright column in their strip. By step 8 no unit in the ReLUs of `block3` and `block4` is positive, and before the last ReLU all gradients are black, which means exactly 0. The weights still move all the same: they are carried on by what is left of the momentum, less and less.
 #
 # </div>
 #
