@@ -9,6 +9,8 @@ import shutil
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup  # comes with nbconvert
+from nbconvert import HTMLExporter
 from nbformat.sign import NotebookNotary
 
 from hookedu import catalog
@@ -106,6 +108,22 @@ class TestEveryLesson:
         hand_out(tmp_path, "both")
         copy, built = read(tmp_path / lesson.notebook.name), read(lesson.notebook)
         assert copy["cells"] == built["cells"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_where_neither_script_nor_style_runs_a_lesson_is_in_one_language(language, tmp_path):
+    """As VS Code, Colab and GitHub render the notebook itself."""
+    hand_out(tmp_path, language)
+    exporter = HTMLExporter(template_name="basic")
+    for lesson in catalog.lessons():
+        page = BeautifulSoup(exporter.from_filename(str(tmp_path / lesson.notebook.name))[0], "html.parser")
+        assert page.find(["script", "style"]) is None and len(page.get_text()) > 3_000
+        if language == "en":
+            assert [line for line in page.get_text().splitlines() if CHINESE.search(line)] == []
+        else:
+            for code in page.find_all(["pre", "code"]):
+                code.clear()
+            assert {phrase.strip() for phrase in _PHRASE.findall(page.get_text())} <= ENGLISH_NAMES
 
 
 def test_changing_the_language_leaves_answers_and_outputs_alone(mine):
