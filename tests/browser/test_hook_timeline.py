@@ -94,6 +94,9 @@ def test_each_hook_flashes_where_it_fires_and_no_box_moves(notebook, theme):
             assert faint(widget.locator("svg"), ".hookedu-model-frame") == []
             if theme == "light":
                 notebook.picture("hook-timeline", notebook.cell("small"))
+                notebook.choose("zh")
+                notebook.picture("hook-timeline.zh", notebook.cell("small"))
+                notebook.choose("en")
     assert [each.strip() for each in seen] == [each.strip() for each in expected]
     assert places(widget) == still and len(pictures) == len(expected)
     expect(forward).to_be_disabled()
