@@ -223,7 +223,7 @@ def test_a_theme_that_is_chosen_later_is_drawn(notebook):
             "const inked = data.filter((_, i) => i % 4 === 0 && data[i + 3] > 60);"
             f"return inked.length > 2 && Math.max(...inked) {brightest}; }}",
             arg=canvas.element_handle(),
-            timeout=5000,
+            timeout=30_000,
         )
     notebook.use("light")
 
