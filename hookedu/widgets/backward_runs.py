@@ -28,7 +28,7 @@ class Pass:
         The gradient of each tensor before the hook that was hung on it, in the order of arrival. Hooks that were there
         already have run.
     left : dict of str to torch.Tensor
-        The gradient that went on from each tensor; that of a leaf goes into its `.grad`.
+        The gradient that went on from each tensor; of a leaf, what its `.grad` is in the end.
     parts : dict
         What the path along each edge brought, where that can be told.
     printed : str
@@ -103,15 +103,22 @@ class Graph:
                     if hook is not None:
                         hung.callback(tensor.register_hook(hook).remove)
             self.output.backward(retain_graph=True)
+            for name, tensor in self.tensors.items():
+                # It may share its memory with a gradient that a hook changed after it had arrived here.
+                if tensor.is_leaf and tensor.grad is not None:
+                    _note(result.left, name, tensor.grad)
         result.printed = printed.getvalue()
         result.parts = self._parts(result, own, reference)
         return result
 
     def spoiled(self, run: Pass, reference: Pass) -> list[str]:
-        """Return the tensors that got another gradient than in the pass without changes in place."""
-        return [
-            name for name, gradient in run.arrived.items() if _differ(gradient, reference.arrived.get(name))
-        ]
+        """Return the tensors that got or, as leaves, kept another gradient than in the pass without changes in place."""
+
+        def kept(name: str) -> bool:
+            return not self.tensors[name].is_leaf or not _differ(run.left[name], reference.left.get(name))
+
+        arrived = run.arrived.items()
+        return [n for n, grad in arrived if _differ(grad, reference.arrived.get(n)) or not kept(n)]
 
     def _parts(self, run: Pass, own: set[str], reference: Pass | None) -> dict[Edge, torch.Tensor]:
         places = {place(tensor): name for name, tensor in self.tensors.items()}
