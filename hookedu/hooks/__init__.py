@@ -9,10 +9,10 @@ inspection   list and remove registered hooks
 diagnosis    find hooks that leak, are registered twice or change values
 watching     run a model with its hooks watched
 memory       which memory operations write to, and who refers to it
-reach        what functions can reach, and putting it back
+reach        what a run can change, noted and put back
 modules      names and selection of a model's modules
 tensors      tensors inside nested values, and summary statistics
-state        run a model and restore what the run changed
+state        the state of single objects; running a model as its hooks need it
 
 CASES.md lists what record() does in each of 38 cases.
 """

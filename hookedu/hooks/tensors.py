@@ -37,8 +37,9 @@ def map_tensors(
 
     Tuples, named tuples, lists, deques, dicts, dataclasses and plain objects that hold tensors (a cache, an image list) are
     traversed, and subclasses keep their type and attributes; see `parts`. Everything else is passed through without a
-    copy, except for arrays of NumPy and Python if `arrays` is true. Nothing but `fn` raises: a container that cannot be built anew is passed through as it is, too, and
-    `uncopied` is called with it, as it is with anything else that holds tensors: a set, a generator.
+    copy, except for arrays of NumPy and Python if `arrays` is true. Nothing but `fn` raises: a container that cannot be
+    built anew is passed through as it is, too, and `uncopied` is called with it, as it is with anything else that holds
+    tensors: a set, a generator.
     """
     return fn(value) if isinstance(value, _TENSORS) else _mapped(fn, value, uncopied, arrays, {})
 
@@ -167,8 +168,8 @@ def parts(value: Any) -> list[tuple[Any, Any]]:
     """Return what a container holds, each item with its key, index or `Attribute`; [] for anything else.
 
     The containers are those that `map_tensors` goes into: a structure has the same tensors for both. An object of a
-    plain class counts as one if there is a tensor or an array somewhere inside, or room for one, as in a cache that has just been
-    made; modules, classes and functions never do.
+    plain class counts as one if there is a tensor or an array somewhere inside, or room for one, as in a cache that has
+    just been made; modules, classes and functions never do.
     """
     try:
         if isinstance(value, _OPAQUE):
