@@ -6,13 +6,25 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 import torch
 
 from hookedu import catalog
+from hookedu.language import BOTH, preference
 from tests import isolation
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Use an empty data folder from the beginning: for the kernels of nbval and for fixtures of wider scope than a test.
+
+    Otherwise the language that the user of this machine once chose would decide what those print.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="hookedu-tests-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    os.environ["XDG_DATA_HOME"] = folder.name
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
@@ -51,6 +63,12 @@ def home(tmp_path_factory, monkeypatch) -> Path:
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def both_languages() -> None:
+    """Let each test begin in both languages, whatever the test before it chose in this process."""
+    preference.language = BOTH
 
 
 @pytest.fixture(autouse=True)

@@ -10,11 +10,13 @@ from hookedu import LanguageToggle, Text, storage
 from hookedu.language import Preference, one_side, preference, shown
 
 
-@pytest.fixture(autouse=True)
-def both():
-    """Restore the language of this process."""
-    yield
-    preference.language = "both"
+@pytest.fixture(scope="module")
+def folder_of_wider_fixtures():
+    return storage.folder()
+
+
+def test_fixtures_of_a_module_read_nothing_of_the_user(folder_of_wider_fixtures):
+    assert "hookedu-tests-" in str(folder_of_wider_fixtures) and "hookedu-tests-" not in str(storage.folder())
 
 
 def test_both_languages_chinese_first():

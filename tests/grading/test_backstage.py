@@ -192,6 +192,8 @@ def watch(y, seen):
     above = sys._getframe()
     while "factors" not in above.f_locals:
         above = above.f_back
+    if "report" in above.f_locals:  # the main part is over
+        return y.register_hook(lambda grad: seen.append(grad.clone()))
     passes = iter(above.f_locals["factors"])
     return y.register_hook(lambda grad: seen.append(next(passes) * above.f_locals["w"]))
 """

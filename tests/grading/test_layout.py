@@ -2,7 +2,6 @@
 
 import io
 import os
-import time
 import unicodedata
 import zipfile
 
@@ -14,6 +13,7 @@ from hookedu.grading import files, layout
 from hookedu.grading.collect import MAX_NOTEBOOKS, collect
 from hookedu.grading.naming import is_nobody
 from hookedu.grading.rows import Status, Unreadable, clean_name
+from tests.timing import cpu_seconds
 
 NOTEBOOK = b'{"cells": [], "nbformat": 4}'
 METADATA = """
@@ -413,16 +413,18 @@ def test_every_student_has_a_row(tmp_path_factory, who, around, how):
 )
 def test_no_name_takes_long(tmp_path, part):
     path = tmp_path / "class.zip"
-    begun = time.process_time()
-    for name in (
-        f"{task}{part * n}{end}"
-        for task in ("hw", "1-2 - ")
-        for n in (24, 20_000 // len(part.encode()))  # a zip takes names of 65,535 bytes
-        for end in ("!", "")
-    ):
-        path.write_bytes(zipped([f"{name}/ann/02.ipynb", f"{name}/bob/{name}/02.ipynb", f"{name}.ipynb"]))
-        collect(path)
-    assert time.process_time() - begun < 2
+
+    def collect_all():
+        for name in (
+            f"{task}{part * n}{end}"
+            for task in ("hw", "1-2 - ")
+            for n in (24, 20_000 // len(part.encode()))  # a zip takes names of 65,535 bytes
+            for end in ("!", "")
+        ):
+            path.write_bytes(zipped([f"{name}/ann/02.ipynb", f"{name}/bob/{name}/02.ipynb", f"{name}.ipynb"]))
+            collect(path)
+
+    assert cpu_seconds(collect_all, enough=2) < 2
 
 
 def test_a_zip_of_a_students_has_the_time_of_the_zip_not_the_times_inside(tmp_path):

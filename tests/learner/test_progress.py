@@ -152,3 +152,17 @@ def test_links_lead_to_the_notebooks_that_lie_beside(tmp_path, monkeypatch):
     assert "Next: 02.1" in picture.links[picture.exercises["02.1"]["href"]]
     monkeypatch.delenv("JPY_SESSION_NAME")
     assert Picture(progress()._repr_html_()).links == {}, "nbval, nbconvert: nothing could follow a link"
+
+
+def test_in_the_notebook_that_is_running_every_link_leads_to_a_cell(tmp_path, monkeypatch):
+    """Without a cell JupyterLab would do nothing: the notebook is open."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "02_tensor_hooks.ipynb"))
+    for number in ("02", "03"):
+        shutil.copy(catalog.find(number).notebook, tmp_path)
+    cells = [cell.id for cell in nbformat.read("02_tensor_hooks.ipynb", as_version=4).cells]
+    picture = Picture(progress()._repr_html_())
+    assert "Tensor hooks" in picture.links[f"02_tensor_hooks.ipynb#cell-id={cells[0]}"]
+    task = picture.exercises["02.1"]["href"].removeprefix("02_tensor_hooks.ipynb#cell-id=")
+    assert task in cells[1:], "not begun, but it is open"
+    assert picture.exercises["03.1"]["href"] == "03_changing_gradients.ipynb"

@@ -57,7 +57,6 @@ def nothing_left():
     """Close all widgets after each test, and check that no pyplot figure and no thread is left."""
     threads, figures = threading.active_count(), plt.get_fignums()
     yield
-    preference.language = "both"
     ipywidgets.Widget.close_all()
     gc.collect()
     assert threading.active_count() <= threads  # a thread of an earlier test may end meanwhile
