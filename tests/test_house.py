@@ -111,7 +111,9 @@ def forbidden(package: Path) -> list[str]:
             elif here == there and here in PARTS and module.count(".") > 1 and imported.count(".") > 1:
                 part, of = module.split(".")[2], imported.split(".")[2]
                 if part != of and of not in PARTS[here][part]:
-                    wrong.append(where)
+                    wrong.append(
+                        f"{where}, but within {here} `{part}` may import {sorted(PARTS[here][part])} only"
+                    )
     return wrong
 
 

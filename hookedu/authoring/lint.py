@@ -16,7 +16,7 @@ from hookedu.exercises.words import SHARED
 from hookedu.language import Text
 
 MAX_CELLS = 60  # including the title, which is made from course.yml
-MAX_WORDS = 150  # English words per prose cell
+MAX_WORDS = 180  # English words per prose cell
 MAX_CHARACTERS = 240  # Chinese characters per prose cell
 MAX_CODE_LINES = 24
 MAX_EXERCISE_LINES = 90  # with the solution, which learners do not see before they have their own

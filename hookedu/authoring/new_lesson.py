@@ -23,6 +23,7 @@ _FILES = {
     "hookedu/exercises/checks/lesson_{id}/keep_output.py": "checks.py.jinja",
     "tests/answers/lesson_{id}/keep_output.py": "answers.py.jinja",
     "tests/figures/lesson_{id}.py": "figures.py.jinja",
+    "tests/claims/{id}.yml": "claims.yml.jinja",
 }
 _LIST = "course/course.yml"
 _ENTRY = re.compile(r"^  - file: (\d\d)_", re.MULTILINE)
@@ -77,6 +78,7 @@ def new_lesson(root: Path, number: int, name: str) -> list[Path]:
         "hookedu/exercises/checks",
         "tests/answers",
         "tests/figures",
+        "tests/claims",
     ):
         if not (root / folder).is_dir():
             raise CourseError(_NO_CLONE.format(root=root, missing=folder))

@@ -78,7 +78,8 @@ def record(
         What to keep of each tensor: a function that gets it, detached, and returns what is kept in its place,
         such as ``lambda t: t[:, -1]``, ``lambda t: t.mean(dim=0)`` or ``lambda t: t.norm().item()``. A view is
         copied. What the function raises passes through the model's forward. ``"stats"`` keeps the statistics
-        alone. Layers with several calls merge theirs: ``rec[name].stats()`` covers all batches since ``clear()``.
+        alone (those of small tensors are computed together, so that up to 256 KB of copies wait for theirs).
+        Layers with several calls merge theirs: ``rec[name].stats()`` covers all batches since ``clear()``.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def record(
     Warns
     -----
     UserWarning
-        If the model is compiled: it runs uncompiled while hooks are in place, because compiled code does not
+        If the model is compiled: it runs uncompiled while hooks are in place, because compiled code may not
         call them. Also when ``max_bytes`` is exceeded.
 
     Notes
@@ -348,6 +349,6 @@ ENTERED_TWICE = Text(
     en="a recorder serves one with-block: call record() again",
 )
 RUNS_EAGERLY = Text(
-    zh="模型经过编译，编译后的代码不会调用新的钩子：录制期间改为不编译运行",
-    en="the model is compiled, and compiled code never calls new hooks: it runs uncompiled while recording",
+    zh="模型经过编译，编译后的代码可能不会调用新的钩子：录制期间改为不编译运行",
+    en="the model is compiled, and compiled code may not call new hooks: it runs uncompiled while recording",
 )

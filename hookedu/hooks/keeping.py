@@ -2,12 +2,13 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from hookedu.hooks.stats import Stats
+from hookedu.hooks.stats import Stats, Waiting
 from hookedu.language import Text
 
 
@@ -39,14 +40,16 @@ class Keeper:
         self.pending: set[torch.device] = set()  # the GPUs from which copies are perhaps still under way
         self._versions: dict[int, int] = {}  # copy=False: id of an alias -> its _version in the hook
         self._held, self._warned = 0, False
+        self._waiting = Waiting()
 
     def __call__(self, tensor: Tensor) -> Any:
         if self.plain:
             return clone(tensor)
         if self.keep == "stats":
-            return Stats(tensor)
+            return Stats(tensor, self._waiting)
         if callable(self.keep):  # case 36
-            with torch.no_grad():
+            # Entering no_grad() once more would cost as much as the mean of a small tensor.
+            with torch.no_grad() if torch.is_grad_enabled() else nullcontext():
                 kept = self.keep(tensor.detach())
             if not isinstance(kept, Tensor):
                 return kept
@@ -58,6 +61,7 @@ class Keeper:
         """Count what is kept from zero again, after everything has been released."""
         self._held = 0
         self._versions.clear()
+        self._waiting.clear()
 
     def overwritten(self, alias: Tensor) -> bool:
         """Check whether an in-place operation has changed an alias (copy=False) since its hook ran."""
@@ -71,7 +75,7 @@ class Keeper:
                 if not self._warned:
                     warnings.warn(str(PAST_MAX_BYTES.format(max_bytes=self.max_bytes)), stacklevel=2)
                     self._warned = True
-                return Stats(tensor)
+                return Stats(tensor, self._waiting)
             self._held += size
         return self._copied(tensor) if own is None else own
 

@@ -15,7 +15,9 @@ class Links:
 
     def __init__(self) -> None:
         # Set by a Jupyter server. Where there is none (nbval, nbconvert, a build) nothing could follow a link.
-        self.can_be_followed = "JPY_SESSION_NAME" in os.environ
+        running = os.environ.get("JPY_SESSION_NAME")
+        self.can_be_followed = running is not None
+        self.here = Path(running or "").name  # the notebook that is running
         self.cells = cache(_cell_ids)
 
     def to(self, lesson: Lesson, exercise: Exercise | None = None) -> str | None:
@@ -24,6 +26,9 @@ class Links:
         cells = self.cells(name) if self.can_be_followed else None
         if cells is None:
             return None
+        # A link to the notebook itself, without a cell, would do nothing.
+        if exercise is None and name == self.here and cells:
+            return f"{name}#cell-id={cells[0]}"
         # JupyterLab resolves the address relative to this notebook and scrolls to the cell with that id, even if the
         # notebook is open already. It can scroll to a heading as well, but not to one in Chinese.
         if exercise and exercise.slug in cells[1:]:

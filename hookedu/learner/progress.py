@@ -206,7 +206,8 @@ class _Picture:
 
     def linked(self, inner: str, lesson: Lesson, exercise: Exercise, style: str = "") -> str:
         """Return `inner` linked to an exercise, or to the top of a lesson that was not begun: its cells need those above."""
-        return self.links.around(inner, lesson, exercise if lesson.id in self.progress.begun else None, style)
+        begun = lesson.id in self.progress.begun or lesson.notebook.name == self.links.here
+        return self.links.around(inner, lesson, exercise if begun else None, style)
 
 
 def _lessons() -> list[tuple[Lesson, tuple[Exercise, ...]]]:

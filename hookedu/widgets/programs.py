@@ -9,7 +9,7 @@ _INPUT = "# {given}: what the widget was given"
 _UNWRAP = "model = getattr(model, '_orig_mod', None) or model.module  # without its wrapper"
 
 _EAGERLY = """\
-with torch.compiler.set_stance("force_eager"):  # compiled code never calls new hooks
+with torch.compiler.set_stance("force_eager"):  # compiled code may not call new hooks
         """
 
 _OUTPUTS = """\
@@ -67,7 +67,7 @@ _IN_CHINESE = {
     "; x: its picture,": "；x：它的图片，",
     "channels that are off": "关掉的通道",
     "without its wrapper": "去掉外面的包装",
-    "compiled code never calls new hooks": "编译过的代码不会调用新钩子",
+    "compiled code may not call new hooks": "编译过的代码可能不会调用新钩子",
     "clone: a later in-place op must not change it": "克隆：后面的就地操作就改不了它",
     "backward comes to the calls in reverse order": "反向传播倒着经过各次调用",
     "adds to the .grad of every parameter, too": "也会加到每个参数的 .grad 上",

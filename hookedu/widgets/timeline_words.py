@@ -59,9 +59,9 @@ KINDS = {
         "module.register_full_backward_hook(hook)",
         "hook(module, grad_input, grad_output)",
         Text(
-            zh="反向传播刚离开模块；钩子看到两侧的梯度，返回值会替换 grad_input。",
-            en="Backward has left the module; the hook sees the gradients on both sides and may return another "
-            "grad_input.",
+            zh="模块输入的梯度算出来了（输入不需要梯度时，反向传播才刚进入模块）；钩子看到两侧的梯度，返回值会替换 grad_input。",
+            en="The gradient of the module's input is there (if it needs none, backward has only just entered the module); "
+            "the hook sees the gradients on both sides and may return another grad_input.",
         ),
     ),
     "input_grad": (

@@ -44,7 +44,7 @@ BROKEN = {
         "**勾子**（钩子）是你写的一个函数",
         "Write `钩子`, not `勾子`",
     ),
-    "words": ("Guess first**:", "Guess first**:" + " very" * 150, "English words, 150 at most"),
+    "words": ("Guess first**:", "Guess first**:" + " very" * 180, "English words, 180 at most"),
     "characters": ("先猜一猜**：", "先猜一猜**：" + "很" * 240, "Chinese characters, 240 at most"),
     "code_lines": (
         "seen = []\n\n\ndef keep",
@@ -67,7 +67,7 @@ BROKEN = {
     "missing_exercise": ('# %% exercise="02.4"', "# %%", "02.4 has a checker but does not stand"),
     "setup": ('# %% tags=["setup"]', "# %%", "The first cell must be the setup"),
     "section_number": ("## 2.3 ", "## 2.4 ", "should be numbered 2.3"),
-    "recap": ("# 5. Keep the handle; take", "# Keep the handle; take", "`小结 · Recap` with 5 items"),
+    "recap": ("# 5. Keep the handle, and", "# Keep the handle, and", "`小结 · Recap` with 5 items"),
     "recall": ("回想一下 · Recall", "回想 · Think back", "`回想一下 · Recall`"),
     "wild": ("真实世界里 · In the wild", "别处 · Elsewhere", "`真实世界里 · In the wild`"),
     "fact_without_box": (

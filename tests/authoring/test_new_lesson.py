@@ -26,6 +26,7 @@ def root(tmp_path):
         "hookedu/exercises/checks",
         "tests/answers",
         "tests/figures",
+        "tests/claims",
     ):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(catalog.ROOT / LIST, tmp_path / LIST)
@@ -57,7 +58,7 @@ def test_what_cannot_be_is_said_and_nothing_is_written(root, number, name, says)
     assert files(root) == before
 
 
-@pytest.mark.parametrize("missing", ["course", "hookedu/exercises/checks", "tests/answers", "tests/figures"])
+@pytest.mark.parametrize("missing", ["course", "hookedu/exercises/checks", "tests/answers", "tests/claims"])
 def test_a_place_that_is_no_clone(root, missing):
     shutil.rmtree(root / missing)
     before = files(root)
@@ -79,4 +80,4 @@ def test_the_list_keeps_its_text_and_its_order(root, number):
     assert (node["file"], node["title"]["en"]) == (f"{number}_no", "No"), "not YAML's `no`"
     start = after.index(f"  - file: {number}_no")
     assert after[:start] + after[after.index("  - file: 60_later") :] == before
-    assert all(path.is_file() for path in made) and len(made) == 10
+    assert all(path.is_file() for path in made) and len(made) == 11

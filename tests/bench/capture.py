@@ -10,7 +10,7 @@
 Every contender runs once per round. The results are the minima over all rounds, their ratios, and the median of the
 differences within a round, so that other load on the machine affects all contenders alike. Libraries that are not
 installed are skipped with a message. What a library does to torch itself is undone after each of its turns. Some libraries keep aliases, or only the last call; the note says what each keeps.
-baukit is left out: it is not on PyPI.
+baukit is not on PyPI: it is measured where a clone of github.com/davidbau/baukit is on PYTHONPATH.
 """
 
 import ctypes
@@ -207,6 +207,17 @@ def fastai(model, x, layers, modules):
     return run
 
 
+def baukit(model, x, layers, modules):
+    from baukit import TraceDict
+
+    def run():
+        with TraceDict(model, layers, clone=True, detach=True) as traces:
+            model(x)
+        return traces
+
+    return run
+
+
 def torchextractor(model, x, layers, modules, capture=None):
     import torchextractor
 
@@ -273,6 +284,7 @@ PEERS = [
         "clones of the last call, with their graph if any",
     ),
     ("fastai", fastai, "aliases of the last call"),
+    ("baukit", baukit, "clones of the last call, asked for"),
     ("torchextractor", torchextractor, "aliases of the last call"),
     # For a like-for-like comparison: by default it does not copy, and returns outputs that later in-place ops changed.
     ("torchextractor, told to clone", torchextractor_cloning, "clones of the last call"),

@@ -10,6 +10,8 @@ from playwright.sync_api import BrowserContext, Page
 from tests.browser.lab import Lab, NoChromium, chromium, of_this_clone
 from tests.browser.notebook import Notebook, write_cells
 
+_FAILED = pytest.StashKey[bool]()
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items) -> None:
@@ -71,11 +73,19 @@ def no_errors(notebook) -> Iterator[None]:
     assert notebook.console_errors == []
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Note on a test that it has failed, for the fixture `screenshots`."""
+    report = yield
+    item.stash[_FAILED] = report.failed or item.stash.get(_FAILED, False)
+    return report
+
+
 @pytest.fixture(autouse=True)
-def screenshots(browser, tmp_path) -> Iterator[None]:
-    """Save a screenshot of every page at the end of each test; pytest keeps those of its last three runs."""
+def screenshots(request, browser, tmp_path) -> Iterator[None]:
+    """Save a screenshot of every page at the end of a test that fails; pytest keeps those of its last three runs."""
     yield
-    for number, page in enumerate(browser.pages):
+    for number, page in enumerate(browser.pages if request.node.stash.get(_FAILED, False) else ()):
         page.screenshot(path=tmp_path / f"page-{number}.png")
 
 

@@ -13,7 +13,6 @@ from playwright.sync_api import expect
 
 from hookedu import LanguageToggle, catalog
 from hookedu.cells import source_of, variants_of
-from hookedu.language import preference
 from hookedu.widgets import modules
 from tests.browser.lab import of_this_clone
 from tests.browser.speech import MENUS, OTHER, saved_in, speaks_only, starts_in, until
@@ -113,13 +112,15 @@ def test_of_two_presses_the_second_wins_everywhere_and_the_first_writes_no_close
     pages, started, language
 ):
     page = pages(NAMES[0]).page
+    names = [lesson.notebook.name for lesson in catalog.lessons()]
+    # An earlier press has come to its end.
+    until(page, lambda: all(starts_in(started.folder / name, language) for name in names))
     written = []
     page.on("request", lambda request: request.method == "PUT" and written.append(file_of(request)))
     page.locator(".hookedu-language button").evaluate_all(
         "(buttons, order) => order.forEach(place => buttons[place].click())",
         [["zh", "en"].index(choice) for choice in (OTHER[language], language, OTHER[language], language)],
     )
-    names = [lesson.notebook.name for lesson in catalog.lessons()]
     page.wait_for_timeout(500)
     until(page, lambda: all(starts_in(started.folder / name, language) for name in names))
     # Else, a press of long ago would undo a later one in another page, in a lesson that is about to be loaded.
@@ -206,4 +207,3 @@ def test_elsewhere_a_press_changes_the_outputs_and_says_how_to_change_the_text(b
     expect(page.get_by_text("中", exact=True)).not_to_be_visible()
     assert page.evaluate("window.sent") == [{"kind": "ready"}, {"kind": "choose", "language": "en"}]
     page.close()
-    preference.language = "both"

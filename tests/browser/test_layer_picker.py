@@ -274,6 +274,25 @@ def test_pin_compare_and_unpin(notebook):
         expect(widget.locator(".hookedu-pane")).to_have_count(left)
 
 
+@pytest.mark.parametrize(("width", "pinned"), [(1280, 0), (1280, 3), (700, 1), (560, 0)])
+def test_what_is_said_of_a_place_stands_above_the_maps_which_stay_where_they_are(notebook, width, pinned):
+    size = notebook.page.viewport_size
+    notebook.page.set_viewport_size({"width": width, "height": 900})
+    widget = fresh(notebook, "picker")
+    shows(widget, "conv1")
+    for number in range(pinned):
+        widget.get_by_role("button", name="Pin", exact=True).click()
+        expect(widget.locator(".hookedu-pane")).to_have_count(number + 2)
+    before = canvas(widget).bounding_box()
+    said = {point(widget, x, 30) for x in (8, 20, 40, 60)}
+    assert len(said) > 1 and all("ch " in each for each in said)
+    notebook.page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert canvas(widget).bounding_box() == before
+    words = widget.locator(".hookedu-pane > .hookedu-pane-says").first.bounding_box()
+    assert words["y"] + words["height"] <= before["y"]
+    notebook.page.set_viewport_size(size)
+
+
 def test_a_vector_is_bars_with_the_top_five_and_tokens_are_a_matrix(notebook, theme):
     notebook.use(theme)
     widget = fresh(notebook, "picker")

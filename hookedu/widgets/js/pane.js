@@ -54,9 +54,9 @@ export class Pane {
       "div",
       { class: "hookedu-pane" },
       this.head,
+      this.says,
       this.stage,
       this.why,
-      this.says,
       this.top,
       this.sums,
     );

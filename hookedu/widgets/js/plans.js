@@ -76,8 +76,7 @@ export function mosaic(maps, room) {
         const [x, y] = tile(i);
         context.drawImage(all, 0, i * rows, columns, rows, x, y, wide, tall);
         context.fillStyle = inks.faint;
-        const name = wide < 34 ? String(first + i) : `ch ${first + i}`;
-        if (!one) context.fillText(name, x, y - 3, wide + GAP);
+        if (!one) context.fillText(String(first + i), x, y - 3, wide + GAP); // the title says of what
       }
       if (bar) colourBar(context, scales[0], [width + 8, label, 12, Math.min(height - label, 300)], inks);
     },

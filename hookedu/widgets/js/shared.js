@@ -364,13 +364,14 @@ export class View {
   /**
    * Run this now and whenever the theme or the density of the screen changes: a canvas must be drawn anew.
    *
+   * JupyterLab names the new theme and hides the whole page until the next frame, so that nothing has a width before.
+   *
    * @param {() => void} draw
    */
   painted(draw) {
     const guarded = this.guard(draw);
-    const themes = new MutationObserver(guarded);
+    const themes = new MutationObserver(() => requestAnimationFrame(guarded));
     themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "class"] });
-    themes.observe(document.head, { childList: true }); // JupyterLab takes the old theme's sheet away later
     this.signal.addEventListener("abort", () => themes.disconnect());
     const queries = [
       "(forced-colors: active)",
