@@ -62,6 +62,13 @@ class Answer:
         """Readable test id, such as "02.2-late_binding-l120" or "02.1-right-l38"."""
         return f"{self.exercise}-{self.mistake or 'right'}-l{self.line}"
 
+    @property
+    def place(self) -> str:
+        """File and line of the answer, from the folder tests/ on."""
+        value = self.value
+        file = value.file if isinstance(value, Edited) else inspect.getsourcefile(inspect.unwrap(value))
+        return f"{Path(str(file)).relative_to(Path(__file__).parents[2])}:{self.line}"
+
     def fresh(self) -> object:
         """Return the answer as if its cell had just run, without state from an earlier call."""
         exercise, namespace = find(self.exercise), {}

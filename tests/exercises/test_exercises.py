@@ -38,7 +38,9 @@ def test_every_answer_gets_its_verdict(answer: Answer):
         return
     verdict = messages.verdict(answer, SEEDS[0])
     assert all(c.given and c.expected for c in verdict.criteria[: len(exercise.checks)])
-    assert verdict.message_id == answer.mistake, verdict
+    assert verdict.message_id == answer.mistake, (
+        f"{answer.place} now gets `{verdict.message_id}`: if that is right, name it in its decorator; {verdict}"
+    )
     assert (verdict.mistake is not None) is answer.named, "what is named must be recognised, and nothing else"
     keeps = f"this answer keeps {verdict.points} of {exercise.points} points: write `points={verdict.points}`"
     assert verdict.points == answer.points < exercise.points, keeps

@@ -1,6 +1,7 @@
 """Answers to 02.3, `observe_once`."""
 
 import torch
+from torch.autograd.graph import register_multi_grad_hook
 
 from tests.answers import alternative, edited, mistake, unnamed
 
@@ -183,6 +184,16 @@ def observe_once(y, seen):
         handle.remove()  # noqa: F821
 
     return y.register_hook(keep)
+
+
+@mistake("02.3", "no_handle", points=3)
+def observe_once(y, seen):
+    def keep(grad):
+        seen.append(grad)
+        handle.remove()
+
+    handle = register_multi_grad_hook((y,), keep, mode="any")  # it has no hooks_dict_ref
+    return handle
 
 
 @mistake("02.3", "no_handle", points=3)

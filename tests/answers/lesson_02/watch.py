@@ -1,6 +1,7 @@
 """Answers to 02.1, `watch`."""
 
 import torch
+from torch.autograd.graph import register_multi_grad_hook
 
 from tests.answers import alternative, edited, mistake, unnamed
 
@@ -46,6 +47,11 @@ def watch(y, seen):
 
     y.register_hook(keep)
     return keep
+
+
+@mistake("02.1", "no_handle", points=2)
+def watch(y, seen):
+    return register_multi_grad_hook((y,), seen.append, mode="any")  # a handle without hooks_dict_ref
 
 
 @mistake("02.1", "asks_too_early")

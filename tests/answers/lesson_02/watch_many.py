@@ -336,3 +336,20 @@ def watch_many(tensors, seen):
         if tensor.requires_grad and name not in seen:
             handles.append(tensor.register_hook(lambda grad, name=name: seen.update({name: grad})))
     return handles
+
+
+@mistake("02.2", "writes_over")
+def watch_many(tensors, seen):
+    handles = []
+    for name, tensor in tensors.items():
+        if tensor.requires_grad:
+
+            def keep(grad, name=name):
+                if name in seen and seen[name].shape == grad.shape:
+                    seen[name].copy_(grad)
+                else:
+                    seen[name] = grad
+                return grad
+
+            handles.append(tensor.register_hook(keep))
+    return handles

@@ -354,3 +354,26 @@ def build_chain(y, factors, seen):
         handles.append(y.register_hook(step))
         previous = factor
     return handles
+
+
+@mistake("03.3", "one_for_all", points=3)
+def build_chain(y, factors, seen):
+    def step(grad):
+        seen.extend(grad * factor for factor in factors)
+        return seen[-1]
+
+    return y.register_hook(step)
+
+
+@mistake("03.3", "replaces")
+def build_chain(y, factors, seen):
+    handles, previous = [], 1
+    for factor in factors:
+
+        def step(grad, ratio=factor / previous):
+            seen.insert(0, grad * ratio)
+            return seen[0]
+
+        handles.append(y.register_hook(step))
+        previous = factor
+    return handles

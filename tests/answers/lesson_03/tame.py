@@ -320,7 +320,7 @@ def tame(branch):
     return [first, second]
 
 
-@mistake("03.4", "other_job", points=3)
+@mistake("03.4", "other_order", points=3)
 def tame(branch):
     first = branch.register_hook(lambda grad: grad.clamp(min=0))
     second = branch.register_hook(lambda grad: grad / 2)

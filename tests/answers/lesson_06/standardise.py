@@ -232,17 +232,15 @@ edited(
 )
 edited(
     "06.4",
-    "rebuilt",
+    "sometimes_not",
     (RAW, "if not module.training:\n            return\n        " + RAW),
     points=5,
-    named=False,
 )
 edited(
     "06.4",
-    "rebuilt",
+    "sometimes_not",
     (RAW, "if not torch.is_grad_enabled():\n            return\n        " + RAW),
     points=5,
-    named=False,
 )
 edited(
     "06.4",
@@ -301,7 +299,7 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "once_only", points=5)
+@mistake("06.4", "keeps_parameter", points=5)
 def standardise(conv):
     conv.weight_raw = conv.weight
     del conv.weight
@@ -314,7 +312,7 @@ def standardise(conv):
     return conv.register_forward_pre_hook(rebuild)
 
 
-@mistake("06.4", "once_only", points=5)
+@mistake("06.4", "keeps_parameter", points=5)
 def standardise(conv):
     raw = conv.weight_raw = conv.weight
     del conv.weight

@@ -9,8 +9,7 @@ def remove_leaked(model, handles):
     known = [handle.id for handle in handles]
     names = []
     for name, module in model.named_modules():
-        tables = (module._forward_pre_hooks, module._forward_hooks)
-        for table in (*tables, module._backward_pre_hooks, module._backward_hooks):
+        for table in [table for attribute, table in vars(module).items() if attribute.endswith("_hooks")]:
             for identity in list(table):
                 if identity not in known:
                     del table[identity]
@@ -63,10 +62,9 @@ def remove_leaked(model, handles):
     known = {handle.id for handle in handles}
     leaked = [hook.path for hook in list_hooks(model) if hook.id not in known]
     for module in model.modules():
-        for table in (module._forward_hooks, module._forward_pre_hooks):
-            table.clear()
-        for table in (module._backward_hooks, module._backward_pre_hooks):
-            table.clear()
+        for attribute, table in vars(module).items():
+            if attribute.endswith("_hooks"):
+                table.clear()
     return leaked
 
 

@@ -33,7 +33,7 @@ def conv_groups(model, x):
         groups[tuple(module.weight.shape)].append(torch.tensor(output.tolist(), dtype=output.dtype))
 
     for name, module in model.named_modules():
-        if type(module) is nn.Conv2d:
+        if issubclass(type(module), nn.Conv2d):
             handles.append(module.register_forward_hook(keep))
     try:
         model(x)

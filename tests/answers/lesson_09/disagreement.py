@@ -243,7 +243,8 @@ def disagreement(model, x, names):
     for name in names:
 
         def hook(m, args, output, name=name):
-            return seen.update({name: output.detach().clone()})
+            if name not in seen:
+                seen[name] = output.detach().clone()
 
         model.get_submodule(name).register_forward_hook(hook)
     model(x)

@@ -138,7 +138,7 @@ edited("09.5", "rounded", (_NUMBER, f"round({_NUMBER})"))
 edited("09.5", "grad", ("    seen, ", "    model.zero_grad()\n    seen, "), points=6)
 
 
-@alternative("09.5")
+@mistake("09.5", "traced")
 def disagreement(model, x, names):
     seen, handles = {}, []
 
@@ -147,7 +147,7 @@ def disagreement(model, x, names):
 
     for name in names:
         handles.append(model.get_submodule(name).register_forward_hook(partial(keep, name)))
-    try:  # the hooks also run inside the extractor
+    try:  # the hooks also run inside the extractor, but not that of a container
         found = create_feature_extractor(model, list(names))(x)
     finally:
         for handle in handles:

@@ -56,7 +56,7 @@ def conv_groups(model, x):
         handles = []
         try:
             for module in model.modules():
-                if module.__class__ == nn.Conv2d:
+                if nn.Conv2d in module.__class__.__mro__:
                     handles.append(module.register_forward_hook(hook))
             yield
         finally:
@@ -85,7 +85,7 @@ def conv_groups(model, x):
 
     groups, handles = defaultdict(list), []
     try:
-        for conv in walk(model):
+        for conv in dict.fromkeys(walk(model)):  # a shared one comes twice
             key = tuple(conv.weight.shape)
             handles.append(
                 conv.register_forward_hook(lambda m, a, out, key=key: groups[key].append(out.detach().mul(1)))

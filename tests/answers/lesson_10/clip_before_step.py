@@ -32,7 +32,7 @@ def clip_before_step(optimizer, max_norm):
         used = [p for p in params if p.grad is not None]
         total = sum(p.grad.pow(2).sum().item() for p in used) ** 0.5
         for p in used:
-            p.grad = p.grad * min(1.0, max_norm / total)
+            p.grad = p.grad * min(1.0, max_norm / (total + 1e-9))
 
     return optimizer.register_step_pre_hook(clip)
 

@@ -163,11 +163,12 @@ def forecast(build, shape):
     """The walk over all modules, and the default device set and reset."""
 
     def make(*steps):
+        before = torch.get_default_device()
         torch.set_default_device("meta")
         try:
             return [step() for step in steps]
         finally:
-            torch.set_default_device(None)
+            torch.set_default_device(before)
 
     model, x = make(build, lambda: torch.ones(shape))
     saved, own = set(), set()

@@ -412,7 +412,7 @@ edited(
 )
 
 
-@mistake("13.1", "cuts_graph", points=10)
+@mistake("13.1", "cuts_graph", points=11)
 def watched(model, name, hook):
     @torch.compiler.disable
     def outside(module, args, output):

@@ -20,10 +20,10 @@ edited(
 )
 
 # None for a norm that is too small for this threshold.
-edited("15.2", "steps", ("if size else None", "if size > 1e-6 else None"), named=False)
+edited("15.2", "none_too_often", ("if size else None", "if size > 1e-6 else None"))
 
 # A small number is added to the divisor.
-edited("15.2", "steps", ("moved / size if size", "moved / (size + 1e-8) if size"), named=False)
+edited("15.2", "adds_to_divisor", ("moved / size if size", "moved / (size + 1e-8) if size"))
 
 # 0.0 for a parameter that was 0 and has no gradient.
 edited(

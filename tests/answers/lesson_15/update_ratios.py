@@ -408,7 +408,7 @@ edited(
 )
 edited("15.2", "no_none", ("if size else None", "if size else 0.0"))
 edited("15.2", "no_none", ("if size else None", "if size else float('inf')"))
-edited("15.2", "no_none", ("moved / size if size else None", "moved / (size + 1e-12)"))
+edited("15.2", "adds_to_divisor", ("moved / size if size else None", "moved / (size + 1e-12)"))
 edited("15.2", "divides_by_zero", ("moved / size if size else None", "moved / size"))
 edited(
     "15.2",

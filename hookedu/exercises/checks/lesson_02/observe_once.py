@@ -6,6 +6,7 @@ from hookedu.exercises.checks.common import CALLS_NOW, HANDLE, NO_ARGUMENT
 from hookedu.exercises.checks.lesson_02.shared import (
     GRAPH,
     LOCAL_SEEN,
+    later_passes,
     lines,
     shared_seen,
     two_at_a_time,
@@ -77,7 +78,7 @@ EXERCISE = Exercise(
             essential=True,
             expected=Say("neighbour_fires", n=4),
             got=Say("times"),
-            mistakes={"clears_everybody": True},
+            mistakes={"clears_everybody": lambda saw, case: saw.neighbour < 4, "fires_others": True},
         ),
         Check(
             "sees",
@@ -126,6 +127,7 @@ EXERCISE = Exercise(
             },
         ),
         two_at_a_time(two_lists("observe_once"), lambda case: [case.w]),
+        later_passes("observe_once", lambda case: [case.w]),
         Check(
             "gone",
             "hooks",

@@ -59,6 +59,29 @@ def two_lists(name: str) -> Of:
     return line
 
 
+def later_passes(name: str, want: Callable[[Any], Any]) -> Check:
+    """Require that what was seen of a leaf is not changed by later passes through what a hook returned.
+
+    Observes `later` and `gave`. Where no hook returned anything, other requirements say what is wrong.
+    """
+
+    def given(saw: Any, case: Any) -> str:
+        passes = "; ".join(f"({n} * loss).backward()" for n in (1, 2, 3)).replace("1 * ", "")
+        loss = f"x = {show(torch.ones_like(case.w))}; loss = ({show(case.w)} * x).sum()"
+        return f"seen = []; {loss}; {name}(x, seen); {passes}".replace("(loss)", "loss")
+
+    return Check(
+        "later_passes",
+        "later",
+        want,
+        ok=lambda saw, key: not saw.gave or same(saw.later, want(key)),
+        essential=True,
+        given=given,
+        **lines("seen", "later", want),
+        mistakes={"returns_alias": lambda saw, key: len(saw.later) == len(want(key))},
+    )
+
+
 def left_alone(given: str) -> Check:
     """Require that no requires_grad was switched on; observes `switched`."""
     return Check(

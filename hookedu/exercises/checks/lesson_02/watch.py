@@ -5,11 +5,19 @@ from typing import Any
 import torch
 
 from hookedu.exercises.checks.common import CALLS_NOW, HANDLE, NO_ARGUMENT, handle_works
-from hookedu.exercises.checks.lesson_02.shared import LOCAL_SEEN, lines, two_at_a_time, two_lists, unchanged
+from hookedu.exercises.checks.lesson_02.shared import (
+    LOCAL_SEEN,
+    later_passes,
+    lines,
+    two_at_a_time,
+    two_lists,
+    unchanged,
+)
 from hookedu.exercises.criteria import Check, Gives
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_02.watch import PROBE, Case
+from hookedu.exercises.tools import same
 
 
 def _new(case: Case) -> list[torch.Tensor]:
@@ -70,6 +78,9 @@ EXERCISE = Exercise(
                 "inserts_in_front": Gives(lambda case: _new(case)[::-1] + case.before),
                 "keeps_the_first": Gives(lambda case: case.before + _new(case)[:1]),
                 "keeps_the_last": Gives(lambda case: _new(case)[-1:]),
+                "returns_alias": lambda saw, case: (
+                    saw.gave and case.k == 1 and same(saw.later[-1], 3 * case.w)
+                ),
                 "keeps_a_summary": lambda saw, case: (
                     not all(
                         isinstance(g, torch.Tensor) and g.shape == case.w.shape for g in _added(saw, case)
@@ -87,6 +98,20 @@ EXERCISE = Exercise(
                 f"seen = []; first, y = x.unbind(); watch(y, seen); ({show(case.w - 1)} * first + {show(case.w)} * y).sum().backward()"
             ),
             **lines("seen", "piece", lambda case: [case.w]),
+        ),
+        later_passes("watch", lambda case: [case.w, 2 * case.w, 3 * case.w]),
+        Check(
+            "hands_on",
+            "cut",
+            want=lambda case: False,
+            essential=True,
+            given=lambda saw, case: (
+                f"y = 2 * x; watch(y, seen); loss = ({show(case.w)} * y * y).sum(); "
+                "grad, = torch.autograd.grad(loss, x, create_graph=True)"
+            ),
+            expected="grad.requires_grad == True",
+            got="grad.requires_grad == False",
+            mistakes={"cuts_graph": True},
         ),
         handle_works("watch(y, seen)", silent=lambda saw, case: saw.after_removal == 0),
     ],

@@ -124,7 +124,11 @@ EXERCISE = Exercise(
             given="tensors['{key.names[0]}'].register_hook(kept.append); watch_many(tensors, seen); loss.backward(); first = seen['{key.names[0]}']; (2 * loss).backward()",
             expected=lambda saw, key: f"kept[0], first == {show([key.once[key.names[0]]] * 2)}",
             got=lambda saw, key: f"kept[0], first == {show(saw.written_over)}",
-            mistakes={"writes_over": True},
+            mistakes={
+                # Only a leaf has a .grad that the returned tensor becomes.
+                "returns_alias": lambda saw, key: saw.gave and key.names[0] in key.leaves,
+                "writes_over": True,
+            },
         ),
         two_at_a_time(
             "tensors: {key.tensors}; one, two = {{}}, {{}}; watch_many(tensors, one); watch_many(tensors, two); loss.backward()",

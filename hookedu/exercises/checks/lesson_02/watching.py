@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hookedu.exercises.checks.common import gives_manager
+from hookedu.exercises.checks.common import CALLS_NOW, gives_manager
 from hookedu.exercises.checks.lesson_02.shared import (
     GRAPH,
     HOOKS_EVERYTHING,
@@ -13,6 +13,7 @@ from hookedu.exercises.checks.lesson_02.shared import (
 )
 from hookedu.exercises.criteria import Check, Gives, Of, Say
 from hookedu.exercises.exercise import Exercise
+from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_02.shared import Case
 from hookedu.exercises.probes.lesson_02.watching import PROBE, shifted_grad
 from hookedu.exercises.tools import same
@@ -79,8 +80,8 @@ EXERCISE = Exercise(
                 "skips_zero": lambda saw, key: (
                     saw.hooks == len(key) and saw.seen.keys() == {n for n, grad in key.items() if grad.any()}
                 ),
-                # Names of an earlier check mean that its dictionary is still in use.
-                "shared_dict": lambda saw, key: saw.seen.keys() > key.keys(),
+                # Names of an earlier check mean that its dictionary is still in use. That of the frozen tensor does not.
+                "shared_dict": lambda saw, key: saw.seen.keys() - {"fixed"} > key.keys(),
             },
         ),
         Check(
@@ -95,6 +96,19 @@ EXERCISE = Exercise(
                 "adds_up": Gives(lambda key: {name: 3 * grad for name, grad in key.items()}),
             },
         ),
+        Check(
+            "later_passes",
+            "later",
+            want=lambda key: {"x": key["scaled"]},
+            ok=lambda saw, key: not saw.gave or same(saw.later, {"x": key["scaled"]}),
+            essential=True,
+            given=lambda saw, key: (
+                f"loss = ({show(key['scaled'])} * x).sum(); with watching({{'x': x}}) as seen: loss.backward(); "
+                "(2 * loss).backward(); (3 * loss).backward()"
+            ),
+            **lines("seen", "later", lambda key: {"x": key["scaled"]}),
+            mistakes={"returns_alias": lambda saw, key: saw.later.keys() == {"x"}},
+        ),
         left_alone("with watching(tensors) as seen: ...; tensors['fixed']"),
         Check(
             "strangers",
@@ -104,7 +118,7 @@ EXERCISE = Exercise(
             given=Say("others_hook"),
             expected=Say("they_fire", n=6),
             got=Say("times"),
-            mistakes={"clears_everybody": True},
+            mistakes={"clears_everybody": lambda saw, key: saw.stranger < 6, "fires_others": True},
         ),
         Check(
             "separate",
@@ -177,6 +191,7 @@ EXERCISE = Exercise(
         "no_yield": r"object is not an iterator|generator didn't yield",
         "yields_twice": r"generator didn't stop",
     }
+    | CALLS_NOW
     | HOOKS_EVERYTHING
     | LOCAL_SEEN,
 )

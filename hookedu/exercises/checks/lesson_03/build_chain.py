@@ -208,8 +208,14 @@ EXERCISE = Exercise(
             mistakes={
                 "reversed_handles": lambda saw, key: _removable(saw, key) and not saw.in_order,
                 "out_of_step": _out_of_step,
-                "one_for_all": _removable,
-                "some_handles": lambda saw, key: saw.returned == HANDLE or isinstance(saw.returned, list),
+                "one_for_all": lambda saw, key: (
+                    _removable(saw, key) or (saw.returned == HANDLE and not saw.left)
+                ),
+                # With one factor only, the last handle is all of them.
+                "some_handles": lambda saw, key: (
+                    (saw.left or len(key.factors) == 1)
+                    and (saw.returned == HANDLE or isinstance(saw.returned, list))
+                ),
                 "no_handle": lambda saw, key: saw.returned is None,
             },
         ),

@@ -59,6 +59,16 @@ def _clip(g: torch.Tensor, m: float, dim: int | None = None) -> torch.Tensor:
     return g * (m / g.norm(dim=dim, keepdim=True)).clamp(max=1)
 
 
+def _by_matrix_norm(g: torch.Tensor, m: float, ord: Any) -> torch.Tensor:
+    """Return g scaled by a norm of matrices, which only those have; nan for other tensors."""
+    return g * m / torch.linalg.matrix_norm(g.float(), ord) if g.dim() == 2 else g * torch.nan
+
+
+def _shrinks(saw: Any, key: Any) -> bool:
+    """Check whether no number of the tiny gradient grew."""
+    return bool((saw.tiny.abs() <= key.changed("tiny", lambda g, m: g).abs()).all())
+
+
 _GIVEN = "max_norm = {key.max_norm:g}; y = {key.k:g} * x; loss = ({key.gradients[long]} * (skip + y)).sum()"
 
 
@@ -90,6 +100,9 @@ EXERCISE = Exercise(
                 "unit_norm": _gives("long", lambda g, m: g / g.norm()),
                 "clips_elements": _gives("long", lambda g, m: g.clamp(-m, m)),
                 "other_norm": _gives("long", *(lambda g, m, p=p: g * m / g.norm(p) for p in (1, torch.inf))),
+                "matrix_norm": _gives(
+                    "long", *(partial(_by_matrix_norm, ord=p) for p in (2, 1, torch.inf, "nuc"))
+                ),
                 "upside_down": _gives("long", lambda g, m: g * g.norm() / m),
                 "norm_of_y": Gives(lambda key: key.x_grad * key.max_norm / key.norm_of_y),
                 "per_row": _gives("long", *(partial(_clip, dim=dim) for dim in (0, -1))),
@@ -115,7 +128,7 @@ EXERCISE = Exercise(
             equal=_as_it_was,
         ),
         shared.neighbour(),
-        _clips("keeps_small", "tiny", {"drops_small": Gives(lambda key: 0 * key.x_grad)}, equal=_as_it_was),
+        _clips("keeps_small", "tiny", {"drops_small": _shrinks}, equal=_as_it_was),
         _clips(
             "zero",
             "zero",

@@ -6,7 +6,7 @@ import torch
 
 from hookedu.exercises.checks.common import HANDLE
 from hookedu.exercises.checks.lesson_03 import shared
-from hookedu.exercises.criteria import Check, Gives
+from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import show
 from hookedu.exercises.probes.lesson_03.reverse_gradient import PROBE, Case
@@ -112,6 +112,15 @@ EXERCISE = Exercise(
                 f"y = reverse_gradient(x, {key.strength:g}); first, = torch.autograd.grad(({{0}} * y).sum(), x); "
                 f"second, = torch.autograd.grad(({{1}} * y).sum(), x)"
             ),
+        ),
+        Check(
+            "of_leaf",
+            "of_leaf",
+            want=lambda key: key.u - key.strength * key.w,
+            equal=close,
+            essential=True,
+            given=Say("leaf"),
+            label="x.grad",
         ),
         Check(
             "no_grad",

@@ -154,6 +154,7 @@ EXERCISE = Exercise(
             ),
             mistakes={
                 "one_buffer": lambda saw, key: _once_right(saw, key) and any(saw.one_keeps),
+                "other_order": lambda saw, key: same(saw.x_alone, key.x_alone[::-1]),
                 "other_job": lambda saw, key: _safe(saw, key) and not _once_right(saw, key),
                 "saved_by_luck": lambda saw, key: not _safe(saw, key),
             },

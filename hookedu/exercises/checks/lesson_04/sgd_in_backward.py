@@ -201,6 +201,7 @@ EXERCISE = Exercise(
             expected=Say("no_grad_left"),
             got=Say("grads_left", n=lambda saw, key: saw.most or saw.left_by_zero_lr or 1),
             mistakes={
+                "removes_itself": removes_itself,
                 "multi_grad_hook": lambda saw, key: Opaque("_MultiHandle") in [saw.handles, *saw.handles],
                 "tensor_hook": lambda saw, key: saw.tensor_hooks and saw.left,
                 "zeroes_grad": lambda saw, key: _left(saw) and not any(grad.any() for grad in _left(saw)),
@@ -251,6 +252,16 @@ EXERCISE = Exercise(
             mistakes={"touches_unreached": True},
         ),
         Check(
+            "asked",
+            "moves_when_asked",
+            want=lambda key: False,
+            given="sgd_in_backward(model, lr={key.lr}); "
+            "torch.autograd.grad((2 * model.{key.trained[0]}).sum(), model.{key.trained[0]})",
+            expected=Say("stays_when_asked"),
+            got=Say("moves_when_asked"),
+            mistakes={"steps_when_asked": True},
+        ),
+        Check(
             "grad_mode",
             "enabled",
             want=lambda key: False,
@@ -270,6 +281,6 @@ EXERCISE = Exercise(
         **REGISTERING,
         "changes_others": r"has been modified by an inplace operation",
         "returns_from_hook": r"post accumulate grad hooks should return None|expected Variable, but hook returned",
-        "grad_is_none": r"operand.*NoneType|not NoneType|NoneType' object has no attribute '(?!requires|register)",
+        "grad_is_none": r"operand.*NoneType|not NoneType|NoneType' object has no attribute '(?!requires|register|append|extend|remove')",
     },
 )

@@ -24,6 +24,7 @@ _NOT_ITSELF = {
     "copies_input": lambda saw, key: not all(saw.itself),
     "computes_again": lambda saw, key: saw.runs > len(key.new),
     "replaces_output": lambda saw, key: saw.replaced,
+    "marks_tensors": lambda saw, key: saw.marked,
     "tracks_input": lambda saw, key: saw.tracked,
 }
 _HANDLES = {
@@ -157,12 +158,14 @@ EXERCISE = Exercise(
                 Say("itself", when=_NOT_ITSELF["copies_input"]),
                 Say("runs", when=_NOT_ITSELF["computes_again"], n=lambda saw, key: len(key.new)),
                 Say("passed_on", when=_NOT_ITSELF["replaces_output"]),
+                Say("unmarked", when=_NOT_ITSELF["marks_tensors"]),
                 "x.requires_grad == False",
             ],
             got=[
                 Say("not_itself", when=_NOT_ITSELF["copies_input"]),
                 Say("runs", when=_NOT_ITSELF["computes_again"], n=lambda saw, key: saw.runs),
                 Say("not_passed_on", when=_NOT_ITSELF["replaces_output"]),
+                Say("marked", when=_NOT_ITSELF["marks_tensors"]),
                 "x.requires_grad == True",
             ],
             mistakes=_NOT_ITSELF,

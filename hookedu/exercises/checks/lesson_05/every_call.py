@@ -41,7 +41,7 @@ def _nested(case: Case) -> dict[str, Any]:
     out = torch.stack(states)
     return {
         "rnn": [(out, out[-1:])],
-        "pair": [(out, (2 * out, None))],
+        "pair": [(out, (2 * out, None, {"five": 5 * out}))],
         "named": [{"logits": 3 * out, 7: [9 * out, 3, (), torch.tensor([1, 2]), Opaque("range")]}],
         "table": [(case.weight,)],
     }
@@ -135,6 +135,7 @@ def _without_more(kept: dict[str, Any]) -> dict[str, Any]:
 
 _keeps_part = _of_nested(lambda kept, wanted: any(torch.is_tensor(kept[name][1]) for name in ("rnn", "pair")))
 _OF_NESTED = {
+    "shared_dict": lambda saw, key: saw.one_dict,
     "detaches_nested": lambda saw, key: "object has no attribute" in saw.nested,
     "attached_inside": lambda saw, key: saw.nested_attached and same(_without_more(saw.nested), key.nested),
     "same_dictionary": _of_nested(lambda kept, wanted: MORE in kept["named"][1]),
@@ -183,6 +184,7 @@ EXERCISE = Exercise(
             ),
             mistakes={
                 "returns_nothing": lambda saw, key: saw.result is None,
+                "shared_dict": lambda saw, key: saw.one_dict,
                 "root_left_out": lambda saw, key: saw.result == {} and "" in key,
                 "children_generator": lambda saw, key: saw.result == {} and saw.hooks == 0,
                 "only_children": lambda saw, key: saw.result.keys() - {"twin"} == _level(key),

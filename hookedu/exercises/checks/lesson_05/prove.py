@@ -13,7 +13,10 @@ from hookedu.exercises.probes.lesson_05.prove import PROBE, Case
 
 _NESTED = "self.fc1 = nn.Sequential(nn.Linear({key.width}, {key.width}), {key.act}()); "
 _GIVEN = "x = {case.x}; {key.double}result = prove(model, x, nn.{case.skip.__name__})"
-_RAISES = {"too_many": r"zip\(\) argument 2 is shorter", "output_and_list": r"for -: 'Tensor' and 'list'"}
+_RAISES = {
+    "too_many": r"zip\(\) argument \d is (shorter|longer)",
+    "output_and_list": r"for -: 'Tensor' and 'list'",
+}
 
 
 class _Key:

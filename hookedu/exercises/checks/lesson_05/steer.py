@@ -30,6 +30,7 @@ class _Key:
         self.plain, self.steered = self.fc2(self.made), self.fc2(self.made + self.push)
         self.inputs = later_inputs(case.x)
         self.later = [self.fc2(x @ case.first.T + self.push) for x in self.inputs]
+        self.relu = case.x.relu() + self.push
         self.flipped = case.direction.flip(0)  # that of the second hook
         turned = self.made + case.strength * self.flipped
         self.second, self.both = self.fc2(turned), self.fc2(turned + self.push)
@@ -174,6 +175,14 @@ EXERCISE = Exercise(
             label="another(x)",
             given=_GIVEN + "; another = type(fc1)(fc1.weight); another(x)",
             mistakes={"other_modules": Gives(lambda key: key.made + key.push)},
+        ),
+        Check(
+            "without_parameters",
+            "relu",
+            want=lambda key: key.relu,
+            essential=True,
+            given="x = {case.x}; relu = nn.ReLU(); steer(relu, {case.direction}, {case.strength:g}); relu(x)",
+            label="relu(x)",
         ),
         handle_works(_CALL, silent=lambda saw, key: same(saw.after, key.plain)),
         Check(

@@ -89,6 +89,11 @@ def _fresh(case: Case) -> torch.Tensor:
     return torch.full_like(case.x, 0.5)
 
 
+def _keeps_old(saw: Saw, case: Case) -> bool:
+    """Check whether inputs that need no gradient pass as they are."""
+    return same([saw.received[0], saw.plain, saw.in_eval], [case.x, 1024 * _fresh(case), _fresh(case)])
+
+
 def _own_mean(saw: Saw, case: Case) -> bool:
     """Check whether the batch's own mean was subtracted; the std of a batch of 1 is nan."""
     first = saw.received[0]
@@ -145,9 +150,10 @@ EXERCISE = Exercise(
                     [saw.received[0], saw.plain, saw.in_eval],
                     [case.x, 1024 * _fresh(case), (_fresh(case) - case.mean) / case.std],
                 ),
-                "forgets_return": lambda saw, case: same(
-                    [saw.received[0], saw.plain, saw.in_eval], [case.x, 1024 * _fresh(case), _fresh(case)]
+                "only_with_grad": lambda saw, case: (
+                    _keeps_old(saw, case) and same(saw.gradient, torch.ones_like(case.x) / case.std)
                 ),
+                "forgets_return": _keeps_old,
                 "missing_star": lambda saw, case: isinstance(saw.received[1], list),
                 "drops_keywords": lambda saw, case: (
                     _positional(saw) == 1 + len(case.rest) and set(saw.names) < case.named.keys()

@@ -210,7 +210,10 @@ EXERCISE = Exercise(
             ),
             mistakes={
                 "one_step_late": lambda saw, key: saw.after and _stale(saw, key),
+                # Then another Parameter is loaded, and the turns before saw the weights follow a change in place.
+                "keeps_parameter": lambda saw, key: key.case.frozen and _stale(saw, key),
                 "once_only": lambda saw, key: _stale(saw, key) and same(saw.in_training, saw.again),
+                "sometimes_not": _stale,
             },
         ),
         handle_works("standardise(conv)", silent=lambda saw, key: same(saw.after_removal, saw.in_training)),

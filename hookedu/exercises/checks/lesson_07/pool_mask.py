@@ -121,6 +121,11 @@ _OF_TIED = {"marks_ties": lambda saw, key: same(saw.tied, key.ties), "other_tie"
 # These maps are also the only ones with a batch and a channel of one.
 _NO_BATCH = said("bordered", "3D or 4D", "not enough values to unpack")
 
+
+def _loses_dims(saw: Any) -> bool:
+    return isinstance(saw.bordered, torch.Tensor) and saw.bordered.dim() != 4
+
+
 EXERCISE = Exercise(
     PROBE,
     key=_key,
@@ -129,6 +134,11 @@ EXERCISE = Exercise(
     checks=[
         _marks("routes", "distinct", 2, _OF_DISTINCT, essential=True),
         _marks("ties", "tied", 1, _OF_TIED),
-        _marks("border", "bordered", 1, {"border": lambda saw, key: not _NO_BATCH(saw, key)}),
+        _marks(
+            "border",
+            "bordered",
+            1,
+            {"border": lambda saw, key: not (_NO_BATCH(saw, key) or _loses_dims(saw))},
+        ),
     ],
 )

@@ -32,7 +32,7 @@ def _key(case: Case) -> SimpleNamespace:
     }
     flowing = [(one @ layer.weight.detach()).T @ x for one in (at_w, at_v)]
     mode = "; layer.eval()" * (not layer.training)
-    fixed = "third.requires_grad_(False); " * (not third.weight.requires_grad)
+    fixed = "front.requires_grad_(False); third.requires_grad_(False); " * (not third.weight.requires_grad)
     return SimpleNamespace(**want, flowing=flowing, x=x, w=w, v=v, h=h, mode=mode, fixed=fixed)
 
 
@@ -157,6 +157,7 @@ EXERCISE = Exercise(
             1,
             {
                 "one_entry": said("triple", "invalid number of grad_input"),
+                "asks_others": lambda saw, key: key.fixed and _some_inputs(saw, key),
                 "one_input": _some_inputs,
                 "only_computed": _only_leaf,
             },

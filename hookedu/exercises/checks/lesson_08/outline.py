@@ -13,7 +13,8 @@ from hookedu.exercises.tools import same
 
 _Rows = list[list[Any]]  # of [depth, name of the class], in the order in which the calls begin
 
-_ROUND: _Rows = [[1, "Sequential"], [2, "Linear"], [2, "Sequential"], [3, "ReLU"], [1, "MaxPool1d"]]
+_BODY: _Rows = [[1, "Sequential"], [2, "Linear"], [2, "Sequential"], [3, "ReLU"], [2, "Sequential"]]
+_ROUND = [*_BODY, [1, "MaxPool1d"]]
 _SHOWN = 3  # rows that a message shows
 
 
@@ -28,6 +29,7 @@ def _key(case: tuple[Model, Model]) -> SimpleNamespace:
         moved=len(before),
         hidden=len(calls),
         again=model.again,
+        rounds=model.rounds,
         once=[[0, "Model"], *_ROUND, *hidden],
         reentered=[[1, name] if name == "Tanh" else [depth, name] for depth, name in rows],
     )
@@ -103,7 +105,9 @@ EXERCISE = Exercise(
                 "returns_nothing": lambda saw, key: saw.found is None,
                 "not_pairs": _not_pairs,
                 "never_fires": Gives(lambda key: []),
-                "name_first": lambda saw, key: all(isinstance(name, str) for name, _ in saw.found),
+                "name_first": lambda saw, key: all(
+                    isinstance(name, str) and type(depth) is int for name, depth in saw.found
+                ),
                 "one_module_only": Gives(lambda key: key.rows[:1]),
                 "qualified_names": lambda saw, key: (
                     any("." in name for name in _names(saw.found))
@@ -119,7 +123,11 @@ EXERCISE = Exercise(
                 "inner_first": lambda saw, key: _names(saw.found) == _names(_as_ended(key.rows)),
                 "forward_directly": lambda saw, key: _names(saw.found) == _names(key.rows)[1:],
                 "own_hooks_only": lambda saw, key: _names(saw.found) == _names(key.rows)[: -key.hidden],
-                "leaves_only": lambda saw, key: not {"Model", "Sequential"} & {*_names(saw.found)},
+                # The empty Sequential has no children either.
+                "leaves_only": lambda saw, key: (
+                    "Model" not in _names(saw.found)
+                    and _names(saw.found).count("Sequential") in (0, key.rounds)
+                ),
                 "once_each": lambda saw, key: _names(saw.found) == _names(key.once),
                 "never_closes": _depths_are(lambda depths, key: [*range(len(depths))]),
                 "flat": lambda saw, key: len({*_depths(saw.found)}) == 1,

@@ -19,6 +19,7 @@ class _Shapes:
         model, x = case
         self.x, self.inputs, self.outputs = tuple(x.shape), {}, {}
         self.last = [name for name, _ in model.named_children()][-1]
+        self.inside = {name for name, _ in model.named_modules() if "." in name}
         with torch.no_grad():
             for name in model.order:
                 child = getattr(model, name)
@@ -55,14 +56,16 @@ EXERCISE = Exercise(
             mistakes={
                 "returns_nothing": lambda saw, shapes: saw.found is None,
                 "never_runs": lambda saw, shapes: saw.found == {},
-                "late_binding": lambda saw, shapes: saw.found.keys() == {shapes.last},
+                # What the child that ran last put out, under the name of the one that is defined last.
+                "late_binding": Gives(lambda shapes: {shapes.last: [*shapes.outputs.values()][-1]}),
+                "last_only": Gives(lambda shapes: {shapes.last: shapes.outputs[shapes.last]}),
                 "class_names": lambda saw, shapes: saw.found.keys() >= {"Conv2d"},
                 "keeps_earlier": lambda saw, shapes: (
                     saw.found.keys() > shapes.outputs.keys()
                     and all(saw.found[n] == list(s) for n, s in shapes.outputs.items())
                     and any(name.split(".")[0] not in {"", *shapes.outputs} for name in saw.found)
                 ),
-                "every_module": lambda saw, shapes: any("." in name for name in saw.found),
+                "every_module": lambda saw, shapes: shapes.inside & saw.found.keys(),
                 "keeps_tensors": lambda saw, shapes: "tensor" in str(saw.found.values()).lower(),
                 "input_shapes": Gives(lambda shapes: shapes.inputs),
             },
@@ -102,6 +105,7 @@ EXERCISE = Exercise(
     ],
     raises={
         "chains_children": r"mat1 and mat2 shapes cannot be multiplied",
+        "tuple_shape": r"'tuple' object has no attribute '(?!dim')",
         "hook_returns": r"'(?:torch\.)?(?:Size|tuple)' object has no attribute",
     },
 )

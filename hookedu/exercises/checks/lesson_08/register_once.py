@@ -58,13 +58,33 @@ EXERCISE = Exercise(
                     saw.again == [case.other, case.runs[0]] and saw.stored == HANDLE and not saw.on
                 ),
                 "keeps_old": Gives(lambda case: [case.other, case.runs[0]]),
-                "another_kind": lambda saw, case: saw.again == [case.other] and saw.on and not saw.forward,
+                "another_kind": lambda saw, case: (
+                    saw.on and not saw.forward and (saw.again == [case.other] or saw.again[-1] == case.other)
+                ),
                 "silent": _silent,
                 "either_or": lambda saw, case: saw.again == [case.other] and case.runs[0] in saw.first,
                 "removes_new": lambda saw, case: saw.again == [case.other] and not saw.on,
                 "changes_arguments": Gives(lambda case: [case.other, -case.runs[-1]]),
                 "prepends": Gives(lambda case: [case.runs[-1], case.other]),
             },
+        ),
+        equals(
+            "grad_on",
+            words="grad_on",
+            want=lambda case: [True, False],
+            points=0,
+            essential=True,
+            given=Say("two_runs"),
+            mistakes={"other_mode": True},
+        ),
+        equals(
+            "later",
+            words="fired",
+            want=lambda case: [case.other, case.runs[-1]],
+            points=0,
+            essential=True,
+            given=Say("run_again"),
+            mistakes={"removes_itself": Gives(lambda case: [case.other])},
         ),
         equals(
             "two_names",
@@ -146,8 +166,8 @@ EXERCISE = Exercise(
     ],
     raises={
         "another_kind": r"missing 1 required positional argument: 'output'",
+        "no_old_one": r"^KeyError|'NoneType' object has no attribute 'remove'",
         "stores_no_handle": r"has no attribute 'remove'",
-        "no_old_one": r"^KeyError",
         "calls_now": r"missing 3 required positional arguments|'(?:NoneType|Tensor)' object is not callable",
     },
 )

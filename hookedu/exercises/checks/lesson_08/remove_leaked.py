@@ -96,7 +96,7 @@ EXERCISE = Exercise(
                 "misses_model": _missed(lambda path, kind, case: path == ""),
                 "top_level_only": _missed(lambda path, kind, case: path not in TOP),
                 "twin_missed": _missed(
-                    lambda path, kind, case: True,
+                    lambda path, kind, case: bool(case.known),
                     lambda path, kind, case: (path, kind) in case.known,
                     lambda path, kind, case: path in _names(case.known),
                     lambda path, kind, case: path not in INSIDE or kind != "forward",  # all but the partials

@@ -23,7 +23,7 @@ from hookedu.exercises.probes.lesson_09.conv_groups import PROBE, Net
 _CALL = "conv_groups(model, x)"
 _SMALL, _LARGE = "(2, 1, 2, 2)", "(2, 2, 3, 3)"
 _TRANSPOSED, _UNGROUPED, _UNUSED = "(2, 2, 1, 1)", "(2, 2, 2, 2)", "(3, 2, 1, 1)"
-_NET = "conv, relu_, [conv, relu_], conv, out += h, relu_, convtranspose, [conv, relu_]"
+_NET = "conv, relu_, [Own(Conv2d), relu_], conv, out += h, relu_, convtranspose, [Own, relu_]"
 
 Groups = dict[str, list[torch.Tensor]]
 
@@ -43,7 +43,7 @@ class _Key:
         a = (model.body[0] if isinstance(model, Net) else model)(self.x)
         self.groups: Groups = {_SMALL: [a]}
         self.overwritten = self.inplace_off = self.by_module = self.eval_mode = self.groups
-        self.two_names = self.childless = self.groups
+        self.two_names = self.childless = self.exact = self.groups
         self.output_shape = str(tuple(a.shape))
         if isinstance(model, Net):
             b, d, added, c = self._later(model, a)
@@ -53,6 +53,7 @@ class _Key:
             self.by_module = {_SMALL: [a], _LARGE: [b, *times * [c], d]}
             self.two_names = {_SMALL: [a], _LARGE: [b, d, d, *times * [c]]}
             self.childless = {_SMALL: [a], _LARGE: [b, *times * [c]]}
+            self.exact = {_SMALL: [a], _LARGE: [d]}
             self.inplace_off = {_SMALL: [a], _LARGE: [b, added, *times * [c]]}
             b, d, _, c = self._later(model, a, lost=b.relu())
             self.eval_mode = {_SMALL: [a], _LARGE: [b, d, *times * [c]]}
@@ -161,6 +162,7 @@ EXERCISE = Exercise(
                 ),
                 "by_module": Gives(lambda key: key.by_module),
                 "two_names": Gives(lambda key: key.two_names),
+                "exact_type": Gives(lambda key: key.exact),
                 "leaves_only": Gives(lambda key: key.childless),
                 "eval_mode": Gives(lambda key: key.eval_mode),
                 "runs_twice": lambda saw, key: all(
@@ -183,7 +185,7 @@ EXERCISE = Exercise(
         all_detached(_CALL),
     ],
     raises={
-        "every_module": r"has no attribute 'weight'",
+        "every_module": r"'(?!str'|tuple'|Tensor')\w+' object has no attribute 'weight'",
         "through_numpy": r"unsupported ScalarType BFloat16",
     },
 )

@@ -14,7 +14,7 @@ from hookedu.exercises.tools import same
 
 
 def _silent(*pictures: torch.Tensor, threshold: float = 0.0) -> list[int]:
-    """Return the channels of (..., channel, 2, 2) that are nowhere above the threshold."""
+    """Return the channels of (..., channel, height, width) that are nowhere above the threshold."""
     channels = torch.cat([maps.movedim(-3, 0).flatten(1) for maps in pictures], 1)
     return (channels <= threshold).all(1).nonzero().flatten().tolist()
 
@@ -64,6 +64,10 @@ _MISTAKES: Mistakes = {
     ),
     "threshold": Gives(lambda case: _silent(*case.maps, threshold=WEAK)),
     "smallest": Gives(_all),
+    "part_of_the_map": lambda saw, case: (
+        case.maps[0].shape[-1] > 2
+        and same(saw.result, _silent(*(maps[..., 1:-1, 1:-1] for maps in case.maps)))
+    ),
     "inverted": Gives(lambda case: [c for c in _all(case) if c not in _dead(case)]),
     "not_sorted": lambda saw, case: same(sorted(saw.result), _dead(case)),
 }

@@ -10,15 +10,15 @@ from hookedu.exercises.checks.lesson_09.shared import Mistakes, returned
 from hookedu.exercises.conduct import ATTRIBUTES
 from hookedu.exercises.criteria import Gives
 from hookedu.exercises.exercise import Exercise
-from hookedu.exercises.observation import show
+from hookedu.exercises.observation import Opaque, show
 from hookedu.exercises.probes.lesson_09.disagreement import LIMIT, NAMES, NUDGE, PROBE, UNIT, Case
 
 _TOLERANCE = 1e-7  # relative for numbers below 1
-# What overwrites the output of each layer, in the order of running.
+# What overwrites the output of each layer, in the order of running: a container gives what its last layer gives.
 _OVERWRITES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "stem": torch.relu,
     "body.mix": lambda output: output.clamp(-LIMIT, LIMIT),
-    "body.pool": lambda output: output + NUDGE,
+    "body": lambda output: output + NUDGE,
     "last": torch.relu,
 }
 
@@ -34,7 +34,7 @@ class _Key:
         self.given: dict[str, torch.Tensor] = {}
         self.taken: dict[str, torch.Tensor] = {}
         for name, overwrite in _OVERWRITES.items():
-            given = model.get_submodule(name)(x)
+            given = model.get_submodule("body.pool" if name == "body" else name)(x)
             x = overwrite(given)
             self.given[name] = given
             self.taken[name] = given - x
@@ -42,6 +42,13 @@ class _Key:
     def of(self, measure: Callable[[torch.Tensor], torch.Tensor]) -> dict[str, float]:
         """Return the differences by name, measured in this way: an extractor drops what follows the last layer."""
         return {name: 0.0 if name == "last" else float(measure(self.taken[name])) for name in NAMES}
+
+    @property
+    def as_defined(self) -> dict[str, float]:
+        """With outputs in the order of running, and names in that of the definition."""
+        other = {"body.mix": "body", "body": "body.mix"}
+        found = {name: given - self.taken[name] * (name != "last") for name, given in self.given.items()}
+        return {name: float((self.given[other.get(name, name)] - found[name]).abs().max()) for name in NAMES}
 
     @property
     def overwritten(self) -> dict[str, float]:
@@ -105,7 +112,9 @@ _ONE_DIRECTION: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
 )
 
 _MISTAKES: Mistakes = {
+    "traced": lambda saw, key: Opaque("Proxy") in saw.result.values(),
     "overwritten": Gives(lambda key: key.overwritten),
+    "as_defined": Gives(lambda key: key.as_defined),
     "changes_model": lambda saw, key: (
         _too_few(saw, key) and any(kind == ATTRIBUTES for kind, _ in saw.conduct)
     ),

@@ -196,10 +196,23 @@ EXERCISE = Exercise(
             expected=Say("wanted"),
             got=Say("moved_nothing"),
         ),
+        Check(
+            "still",
+            want=lambda case: torch.zeros(2),
+            # To stretch short gradients, of a norm of 0 too, is another mistake.
+            ok=lambda saw, case: (
+                close(saw.still, torch.zeros(2)) or not _near(saw.short, [grad / 100 for grad in case.grads])
+            ),
+            essential=True,
+            given="third.grad = [0, 0]; third.step(); lr = 1",
+            expected=Say("wanted"),
+            got=Say("moved_still"),
+        ),
     ],
     raises={
         "none_grad": r"'NoneType' object has no attribute|unsupported operand.*NoneType|expected Tensor.*NoneType",
         "returns_value": r"must return None or a tuple of \(new_args, new_kwargs\)",
-        "three_arguments": r"positional arguments? but \d (?:was|were) given|missing \d required positional",
+        "divides_by_zero": r"ZeroDivisionError",
+        "three_arguments": r"positional arguments? but \d (?:was|were) given|(?<!clip_grad_norm_\(\) )missing \d required positional",
     },
 )

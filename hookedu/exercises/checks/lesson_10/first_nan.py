@@ -31,6 +31,8 @@ class _Key:
         self.run = ", ".join(_leaves(model))
         inner = f"body.{middle}" + ".1" * (case.turn == 1)
         self.culprit = inner if case.turn != 2 else "again"
+        self.reused = f"body.{middle}"
+        self.run_reused = ", ".join(_leaves(make_model(case._replace(turn=0))))
         self.infinite = f"body.{first}" if case.turn == 1 else "scale"
         self.containers = ("", "body", f"body.{middle}" if case.turn == 1 else "body")
 
@@ -96,6 +98,14 @@ EXERCISE = Exercise(
             points=0,
             essential=True,
             given=Say("nan_in_both"),
+        ),
+        equals_rounded(
+            "reused",
+            lambda key: key.if_tried("reused", key.reused),
+            {"looks_too_late": True},
+            points=0,
+            essential=True,
+            given=Say("reuses_memory"),
         ),
         equals_rounded(
             "bare",

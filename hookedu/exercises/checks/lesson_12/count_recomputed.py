@@ -128,7 +128,7 @@ EXERCISE = Exercise(
             ],
             mistakes={
                 "goes_around": _goes_around,
-                "cut_off": lambda saw, key: saw.missing == "x",
+                "cut_off": lambda saw, key: saw.missing == "x" and not saw.wiped,
                 "runs_copy": lambda saw, key: saw.missing and saw.copied,
                 "not_added": lambda saw, key: saw.missing and not saw.wiped,
                 "wipes": lambda saw, key: saw.wiped,

@@ -161,6 +161,16 @@ EXERCISE = Exercise(
             },
         ),
         Check(
+            "within",
+            "within",
+            want=lambda key: _sums(key.handed),
+            ok=lambda saw, key: saw.within == saw.counts,
+            points=0,
+            given=Say("inside"),
+            label="counts",
+            mistakes={"counts_late": True},
+        ),
+        Check(
             "transposed",
             ok=lambda saw, key: saw.transposed in (_TRANSPOSED, None),
             essential=True,

@@ -51,6 +51,14 @@ def _is_mixed_up(saw: Saw, key: Key) -> bool:
     return len(saw.grads) < 2 or _wrong(saw, key) == 1 or not close(saw.earlier, key.opposite, 2e-3)
 
 
+def _waits_for_some(saw: Saw, key: Key) -> bool:
+    """Check whether a part is the average, and the rest is still what rank 0 sent."""
+    grad, sent = saw.grads[0], key.x / key.ranks
+    added = [close(grad[n : n + 1], key.average[n : n + 1], 2e-3) for n in range(len(grad))]
+    alone = [close(grad[n : n + 1], sent[n : n + 1], 2e-3) for n in range(len(grad))]
+    return all(map(max, added, alone)) and not all(added) and not all(alone)
+
+
 def _loses_inf(saw: Saw, key: Key) -> bool:
     """Check whether all finite averages are right, and those that are infinite or nan are finite, or some of them."""
     grad, finite = saw.grads[0], key.average.isfinite()
@@ -131,6 +139,7 @@ EXERCISE = Exercise(
                 ),
                 "reads_too_early": lambda saw, key: saw.sent and _not_added(saw, key),
                 "never_sends": _not_added,
+                "waits_for_some": _waits_for_some,
             },
         ),
         Check(
@@ -156,7 +165,12 @@ EXERCISE = Exercise(
             "bytes_sent",
             want=lambda key: 2 * len(key.x),
             points=2,
-            mistakes={"sends_float32": Gives(lambda key: 4 * len(key.x))},
+            mistakes={
+                "sends_more": lambda saw, key: (
+                    set(saw.sent) == {"torch.float16"} and saw.bytes_sent > 2 * len(key.x)
+                ),
+                "sends_float32": Gives(lambda key: 4 * len(key.x)),
+            },
         ),
         must_be(
             "float32",

@@ -182,7 +182,7 @@ EXERCISE = Exercise(
         Check(
             "outputs",
             ok=_right("outputs", "attached"),
-            points=2,
+            points=1,
             given=_calls("outputs", "attached"),
             expected=[
                 Say("graph", when=_cut, value=True),
@@ -195,6 +195,18 @@ EXERCISE = Exercise(
             mistakes={
                 "drops_result": lambda saw, key: all(same(m["outputs"], key.plain) for m in saw.models),
                 "cuts_graph": _cut,
+            },
+        ),
+        Check(
+            "tuples",
+            "tuples",
+            want=lambda key: 23 * key.x,
+            points=1,
+            given=Say("a_tuple"),
+            label="compiled(x)",
+            mistakes={
+                "drops_result": lambda saw, key: all(same(m["outputs"], key.plain) for m in saw.models),
+                "only_tensors": lambda saw, key: same(saw.tuples, 5 * key.x),
             },
         ),
         Check(
@@ -238,7 +250,8 @@ EXERCISE = Exercise(
     raises={
         "full_graph": r"^Unsupported|fullgraph=True",
         "dotted_name": r"^(AttributeError|KeyError): .*encoder\.fc|has no attribute 'encoder\.fc'",
-        "hook_arguments": r"missing \d+ required positional argument|takes (?:from \d+ to )?\d+ positional arguments? but",
+        # Not those of torch.compile.
+        "hook_arguments": r"(?<!compile\(\) )(?:missing \d+ required positional argument|takes (?:from \d+ to )?\d+ positional arguments? but)",
         **CALLS_NOW,
     },
 )

@@ -12,7 +12,14 @@ from hookedu.exercises.checks.lesson_14.shared import near
 from hookedu.exercises.criteria import Check, Saw, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque, show
-from hookedu.exercises.probes.lesson_14.outputs_of import PROBE, Case, Net, described
+from hookedu.exercises.probes.lesson_14.outputs_of import (
+    ORDINARY,
+    PROBE,
+    Case,
+    Net,
+    described,
+    weight_and_x,
+)
 from hookedu.exercises.probes.lesson_14.shared import make_model
 from hookedu.exercises.structures import LIST, TUPLE, as_code, mapped, tensors_in, untyped
 from hookedu.models.stories import Cache
@@ -25,6 +32,14 @@ class Key:
         self.case = case
         self._run({"cache": Cache()} if case.sizes else {"scale": case.scale})
         self.want = self.of_call(-1)
+
+    @property
+    def ordinary(self) -> dict[str, Any] | None:
+        """Return what the layers of `Ordinary` put out; it is asked for in turn 2 alone."""
+        if self.case.turn != 2:
+            return None
+        weight, x = weight_and_x(self.case)
+        return {"fc": x @ weight, "act": (x @ weight).relu(), "log": None}
 
     @torch.no_grad()
     def _run(self, kwargs: dict[str, Any]) -> None:
@@ -111,6 +126,15 @@ def _overwritten(saw: Saw, key: Key) -> bool:
     return not key.case.sizes and _alike(_zero)(saw, key)
 
 
+def _passes_parameters(saw: Saw, key: Key) -> bool:
+    """Check whether the result is right but for the parameter in it, which the model set to 0."""
+    if key.case.turn != 2:
+        return False
+    got, want = saw.result["stem.last"], key.want["stem.last"]
+    others = {**saw.result, "stem.last": got[:-1]}, {**key.want, "stem.last": want[:-1]}
+    return equal(*others) and equal(got[-1][:-1], want[-1][:-1]) and equal(got[-1][-1], _zero(want[-1][-1]))
+
+
 def _loses_containers(saw: Saw, key: Key) -> bool:
     """Check whether what the model emptied is empty in the result, at some place."""
     want = {name: mapped(_zero, key.want[name]) for name in key.want}
@@ -139,6 +163,10 @@ def _leaf(value: Any) -> str:
         shown = show(value) if value.numel() < 9 else f"Tensor{tuple(value.shape)}"
         return shown if dtype == "float32" and value.dim() else f"tensor({shown}, dtype={dtype})"
     return "marker" if isinstance(value, str) and value == "MARKER" else show(value)
+
+
+def _ordinary(result: Any) -> str:
+    return f"result == {as_code(result, _leaf)}"
 
 
 def _line(of: Callable[[Saw, Key], Any]) -> Callable[[Saw, Key], str]:
@@ -217,10 +245,26 @@ EXERCISE = Exercise(
                     any(near(saw.result[name], one) for one in tensors_in(key.want[name]))
                     for name in key.nested()
                 ),
+                "passes_parameters": _passes_parameters,
                 "overwritten": _overwritten,
                 "same_containers": _loses_containers,
                 "tuples_as_lists": _alike(untyped),
                 "copies_others": _alike(_no_marker),
+            },
+        ),
+        Check(
+            "ordinary",
+            ok=lambda saw, key: equal(saw.ordinary, key.ordinary),
+            essential=True,
+            given=Say("ordinary_net", code=f"result = outputs_of(net, {show(list(ORDINARY))}, x)"),
+            expected=lambda saw, key: _ordinary(key.ordinary),
+            got=[
+                Say("ordinary_raised", when=lambda saw, key: saw.ordinary is None),
+                lambda saw, key: _ordinary(saw.ordinary),
+            ],
+            mistakes={
+                "drops_none": lambda saw, key: key.ordinary.keys() - saw.ordinary.keys() == {"log"},
+                "copied_before": lambda saw, key: equal(saw.ordinary["act"], key.ordinary["fc"]),
             },
         ),
         all_detached("result = outputs_of(model, names, *args, **kwargs)"),

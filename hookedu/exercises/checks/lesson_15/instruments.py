@@ -10,7 +10,14 @@ from hookedu.exercises.checks.lesson_15.shared import close_to, ends, holds, is_
 from hookedu.exercises.criteria import Check, Gives, Say
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque
-from hookedu.exercises.probes.lesson_15.instruments import PROBE, Case, loss_of, make_model
+from hookedu.exercises.probes.lesson_15.instruments import (
+    PROBE,
+    SMALL,
+    Case,
+    loss_of,
+    make_model,
+    make_unusual,
+)
 from hookedu.exercises.tools import all_close, gradients
 
 Measure = Callable[[torch.Tensor], torch.Tensor]
@@ -42,6 +49,7 @@ class _Key:
             self.wrong[name] = self._rows(measure)
         self.first, self.forward = self.rows[:1], [[[name, [pair[0], None]] for name, pair in self.rows[0]]]
         self.inputs = self._rows(_MEASURES["norm"], of_input=True)
+        self.unusual = _unusual(case)
 
     def _rows(self, measure: Measure, of_input: bool = False) -> list[Any]:
         """Return the rows of the runs in the block: a step, one without gradients, a step of two, gradients of 0, none."""
@@ -78,6 +86,19 @@ class _Key:
             for name, value, grad in zip(self.run, inputs if of_input else outputs, arriving, strict=True)
             if training or name != names.side
         ]
+
+
+def _unusual(case: Case) -> list[Any]:
+    """Return the row of a step of the unusual model, in which nothing works in place."""
+    model, x = make_unusual(case)
+    outputs: dict[str, torch.Tensor] = {}
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            module.register_forward_hook(lambda m, args, output, name=name: outputs.update({name: output}))
+    loss = SMALL * loss_of(model(x))
+    grads = torch.autograd.grad(loss, [*outputs.values()])
+    norms = zip(outputs.items(), grads, strict=True)
+    return [[[name, [output.detach().norm().item(), grad.norm().item()]] for (name, output), grad in norms]]
 
 
 def _firsts(rows: Any) -> Any:
@@ -155,8 +176,8 @@ EXERCISE = Exercise(
                     _names(saw.first) != [key.run] and sorted(_names(saw.first)[0]) == sorted(key.run)
                 ),
                 "of_the_input": lambda saw, key: close_to(_firsts(saw.first), _firsts(key.inputs[:1])),
-                "too_late": lambda saw, key: (
-                    saw.first[0][0][1][0] == saw.first[0][1][1][0] and saw.first[0][0][1][0] is not None
+                "too_late": lambda saw, key: close_to(
+                    [numbers(saw.first[0][n][1][0]) for n in (0, 1)], [key.first[0][1][1][0]] * 2
                 ),
                 "other_measure": lambda saw, key: any(
                     close_to(_firsts(numbers(saw.first)), _firsts(wrong[:1]))
@@ -220,6 +241,22 @@ EXERCISE = Exercise(
             given=Say("call_raised"),
             label="[[*row] for row in rows][-1:]",
             mistakes={"stays_raised": True},
+        ),
+        Check(
+            "unusual",
+            "unusual",
+            want=lambda key: key.unusual,
+            equal=close_to,
+            essential=True,
+            given=Say("many_types"),
+            expected=lambda saw, key: f"rows == {shown(key.unusual)}",
+            got=lambda saw, key: f"rows == {shown(saw.unusual)}",
+            mistakes={
+                "containers_too": lambda saw, key: {name for name, _ in saw.unusual[0]} & {"", "1"},
+                "some_types": lambda saw, key: (
+                    {name for name, _ in saw.unusual[0]} < {name for name, _ in key.unusual[0]}
+                ),
+            },
         ),
         *ends(_GIVEN, lambda saw, key: saw.late == 6),
     ],

@@ -9,7 +9,7 @@ from hookedu.exercises.checks.forward_hooks import CALLS_NOW, WRONG_ARGUMENTS
 from hookedu.exercises.criteria import Check, Gives, Say, Throughout
 from hookedu.exercises.exercise import Exercise
 from hookedu.exercises.observation import Opaque
-from hookedu.exercises.probes.lesson_15.nan_source import PROBE, Case, make_model
+from hookedu.exercises.probes.lesson_15.nan_source import PROBE, Case, make_model, order
 
 
 class _Key:
@@ -22,9 +22,7 @@ class _Key:
         self.culprit = f"{case.names[2]}.{case.inner}"
         self.found = [self.culprit, case.ill[0]]
         self.size, self.place = case.x[0].numel(), 1  # of a sample, and of the bad number in it
-        order = [*case.names[:2], self.culprit, *case.names[3:], case.names[1], self.culprit, case.names[3]]
-        order += case.names[-1:] if case.turn == 2 else []
-        self.run = ", ".join(order)
+        self.run = ", ".join(self.culprit if name == case.names[2] else name for name in order(case))
 
 
 def _named(saw: Any) -> Any:
@@ -58,6 +56,8 @@ EXERCISE = Exercise(
                     _named(saw) in ("Layer", "Identity", "Spoiler", "Sequential", "Chain")
                 ),
                 "late_binding": lambda saw, key: _named(saw) == "spare",
+                # In that turn alone its second run is bad.
+                "last_run": lambda saw, key: key.case.turn == 0 and _named(saw) == key.names[1],
                 "adds_up": lambda saw, key: key.case.turn == 2 and _named(saw) == key.names[1],
                 "last_sample": lambda saw, key: (
                     len(key.case.ill) == 2 and _sample(saw, key) == key.case.ill[-1]
@@ -108,7 +108,8 @@ EXERCISE = Exercise(
             "input",
             lambda key: [key.names[0], key.case.spoilt] if key.case.turn != 2 else None,
             {
-                "looks_for_maker": lambda saw, key: saw.input is None,
+                "looks_for_maker": Throughout(lambda saw, key: saw.input is None),
+                "zero_is_false": lambda saw, key: key.case.turn == 0 and saw.input is None,
                 "blames_input": lambda saw, key: key.case.turn == 2 and saw.input is not None,
             },
             essential=True,

@@ -74,8 +74,18 @@ class _Key:
             self.values.append(state_of(model))
             previous = new
         self.runs, self.right = runs, runs["right"]
+        self.resumed = self._after_raised()
         *own, late, _ = case.names
         self.of_optimizer = [{*own, late} if step == STEPS - 1 else {*own} for step in range(STEPS)]
+
+    def _after_raised(self) -> list[Any]:
+        """Return the entry of a first step before which the weights have grown, as it is where a step has raised."""
+        model, optimizer = make(self.case)
+        between(self.case, model, optimizer, 2)
+        old = {name: copies(param) for name, param in model.named_parameters()}
+        optimizer.step()
+        right = _FORMULAS["right"]
+        return [[[n, right(old[n], param.detach(), None)] for n, param in model.named_parameters()]]
 
 
 def _steps(saw: Any) -> Any:
@@ -100,6 +110,27 @@ def _gives(*names: str) -> Callable[[Any, _Key], bool]:
         )
 
     return lambda saw, key: any(same_but_for_none(_steps(saw), key.runs[name]) for name in names)
+
+
+def _right_but(where: Callable[[Any, Any], bool]) -> Callable[[Any, _Key], bool]:
+    """Return the condition that the entries are right but for values of which this is true: (got, want)."""
+
+    def holds_for(saw: Any, key: _Key) -> bool:
+        got = _steps(saw)
+        names = [[pair[0] for pair in one] if isinstance(one, list) else None for one in got]
+        if names != [key.names] * STEPS:
+            return False
+        pairs = [
+            pair for one, want in zip(got, key.right, strict=True) for pair in zip(one, want, strict=True)
+        ]
+        return all(close_to(one, want) or where(one[1], want[1]) for one, want in pairs)
+
+    return holds_for
+
+
+def _other(holds: Callable[[Any, _Key], bool]) -> Callable[[Any, _Key], bool]:
+    """Return the condition that the entries are not right, as where there are too many of them, and this one."""
+    return lambda saw, key: not close_to(_steps(saw), key.right) and holds(saw, key)
 
 
 def _first_wrong(saw: Any, key: _Key) -> int:
@@ -148,7 +179,7 @@ EXERCISE = Exercise(
                     holds(saw.steps, torch.Tensor) and close_to(numbers(_steps(saw)), key.right)
                 ),
                 "not_python": lambda saw, key: holds(saw.steps, Opaque),
-                "every_optimizer": lambda saw, key: len(saw.other) == 2,
+                "every_optimizer": lambda saw, key: len(saw.other) > len(saw.steps[0]) > 0,
                 "no_copy": _gives("nothing_moved"),
                 "one_dictionary": lambda saw, key: (
                     len(saw.steps[-1]) == STEPS and all(entry == saw.steps[-1][-1] for entry in saw.steps[-1])
@@ -168,7 +199,11 @@ EXERCISE = Exercise(
                 "not_divided": _gives("not_divided"),
                 "other_measure": _gives("mean", "largest", "squares"),
                 "upside_down": _gives("upside_down"),
-                "no_none": _gives("right"),
+                "no_none": _other(_gives("right")),
+                "none_too_often": _other(_right_but(lambda got, want: got is None)),
+                "adds_to_divisor": _other(
+                    _right_but(lambda got, want: type(got) is float and (want is None or got < want > 1e6))
+                ),
             },
         ),
         Check(
@@ -188,13 +223,22 @@ EXERCISE = Exercise(
             expected=Say("gets_closure"),
             got=Say("no_closure"),
         ),
+        Check(
+            "resumed",
+            ok=lambda saw, key: close_to(saw.resumed, key.resumed),
+            essential=True,
+            given=Say("step_raised"),
+            expected=lambda saw, key: f"steps[-1:] == {shown(key.resumed)}",
+            got=lambda saw, key: f"steps[-1:] == {shown(saw.resumed)}",
+            mistakes={"stale": lambda saw, key: bool(saw.resumed)},
+        ),
         *ends(_GIVEN, lambda saw, key: saw.late == STEPS),
     ],
     raises={
         "divides_by_zero": r"ZeroDivisionError",
         "none_grad": r"'NoneType' object has no attribute '(norm|abs|square|pow|detach|clone|item|flatten)'",
         "returns_value": r"must return None or a tuple of \(new_args, new_kwargs\)",
-        "three_arguments": r"positional arguments? but \d (?:was|were) given|missing \d required positional",
         "no_manager_error": r"generator didn't yield|NoneType' object is not an iterator|__exit__|__enter__",
+        "three_arguments": r"positional arguments? but \d (?:was|were) given|missing \d required positional",
     },
 )

@@ -3,11 +3,10 @@
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils.hooks import RemovableHandle
 
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_02 import shared
-from hookedu.exercises.probes.lesson_02.shared import two_lists
+from hookedu.exercises.probes.lesson_02.shared import later_passes, two_lists
 from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
 from hookedu.exercises.tools import copies, whole
 
@@ -34,7 +33,7 @@ def observe(observe_once: Any, case: Case) -> dict[str, Any]:
     y, seen, neighbour = k * x, [before], []
     y.register_hook(neighbour.append)
     handle = observe_once(y, seen)
-    table = handle.hooks_dict_ref() if isinstance(handle, RemovableHandle) else y._backward_hooks
+    table = getattr(handle, "hooks_dict_ref", lambda: y._backward_hooks)()  # that of several hooks has none
     early, early_grad, hung = copies(seen), copies(x.grad), hooks_on(y) > 1
     later = y.register_hook(neighbour.append)
 
@@ -54,7 +53,8 @@ def observe(observe_once: Any, case: Case) -> dict[str, Any]:
     (w * u).sum().backward()
     later.remove()
     remove_handle(handle)
-    return {
+    on_leaf = two_lists(observe_once, x, w) | later_passes(observe_once, w)
+    return on_leaf | {
         "early": early,
         "early_grad": early_grad,
         "hung": hung,
@@ -68,7 +68,7 @@ def observe(observe_once: Any, case: Case) -> dict[str, Any]:
         "x_grad": x_grad,
         "other": other,
         "cancelled": cancelled + len(seen_u),
-    } | two_lists(observe_once, x, w)
+    }
 
 
 PROBE = Probe("02.3", "observe_once", make_case, observe, cases=4, changes=(1,), leaves=(HANDLES,))

@@ -1,12 +1,13 @@
-"""A small graph for the probes of lesson 02, and two hooks on one leaf."""
+"""A small graph for the probes of lesson 02, two hooks on one leaf, and what a hook hands on."""
 
+import contextlib
 import math
 from typing import Any, NamedTuple
 
 import torch
 
 from hookedu.exercises.probing import Draw, hooks_on, remove_handle
-from hookedu.exercises.tools import copies, whole
+from hookedu.exercises.tools import copies, noted, whole
 
 
 class Case(NamedTuple):
@@ -52,3 +53,33 @@ def two_lists(watch: Any, x: torch.Tensor, w: torch.Tensor) -> dict[str, Any]:
     for handle in handles:
         remove_handle(handle)
     return {"two": [copies(one), copies(two)], "no_more": no_more}
+
+
+def later_passes(watch: Any, w: torch.Tensor) -> dict[str, Any]:
+    """Observe what was seen of a leaf without a .grad when three backward passes are over.
+
+    PyTorch makes the tensor that a hook returns the .grad of the leaf, if nobody else holds it, and adds the next gradient
+    to it in place: what shares memory with it changes. "gave" tells whether a hook returned something.
+    """
+    leaf, seen = torch.ones_like(w, requires_grad=True), []
+    leaf.register_hook(lambda grad: None)  # a third party's
+    handle = watch(leaf, seen)
+    gave = noted(leaf)
+    for factor in (1, 2, 3):
+        (factor * w * leaf).sum().backward()
+    remove_handle(handle)
+    return {"later": copies(seen), "gave": any(gave)}
+
+
+def cuts_graph(watch: Any, w: torch.Tensor) -> bool:
+    """Check whether the gradient that flows on holds no graph although backward builds one."""
+    leaf, handed_on = torch.ones_like(w, requires_grad=True), []
+    y = 2 * leaf
+    y.register_hook(lambda grad: None)  # a third party's
+    handle = watch(y, [])
+    last = y.register_hook(handed_on.append)
+    with contextlib.suppress(Exception):  # of an answer that is at odds with such a gradient
+        torch.autograd.grad((w * y * y).sum(), leaf, create_graph=True)
+    last.remove()
+    remove_handle(handle)
+    return any(not grad.requires_grad for grad in handed_on)

@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils.hooks import RemovableHandle
 
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_02 import shared
@@ -39,14 +38,14 @@ def observe(watch: Any, case: Case) -> dict[str, Any]:
     y.register_hook(lambda grad: None)
     handle = watch(y, seen)
     report = {"early": copies(seen), "early_grad": copies(x.grad), "hooks": hooks_on(y) - 1}
-    table = handle.hooks_dict_ref() if isinstance(handle, RemovableHandle) else y._backward_hooks
+    table = getattr(handle, "hooks_dict_ref", lambda: y._backward_hooks)()  # that of several hooks has none
     gradients = {factor: factor * w + 0 for factor in factors}  # no -0
     for factor in factors:
         y.backward(gradients[factor], retain_graph=True)
     kept, x_grad = copies(seen), copies(x.grad)
     remove_handle(handle)
     y.backward(w)
-    report |= shared.two_lists(watch, x, w)
+    report |= shared.two_lists(watch, x, w) | shared.later_passes(watch, w)
     return report | {
         "seen": kept,
         "x_grad": x_grad,
@@ -54,6 +53,7 @@ def observe(watch: Any, case: Case) -> dict[str, Any]:
         "elsewhere": table is not y._backward_hooks,
         "after_removal": len(seen) - len(kept),
         "piece": _pieces(watch, w),
+        "cut": shared.cuts_graph(watch, w),
     }
 
 

@@ -7,7 +7,7 @@ import torch
 
 from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probing import Draw, Probe, hooks_on, remove_handle
-from hookedu.exercises.tools import copies, same, whole
+from hookedu.exercises.tools import copies, noted, same, whole
 
 _NAMES: tuple[str, ...] = ("trunk", "conv", "gate", "pool", "skip", "head", "norm", "proj")
 # Names of tensors that require a gradient, and alike: none may be shortened or changed.
@@ -78,6 +78,7 @@ def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     # Of two names of one tensor, the first hook counts for the first name.
     earlier = {name: sum(tensors[n] is tensors[name] for n in names[:i]) for i, name in enumerate(names)}
     hooked = [name for name in names if hooks_on(tensors[name]) - before[name] > earlier[name]]
+    gave = noted(tensors[names[0]])
     loss(case).backward(retain_graph=True)
     report = {"hooked": hooked, "seen": copies(seen), "is_list": isinstance(handles, list)}
     report["handles"] = [*handles] if isinstance(handles, (list, tuple)) else handles
@@ -85,7 +86,7 @@ def observe(watch_many: Any, case: Case) -> dict[str, Any]:
     before_second = copies(first)
     (2 * loss(case)).backward(retain_graph=True)
     report["written_over"] = None if same(copies(first), before_second) else copies(first)
-    report |= {"second": copies(seen), "x_grad": copies(x.grad)}
+    report |= {"gave": any(gave), "second": copies(seen), "x_grad": copies(x.grad)}
     report["switched"] = any(t.requires_grad for name, t in tensors.items() if name not in case.gradients)
     _remove(handles)
     seen.clear()

@@ -7,7 +7,7 @@ import torch
 from hookedu.exercises.conduct import Interruption, Stopped
 from hookedu.exercises.probes.lesson_02.shared import Case, make_case
 from hookedu.exercises.probing import Probe, hooks_on
-from hookedu.exercises.tools import ERRORS, copies, is_manager
+from hookedu.exercises.tools import ERRORS, copies, is_manager, noted
 
 # Raised in turn in a block; an `Interruption` is a RuntimeError of another class, a StopIteration what `next` raises.
 _ERRORS = (Interruption, *ERRORS, StopIteration)
@@ -53,6 +53,18 @@ def _reused(watching: Any, case: Case) -> bool:
         return one is two
 
 
+def _later(watching: Any, case: Case) -> dict[str, Any]:
+    """Return what a block has seen of a leaf without a .grad after two more backward passes, and whether a hook gave something."""
+    x = torch.ones_like(case.w, requires_grad=True)
+    x.register_hook(lambda grad: None)  # somebody else's
+    with watching({"x": x}) as seen:
+        gave = noted(x)
+        (case.w * x).sum().backward()
+    for factor in (2, 3):
+        (factor * case.w * x).sum().backward()
+    return {"later": copies(seen), "gave": any(gave)}
+
+
 def _raising(watching: Any, case: Case, error: type[BaseException]) -> tuple[str, int, Any]:
     """Return which exception comes out when one is raised in the block, how many hooks it leaves, and what can be read.
 
@@ -82,7 +94,17 @@ def _left_by_nothing(watching: Any, case: Case) -> int:
 
 
 _KEYS = ("manager", "is_manager", "early", "hooks", "seen", "second", "x_grad", "left", "stranger")
-_LATER = ("switched", "after_error", "one_dict", "nested", "reused", "escaped", "escaped_interrupt")
+_LATER = (
+    "later",
+    "gave",
+    "switched",
+    "after_error",
+    "one_dict",
+    "nested",
+    "reused",
+    "escaped",
+    "escaped_interrupt",
+)
 _LEFT = ("left_by_error", "left_by_interrupt", "left_by_nothing")
 
 
@@ -109,7 +131,7 @@ def observe(watching: Any, case: Case) -> dict[str, Any]:
     }
     others[1].remove()
     report["switched"] = tensors["fixed"].requires_grad
-    report |= _nested(watching, case) | {"reused": _reused(watching, case)}
+    report |= _nested(watching, case) | {"reused": _reused(watching, case)} | _later(watching, case)
     report["left_by_nothing"] = _left_by_nothing(watching, case)
     came, left, kept = zip(*(_raising(watching, case, error) for error in _ERRORS), strict=True)
     report["escaped"] = next((one for one in came if one != "this"), "this")

@@ -11,9 +11,9 @@ from hookedu.exercises.probing import Draw, Probe
 # Twelve values and their norm, of which no row and no value can be left out. The largest is half of it, the largest
 # singular value of the matrix is 0.75 of it, the sum of the absolute values is 3.1 times as much.
 _VALUES, _NORM = (5, 2, -4, 6, -3, 2, 7, -8, 4, -2, 4, 9), 18
-_SHAPES = ((12,), (4, 3), (4, 1, 3), (1, 4, 1, 3), ())  # by turn
+_SHAPES = ((12,), (4, 3), (4, 1, 3), (1, 4, 1, 3), (), (4, 3))  # by turn
 # By turn. Small in turn 1: squares must fit into float16. In turn 2, 1e-5 added to the norm always shows, 1e-6 never.
-_SCALES = (1.0, 1 / 32, 1 / 1024, 2.0, 1.0)
+_SCALES = (1.0, 1 / 32, 1 / 1024, 2.0, 1.0, 1.0)
 
 Case = tuple[Paths, dict[str, torch.Tensor], float]
 
@@ -23,8 +23,9 @@ def make_case(rng: Draw) -> Case:
 
     All absolute values in "long" are above max_norm and all in "longer" below, also its singular values if it is a
     matrix; the sum of the absolute values of "short" is above. Hence no other norm decides correctly. In turn 4 all
-    are single numbers. In float16 "zero" is tiny too: there 1e-12, which people add to the norm, is 0. In float64 all
-    are sevenths, which every smaller dtype would change, and so it would max_norm.
+    are single numbers. In turn 5 they are matrices in float32: PyTorch has no norms of matrices for float16. In
+    float16 "zero" is tiny too: there 1e-12, which people add to the norm, is 0. In float64 all are sevenths, which every
+    smaller dtype would change, and so it would max_norm.
     """
     paths = Paths.make(rng, _SHAPES[rng.turn])
     with torch.no_grad():
@@ -64,4 +65,4 @@ def observe(clip_by_norm: Any, case: Case) -> dict[str, Any]:
     return saw | {"beside": first_of_two(long, *calls)} | asked(long, *reversed(calls))
 
 
-PROBE = Probe("03.2", "clip_by_norm", make_case, observe, cases=5, leaves=(HANDLES,))
+PROBE = Probe("03.2", "clip_by_norm", make_case, observe, cases=6, leaves=(HANDLES,))

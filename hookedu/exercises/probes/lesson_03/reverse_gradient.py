@@ -32,11 +32,11 @@ def make_case(rng: Draw) -> Case:
 
 
 def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
-    """Run backward twice; then with two calls alive; then call for an x without gradient, in no_grad mode, and both."""
+    """Run backward twice, and once from a leaf; then with two calls alive; then call for an x without gradient, in no_grad mode, and both."""
     paths, u, strength = case
     skip, x = paths.forward()
     y = reverse_gradient(x, strength)
-    saw = dict.fromkeys(("x_grad", "s_grad", "x_again", "reaches_x", "asked", "one_buffer")) | {
+    saw = dict.fromkeys(("x_grad", "s_grad", "x_again", "reaches_x", "asked", "one_buffer", "of_leaf")) | {
         "y": copies(y),
         "hooks": 0,
         "kept": 0,
@@ -59,6 +59,11 @@ def observe(reverse_gradient: Any, case: Case) -> dict[str, Any]:
         ]
         saw |= {"reaches_x": reached[0] is not None, "asked": copies(reached)}
         saw["one_buffer"] = saw["reaches_x"] and shares_memory(reached)
+
+    leaf = x.detach().clone().requires_grad_()
+    if isinstance(of_leaf := reverse_gradient(leaf, strength), torch.Tensor) and of_leaf.requires_grad:
+        (u * leaf).sum().add((paths.w * of_leaf).sum()).backward()
+        saw["of_leaf"] = copies(leaf.grad)
 
     def called(x: torch.Tensor, enabled: bool) -> Any:
         with torch.set_grad_enabled(enabled):

@@ -17,7 +17,7 @@ from hookedu.exercises.probes.lesson_04.shared import (
     use,
 )
 from hookedu.exercises.probing import Draw, Probe
-from hookedu.exercises.tools import all_close, copies, same, whole
+from hookedu.exercises.tools import all_close, attempted, copies, same, whole
 
 
 class Case(NamedTuple):
@@ -74,10 +74,19 @@ def _under_graph(model: nn.Module) -> str:
     return "stays" if same(param.detach(), before) else "keeps" if left else "steps"
 
 
+def _moves_when_asked(model: nn.Module) -> bool:
+    """Ask `torch.autograd.grad`, which is no `backward()`, for the gradient of a parameter; check whether that moved it."""
+    param = next(p for p in model.parameters() if p.requires_grad)
+    before = copies(param)
+    attempted(lambda: torch.autograd.grad((2 * param).sum(), param))  # a multi-grad hook makes it fail
+    return not same(param.detach(), before)
+
+
 def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     """Run backward for both inputs and for one parameter alone, without the hooks, with two calls alive, and with lr 0.
 
-    Once with `create_graph=True`, under which grad mode is on, and once in the other mode, training or evaluation.
+    Once with `create_graph=True`, under which grad mode is on, once through `torch.autograd.grad`, and once in the other
+    mode, training or evaluation.
 
     That parameter gets a gradient of 0 first. When it then gets another, all others have an older .grad.
     """
@@ -129,6 +138,7 @@ def observe(sgd_in_backward: Any, case: Case) -> dict[str, Any]:
     report["off"] = all_close(parameters(model), before)
     handles = sgd_in_backward(third, lr)
     report["under_graph"] = _under_graph(third)
+    report["moves_when_asked"] = _moves_when_asked(third)
     remove_handles(handles)
     before = parameters(switched.train(not model.training))
     handles = sgd_in_backward(switched, lr)

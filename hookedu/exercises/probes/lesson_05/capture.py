@@ -32,6 +32,11 @@ class Conv(nn.Conv2d):
         return self.child(super().forward(input))
 
 
+def is_marked(tensor: torch.Tensor) -> bool:
+    """Check whether a tensor carries hooks or attributes, or keeps its gradient although it is no leaf."""
+    return bool(tensor._backward_hooks or vars(tensor) or tensor.retains_grad)
+
+
 def make_case(rng: Draw) -> Case:
     """Return a case with an empty list, then one with a list that is in use and a layer in evaluation mode."""
     kernels, pictures = whole(rng, 2), whole(rng, 2)
@@ -91,6 +96,7 @@ def observe(capture: Any, case: Case) -> dict[str, Any]:
     handle_of_another = capture(another, [])
     another(learned)
     remove_handle(handle_of_another)
+    saw["marked"] = any(map(is_marked, [*made, *pictures, learned]))
     return saw | {"cut_input": not learned.requires_grad}
 
 

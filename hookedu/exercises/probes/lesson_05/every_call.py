@@ -86,10 +86,12 @@ class Recurrent(nn.Module):
 
 
 class Pair(nn.Module):
-    """A layer whose output is a tuple in a tuple."""
+    """A layer whose output is a tuple in a tuple, with a dictionary in it."""
 
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, None]]:
-        return x, (2 * x, None)
+    def forward(
+        self, x: torch.Tensor
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, None, dict[str, torch.Tensor]]]:
+        return x, (2 * x, None, {"five": 5 * x})
 
 
 class Named(nn.Module):
@@ -135,11 +137,11 @@ class Nested(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out, last = self.rnn(x)
-        first, (second, _) = self.pair(out)
+        first, (second, _, inside) = self.pair(out)
         named = self.named(first + second)
         (table,) = self.table()
         trains = any(p.requires_grad for p in self.parameters())
-        attached = (out, last, first, second, named["logits"], named[7][0], table)
+        attached = (out, last, first, second, inside["five"], named["logits"], named[7][0], table)
         self.cut |= trains and any(map(is_cut, attached))
         named["more"] = MORE
         return named["logits"]
@@ -186,6 +188,7 @@ def observe(every_call: Any, case: Case) -> dict[str, Any]:
     nested = Nested(case)
     # Not beside the plain model: what keeps something between calls is told so in that case.
     kept = attempted(lambda: every_call(nested, steps(case))) if has_nested(case) else None
+    saw["one_dict"] = kept is result
     saw["graph"] = model.grad_on and not model.cut and not nested.cut
     of_none = attempted(lambda: every_call(Nothing(), case.x)) if has_nested(case) else None
     saw["nested"], saw["of_none"] = (

@@ -10,7 +10,7 @@ from hookedu.exercises.conduct import HANDLES
 from hookedu.exercises.probes.lesson_05.shared import keep_outputs
 from hookedu.exercises.probes.onlooker import Onlooker
 from hookedu.exercises.probing import Draw, Probe, remove_handle
-from hookedu.exercises.tools import backward_hooks, copies, linear, whole
+from hookedu.exercises.tools import attempted, backward_hooks, copies, linear, whole
 
 # Input, the push, the weights of two square layers, and the mode of the first, "train" or "eval"; one run is in the other.
 Case = namedtuple("Case", "x direction strength first second mode")
@@ -64,11 +64,21 @@ def later_inputs(x: torch.Tensor) -> list[torch.Tensor]:
     return [x.detach() + 1, torch.cat([rows, first - 1]), torch.cat([first - 1, first])[None, :, None]]
 
 
+def _relu(steer: Any, x: torch.Tensor, direction: torch.Tensor, strength: float) -> torch.Tensor:
+    """Return the output of a steered ReLU."""
+    relu = nn.ReLU()
+    handle = steer(relu, direction, strength)
+    out = copies(relu(x))
+    remove_handle(handle)
+    return out
+
+
 def observe(steer: Any, case: Case) -> dict[str, Any]:
     """Steer the first layer; run the network, backward, and the network four times; run once more without the hook.
 
     The third run is under torch.no_grad(), the last in the other mode. Runs on later inputs follow, and before the
-    hook is removed, a second steers as well, in the flipped direction. Another layer of the same class runs before it.
+    hook is removed, a second steers as well, in the flipped direction. Another layer of the same class runs before it,
+    and a module without parameters is steered by itself.
     """
     fc1, fc2 = Layer(case.first), linear(case.second).to(case.second.dtype)
     net, x = nn.Sequential(OrderedDict(fc1=fc1, fc2=fc2)), case.x.requires_grad_()
@@ -92,6 +102,8 @@ def observe(steer: Any, case: Case) -> dict[str, Any]:
     }
     saw["apart"] = copies(Layer(case.first)(x))
     saw["later"] = [copies(net(one)) for one in later_inputs(x)]
+    # Turned back, it is the direction as it was, which an answer may have changed in place: that has a message of its own.
+    saw["relu"] = attempted(lambda: _relu(steer, x, flipped.flip(0), case.strength))
     handle_of_second = steer(fc1, flipped, case.strength)
     saw |= {"both": copies(net(x)), "lost": onlooker.lost()}
     for one in (handle, handle_of_second):

@@ -43,17 +43,21 @@ def make_case(rng: Draw) -> Case:
 
 
 class _Layer(nn.Module):
-    """A layer that takes any inputs, so that an answer can lose or change some; it keeps those of its last call."""
+    """A layer that takes any inputs, so that an answer can lose or change some; it keeps those of its last call.
+
+    `numbers` are copies: a hook may change an input in place, and change it back when the layer has run.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.received, self.names = [], []
+        self.received, self.numbers, self.names = [], [], []
         self.inside = nn.Identity()
         self.register_forward_pre_hook(lambda module, args: None)  # of somebody else
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         self.names = sorted(named)
         self.received = [*inputs, *(named[name] for name in self.names)]
+        self.numbers = copies(self.received)
         return inputs[0]
 
 
@@ -72,11 +76,11 @@ def observe(normalise: Any, case: Case) -> dict[str, Any]:
     others = [*rest, *named.values()]
     with torch.set_grad_enabled(setting != "no_grad"):
         layer(x, *rest, **named)
-        saw |= {"x": copies(x), "received": copies(layer.received), "names": layer.names}
+        saw |= {"x": copies(x), "received": layer.numbers, "names": layer.names}
         saw["same"] = [got is given for got, given in zip(layer.received[1:], others, strict=False)]
         intact = same(x, leaf)
         layer(x.add_(1), *rest, **named)
-    saw |= {"again": copies(layer.received[0]), "hooks_later": module_hooks(layer) - 1}
+    saw |= {"again": layer.numbers[0], "hooks_later": module_hooks(layer) - 1}
     if intact:  # an in-place answer would only raise on a leaf that requires grad
         layer(leaf.requires_grad_(), *rest, **named)
         first = layer.received[0]
@@ -84,14 +88,14 @@ def observe(normalise: Any, case: Case) -> dict[str, Any]:
             first.sum().backward()
     mode = layer.training
     layer.train()(1024 * fresh, *rest, **named)
-    saw["plain"] = copies(layer.received[0])
+    saw["plain"] = layer.numbers[0]
     layer.eval()(fresh.clone(), *rest, **named)
-    saw["in_eval"] = copies(layer.received[0])
+    saw["in_eval"] = layer.numbers[0]
     layer.train(mode)
     for one in (handle, handle_of_other):
         remove_handle(one)
     layer(fresh)
-    return saw | {"gradient": leaf.grad, "after_removal": same(layer.received, [fresh])}
+    return saw | {"gradient": leaf.grad, "after_removal": same(layer.numbers, [fresh])}
 
 
 PROBE = Probe("06.2", "normalise", make_case, observe, leaves=(HANDLES,))

@@ -30,8 +30,8 @@ Case = namedtuple("Case", "name other clean broken before second x infinite more
 def make_case(rng: Draw) -> Case:
     """Return a case whose batch has more nan than rows or columns, or a single one: turns 1, 2 and 4.
 
-    It is in the middle, at the start, at the very end. Turn 2 has thousands of nan in another input: an odd number above
-    2048, which float16 does not hold, and names that hold what a format string gives a meaning. Turn 3 has empty inputs, also in front of one with nan, and five inputs at once, turn 4
+    It is in the middle, at the start, at the very end. Turn 2 has more than a million nan in another input: an odd number,
+    which float16 does not hold, nor six digits, and names that hold what a format string gives a meaning. Turn 3 has empty inputs, also in front of one with nan, and five inputs at once, turn 4
     one in bfloat16.
     """
     places = rng.sample(range(12), rng.randint(5, 6))
@@ -46,8 +46,8 @@ def make_case(rng: Draw) -> Case:
         "nan"
     )
     if rng.turn == 2:
-        second = torch.ones(2400, dtype=torch.float16)
-        second[-rng.randrange(2051, 2399, 2) :] = float("nan")
+        second = torch.ones(1_200_000, dtype=torch.float16)
+        second[-rng.randrange(1_000_001, 1_199_999, 2) :] = float("nan")
     infinite.view(-1)[:2] = torch.tensor([float("inf"), -float("inf")])[: x.numel()]  # their sum is nan
     names = (
         ("drop 50%", "block {1}") if rng.turn == 2 else ("stem", "norm", "gate", "neck", "head", "encoder")

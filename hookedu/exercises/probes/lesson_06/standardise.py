@@ -109,10 +109,13 @@ def observe(standardise: Any, case: Case) -> dict[str, Any]:
     (output * case.g).sum().backward()
     saw["gradient"] = copies(raw.grad) if raw is not None else None
     saw["gradient_later"] = _again(conv, case)
+    if case.setting == "no_grad":
+        with torch.no_grad():  # what a hook keeps from this call is old after the step
+            conv(case.x)
     with torch.no_grad():  # one step of an optimizer that was created after standardise()
         for parameter in named.values():
-            if parameter.grad is not None:
-                parameter -= RATE * parameter.grad
+            if parameter.grad is not None:  # through `.data` a tensor's _version stays what it was
+                (parameter.data if case.setting == "no_grad" else parameter).sub_(RATE * parameter.grad)
     if case.frozen:
         conv.load_state_dict({"weight_raw": LOADED * case.weight}, strict=False, assign=True)
     conv.train(case.setting != "eval")

@@ -17,13 +17,14 @@ Case = tuple[nn.Linear, dict[str, torch.Tensor], nn.Linear]
 def make_case(rng: Draw) -> Case:
     """Return a layer, its inputs, and the layer for the input without gradient. All sizes differ: no shapes are equal by chance.
 
-    After the first case the layer has gradients, hooks and a mode that must stay; in the second it has no bias and an
-    input is no leaf, in the third the inputs are not contiguous, one has 6 dimensions, and the layer that they go through is
+    After the first case the layer has gradients, hooks and a mode that must stay; in the second it has no bias, all is float64, and
+    an input is no leaf, in the third the inputs are not contiguous, one has 6 dimensions, and the layer that they go through is
     frozen, and of the other layer only the bias learns.
     """
     n_in, n_out, batch, steps = rng.sample(range(2, 10), 4)
     plain, batch = rng.turn == 0, 1 if rng.turn == 2 else batch
-    layer = linear(rng, n_in, n_out)
+    dtype = torch.float64 if rng.turn == 1 else torch.float32
+    layer = linear(rng, n_in, n_out).to(dtype)
     if rng.turn != 1:
         layer.bias = nn.Parameter(whole(rng, n_out))
     shapes = {"two_d": [batch], "three_d": [batch, steps], "frozen": [batch]}
@@ -37,7 +38,11 @@ def make_case(rng: Draw) -> Case:
         layer.eval()
     inputs = {}
     for name, shape in shapes.items():
-        x = torch.ones(*shape, n_in) if rng.turn != 2 else torch.ones(*shape[:-1], n_in, shape[-1]).mT
+        x = (
+            torch.ones(*shape, n_in, dtype=dtype)
+            if rng.turn != 2
+            else torch.ones(*shape[:-1], n_in, shape[-1]).mT
+        )
         inputs[name] = x.requires_grad_(name != "frozen")
         if not plain and x.requires_grad:
             x.grad = torch.ones_like(x)

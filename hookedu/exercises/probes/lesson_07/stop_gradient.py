@@ -49,8 +49,8 @@ class Case(NamedTuple):
 def make_case(rng: Draw) -> Case:
     """Return layers and their inputs.
 
-    In the second case the layer has an old gradient, more hooks and is in eval mode, all is float64, and the third input
-    of three needs no gradient.
+    In the second case the layer has an old gradient, more hooks and is in eval mode, all is float64, and of three inputs
+    only the second needs a gradient.
     """
     triple = Triple(4, 4, 4, bias=False)
     triple.weight = nn.Parameter(torch.stack([rows(rng, 4, 4) for _ in range(4)]))
@@ -115,9 +115,11 @@ def observe(stop_gradient: Any, case: Case) -> dict[str, Any]:
 
         handles.append(stop_gradient(triple))
         inputs = front, other, third
+        front.requires_grad_(third.weight.requires_grad)
         loss = attempted(lambda: (v * triple(*(module(x) for module in inputs))).sum())
         grads = attempted(lambda: _grads(loss, *inputs, triple)) if not isinstance(loss, str) else loss
         saw["triple"] = grads
+        front.requires_grad_()
 
         handles.append(stop_gradient(front))  # x does not require grad: grad_input is (None,)
         front.weight.grad = None

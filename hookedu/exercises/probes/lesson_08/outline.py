@@ -23,7 +23,8 @@ class Model(nn.Module):
     """A model that runs its body and a pool `rounds` times, then the ReLU of the body, then modules in a plain list.
 
     The pool may return a tuple. The ReLU stands in a Sequential in the body, which is not where it runs the last time, and
-    model.modules() omits the modules in the list. These call themselves `again` times.
+    an empty Sequential, which is false, follows that one. model.modules() omits the modules in the list. These call
+    themselves `again` times.
     """
 
     class Tanh(nn.Tanh):
@@ -48,7 +49,10 @@ class Model(nn.Module):
         again: int = 0,
     ) -> None:
         super().__init__()
-        self.body, self.rounds = nn.Sequential(linear(weight), nn.Sequential(nn.ReLU())), rounds
+        self.body, self.rounds = (
+            nn.Sequential(linear(weight), nn.Sequential(nn.ReLU()), nn.Sequential()),
+            rounds,
+        )
         self.pool = nn.MaxPool1d(1, return_indices=indices)
         self.hidden, self.again = [self.Tanh() for _ in range(n_hidden)], again
         self.error, self.failed = error, False
@@ -102,7 +106,10 @@ def observe(outline: Any, case: tuple[Model, Model]) -> dict[str, Any]:
     watch = Watch(model, x)
     theirs = [watch.handle, register_module_forward_pre_hook(SomeonesHook())]
     theirs.append(model.body.register_forward_hook(SomeonesHook()))
+    returned: list[Any] = []  # what the model puts out after all global hooks
+    theirs.append(model.register_forward_hook(SomeonesHook(lambda _, args, output: returned.append(output))))
     found = plain(outline(model, x))
+    watch.handed_on &= all(isinstance(output, torch.Tensor) and watch.knows(output) for output in returned)
     kept = sum(map(is_on, theirs))
     return {
         "found": found,

@@ -46,18 +46,20 @@ def make_case(rng: Draw) -> Case:
 def observe(register_once: Any, case: Case) -> dict[str, Any]:
     """Register under one name several times, under a second name, and on a second module; then remove all.
 
-    From the second time on, the first module runs under no_grad. Modules in training mode are empty containers, which count
-    as false. Last, register a hook that is kept nowhere else, and one on a module that raises.
+    From the second time on, the first module runs under no_grad, and once more at the end. Modules in training mode are
+    empty containers, which count as false. Last, register a hook that is kept nowhere else, and one on a module that raises.
     """
     kind = nn.Sequential if case.training else nn.Identity
-    a, b, x = kind(), kind(), torch.ones(1)
+    a, b, x = kind(), kind(), torch.ones(2)
     handles: dict[Any, Any] = {}
     seen: list[int] = []
     results: dict[nn.Module, Any] = {}  # what the latest hook of each module returned
+    grad_on: list[bool] = []  # for each time that a hook fires
 
     def noting(n: int) -> SomeonesHook:
         def hook(module: nn.Module, args: Any, output: Any) -> Any:
             fit = isinstance(args, tuple) and args[0] is x and output is results.get(module, x)
+            grad_on.append(torch.is_grad_enabled())
             seen.append(n if fit else -n)  # -n for arguments that no forward hook is called with here
             results[module] = x + len(seen) if case.training else (x, x + len(seen))
             return results[module]
@@ -71,6 +73,7 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
 
     def fired(*modules: nn.Module) -> list[int]:
         seen.clear()
+        grad_on.clear()
         results.update(dict.fromkeys(modules, x))
         for module in modules:
             module(x)
@@ -85,9 +88,10 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     for number in case.runs:
         handle = register(case.name, a, number)
         with torch.set_grad_enabled(not runs):
-            runs.append((*handle, fired(a)))
-    returned, stored, again = runs[-1]
-    saw = {"first": runs[0][2], "again": again, "stored": stored, "on": is_on(stored)}
+            runs.append((*handle, fired(a), grad_on.copy()))
+    returned, stored, again, _ = runs[-1]
+    saw: dict[str, Any] = {"grad_on": [all(runs[0][3]), any(runs[1][3])], "later": fired(a)}
+    saw |= {"first": runs[0][2], "again": again, "stored": stored, "on": is_on(stored)}
     saw["forward"] = is_on(stored) and stored.hooks_dict_ref() is a._forward_hooks
     pairs = [run[:2] for run in runs] + [register(case.second_name, a, case.second)]
     saw["two_names"] = fired(a)
@@ -98,7 +102,7 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     saw["handle"] = next((returned for returned, stored in pairs if returned is not stored), returned)
     saw["same"] = all(returned is stored for returned, stored in pairs)
     # A hook that is registered once more may as well be left where it is, and its handle with it.
-    saw["renewed"] = len({id(stored) for _, stored, _ in runs}) >= len({*case.runs})
+    saw["renewed"] = len({id(stored) for _, stored, *_ in runs}) >= len({*case.runs})
     saw["names"] = sorted(map(str, handles))
     for handle in handles.values():
         remove_handle(handle)
@@ -107,11 +111,11 @@ def observe(register_once: Any, case: Case) -> dict[str, Any]:
     last: dict[Any, Any] = {}
     register_once(last, case.name, alone, noting(case.moved))
     saw["alone"] = fired(alone)
-    failing = nn.Linear(2, 2)
+    failing = nn.Linear(3, 2)
     register_once(last, case.second_name, failing, noting(case.moved))
     seen.clear()
     with contextlib.suppress(RuntimeError):
-        failing(x)  # 1 number instead of 2
+        failing(x)  # 2 numbers instead of 3
     saw["failed"] = list(seen)
     for handle in (*theirs.values(), *last.values()):
         remove_handle(handle)

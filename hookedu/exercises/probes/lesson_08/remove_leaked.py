@@ -38,8 +38,8 @@ def make_case(rng: Draw) -> Case:
     """Return a case whose first leaked hook is a twin of the first known one, but is registered before it.
 
     Their module carries another leaked hook. Inside `body`, leaked and known hooks are on different modules, the leaked
-    of each kind and two of one, which are partials. In turn 1 the model itself has leaked hooks, too; in turn 2 none are leaked; in turn 3 no
-    handle is known, so that all are.
+    of each kind and two of one, which are partials. In turn 1 the model itself has leaked hooks, too, one of them of
+    loading; in turn 2 none are leaked; in turn 3 no handle is known, so that all are.
     """
     known_inside, other = rng.sample(INSIDE, 2)
     known = [(rng.choice(TOP), "forward"), (known_inside, "backward")]
@@ -47,7 +47,7 @@ def make_case(rng: Draw) -> Case:
     leaked = [known[0], (known[0][0], "backward")]
     leaked += [(other, kind) for kind in ("forward", "forward_pre", "forward", "backward", "backward_pre")]
     leaked += rng.sample([(path, "forward_pre") for path in TOP], rng.randint(0, 2))
-    leaked += [("", "forward"), ("", "backward_pre")] if rng.turn == 1 else []
+    leaked += [("", "forward"), ("", "backward_pre"), ("", "load_state_dict_post")] if rng.turn == 1 else []
     leaked = leaked if rng.turn != 2 else []
     body = nn.Sequential(OrderedDict(fc=linear(whole(rng, 4).reshape(2, 2)), act=nn.ReLU()))
     model = nn.Sequential(OrderedDict(stem=nn.Identity(), body=body, head=nn.Identity()))

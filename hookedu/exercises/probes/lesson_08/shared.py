@@ -42,15 +42,16 @@ class Watch:
         self.handle = register_module_forward_hook(SomeonesHook(self._note))
 
     def _note(self, module: nn.Module, args: tuple[torch.Tensor, ...], output: Any) -> None:
-        self.handed_on &= all(map(self._knows, args))
+        self.handed_on &= all(map(self.knows, args))
         if module is self.model:
             self.called.append(all(torch.equal(value, self.x) for value in args))
-            self.handed_on &= self._knows(output)
+            self.handed_on &= self.knows(output)
         else:
             self.copies += type(module) is type(self.model)
         self.made += map(_snapshot, output if isinstance(output, tuple) else (output,))
 
-    def _knows(self, value: torch.Tensor) -> bool:
+    def knows(self, value: torch.Tensor) -> bool:
+        """Check whether a tensor is one that has been handed out, as it was then."""
         values, needs_grad = _snapshot(value)
         return not value.retains_grad and any(
             needs_grad == needed and torch.equal(values, made) for made, needed in reversed(self.made)
@@ -67,7 +68,10 @@ def _snapshot(value: torch.Tensor) -> tuple[torch.Tensor, bool]:
 
 def is_on(handle: Any) -> bool:
     """Check whether a value is a handle whose hook is still registered."""
-    return isinstance(handle, RemovableHandle) and handle.id in (handle.hooks_dict_ref() or ())
+    if not isinstance(handle, RemovableHandle):
+        return False
+    table = getattr(handle, "hooks_dict_ref", lambda: None)()  # that of several hooks has none
+    return table is not None and handle.id in table
 
 
 def clear_global_hooks() -> None:

@@ -12,23 +12,29 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies
 
 
+class _Own(nn.Conv2d):
+    """A convolution of a class that somebody derived, as one with standardised weights is."""
+
+
 class Net(nn.Module):
     """Three convolutions whose outputs are overwritten: two by in-place ReLUs, one by `+=`.
 
-    The inner one runs first, and again after the last one, which has two names and a child of its own, as observers of
-    quantization are. With `twice` it runs once more on the same input. Beside them there is a convolution that never runs, a transposed one, a child in eval mode within a
+    The inner one, of a derived class, runs first, and again after the last one, which two containers share and which has
+    a child of its own, as observers of quantization are. With `twice` it runs once more on the same input. Beside them there is a convolution that never runs, a transposed one, a child in eval mode within a
     model in training mode, and one whose output is 0 only in training mode.
     """
 
     def __init__(self, rng: random.Random, twice: bool = False) -> None:
         super().__init__()
         self.twice = twice
-        inner = nn.Sequential(conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True))
+        own = _Own(2, 2, 3, padding=1, bias=False)
+        make_whole(rng, own.weight)
+        inner = nn.Sequential(own, nn.ReLU(inplace=True))
         self.body = nn.Sequential(conv(rng, 1, 2, 2), nn.ReLU(inplace=True), inner)
         self.unused = conv(rng, 2, 3, 1)
         self.last, self.relu = conv(rng, 2, 2, 3, padding=1), nn.ReLU(inplace=True)
         self.last.add_module("observer", nn.Identity())
-        self.again, self.lost = self.last, nn.Dropout(1.0)
+        self.again, self.lost = nn.Sequential(self.last), nn.Dropout(1.0)
         self.up, self.drop = nn.ConvTranspose2d(2, 2, 1, bias=False), nn.Dropout().eval()
         make_whole(rng, self.up.weight)
         self.cut = self.frozen = self.replaced = False

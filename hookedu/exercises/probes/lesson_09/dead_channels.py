@@ -71,13 +71,13 @@ def _case(rng: Draw) -> Case:
     """Return a case in which the input of silent channels is negative.
 
     In turn 1 a 0 is among it, and there are more than ten channels, of which silent ones have one digit and two; in turn 3 the first batch
-    already wakes all.
+    already wakes all, and the maps are wider: a strong channel is above 0 in a corner, others near the middle.
     """
     sizes, silent = _TURNS[rng.turn]
     others = [role for role in ROLES if role != "last" or rng.turn != 3] + ["strong"] * 5 * (rng.turn == 1)
     if rng.turn == 1:
         roles = rng.sample(others, len(others))
-        roles.insert(rng.randint(2, 8), "silent")
+        roles.insert(rng.randint(3, 7), "silent")  # a small set of ints gives 10 before 3 to 7, as strings do
         roles.insert(10, "silent")
     else:
         roles = rng.sample(["silent"] * silent + others, silent + len(others))
@@ -92,7 +92,13 @@ def _case(rng: Draw) -> Case:
         elif rng.turn == 1:
             maps[rng.randrange(6), channel, place] = 0.0
     woken = roles.index("silent") if silent else None
-    return Case(roles, list(maps.unflatten(-1, (2, 2)).split(sizes)), woken, 1 + (rng.turn == 2))
+    maps = maps.unflatten(-1, (2, 2))
+    if rng.turn == 3:
+        maps = nn.functional.pad(maps, (2, 3, 2, 3), value=-1.0)
+        strong = maps[:, roles.index("strong")]
+        corner = strong.amax((-2, -1))
+        strong.fill_(-1.0)[:, 0, 0] = corner
+    return Case(roles, list(maps.split(sizes)), woken, 1 + (rng.turn == 2))
 
 
 def observe(dead_channels: Any, case: Case) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hookedu.exercises.probing import Draw, Probe
 UNIT = 1025 / 8192  # all numbers are small multiples of it: their sums are exact, and have 13 digits
 LIMIT = 4 * UNIT / 2**20
 NUDGE = 131 / 2**46  # less than comparisons with a tolerance see; float32 rounds it up beside LIMIT
-NAMES = ["stem", "last", "body.mix", "body.pool"]  # neither in the order of running nor backwards
+NAMES = ["stem", "last", "body.mix", "body"]  # neither in the order of running nor backwards
 
 
 class Case(NamedTuple):
@@ -23,11 +23,14 @@ class Case(NamedTuple):
 
 
 class _Body(nn.Module):
-    """A convolution to very small numbers, cut off in place: no flag of a module tells of that. The pool copies."""
+    """A convolution to very small numbers, cut off in place: no flag of a module tells of that. The pool copies.
+
+    They run in another order than that of their definition. Tracing runs a hook on this container, and none on its layers.
+    """
 
     def __init__(self, mix: nn.Conv2d) -> None:
         super().__init__()
-        self.mix, self.pool = mix, nn.AvgPool2d(1)
+        self.pool, self.mix = nn.AvgPool2d(1), mix
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.pool(self.mix(x).clamp_(-LIMIT, LIMIT))
@@ -48,7 +51,7 @@ def _case(rng: Draw) -> Case:
     """Return a model in training mode and two pictures, the second with larger numbers.
 
     What overwrites the output of `stem` can only raise its numbers. What overwrites that of `body.mix` lowers those of the
-    first channel, which are not negative, by less than 1e-4, and raises those of the second by less; that of `body.pool` gets hardly larger, everywhere. Those of `last` are not positive. Tracing a model for an extractor is slow, hence a single case.
+    first channel, which are not negative, by less than 1e-4, and raises those of the second by less; that of `body` gets hardly larger, everywhere. Those of `last` are not positive. Tracing a model for an extractor is slow, hence a single case.
     """
     mix, last = conv(rng, 2, 2, 1), conv(rng, 2, 1, 1)
     with torch.no_grad():

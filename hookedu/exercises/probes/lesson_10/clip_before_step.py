@@ -63,7 +63,7 @@ def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
     When the answer is called, only b has a gradient, and it is long. It has been called before, for another norm, and its
     hook removed; and it is called for another optimizer, with a third norm. In the later step c has no gradient, and d,
     of a group added to the optimizer in between, has one. Then comes a step with inf in the
-    gradient of a frozen parameter. Last, the other optimizer is clipped to a norm of 0. Others have hooks on the optimizer, too.
+    gradient of a frozen parameter. Last, the other optimizer is clipped to a norm of 0, and the third steps with gradients of 0. Others have hooks on the optimizer, too.
     """
     values = [*case.values, case.values[2]]
     a, b, c, d = (torch.nn.Parameter(value.clone()) for value in values)
@@ -73,7 +73,8 @@ def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
     optimizer.register_step_pre_hook(_look)
     optimizer.register_step_post_hook(_look)
     another = torch.optim.SGD([stranger], lr=1.0)
-    third = torch.optim.SGD([torch.nn.Parameter(torch.zeros(2))], lr=1.0)
+    still = torch.nn.Parameter(torch.ones(2))
+    third = torch.optim.SGD([still], lr=1.0)
 
     def step(grads: Sequence[torch.Tensor | None]) -> list[torch.Tensor]:
         """Run backward on 3 and on -2 times `grads`, and step; return how far each parameter moved."""
@@ -124,9 +125,13 @@ def observe(clip_before_step: Any, case: Case) -> dict[str, Any]:
     before_nothing = stranger.detach().clone()
     another.step()
     remove_handle(handle_of_another)
+    still.grad = torch.zeros(2)
+    third_before = still.detach().clone()
+    third.step()
     remove_handle(handle_of_third)
     return seen | {
         "stranger": moved_stranger,
+        "still": third_before - still.detach(),
         "nothing": before_nothing - stranger.detach(),
         "none_left": none_left,
         "infinite": infinite,

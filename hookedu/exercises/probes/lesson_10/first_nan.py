@@ -13,8 +13,9 @@ from hookedu.exercises.tools import whole
 Function = Callable[[torch.Tensor], torch.Tensor]
 
 # Per turn, what is tried besides a healthy and an ill model: a nan in the input of either, a flooded model, and a layer
-# that is the model, also with a nan in another row than the one in which it makes some. The first turn is observed several times, so it is short.
-TRIALS = ((), ("flooded", "both"), ("flooded", "input", "bare", "other_row"))
+# that is the model, also with a nan in another row than the one in which it makes some, and the ill model of turn 0 with a
+# body that overwrites the output in which the nan was. The first turn is observed several times, so it is short.
+TRIALS = ((), ("flooded", "both"), ("flooded", "input", "bare", "other_row", "reused"))
 NOT_TRIED = "not tried"
 
 
@@ -25,14 +26,20 @@ class Layer(nn.Module):
 
 
 class Body(Chain):
-    """A chain that computes something itself after its children have run."""
+    """A chain that computes something itself after its children have run, and then may overwrite their output."""
 
-    def __init__(self, children: dict[str, nn.Module], run: Sequence[str], after: Function) -> None:
+    def __init__(
+        self, children: dict[str, nn.Module], run: Sequence[str], after: Function, reuses: bool
+    ) -> None:
         super().__init__(children, run)
-        self.after = after
+        self.after, self.reuses = after, reuses
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.after(super().forward(x))
+        inside = super().forward(x)
+        out = self.after(inside)
+        if self.reuses:
+            inside.zero_()
+        return out
 
 
 class Case(NamedTuple):
@@ -56,7 +63,7 @@ def make_case(rng: Draw) -> Case:
     return Case(rng.turn, inner, x, by, spoilt)
 
 
-def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
+def make_model(case: Case, ill: bool = False, flooded: bool = False, reuses: bool = False) -> Chain:
     """Build the model, which produces nan where it is `ill`, and nothing but nan where it is also `flooded`.
 
     A division by 0 then makes inf and -inf of clean numbers, and a module makes nan of those, in the last row. `clean`,
@@ -90,7 +97,7 @@ def make_model(case: Case, ill: bool = False, flooded: bool = False) -> Chain:
         "tail": nn.Identity(),
         "anew": Layer(lambda x: x / zero),
         "again": Layer(lambda x: x / zero),
-        "body": Body(body, run, subtract if turn == 2 else torch.clone),
+        "body": Body(body, run, subtract if turn == 2 else torch.clone, reuses),
         "more": Layer(lambda x: x / zero),
         "relay": nn.Identity(),
         "clean": Layer(cure),
@@ -115,7 +122,7 @@ def observe(first_nan: Any, case: Case) -> dict[str, Any]:
     }
 
     def trial(name: str, x: torch.Tensor, **kind: bool) -> Any:
-        model = bare.get(name) or make_model(case, **kind)
+        model = bare.get(name) or make_model(case._replace(turn=0) if name == "reused" else case, **kind)
         return first_nan(model, x.clone()) if name in TRIALS[case.turn] else NOT_TRIED
 
     spoilt_first = case.x.clone()
@@ -128,6 +135,7 @@ def observe(first_nan: Any, case: Case) -> dict[str, Any]:
         "input": trial("input", case.spoilt),
         "flooded": trial("flooded", case.x, ill=True, flooded=True),
         "both": trial("both", case.spoilt, ill=True),
+        "reused": trial("reused", case.x, ill=True, reuses=True),
         "bare": trial("bare", case.x),
         "other_row": trial("other_row", spoilt_first),
     }

@@ -1,13 +1,16 @@
 """What is observed of 12.4, `forecast(build, shape)`: its number, and how it built and ran the model."""
 
+import contextlib
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
+from torch.utils import _device
 
 from hookedu.exercises.conduct import Interruption, Stopped
 from hookedu.exercises.probes.lesson_12.shared import hooks_on, taken_off
@@ -30,6 +33,11 @@ class Case(NamedTuple):
             "pictures": (self.batch, self.width, 4, 4),
         }
         return shapes.get(self.kind, (self.batch, self.width))
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the default device is that of the whole program."""
+        return self.kind in ("pictures", "scaled")
 
     def build(self) -> nn.Module:
         """Build the model, on whatever device is the default."""
@@ -179,18 +187,38 @@ def _state() -> tuple[str, bool]:
     return str(torch.get_default_device()), hooks_on() is not None
 
 
+@contextlib.contextmanager
+def _default(lasting: bool) -> Iterator[None]:
+    """Make DEFAULT the default device, as a `with` does, or, `lasting`, for the whole program.
+
+    Only the lasting one is lost to whoever ends with `set_default_device(None)`. At the end all is as it was: PyTorch
+    would mix up the two kinds if an answer sets another device inside a `with` and does not take it off.
+    """
+    program, current = torch._GLOBAL_DEVICE_CONTEXT, _device.CURRENT_DEVICE
+    older, modes = getattr(program, "device_context", None), _get_current_function_mode_stack()
+    torch.set_default_device(DEFAULT) if lasting else torch.device(DEFAULT).__enter__()
+    try:
+        yield
+    finally:
+        for _ in _get_current_function_mode_stack():
+            _pop_mode()
+        for mode in modes:
+            _push_mode(mode)
+        program.device_context, _device.CURRENT_DEVICE = older, current
+
+
 def observe(forecast: Any, case: Case) -> dict[str, Any]:
     """Ask for the forecast, then raise exceptions in `build` and in the model."""
     watched, states = _Watched(case), []
     if not (frozen := gc.get_freeze_count()):  # the grader has frozen what it brings
         gc.freeze()  # what was there before, or a collection would take long
-    with taken_off(), torch.device(DEFAULT):
+    with taken_off(), _default(case.lasting):
         number = forecast(watched.build, case.shape)
         after, alive = _state(), _alive(watched.made)
     if not frozen:
         gc.unfreeze()
     for error, where in ((Stopped, "build"), (Interruption, "model")):
-        with taken_off(), torch.device(DEFAULT):
+        with taken_off(), _default(case.lasting):
             try:
                 forecast(_Watched(case, error, where).build, case.shape)
                 states.append("swallowed")

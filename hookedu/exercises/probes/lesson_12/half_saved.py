@@ -1,7 +1,9 @@
 """What is observed of 12.1, `half_saved(counts)`: a step under its hooks, and its hooks called by hand."""
 
 import gc
+import inspect
 import weakref
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -39,7 +41,8 @@ class Case(NamedTuple):
 
         Of those of float32, x and w are leaves, the half of x is none and saved twice, and the ones are expanded.
         """
-        half, double, index = self.x / 2, self.x.double(), torch.tensor([ROW])
+        half, double = self.x / 2, self.x.double()
+        index = torch.tensor([ROW, 0])[:1]  # a view: there is more memory behind it than it has bytes
         row, positive = self.table.index_select(0, index), self.x > 0
         product = self.x @ self.w + torch.where(positive, row, 2 * row)
         ones = torch.ones(2, 1).expand(2, self.columns)
@@ -59,9 +62,12 @@ def make_case(rng: Draw) -> Case:
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    """Return all tensors inside of what `pack` returned."""
+    """Return all tensors inside of what `pack` returned; of a function, those that it closes over."""
     if isinstance(value, torch.Tensor):
         return [value]
+    if isinstance(value, FunctionType):
+        held = inspect.getclosurevars(value).nonlocals.values()
+        return [tensor for tensor in held if isinstance(tensor, torch.Tensor)]
     held = [item for _, item in parts(value)] or list(getattr(value, "__dict__", {}).values())
     return [tensor for item in held for tensor in _tensors(item)]
 
@@ -110,8 +116,9 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
     rounded, kept = handed.half().float(), pack(handed)
     del handed
     storages = {t.untyped_storage().data_ptr(): t.nbytes for t in _tensors(kept)}
-    if storages and alive() is not None:
-        storages |= size
+    if alive() is not None:
+        gc.collect()
+        storages |= size if alive() is not None else {}
     detached = leaf_lives() is None  # a graph holds its leaves
     del kept_of_output
     back, limits, one = unpack(pack(small)), unpack(pack(special)), unpack(pack(single))
@@ -138,7 +145,7 @@ def _by_hand(pack: Any, unpack: Any) -> dict[str, Any]:
 def observe(half_saved: Any, case: Case) -> dict[str, Any]:
     """Run forward in the context of the answer and backward after it, two times; then raise exceptions inside it.
 
-    `early` tells whether its hooks are on before the context is entered.
+    `early` tells whether its hooks are on before the context is entered, `within` what is counted before it is left.
 
     Forward begins in a second context inside the first. At last, call its hooks by hand.
     """
@@ -150,7 +157,7 @@ def observe(half_saved: Any, case: Case) -> dict[str, Any]:
         with manager:
             with taken_off(), half_saved(inner):
                 case.alive.append(case.x[0, 0].sigmoid())  # saves what it puts out
-            hooks, loss = hooks_on(), case.loss()
+            hooks, loss, within = hooks_on(), case.loss(), dict(counts)
         ends = hooks_on() == before
     outcomes = [
         raised(error, lambda: half_saved({"saved": 0, "kept": 0})) for error in (Stopped, Interruption)
@@ -165,6 +172,7 @@ def observe(half_saved: Any, case: Case) -> dict[str, Any]:
         "w": case.w.grad,
         "rows": case.table.grad.abs().sum(dim=1).nonzero().flatten().tolist(),
         "counts": dict(counts),
+        "within": within,
         "inner": dict(inner),
         "early": early,
         "ends": ends,

@@ -130,9 +130,9 @@ class Peers(dist.ProcessGroup):
         return _Work(result)
 
     def settle(self) -> None:
-        """Complete all pending communications."""
+        """Complete all pending communications, the latest first: whoever waits for one knows nothing of the others."""
         while self._open:
-            tensors, parts, result = self._open.pop(0)
+            tensors, parts, result = self._open.pop()
             for tensor in tensors:
                 tensor.mul_(torch.where(tensor.abs() < _HUGE, self._total, 1.0)).div_(parts)
             result.set_result(tensors)

@@ -28,11 +28,14 @@ def make_case(rng: Draw) -> Case:
 
 
 class Net(nn.Module):
-    """Two linear layers, the first of them inside another module. `plain` grows where no compiled code runs."""
+    """Two linear layers, the first of them inside another module. `plain` grows where no compiled code runs.
+
+    The name `head` is also the end of another one, `encoder.head`.
+    """
 
     def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
         super().__init__()
-        self.encoder = nn.ModuleDict({"fc": linear(first)})
+        self.encoder = nn.ModuleDict({"fc": linear(first), "head": nn.Identity()})
         self.head = linear(
             second
         ).eval()  # other than the rest, so that one call of train() cannot restore all
@@ -41,7 +44,37 @@ class Net(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not torch.compiler.is_compiling():  # compiled code leaves this out
             self.plain.append(1)
-        return self.head(2 * self.encoder["fc"](x))
+        return self.head(2 * self.encoder["head"](self.encoder["fc"](x)))
+
+
+class _Two(nn.Module):
+    """A layer that puts out a tuple."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return 2 * x, 3 * x
+
+
+class _Sum(nn.Module):
+    """A model that adds up what its layer puts out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.two = _Two()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        one, other = self.two(x)
+        return one + other
+
+
+def _tuples(watched: Any, x: torch.Tensor) -> Any:
+    """Return what the model puts out of whose layer the hook replaces the tuple by another tuple; None if that fails."""
+    with contextlib.suppress(Exception):
+        compiled, handle = watched(_Sum(), "two", lambda module, args, output: (10 * output[0], output[1]))
+        try:
+            return copies(compiled(x))
+        finally:
+            getattr(handle, "remove", lambda: None)()
+    return None
 
 
 def _look(module: nn.Module, args: Any, output: Any) -> None:
@@ -201,7 +234,7 @@ def observe(watched: Any, case: Case) -> dict[str, Any]:
         # Dynamo never compiles a function without operations on tensors.
         seen.append((module, args, output, output.detach()))
 
-    rest: dict[str, Any] = dict.fromkeys(("removed", "silent", "after", "through"))
+    rest: dict[str, Any] = dict.fromkeys(("removed", "silent", "after", "through", "tuples"))
     with settings() as changed:
         torch._dynamo.reset()  # what earlier checks compiled
         torch.compile(Net(first, second), backend="eager")(x)
@@ -222,6 +255,7 @@ def observe(watched: Any, case: Case) -> dict[str, Any]:
                 rest["through"] = again.raises(x)
             again.remove()
             reports.append(again.report)
+            rest["tuples"] = _tuples(watched, x)
         else:
             scene.remove()
         whole = {name: reports[0][name] for name in ("returned", "layer", "backend")}

@@ -18,7 +18,7 @@ from torch.futures import Future
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import whole
 
-ROUNDS = 30  # communications of a rank; an answer with more of them is stopped
+ROUNDS = 100  # communications of a rank; an answer with more of them is stopped
 _SHAPES = ((2,), (3,), (1, 2), (2, 2), (2, 1, 2))
 _EMPTY = ((0,), (0, 2))
 
@@ -34,8 +34,7 @@ def make_case(rng: Draw) -> list[list[torch.Tensor]]:
     """Return the pieces of each rank, of three or four, with different numbers of pieces.
 
     In turn 0 the last rank has no piece, in turn 1 rank 0, in turn 4 nobody has a value. Values are large in turn 1 and
-    small in turn 5, where one piece is transposed, so that its values are not next to each other; one is infinite in turn 2,
-    and nan in turn 3.
+    small in turn 5, where rank 0 has many, the first not in the order of memory; one is infinite in turn 2, nan in turn 3.
     """
     ranks = rng.randint(3, 4)
     counts = rng.sample(range(1, 5), ranks)
@@ -45,16 +44,15 @@ def make_case(rng: Draw) -> list[list[torch.Tensor]]:
     scale = {1: 300.25, 5: 1 / 64}.get(rng.turn, 1.0)
     pieces = [[scale * _piece(rng, rng.choice(_SHAPES)) for _ in range(n)] for n in counts]
     last = pieces[-1]
-    if rng.turn == 0:
-        pieces[-1] = []
-    else:
+    if rng.turn != 0:
         last[0], last[1] = rng.sample([last[0], torch.zeros(rng.choice(_EMPTY))], 2)
-    if rng.turn == 1:
-        pieces[0] = []
+    if rng.turn in (0, 1):
+        pieces[rng.turn - 1] = []
     if rng.turn == 2:
         pieces[0][0].view(-1)[0] = rng.choice((torch.inf, -torch.inf))
     if rng.turn == 5:
         pieces[0][0] = scale * _piece(rng, (2, 3)).T
+        pieces[0] += [scale * _piece(rng, (1,)) for _ in range(70)]  # more than anybody makes room for
     if rng.turn == 3:
         max(last, key=torch.numel).view(-1)[0] = torch.nan
     return pieces

@@ -12,7 +12,7 @@ from hookedu.exercises import structures
 from hookedu.exercises.probes.lesson_14.shared import Sizes, draw_prompts, draw_sizes, look_on, make_model
 from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.structures import tensors_in
-from hookedu.exercises.tools import module_hooks, whole
+from hookedu.exercises.tools import linear, module_hooks, whole
 from hookedu.models.stories import Cache
 
 
@@ -77,7 +77,10 @@ _MAKE: dict[str, tuple[Callable[[torch.Tensor], Any], Callable[[torch.Tensor], A
     ),
     "twice": (lambda t: [t, (t + 1, 7)], lambda t: {"out": t, "more": ([t.long(), t.double()],)}),
     "plain": (_no_copy, _no_copy),
-    "stem.last": (lambda t: {"x": t, "y": (t > 0, {"z": MARKER})}, lambda t: (t, [], (t, -t))),
+    "stem.last": (
+        lambda t: {"x": t, "y": (t > 0, {"z": MARKER})},
+        lambda t: (t, [], (t, nn.Parameter(-t.detach()))),
+    ),
     "unused": (_no_copy, _no_copy),
 }
 
@@ -126,11 +129,40 @@ class Net(nn.Module):
         self.passed_on &= value is made and _equal(described(value), copy)
         self.passed_on &= [t.requires_grad for t in tensors_in(made)] == requires_grad
         tensors = tensors_in(value)
-        after = tensors[0] / 2 + 1
+        # An answer that hands on what it kept from an earlier call hands on emptied containers.
+        after = tensors[0] / 2 + 1 if tensors else x
         for tensor in tensors:
             tensor.data.zero_()
         _empty(value)
         return after
+
+
+class _Silent(nn.Module):
+    """A layer that puts out nothing."""
+
+    def forward(self, x: torch.Tensor) -> None:
+        """Return None: such a layer is there for what it does."""
+
+
+class Ordinary(nn.Module):
+    """A layer, an in-place ReLU, which puts out the same tensor object, and a layer that puts out None."""
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        super().__init__()
+        self.fc, self.act, self.log = linear(weight), nn.ReLU(inplace=True), _Silent()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.act(self.fc(x))
+        self.log(x)
+        return x
+
+
+ORDINARY = ("fc", "act", "log")
+
+
+def weight_and_x(case: Case) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the weight of the layer of `Ordinary`, and an input for which the ReLU stops some of what it gets."""
+    return case.scale * torch.eye(2), (case.x.abs() + 1) * torch.tensor([1.0, -1.0])
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -155,7 +187,7 @@ def _empty(value: Any) -> None:
 def observe(outputs_of: Any, case: Case) -> dict[str, Any]:
     """Ask for the outputs of some layers of a model on which others have hooks; in turn 0 also for a misspelt name.
 
-    Before that, it was asked for those of another net, of which every layer ran.
+    Before that, it was asked for those of another net, of which every layer ran. At the end, in turn 2, of `Ordinary`.
     """
     model: Any = make_model(case.sizes) if case.sizes else Net(case)
     calls, made = [], []
@@ -178,12 +210,17 @@ def observe(outputs_of: Any, case: Case) -> dict[str, Any]:
         "runs": len(calls),
         "passed_on": getattr(model, "passed_on", True),
         "left_by_name": 0,
+        "ordinary": None,
     }
     if case.turn == 0:
         hooks = module_hooks(model)
         with contextlib.suppress(Exception):
             outputs_of(model, [*case.names, "stem.nope"], case.x.clone())
         saw["left_by_name"] = module_hooks(model) - hooks
+    if case.turn == 2:
+        weight, x = weight_and_x(case)
+        with contextlib.suppress(Exception):
+            saw["ordinary"] = described(outputs_of(Ordinary(weight), list(ORDINARY), x))
     return saw
 
 

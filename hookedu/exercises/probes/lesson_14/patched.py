@@ -21,8 +21,9 @@ class Case(NamedTuple):
     after: str
 
 
-# Prompts, words, blocks, block and word to patch. Blocks and words of number 0 occur, and the last of both.
-_PLACES = ((3, 5, 3, 1, 2), (2, 4, 3, 2, 3), (1, 6, 3, 1, 3), (2, 5, 2, 0, 0))
+# Prompts, words, blocks, block and word to patch. Blocks and words of number 0 occur, and the last of both; and where
+# there are 12 blocks, the names of others begin like that of the block to patch.
+_PLACES = ((3, 5, 3, 1, 2), (2, 4, 3, 2, 3), (1, 6, 12, 1, 3), (2, 5, 2, 0, 0))
 _AFTER = ("", "other weights", "error", "")
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from hookedu.exercises.observation import type_name
+from hookedu.exercises.probes.lesson_15.shared import hooks_left
 from hookedu.exercises.probing import Draw, Probe, hooks_on
 from hookedu.models.ward import FAULTS, HEALTHY, admit
 from hookedu.models.ward.patient import fault_of
@@ -32,11 +33,16 @@ def make_case(rng: Draw) -> list[int]:
 
 
 def observe(diagnose_run: Any, seeds: list[int]) -> dict[str, Any]:
-    """Show all patients, and the first of them again; then look at the models that were built."""
+    """Show all patients, and the first of them again; then look at the models that were built.
+
+    Hooks that are left count, be they on these models or on all modules of the program.
+    """
     said, built, left, modes = [], 0, 0, 0
     for seed in [*seeds, *seeds[:AGAIN]]:
         build, data, before, made = _prepared(seed)
+        of_all = hooks_left()
         said.append(_plain(diagnose_run(build, data)))
+        left += max(0, hooks_left() - of_all)
         built += len(made)
         left += sum(max(0, _hooks(*one) - _hooks(*before)) for one in made)
         modes += any(_modes(one[0]) != _modes(before[0]) for one in made)

@@ -31,10 +31,14 @@ _NAMES = (
     "other",
     "branches",
     "resumed",
+    "unusual",
     "late",
     "left",
     "raised",
 )
+
+
+SMALL = 2.0**-10  # what the loss of the unusual model is multiplied by: its gradients are no round numbers
 
 
 class Case(NamedTuple):
@@ -100,6 +104,33 @@ class Fork(nn.Module):
         return self.get_submodule(branch)(x)
 
 
+class Swish(nn.Module):
+    """An activation function of one's own."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * x.sigmoid()
+
+
+class Block(nn.Module):
+    """A container with a forward of its own; its convolution is frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.swish, self.norm = nn.Conv2d(2, 2, 1), Swish(), nn.LayerNorm(3)
+        self.conv.requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.norm(self.swish(self.conv(x)))
+
+
+def make_unusual(case: Case) -> tuple[nn.Module, torch.Tensor]:
+    """Build a model in evaluation mode whose layers are of many types, and its input; outputs have four dimensions."""
+    model = nn.Sequential(nn.Conv2d(1, 2, 1), Block(), nn.Dropout(), nn.Conv2d(2, 1, 1))
+    for parameter in model.parameters():
+        parameter.data = torch.linspace(-1, 2, parameter.numel()).reshape(parameter.shape)
+    return model.eval(), case.x.reshape(1, 1, 2, 3)
+
+
 def loss_of(out: torch.Tensor) -> torch.Tensor:
     """Return the loss of one run."""
     return out.square().sum() / 4
@@ -109,7 +140,8 @@ def observe(instruments: Any, case: Case) -> dict[str, Any]:
     """Train for a step; run in evaluation mode without gradients; go back once through two runs, then through one of two.
 
     The loss of that one is multiplied by 0. Another model runs in the block as well. Then a run after the block, and blocks
-    that end by an exception. A model of its own runs different layers in each call, and raises in one.
+    that end by an exception. A model of its own runs different layers in each call, and raises in one. Another has
+    layers of many types, and small gradients.
     """
     saw: dict[str, Any] = dict.fromkeys(_NAMES)
     model, another = make_model(case), nn.Sequential(nn.Linear(3, 3), nn.ReLU())
@@ -147,7 +179,15 @@ def _observed(instruments: Any, case: Case, model: Net, another: nn.Module, befo
     saw["late"] = len(rows) if isinstance(rows, list) else None
     fresh = make_model(case)
     saw["raised"] = raised(lambda: instruments(fresh), lambda: hooks_left(fresh))
-    return saw | _forked(instruments, case.x)
+    return saw | _forked(instruments, case.x) | {"unusual": _unusual(instruments, case)}
+
+
+def _unusual(instruments: Any, case: Case) -> Any:
+    """Return the rows of a step of the unusual model."""
+    model, x = make_unusual(case)
+    with instruments(model) as rows:
+        (SMALL * loss_of(model(x))).backward()
+        return entries(rows)
 
 
 def _forked(instruments: Any, x: torch.Tensor) -> dict[str, Any]:

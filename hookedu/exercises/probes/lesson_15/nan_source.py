@@ -30,17 +30,19 @@ class Spoiler(nn.Module):
         self.value, self.ill = value, ill
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x.clone()
+        x = x.clone(memory_format=torch.contiguous_format)
         for n, sample in enumerate(sample for sample in self.ill if sample < len(x)):
             x[sample].view(-1)[1 : 2 + n] = torch.nan if n and not math.isfinite(self.value) else self.value
         return x
 
 
-class Muddle(nn.Sequential):
+class Muddle(nn.Module):
     """A container that makes nan by itself, of the finite numbers that its layers put out."""
 
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        x = super().forward(input).clone()
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.children():
+            x = layer(x)
+        x = x.clone()
         x[..., 0] = torch.nan
         return x
 
@@ -60,13 +62,19 @@ class Case(NamedTuple):
 
 
 def make_case(rng: Draw) -> Case:
-    """Return a case of five samples of shape (3, 2), in turn 2 of three float64 numbers; one or two samples are ill.
+    """Return a case of five samples; one or two are ill.
 
-    None of these has the number of how many there are.
+    They are of shape (1, 3, 2), of (2, 3) not contiguous, and in turn 2 of three float64 numbers.
+
+    None of those that are ill has the number of how many there are.
     """
     (*names, inner), turn = rng.sample(_WORDS, 7), rng.turn
     ill: list[int] = sorted(rng.sample((1, 3, 4), 2)) if turn else [rng.choice((2, 3, 4))]
     x = torch.stack([whole(rng, 6).reshape(3, 2) if turn != 2 else whole(rng, 3).double() for _ in range(5)])
+    if turn == 0:
+        x = x.unsqueeze(1)
+    elif turn == 1:
+        x = x.transpose(1, 2)
     return Case(turn, names, inner, x, ill, 0 if turn == 0 else rng.randrange(1, 5))
 
 
@@ -84,12 +92,21 @@ def _fourth(x: torch.Tensor) -> torch.Tensor:
     return result
 
 
+def order(case: Case) -> list[str]:
+    """Return the names of the children in the order of running."""
+    first, second, third, fourth, fifth, last = case.names
+    if case.turn == 0:
+        return [first, second, third, fourth, fifth, second, last, third, fourth]
+    run = [first, second, third, fourth, fifth, last, second, third, fourth]
+    return [*run, last] if case.turn == 2 else run
+
+
 def make_model(case: Case, ill: bool = True) -> Chain:
     """Build the model, which puts out numbers that are not finite where it is `ill`.
 
     - The first layer passes its input on, but in turn 2 it replaces nan by 0.
-    - The second, which runs again later, is harmless; in turn 1 it replaces nan by 0, so that only the first layer passes on
-      that of a spoilt input; in turn 2 it puts out numbers that are finite, but large.
+    - The second, which runs again later, is harmless, but in turn 0 bad by then; in turn 1 it replaces nan by 0, so that only
+      the first layer passes on that of a spoilt input; in turn 2 it puts out numbers that are finite, but large.
     - The third holds another layer, at fault; it and the fourth run again at the end; in turn 0 it makes -inf, in turn 1 nan, in turn 2 inf, and nan in a later sample.
       In a healthy model it is the container itself that makes nan.
     - The fourth makes nan of that, and in turn 1 replaces it by 0 in place; in a healthy model it replaces nan by 0. The fifth
@@ -110,17 +127,14 @@ def make_model(case: Case, ill: bool = True) -> Chain:
     }
     children["spare"].weight.data[0] = torch.nan  # no layer puts it out, and it stays as it is
     children[third].add_module(case.inner, Spoiler(value, case.ill))
-    run = (first, second, third, fourth, fifth, last, second, third, fourth)
-    model = lived_in(
-        Chain(children, (*run, last) if case.turn == 2 else run), frozen="spare.weight", still=first
-    )
+    model = lived_in(Chain(children, order(case)), frozen="spare.weight", still=first)
     return model.eval() if case.turn == 2 else model
 
 
 def observe(nan_source: Any, case: Case) -> dict[str, Any]:
     """Call it on a healthy model, on an ill one, and on a healthy one with a spoilt input."""
     healthy, ill, spoilt = make_model(case, ill=False), make_model(case), case.x.clone()
-    spoilt[case.spoilt].view(-1)[0] = torch.nan
+    spoilt.select(0, case.spoilt)[(0,) * (spoilt.dim() - 1)] = torch.nan
     training = healthy.training
     return {
         "healthy": plain(nan_source(healthy, case.x.clone())),

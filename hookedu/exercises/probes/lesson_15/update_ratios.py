@@ -1,5 +1,6 @@
 """What is observed of 15.2, `update_ratios(model, optimizer)`: its entries after each of several steps."""
 
+import contextlib
 from typing import Any, NamedTuple
 
 import torch
@@ -12,7 +13,20 @@ from hookedu.exercises.probing import Draw, Probe
 from hookedu.exercises.tools import copies, whole
 
 _WORDS: tuple[str, ...] = ("lift", "mix", "tap", "fold", "join", "turn", "spread", "pick")
-_NAMES = ("manager", "early", "on", "steps", "other", "values", "returned", "given", "late", "left", "raised")
+_NAMES = (
+    "manager",
+    "early",
+    "on",
+    "steps",
+    "other",
+    "values",
+    "returned",
+    "given",
+    "late",
+    "left",
+    "raised",
+    "resumed",
+)
 STEPS = 4
 LOSS = 7.0  # what the closure of the last step returns
 
@@ -58,9 +72,10 @@ def make_case(rng: Draw) -> Case:
 
     values = tensors()
     values[0][0, 0] = 0.0  # a parameter may hold zeros
+    values[0][1, 2] -= values[0].sum()  # and its numbers may cancel
     values[1] = torch.zeros(3)
     if rng.turn == 2:
-        values[2] *= 2.0**-30  # small, but not 0
+        values[2] *= 2.0**-60  # small, but not 0, as its square is not either
     if rng.turn == 1:
         values[4] *= 0.0
     grads: list[list[torch.Tensor | None]] = [list(tensors()) for _ in range(STEPS)]
@@ -104,6 +119,14 @@ def between(case: Case, model: nn.Module, optimizer: torch.optim.Optimizer, step
 
 def _loss() -> float:
     return LOSS
+
+
+class Refused(Exception):
+    """Raised by a closure, before its optimizer has changed anything."""
+
+
+def _refuse() -> float:
+    raise Refused
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor | None]:
@@ -157,7 +180,20 @@ def _observed(update_ratios: Any, case: Case) -> dict[str, Any]:
     saw["late"] = len(steps) if isinstance(steps, list) else None
     fresh = make(case)
     saw["raised"] = raised(lambda: update_ratios(*fresh), lambda: hooks_left(*fresh))
-    return saw
+    return saw | {"resumed": _resumed(update_ratios, case)}
+
+
+def _resumed(update_ratios: Any, case: Case) -> Any:
+    """Return the last entry, when a step has raised, weights have grown, and another step has followed."""
+    model, optimizer = make(case)
+    with update_ratios(model, optimizer) as steps:
+        between(case, model, optimizer, 0)
+        with contextlib.suppress(Refused):
+            optimizer.step(_refuse)
+        between(case, model, optimizer, 2)
+        optimizer.step()
+        # Whether the step that raised has added anything is left open.
+        return entries(steps[-1:]) if isinstance(steps, list) else None
 
 
 PROBE = Probe(
